@@ -12,7 +12,8 @@ from pydantic import BaseModel, ValidationError
 from api.denials import Denials
 from api.preferences import APPLIED, apply_wait, may_wait
 from dao.accounts.idempotency import Answer
-from service.call import Call, Replayed, headers_of
+from service.answered import headers_of
+from service.call import Call, Replayed
 from service.operation import BODY, QUERY, Operation
 from service.wanted_fields import included
 

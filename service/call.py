@@ -12,13 +12,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel
-
 from dao.accounts import audit, idempotency
 from model.audits import Outcome
 from model.errors import Changed, Forbidden, VersionNeeded
 from model.ids import AccountId, TokenId
 from model.rights import CLUSTER_RIGHTS, Right
+from service.answered import headers_of, json_of
 from service.batches import Batches
 from service.callers import Caller
 from service.operation import Operation
@@ -237,7 +236,7 @@ class Call:
         """What is stored for the same request to come; nothing if it may not come again."""
         if (keyed := self.keyed) is None:
             return []
-        answered = idempotency.Answer(self.operation.status_of(answer), headers_of(answer), _json(answer))
+        answered = idempotency.Answer(self.operation.status_of(answer), headers_of(answer), json_of(answer))
         return [(keyed, answered)]
 
     @asynccontextmanager
@@ -289,15 +288,3 @@ class Call:
             after={**(change.after or {}), **subject.after} or None,
             outcome=outcome,
         )
-
-
-def headers_of(answer: object) -> dict[str, str]:
-    """The headers of an answer: the version that it shows, and what says what becomes of the request, below the base
-    of the API."""
-    version, location = getattr(answer, "etag", None), getattr(answer, "location", None)
-    found = {} if version is None else {"ETag": f'"{version}"'}
-    return found if location is None else {**found, "Location": location}
-
-
-def _json(answer: object) -> bytes:
-    return answer.model_dump_json(exclude_none=True).encode() if isinstance(answer, BaseModel) else b""

@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (12, 'schema');
+INSERT INTO schema_version (version, name) VALUES (13, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -63,11 +63,13 @@ CREATE TABLE workflow_version (
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     created_by    text NOT NULL DEFAULT session_user,
     layout        jsonb CHECK (jsonb_typeof(layout) = 'object'),
+    source_text   text,
     PRIMARY KEY (workflow_code, version)
 );
-COMMENT ON TABLE workflow_version IS 'The content of one version of a workflow. Never changes once written, its layout excepted.';
+COMMENT ON TABLE workflow_version IS 'The content of one version of a workflow. Never changes once written, its layout and its text excepted.';
 COMMENT ON COLUMN workflow_version.spec IS 'Tasks, edges, parameters and defaults: the same shape as a YAML file (docs/workflows.md).';
 COMMENT ON COLUMN workflow_version.layout IS 'Where its tasks and notes stand on a canvas: no part of its meaning, so a change of it makes no version.';
+COMMENT ON COLUMN workflow_version.source_text IS 'Its YAML as it was written, with comments; its secrets sealed. Shown where it is read as the same spec; null = YAML is made from the spec.';
 
 CREATE TABLE workflow_draft (
     person       text NOT NULL CHECK (person <> ''),

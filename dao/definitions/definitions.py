@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Row, text
 
-from dao.definitions import layouts
+from dao.definitions import layouts, source_texts
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from model.changes import Changes
@@ -85,8 +85,8 @@ _LOCK = text("SELECT FROM workflow_definition WHERE code = :code FOR NO KEY UPDA
 _PROJECTS = text("SELECT project FROM workflow_definition WHERE name = :name ORDER BY project")
 _LAST_VERSION = text("SELECT max(version) FROM workflow_version WHERE workflow_code = :code")
 _INSERT_VERSION = text("""
-    INSERT INTO workflow_version (workflow_code, version, spec, created_by)
-    VALUES (:code, :version, CAST(:spec AS jsonb), coalesce(:by, session_user))
+    INSERT INTO workflow_version (workflow_code, version, spec, created_by, source_text)
+    VALUES (:code, :version, CAST(:spec AS jsonb), coalesce(:by, session_user), :source)
 """)
 _SET_HEAD = text("""
     UPDATE workflow_definition SET version = :version, release_state = :release_state, updated_at = clock_timestamp()
@@ -200,12 +200,14 @@ async def save(
     new_code: WorkflowCode | None = None,
     layout: Layout | None = None,
     by: str | None = None,
+    source: str | None = None,
 ) -> tuple[Definition, bool]:
     """Save as the current version; a content equal to the current one makes no version. Returns whether one was made.
 
     Tasks keep the codes that their names had in the previous version. A new workflow gets `new_code`, or the next free
-    one. The version gets `layout`; without one a new version gets that of the previous one. `by` is who saves it;
-    None = the database's user.
+    one. The version gets `layout`; without one a new version gets that of the previous one. It gets `source`, the text
+    that says it, its secrets sealed; without one a version that was there keeps its own. `by` is who saves it; None =
+    the database's user.
 
     Raises `InvalidWorkflow`: its name, or that of a task, may not be saved.
     """
@@ -221,7 +223,10 @@ async def save(
         last = (await connection.execute(_LAST_VERSION, {"code": code})).scalar()
         version, is_new = (last or 0) + 1, True
         content = coded.model_dump_json(exclude_defaults=True)
-        await connection.execute(_INSERT_VERSION, {"code": code, "version": version, "spec": content, "by": by})
+        new = {"code": code, "version": version, "spec": content, "by": by, "source": source}
+        await connection.execute(_INSERT_VERSION, new)
+    elif source is not None:
+        await source_texts.write(connection, code, version, source)
     if layout is None and version != head.version:
         before = await layouts.read(connection, code, head.version)
         layout = before.only(_codes(coded))

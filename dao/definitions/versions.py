@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -42,6 +43,12 @@ _AUTHORSHIP = text("""
     SELECT version, created_by, created_at FROM workflow_version WHERE workflow_code = :code AND version = :version
 """)
 
+_AUTHORSHIPS = text("""
+    SELECT workflow_code, version, created_by, created_at FROM workflow_version        -- index: workflow_version_pkey
+    JOIN unnest(CAST(:codes AS bigint[]), CAST(:versions AS integer[])) AS wanted (wanted_code, wanted_version)
+      ON workflow_code = wanted_code AND version = wanted_version
+""")
+
 _SINCE = text("""
     SELECT version, created_by, created_at FROM workflow_version WHERE workflow_code = :code AND version > :version
     ORDER BY version DESC LIMIT :limit
@@ -61,6 +68,15 @@ async def authorship(connection: AsyncConnection, code: WorkflowCode, version: i
     """Who saved a version; None if there is no such version."""
     row = (await connection.execute(_AUTHORSHIP, {"code": code, "version": version})).first()
     return None if row is None else Authorship(*row)
+
+
+async def authorships(
+    connection: AsyncConnection, wanted: Collection[tuple[WorkflowCode, int]]
+) -> dict[WorkflowCode, Authorship]:
+    """Who saved a version each of some workflows; a version that is not there is left out."""
+    values = {"codes": [code for code, _ in wanted], "versions": [version for _, version in wanted]}
+    rows = (await connection.execute(_AUTHORSHIPS, values)).all()
+    return {WorkflowCode(row[0]): Authorship(*row[1:]) for row in rows}
 
 
 async def authorships_since(

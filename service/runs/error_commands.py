@@ -5,38 +5,30 @@ Each needs the right in the project of the workflow that the command names; one 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from dao.accounts import audit
 from dao.commands import error_commands
-from dao.definitions import definitions
-from model.choices import FailureStrategy, Priority, TaskDependType
-from model.command_moves import HALTING, REVIVING, STARTING, CommandType
-from model.commands import BACKFILL
-from model.errors import NotFound, Refused
-from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+from model.command_moves import HALTING, REVIVING, STARTING
+from model.errors import Refused
+from model.ids import CommandId
 from model.rights import Right
 from model.secret_values import without_sealed
 from service.call import Call, Change, Subject
-from service.fields import Answer, Asked, Id, Moment, Text, WrittenId
+from service.fields import Answer, Asked, Id, Moment, WrittenId
 from service.operation import operation
 from service.pages import LIMIT_MAX, PageOf, PageQuery, page_of
-from service.projects.limits import check_limits_of_reruns
 from service.runs import retry_check
 from service.runs.command_asked import CommandAsked, once_taken
-from service.runs.requests import Name, WaitQuery
+from service.runs.corrected_command import CorrectedCommand, corrected, corrections_of
+from service.runs.requests import WaitQuery
 from service.runs.retry_check import Touched
-from service.runs.start_check import check_start
-from service.workflows.sealing import sealed_for_start
 
 if TYPE_CHECKING:
     from dao.commands.error_commands import Corrections, ErrorCommand
-    from dao.postgres.engine import AsyncConnection
 
 TAG, KIND = "error-commands", "error-command"
 NAME_MAX = 100
@@ -74,24 +66,6 @@ class ErrorCommandAnswer(Answer):
         found = cls.model_validate(error)
         project = error.project or error.project_of_run
         return found.model_copy(update={"params": without_sealed(error.params), "project": project})
-
-
-class CorrectedCommand(Asked):
-    """What the new command asks for instead; what is left out is as it was."""
-
-    type: Annotated[CommandType | None, Field(description="one that people ask for")] = None
-    workflow_code: Id | None = None
-    version: Annotated[int | None, Field(ge=1, le=2**31 - 1, description="of the workflow")] = None
-    params: Annotated[
-        dict[Text, Text | None],
-        Field(max_length=1000, default_factory=dict, description="values to set; null takes one away"),
-    ]
-    priority: Priority | None = None
-    failure_strategy: FailureStrategy | None = None
-    worker_group: Name | None = None
-    environment: Name | None = None
-    tasks: Annotated[Sequence[Name], Field(max_length=10_000, description="begin with these tasks only")] = ()
-    depend: Annotated[TaskDependType | None, Field(description="with `tasks`: what runs beside them")] = None
 
 
 class ErrorCommandIds(Asked):
@@ -168,7 +142,7 @@ async def retry_error_command(call: Call, id: Id, body: CorrectedCommand, query:
     if body.type is not None and body.type not in _TYPES:
         raise Refused(f"type: people do not ask for {body.type}; there are {', '.join(sorted(_TYPES))}")
     async with call.changing(*_subjects(found)) as change:
-        corrections = await _corrections(call, change.connection, error, body)
+        corrections = await corrections_of(call, change.connection, error, body)
         new = await error_commands.retry_error_command(change.connection, error.id, corrections)
         said = body.model_dump(mode="json", exclude_defaults=True)
         change.before = _said(error)
@@ -236,52 +210,6 @@ async def _read(call: Call, ids: Collection[int], *, retried: bool = False) -> l
     return found
 
 
-async def _corrections(
-    call: Call, connection: AsyncConnection, error: ErrorCommand, body: CorrectedCommand
-) -> Corrections:
-    """The corrections as they are stored: checked against the workflow as a start is, its secrets sealed."""
-    code = body.workflow_code or error.workflow_code
-    try:
-        head = None if code is None else await definitions.head(connection, WorkflowCode(code))
-    except NotFound:
-        if body.workflow_code is not None:
-            raise
-        head = None
-    if BACKFILL in body.params:
-        raise Refused(
-            f'params: "{BACKFILL}" says which dates are filled, and cannot be corrected; start another backfill'
-        )
-    type_ = body.type or error.type
-    if head is not None:
-        call.permit(head.project)
-        version, group = body.version or error.workflow_version, body.worker_group or error.worker_group
-        await retry_check.check_limits_of_retry(connection, error, type_, head, version, group)
-        for each in await retry_check.dependents_of(connection, error, type_, head.code):
-            call.permit(each.project)
-    if type_ in REVIVING and error.workflow_instance_id is not None:
-        await check_limits_of_reruns(connection, [WorkflowInstanceId(error.workflow_instance_id)])
-    params = None
-    if body.params:
-        given = {name: value for name, value in body.params.items() if value is not None}
-        if head is not None:
-            await check_start(connection, head, given, body.tasks, version)
-            given = await sealed_for_start(connection, head, given, call.settings.secrets, version)
-        kept = {name: value for name, value in retry_check.params_of(error).items() if name not in body.params}
-        params = json.dumps({**kept, **given}, ensure_ascii=False)
-    return error_commands.Corrections(
-        type=body.type,
-        workflow_code=None if body.workflow_code is None else WorkflowCode(body.workflow_code),
-        workflow_version=body.version,
-        params=params,
-        priority=body.priority,
-        failure_strategy=body.failure_strategy,
-        worker_group=body.worker_group,
-        environment=body.environment,
-        task_depend_type=body.depend,
-        start_tasks=json.dumps(list(body.tasks)) if body.tasks else None,
-    )
-
-
 def _subjects(found: Touched) -> list[Subject]:
     """One for each project that it touches, so that each one's audit has it."""
     error = found.error
@@ -294,13 +222,9 @@ def _said(error: ErrorCommand) -> dict[str, Any]:
 
 async def _record_corrected(call: Call, change: Change[Any], found: Touched, corrections: Corrections) -> None:
     """An audit row for each project that only the corrected command touches."""
-    corrected = replace(
-        found.error,
-        type=corrections.type or found.error.type,
-        workflow_code=corrections.workflow_code or found.error.workflow_code,
-    )
-    projects = await retry_check.projects_started(change.connection, corrected)
-    added = [Subject(KIND, corrected.id, each, corrected.type[:NAME_MAX]) for each in projects - set(found.projects)]
+    command = corrected(found.error, corrections)
+    projects = await retry_check.projects_started(change.connection, command)
+    added = [Subject(KIND, command.id, each, command.type[:NAME_MAX]) for each in projects - set(found.projects)]
     await audit.insert(change.connection, [call.entry(each, change) for each in added])
 
 

@@ -19,6 +19,7 @@ from model.ids import ScheduleId
 from service.secret_keys import SecretSettings
 from service.workflows.file_schedules import ScheduleChange, save_schedules
 from service.workflows.sealing import sealed_for_saving
+from service.workflows.source_text import to_store
 from service.workflows.workflow_file import BadWorkflowFile, FileFault, WorkflowDocument
 
 
@@ -83,6 +84,7 @@ async def _save(
         spec,
         layout=document.layout,
         by=by,
+        source=to_store(document, spec),
     )
     try:
         changes = await save_schedules(connection, head, document.schedules, spec.time_zone, secrets, now)

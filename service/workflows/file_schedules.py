@@ -104,6 +104,17 @@ async def _change(
     return [] if stored.from_file else [ScheduleChange(stored.id, "listed", spec)]
 
 
+def are_equal(some: Sequence[tuple[ScheduleSpec, bool]], others: Sequence[tuple[ScheduleSpec, bool]]) -> bool:
+    """Whether these are the same schedules, each with whether it is ONLINE, in any order."""
+    left = list(others)
+    for spec, online in some:
+        found = next((each for each in left if each[1] == online and _means(each[0], spec)), None)
+        if found is None:
+            return False
+        left.remove(found)
+    return not left
+
+
 def _means(stored: ScheduleSpec, spec: ScheduleSpec) -> bool:
     """Whether they are the same, however the cron text and the JSON of the parameters are written."""
     as_written = replace(stored, crontab=spec.crontab, params=spec.params)

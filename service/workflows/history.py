@@ -64,6 +64,9 @@ class ExportAnswer(Answer):
     name: str
     version: int
     yaml: Annotated[str, Field(description="of SECRET parameters asterisks, unless the caller may change the workflow")]
+    is_as_written: Annotated[
+        bool, Field(description="it is the text that was saved, with its comments, not one made from the definition")
+    ]
 
 
 @operation("GET", "/workflow-definitions/{code}/versions", Right.VIEW, "workflow-definitions")
@@ -93,5 +96,17 @@ async def export_workflow(call: Call, code: Id, query: ExportQuery) -> ExportAns
     async with call.reading() as connection:
         head = await permitted_head(call, connection, code)
         may_edit = call.caller.may(Right.EDIT, head.project)
-        text = await exported(connection, head, query.version, layout=query.layout, is_masked=not may_edit)
-    return ExportAnswer(name=head.name, version=query.version or head.version, yaml=text)
+        found = await exported(
+            connection,
+            head,
+            query.version,
+            layout=query.layout,
+            is_masked=not may_edit,
+            canonical=query.canonical,
+        )
+    return ExportAnswer(
+        name=head.name,
+        version=query.version or head.version,
+        yaml=found.yaml,
+        is_as_written=found.is_as_written,
+    )

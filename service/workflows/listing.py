@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from dao.definitions import definitions
+from dao.definitions import definitions, versions
 from model.choices import ReleaseState
 from model.ids import WorkflowCode
 from model.rights import Right
 from service.call import Call
-from service.fields import Answer, Id
+from service.fields import Answer, Id, Moment
 from service.operation import operation
 from service.pages import PageOf, page_of
 from service.workflows.requests import WorkflowQuery, WorkflowReference
@@ -34,8 +34,15 @@ class WorkflowAnswer(Answer):
         return cls.model_validate(head)
 
 
+class ListedWorkflow(WorkflowAnswer):
+    """A workflow of a list, and who saved its current version; left out if that version is missing."""
+
+    saved_by: str | None = None
+    saved_at: Moment | None = None
+
+
 @operation("GET", "/workflow-definitions", Right.VIEW, "workflow-definitions")
-async def list_workflows(call: Call, query: WorkflowQuery) -> PageOf[WorkflowAnswer]:
+async def list_workflows(call: Call, query: WorkflowQuery) -> PageOf[ListedWorkflow]:
     """List workflows by their codes."""
     visible = call.visible()
     async with call.reading() as connection:
@@ -48,7 +55,14 @@ async def list_workflows(call: Call, query: WorkflowQuery) -> PageOf[WorkflowAns
             state=query.release_state,
             visible=visible,
         )
-    return page_of(found, query.limit, WorkflowAnswer.of, lambda head: head.code)
+        saved = await versions.authorships(connection, [(head.code, head.version) for head in found])
+
+    def listed(head: Definition) -> ListedWorkflow:
+        by = saved.get(head.code)
+        fields = WorkflowAnswer.of(head).model_dump()
+        return ListedWorkflow(**fields, saved_by=by.created_by if by else None, saved_at=by.created_at if by else None)
+
+    return page_of(found, query.limit, listed, lambda head: head.code)
 
 
 @operation("GET", "/workflow-definitions:find", Right.VIEW, "workflow-definitions")

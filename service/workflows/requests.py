@@ -53,6 +53,7 @@ class ExportQuery(VersionQuery):
     """Which version, and what of it."""
 
     layout: Annotated[bool, Field(description="also where its tasks and notes stand on a canvas")] = False
+    canonical: Annotated[bool, Field(description="made from the definition, without the comments of its text")] = False
 
 
 class DiffQuery(Asked):

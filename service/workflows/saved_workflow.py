@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,19 @@ from model.secret_values import without_sealed
 from model.workflow import WorkflowSpec
 from service.secret_keys import SecretSettings
 from service.workflows.sealing import masked, sealed_for_saving, sealed_schedule
+from service.workflows.source_text import written
 from service.workflows.workflow_text import WorkflowContent, yaml_of
 
 if TYPE_CHECKING:
     from service.workflows.workflow_file import WorkflowDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A version as a file; `is_as_written`: by a person, with comments, and not made from the definition."""
+
+    yaml: str
+    is_as_written: bool
 
 
 async def read_version(connection: AsyncConnection, head: Definition, version: int | None = None) -> WorkflowSpec:
@@ -45,26 +54,43 @@ async def exported(
     *,
     layout: bool = False,
     is_masked: bool = False,
-) -> str:
+    canonical: bool = False,
+) -> Exported:
     """A version with the present schedules, as a file that `apply` reads; with its `layout` for who draws it.
 
-    `is_masked`: with asterisks instead of sealed values. Raises as `read_version`.
+    `is_masked`: with asterisks instead of sealed values. `canonical`: made from the definition, even if somebody wrote
+    a text that says it. Raises as `read_version`.
     """
+    version = version or head.version
     spec = await read_version(connection, head, version)
     stored = await schedule_contents.contents_of(connection, head.code)
     schedules = [(each.spec, each.online) for each in stored if each.spec is not None]
     if is_masked:
         spec = masked(spec)
         schedules = [(replace(each, params=without_sealed(each.params)), on) for each, on in schedules]
-    places = await layouts.read(connection, head.code, version or head.version) if layout else None
-    return yaml_of(WorkflowContent(head.project, head.name, head.release_state, spec, schedules, places))
+    places = await layouts.read(connection, head.code, version) if layout else None
+    content = WorkflowContent(head.project, head.name, head.release_state, spec, schedules, places)
+    text = None if canonical else await written(connection, head, version, content, is_masked=is_masked)
+    return Exported(yaml_of(content) if text is None else text, is_as_written=text is not None)
 
 
 async def versions_differ(connection: AsyncConnection, head: Definition, older: int, newer: int) -> list[str]:
-    """The lines of a unified diff of two versions; none if they are the same. Raises as `read_version`."""
+    """The lines of a unified diff of two versions; none if they are the same. Raises as `read_version`.
+
+    Of their texts, if somebody wrote both: with comments.
+    """
+    versions = (older, newer)
+    contents = [
+        WorkflowContent(head.project, head.name, head.release_state, await read_version(connection, head, version))
+        for version in versions
+    ]
+    texts = [
+        await written(connection, head, version, content, is_masked=False)
+        for version, content in zip(versions, contents, strict=True)
+    ]
     before, after = [
-        yaml_of(WorkflowContent(head.project, head.name, head.release_state, spec), codes=False)
-        for spec in [await read_version(connection, head, version) for version in (older, newer)]
+        yaml_of(content, codes=False) if None in texts or text is None else text
+        for content, text in zip(contents, texts, strict=True)
     ]
     return _diff(before, after, f"{head.name} version {older}", f"{head.name} version {newer}")
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from dao.definitions import definitions, references, versions
+from dao.definitions import definitions, references, source_texts, versions
 from dao.definitions import release as release_rows
 from dao.definitions.definitions import Definition
 from dao.postgres.database import database_time
@@ -88,7 +88,8 @@ async def roll_back_workflow(call: Call, code: Id, body: RollBack) -> ChangedWor
         head = await _held(call, change.connection, seen, is_read=True)
         spec = await read_version(change.connection, head, body.version)
         await check_reach(call, change.connection, head.project, spec)
-        await _save(call, change, head, spec)
+        source = await source_texts.read(change.connection, head.code, body.version)
+        await _save(call, change, head, spec, source)
         assert change.after is not None
         change.after = {**change.after, "content_of": body.version}
     answer: ChangedWorkflow = change.answered()
@@ -163,11 +164,13 @@ async def _held(call: Call, connection: AsyncConnection, seen: Definition, *, is
     return head
 
 
-async def _save(call: Call, change: Change[Any], head: Definition, spec: WorkflowSpec) -> None:
-    """Save a content as the current version; the state and the schedules stay. Raises `Refused`."""
+async def _save(
+    call: Call, change: Change[Any], head: Definition, spec: WorkflowSpec, source: str | None = None
+) -> None:
+    """Save a content, with the text that says it, as the current version; the rest stays. Raises `Refused`."""
     connection = change.connection
     after, is_new = await definitions.save(
-        connection, head.project, head.name, head.release_state, spec, by=call.caller.name
+        connection, head.project, head.name, head.release_state, spec, by=call.caller.name, source=source
     )
     if wrong := await references.check(connection, head.project, head.name, spec):
         raise Refused("; ".join(wrong))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Annotated, Any, Protocol
 
@@ -24,7 +24,8 @@ from model.workflow import WorkflowSpec
 from model.workflow_problems import InvalidWorkflow, Problem
 from service.workflows.schedule_entry import ScheduleEntry, problem_of_field, problems_of
 from service.workflows.workflow_warnings import one_variable
-from service.workflows.yaml_lines import BadYaml, Document, Number, read_documents
+from service.workflows.yaml_lines import BadYaml, Document, Number, read_documents, text_of
+from service.workflows.yaml_sections import document_at
 
 FAULTS_SHOWN_MAX = 20
 
@@ -55,7 +56,7 @@ class Head(BaseModel):
 
 @dataclass(frozen=True)
 class WorkflowDocument:
-    """One workflow of a file, and the lines at which its tasks begin."""
+    """One workflow of a file, the lines at which its tasks begin, and the text that says it (`source`)."""
 
     project: str
     name: str
@@ -65,6 +66,7 @@ class WorkflowDocument:
     lines: Mapping[str, int] = field(default_factory=dict)
     schedules: tuple[ScheduleEntry, ...] = ()
     layout: Layout | None = None
+    source: str | None = None
 
 
 _ELSEWHERE = {
@@ -129,8 +131,11 @@ def parse_files(files: Iterable[tuple[str, bytes]], types: TaskTypes) -> list[Wo
     return documents
 
 
-def parse_workflows(data: bytes, file: str, types: TaskTypes) -> list[WorkflowDocument]:
-    """All workflows in the content of one file; `file` is its name in messages. Raises `BadWorkflowFile`."""
+def parse_workflows(data: bytes, file: str, types: TaskTypes | None) -> list[WorkflowDocument]:
+    """All workflows in the content of one file; `file` is its name in messages. Raises `BadWorkflowFile`.
+
+    `types` are the task types that there are; None: types and parameters of tasks were checked before.
+    """
     try:
         documents = read_documents(data)
     except BadYaml as error:
@@ -148,7 +153,12 @@ def parse_workflows(data: bytes, file: str, types: TaskTypes) -> list[WorkflowDo
     faults += _twice(found, file)
     if faults:
         raise BadWorkflowFile(faults)
-    return found
+    text = text_of(data)
+    if len(documents) == 1:
+        return [replace(found[0], source=text)]
+    # Each has been read: they are as many, in the same order.
+    starts = [document.line_of(()) for document in documents]
+    return [replace(each, source=document_at(text, line)) for each, line in zip(found, starts, strict=True)]
 
 
 def parse_spec(content: Mapping[str, Any], types: TaskTypes) -> WorkflowSpec:
@@ -164,7 +174,7 @@ def _task_problems(spec: WorkflowSpec, types: TaskTypes) -> list[Problem]:
     return [*_unrunnable(spec, types), *one_variable(spec), *faults_of_task_names(spec)]
 
 
-def _workflow(document: Document, file: str, types: TaskTypes) -> WorkflowDocument:
+def _workflow(document: Document, file: str, types: TaskTypes | None) -> WorkflowDocument:
     content = plain(document.content)
     if not isinstance(content, dict):
         raise InvalidWorkflow([Problem(where=(), sentence="a workflow is a mapping with `name:` and `tasks:`")])
@@ -178,7 +188,7 @@ def _workflow(document: Document, file: str, types: TaskTypes) -> WorkflowDocume
     problems = list(_head_problems(head_fields))
     try:
         spec = WorkflowSpec.parse(content, tuple(Head.model_fields))
-        problems += _task_problems(spec, types)
+        problems += _task_problems(spec, types) if types is not None else []
     except InvalidWorkflow as error:
         problems += error.problems
     if problems:

@@ -37,6 +37,16 @@ class WorkflowContent:
 
 def yaml_of(content: WorkflowContent, *, codes: bool = True) -> str:
     """The file. `codes`: with the codes of the tasks, where a new save would not give them the same."""
+    return to_yaml(_whole_file(content, codes=codes))
+
+
+def section_of(content: WorkflowContent, name: str) -> str | None:
+    """One key of the file with its value; None if the file has none, since the value is what it is without."""
+    fields = _whole_file(content, codes=True)
+    return to_yaml({name: fields[name]}) if fields.get(name) else None
+
+
+def _whole_file(content: WorkflowContent, *, codes: bool) -> dict[str, Any]:
     head: dict[str, Any] = {"name": content.name}
     if content.project != "default":
         head["project"] = content.project
@@ -47,7 +57,7 @@ def yaml_of(content: WorkflowContent, *, codes: bool = True) -> str:
     if content.schedules:
         fields["schedules"] = [_schedule(spec, content.spec, online=on) for spec, on in content.schedules]
     layout = {"layout": content.layout.model_dump(exclude_defaults=True)} if content.layout else {}
-    return to_yaml({**head, **fields, "tasks": tasks, **layout})
+    return {**head, **fields, "tasks": tasks, **layout}
 
 
 def to_yaml(value: Any) -> str:

@@ -73,7 +73,7 @@ def read_documents(data: bytes) -> list[Document]:
     text = text_of(data)
     number = count(1)
     try:
-        documents = [_Reader(number).read(node) for node in _composed(text)]
+        documents = [_Reader(number).read(node) for node in composed(text)]
     except RecursionError:
         raise BadYaml(1, f"it is nested more than {DEPTH_MAX} levels deep") from None
     return [document for document in documents if document.content is not None]
@@ -110,7 +110,8 @@ class _Scanner(Scanner):
         super().fetch_flow_collection_start(TokenClass, to_push)
 
 
-def _composed(text: str) -> Iterator[Node]:
+def composed(text: str) -> Iterator[Node]:
+    """The nodes of the documents in a text, with where each stands in it. Raises `BadYaml`."""
     yaml = YAML(typ="safe", pure=True)
     yaml.Scanner = _Scanner
     yaml.allow_duplicate_keys = True  # we check for them ourselves: its message is a page long

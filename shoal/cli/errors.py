@@ -78,7 +78,8 @@ async def retry(
     environment: Annotated[str | None, typer.Option(help="Another one.")] = None,
 ) -> None:
     """Retry with a new command, as it was, or one of them corrected by the options. Fix the cause first."""
-    from service.runs.error_commands import CorrectedCommand, RetriedAnswer, retry_error_command
+    from service.runs.corrected_command import CorrectedCommand
+    from service.runs.error_commands import RetriedAnswer, retry_error_command
     from service.runs.requests import WaitQuery
     from shoal.cli import output
 

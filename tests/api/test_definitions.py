@@ -173,9 +173,9 @@ async def test_versions_are_listed_compared_exported_and_rolled_back(admin: http
     assert "-description: text 3" in (await admin.get(f"{path}/diff?older=3&newer=1")).json()["diff"]
     file = await admin.post(f"{path}/diff", json={"files": files(CHILD)})
     assert "-description: text 3" in file.json()["diff"]
-    assert (await admin.get(f"{path}/export?version=2")).json()["yaml"] == "name: child\ndescription: text 2\n" + (
-        "tasks:\n  - name: a\n    type: FAKE\n"
-    )
+    assert (await admin.get(f"{path}/export?version=2")).json()["yaml"] == CHILD + "description: text 2\n"
+    made = (await admin.get(f"{path}/export?version=2&canonical=true")).json()["yaml"]
+    assert made == "name: child\ndescription: text 2\ntasks:\n  - name: a\n    type: FAKE\n"
     assert (await admin.get(f"{path}/versions/2")).json()["spec"]["description"] == "text 2"
     for missing in ("versions/9", "versions/99999999999", "export?version=9", "diff?older=1&newer=9"):
         assert (await admin.get(f"{path}/{missing}")).status_code == 404, missing
@@ -361,3 +361,67 @@ async def test_a_definition_that_is_nested_too_deeply_is_refused(admin: httpx.As
         headers={"If-Match": "1", "Content-Type": "application/json"},
     )
     assert answer.status_code in (400, 422), answer.text[:300]
+
+
+COMMENTED = "# Why it is there.\nname: kept   # by hand\ntasks:\n  - {name: a, type: FAKE}   # the only one\n"
+
+
+async def test_the_comments_of_a_text_survive_publishing(admin: httpx.AsyncClient, sql: Any) -> None:
+    (first,) = await applied(admin, COMMENTED)
+    path = f"{BASE}/workflow-definitions/{first['code']}"
+
+    async def exported(**query: object) -> dict[str, Any]:
+        answer = await admin.get(f"{path}/export", params=query)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    assert await exported() == {"name": "kept", "version": 1, "yaml": COMMENTED, "is_as_written": True}
+    assert (await exported(canonical=True))["yaml"] == "name: kept\ntasks:\n  - name: a\n    type: FAKE\n"
+    await admin.put(f"{path}/release-state", json={"release_state": "OFFLINE"})
+    assert (await exported())["yaml"] == COMMENTED.replace("tasks:", "release_state: OFFLINE\ntasks:")
+    await admin.put(f"{path}/release-state", json={"release_state": "ONLINE"})
+
+    # Another comment is no other version, and is kept.
+    (again,) = await applied(admin, COMMENTED.replace("Why", "What"))
+    assert (again["version"], again["is_new_version"]) == (1, False)
+    assert (await exported())["yaml"] == COMMENTED.replace("Why", "What")
+
+    (second,) = await applied(admin, COMMENTED.replace("only one", "first").replace("name: a", "name: b"))
+    assert second["version"] == 2
+    diff = (await admin.get(f"{path}/diff")).json()["diff"]
+    assert "-  - {name: a, type: FAKE}   # the only one" in diff
+    back = await admin.post(f"{path}/roll-back", json={"version": 1}, headers={"If-Match": '"2"'})
+    assert back.json()["version"] == 3
+    assert (await exported())["yaml"] == COMMENTED.replace("Why", "What")
+
+    # A definition that comes as JSON has no text.
+    spec = {"tasks": [{"name": "c", "type": "FAKE"}]}
+    await admin.put(path, json={"spec": spec}, headers={"If-Match": '"3"'})
+    assert not (await exported())["is_as_written"]
+    diff = (await admin.get(f"{path}/diff")).json()["diff"]
+    assert "-  - name: a" in diff
+    # Whoever writes the rows by hand may write anything.
+    sql("UPDATE workflow_version SET source_text = 'name: [' WHERE version = 4")
+    assert not (await exported())["is_as_written"]
+
+
+async def test_a_secret_in_a_text_is_stored_sealed_and_shown_to_those_who_may_change_it(
+    api: Serving, admin: httpx.AsyncClient, sql: Any
+) -> None:
+    text = (
+        "name: hides\n# a word\nparams:\n  password: {type: SECRET, value: hunter22}\ntasks: [{name: a, type: FAKE}]\n"
+    )
+    (head,) = await applied(admin, text)
+    ((stored,),) = sql("SELECT source_text FROM workflow_version")
+    assert "hunter22" not in stored
+    assert "# a word" in stored
+    path = f"{BASE}/workflow-definitions/{head['code']}/export"
+    async with await member(api, "eve", default=Role.VIEWER) as viewer:
+        shown = (await viewer.get(path)).json()
+    assert shown["is_as_written"]
+    assert shown["yaml"] == text.replace("hunter22", '"******"')
+    own = (await admin.get(path)).json()["yaml"]
+    assert "sealed:v1:" in own
+    ((again,),) = [await applied(admin, own)]
+    assert not again["is_new_version"]

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.page.conftest import OpenPage
 from tests.page.running import RunningShoal
@@ -60,6 +60,7 @@ def test_what_failed_needs_a_person_and_is_rerun(open_page: OpenPage, running: R
     page.get_by_role("option", name=re.compile("Run failing now")).click()
     expect(page).to_have_url(re.compile("/runs/[0-9]+$"))
     page.get_by_role("link", name="Now").first.click()
+    expect(page.get_by_role("link", name="Now 1 needs you")).to_be_visible()
     need = page.locator(".needs li")
     expect(need).to_contain_text("second failed")
     expect(need).to_contain_text("no such table")
@@ -90,6 +91,61 @@ def test_runs_are_filtered_by_the_address_and_rerun_together(open_page: OpenPage
     expect(page.get_by_role("dialog")).to_contain_text("1 run will run again from what failed")
     page.get_by_role("button", name="Rerun 1 run").click()
     expect(page.get_by_role("dialog")).to_contain_text("Done: 1")
+
+
+def test_very_many_runs_are_changed_in_parts_that_the_page_follows(open_page: OpenPage) -> None:
+    """The API's part is tested with 10,500 runs (tests/api/test_large_bulk.py); here its answers are given."""
+    page = open_page("/runs")
+    state = {"state": "RUNNING", "asked": 3_000}
+    bodies: list[dict[str, object]] = []
+
+    def bulk(route: Route) -> None:
+        body = route.request.post_data_json
+        bodies.append(body)
+        answer = {"action": body["action"], "dry_run": body["dry_run"], "is_large": True, "runs": 12_840}
+        begun = {} if body["dry_run"] else {"operation_id": "7"}
+        route.fulfill(json={**answer, **begun, "skipped_count": 0, "skipped": [], "run_ids": [], "command_ids": []})
+
+    def operation(route: Route) -> None:
+        if route.request.url.endswith("/stop"):
+            state["state"] = "STOPPED"
+        elif route.request.url.endswith("/resume"):
+            state.update(state="DONE", asked=12_800)
+        times = dict.fromkeys(("created_at", "updated_at"), "2026-01-01T00:00:00Z")
+        fixed = {"id": "7", "action": "RERUN", "total": 12_840, "refused": 10, "by": "ada", "idle_s": 0.1, **times}
+        route.fulfill(json={**fixed, **state})
+
+    page.route("**/workflow-instances:bulk", bulk)
+    page.route(re.compile("/operations/7"), operation)
+    page.get_by_role("checkbox", name="Select all on this page").check()
+    page.get_by_role("button", name=re.compile("Select all .* that match")).click()
+    page.get_by_role("button", name="Rerun", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("done in parts")
+    dialog.get_by_role("button", name=re.compile("Rerun 12.840 runs")).click()
+    expect(dialog).to_contain_text("so far")
+    assert [(each["dry_run"], "filter" in each) for each in bodies] == [(True, True), (False, True)]
+    page.reload()
+    expect(dialog).to_contain_text(re.compile("3.000 of 12.840 runs"))
+    dialog.get_by_role("button", name="Stop it").click()
+    expect(dialog).to_contain_text("Stopped after")
+    dialog.get_by_role("button", name="Go on").click()
+    expect(dialog).to_contain_text("10 were left out")
+    expect(dialog).to_contain_text("30 had changed")
+    dialog.get_by_role("button", name="Close").last.click()
+    expect(page).not_to_have_url(re.compile("operation="))
+
+
+def test_runs_that_match_are_saved_as_a_file(open_page: OpenPage) -> None:
+    page = open_page("/runs?state=FAILURE")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as saved:
+        page.get_by_role("menuitem", name="CSV").click()
+    lines = saved.value.path().read_text("utf-8").splitlines()
+    assert lines[0].startswith("id,")
+    assert len(lines) == 2
+    expect(page.get_by_text("1 run is in the file.")).to_be_visible()
 
 
 def test_keys_go_through_the_rows(open_page: OpenPage) -> None:

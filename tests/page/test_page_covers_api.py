@@ -31,9 +31,6 @@ ONLY_BY_API = {
     "diff_workflow_files": "compares files on a disk; the page compares drafts and versions",
     "diff_workflow_versions": "answers lines of text; the page reads both versions and compares their graphs too",
     "get_layout": "`export_workflow` answers it within the file",
-    "get_operation": "the page follows a bulk change by its commands, `count_commands`",
-    "stop_operation": "for large bulk changes, which programs ask for",
-    "resume_operation": "for large bulk changes, which programs ask for",
 }
 """Operation -> why the page has no request for it."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Locator, Page, expect
 
 from tests.page.conftest import OpenPage
@@ -93,9 +95,38 @@ def test_the_yaml_and_the_canvas_are_one_text(open_page: OpenPage) -> None:
     expect(text).to_contain_text("# by hand")
 
 
+def test_comments_survive_publishing_and_problems_are_fixed_by_a_press(open_page: OpenPage) -> None:
+    page = open_page("/workflows")
+    begin(page, "commented")
+    text = page.locator(".yaml .cm-content")
+    text.click()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    page.keyboard.insert_text(
+        "# why it is there\nname: commented\nparams: {day: x}\ntasks:\n"
+        "  - {name: first, type: SHEL, params: {script: 'echo ${dy}'}}   # the first\n"
+        "  - {name: second, type: FAKE, after: [frist]}\n"
+    )
+    page.get_by_role("button", name=re.compile("problem")).click()
+    page.get_by_role("button", name="Wait for first").click()
+    expect(text).to_contain_text("after: [first]")
+    page.get_by_role("button", name="Make it SHELL").click()
+    page.get_by_role("button", name="Use day").click()
+    expect(page.get_by_text("No problems")).to_be_visible()
+    page.get_by_role("button", name="Publish…").click()
+    page.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("Version 1 is published")).to_be_visible()
+    page.reload()
+    expect(text).to_contain_text("# why it is there")
+    expect(text).to_contain_text("# the first")
+    page.get_by_role("link", name="Workflows").first.click()
+    expect(page.get_by_role("row", name="commented")).to_contain_text("admin")
+
+
 def test_all_of_it_works_by_keyboard(open_page: OpenPage) -> None:
     page = open_page("/workflows")
     begin(page, "by_keys")
+    expect(page.get_by_role("button", name="FAKE", exact=True)).to_be_visible()
     page.get_by_label("Find a type").focus()
     page.keyboard.type("fak")
     page.keyboard.press("Enter")

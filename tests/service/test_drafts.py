@@ -213,8 +213,8 @@ async def test_a_file_may_have_a_layout_and_an_export_has_it_on_request(people: 
     moved = await people.apply(text_of("one", more=more.replace("x: 1", "x: 7")))
     assert (moved.head.version, moved.is_new_version) == (1, False)
     assert (await people.do(read_layout, saved.head)).tasks["a"].x == 7
-    assert "layout" not in await people.do(exported, saved.head)
-    written = await people.do(exported, saved.head, layout=True)
+    assert "layout" not in (await people.do(exported, saved.head)).yaml
+    written = (await people.do(exported, saved.head, layout=True)).yaml
     copy = await people.apply(written.replace("name: w", "name: copy"))
     assert await people.do(read_layout, copy.head) == await people.do(read_layout, saved.head)
     with pytest.raises(BadWorkflowFile, match='a place for the task "b", and there is no such task'):

@@ -9,6 +9,7 @@ import {
   type TablerIcon,
 } from "@tabler/icons-react";
 import { Link, useLocation } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
 import { useTranslation } from "react-i18next";
 import { Logo } from "./Logo";
 import { RailFoot } from "./RailFoot";
@@ -32,6 +33,17 @@ export const PAGES: Page[] = [
   { to: "/settings", word: "settings", icon: IconAdjustmentsHorizontal, isApart: true },
 ];
 
+const NeedsBadge = lazy(() => import("@/now/NeedsBadge").then(({ NeedsBadge }) => ({ default: NeedsBadge })));
+
+/** The number beside *Now*; the frame does not wait for it. */
+function Needs() {
+  return (
+    <Suspense fallback={null}>
+      <NeedsBadge />
+    </Suspense>
+  );
+}
+
 function useIsHere() {
   const { pathname } = useLocation();
   return (to: string) => (to === "/" ? pathname === "/" : pathname === to || pathname.startsWith(`${to}/`));
@@ -52,6 +64,7 @@ export function Rail() {
           <Link key={to} to={to} aria-current={isHere(to) ? "page" : undefined} title={t(word)} data-apart={isApart}>
             <Icon size={16} stroke={1.5} aria-hidden />
             <span>{t(word)}</span>
+            {to === "/" && <Needs />}
           </Link>
         ))}
       </nav>
@@ -70,6 +83,7 @@ export function TabBar() {
         <Link key={to} to={to} aria-current={isHere(to) ? "page" : undefined}>
           <Icon size={20} stroke={1.5} aria-hidden />
           {t(word)}
+          {to === "/" && <Needs />}
         </Link>
       ))}
     </nav>

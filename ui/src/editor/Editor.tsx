@@ -286,6 +286,8 @@ export function Editor(props: Props) {
       )}
       <StatusLine
         graph={graph}
+        editing={editing}
+        isFixed={isFixed}
         problems={problems}
         hasYaml={hasYaml}
         onYaml={onYaml}

@@ -2,11 +2,15 @@ import { Button, Popover, UnstyledButton } from "@mantine/core";
 import { IconCode } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
+import { Fixes } from "./Fixes";
 import type { Problem } from "./model/problems";
 import type { Graph } from "./model/read";
+import type { Editing } from "./useEditing";
 
 interface Props {
   graph: Graph;
+  editing: Editing;
+  isFixed: boolean;
   problems: Problem[];
   hasYaml: boolean;
   onYaml: (isShown: boolean) => void;
@@ -17,7 +21,7 @@ interface Props {
 const KEYS = ["Tab", "A", "Enter", "← ↑ ↓ →", "Delete", "Ctrl Z", "Ctrl Y", "Ctrl C", "Ctrl V", "Ctrl S"];
 
 /** Under the canvas: what is wrong, how large it is, what is saved, and the keys. */
-export function StatusLine({ graph, problems, hasYaml, onYaml, onProblem, children }: Props) {
+export function StatusLine({ graph, editing, isFixed, problems, hasYaml, onYaml, onProblem, children }: Props) {
   const { t } = useTranslation("editor");
   const wrong = problems.filter((problem) => !problem.isWarning).length;
   const state = wrong > 0 ? "FAILURE" : problems.length > 0 ? "LATE" : "SUCCESS";
@@ -48,6 +52,7 @@ export function StatusLine({ graph, problems, hasYaml, onYaml, onProblem, childr
                     <i className="st" data-s={problem.isWarning ? "LATE" : "FAILURE"} />
                     <span>{problem.sentence}</span>
                   </button>
+                  {!isFixed && <Fixes problem={problem} graph={graph} editing={editing} />}
                 </li>
               ))}
             </ul>

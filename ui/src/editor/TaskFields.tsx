@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type Ref, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { FieldInput } from "./FieldInput";
+import { Fixes } from "./Fixes";
 import { renameTask, setAfter, setField } from "./model/edits";
 import { type Field, fieldsOf } from "./model/fields";
 import type { Problem } from "./model/problems";
@@ -53,10 +54,13 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
   return (
     <div className="form">
       {problems.map((problem) => (
-        <p key={problem.sentence} className="problem" data-warning={problem.isWarning}>
-          <i className="st" data-s={problem.isWarning ? "LATE" : "FAILURE"} />
-          <span>{problem.sentence}</span>
-        </p>
+        <div key={problem.sentence}>
+          <p className="problem" data-warning={problem.isWarning}>
+            <i className="st" data-s={problem.isWarning ? "LATE" : "FAILURE"} />
+            <span>{problem.sentence}</span>
+          </p>
+          {!isFixed && <Fixes problem={problem} graph={graph} editing={editing} />}
+        </div>
       ))}
       <NameInput
         key={task.name}

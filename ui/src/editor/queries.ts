@@ -28,7 +28,7 @@ export function sourceOf(project: string, name: string) {
       if (draft !== null && draft.code == null) return { head: null, published: "", draft };
       const asked = api.GET("/api/v1/workflow-definitions:find", { params: { query: { project, name } } });
       const head = await bodyOf(asked);
-      return { head, published: await exported(head.code), draft };
+      return { head, published: (await exported(head.code)).yaml, draft };
     },
   };
 }
@@ -42,11 +42,10 @@ async function findDraft(project: string, name: string): Promise<Draft | null> {
   return bodyOf(api.GET("/api/v1/workflow-drafts/{project}/{name}", { params: { path: { project, name } } }));
 }
 
-/** The text of a version, with where its tasks stand. */
-export async function exported(code: string, version?: number): Promise<string> {
-  const query = { layout: true, ...(version !== undefined && { version }) };
-  const asked = api.GET("/api/v1/workflow-definitions/{code}/export", { params: { path: { code }, query } });
-  return (await bodyOf(asked)).yaml;
+/** The text of a version, with where its tasks stand; `canonical`: made from what it does, without comments. */
+export function exported(code: string, version?: number, canonical = false): Promise<Schemas["ExportAnswer"]> {
+  const query = { layout: true, canonical, ...(version !== undefined && { version }) };
+  return bodyOf(api.GET("/api/v1/workflow-definitions/{code}/export", { params: { path: { code }, query } }));
 }
 
 /** The value of an If-Match header for a version or a revision. */
@@ -100,6 +99,6 @@ export const dataSources = {
 
 /** Read again all that a change of a workflow touches, without waiting for the event. */
 export function changedWorkflow(): void {
-  for (const word of ["workflow", "workflows", "relations", "schedules", "drafts"])
+  for (const word of ["workflow", "workflows", "relations", "schedules", "drafts", "version-text"])
     void queries.invalidateQueries({ queryKey: [word] });
 }

@@ -36,7 +36,7 @@ export function isSame(one: object, other: object): boolean {
 }
 
 /** Words of the address that say where in the list one is, and not what is in it. */
-const PLACE = ["cursor", "page", "row", "why", "task"];
+const PLACE = ["cursor", "page", "row", "why", "task", "operation"];
 
 /** What of an address is a filter. */
 export function filterWords(search: Search): Search {

@@ -9,7 +9,7 @@ export type Refused = Schemas["ErrorCommandAnswer"];
 
 /** The workflow that `shoal up` saves and runs once has always this code. */
 export const SAMPLE = { code: "1001", name: "hello" };
-const NEED_MAX = 20;
+export const NEED_MAX = 20;
 const FIRES = 12;
 
 /** Workflows whose last run failed, and nobody reran it with success since. */

@@ -14,17 +14,21 @@ interface Props {
   action: Action;
   target: Target;
   onClose: () => void;
+  /** The change is so large that it goes on by itself, as this operation. */
+  onOperation: (id: string) => void;
 }
 
 /** Does something with many runs: first says what it would do, then does it, then shows what became of it. */
-export function BulkDialog({ action, target, onClose }: Props) {
+export function BulkDialog({ action, target, onClose, onOperation }: Props) {
   const { t } = useTranslation("runs");
   const cache = useQueryClient();
   const change = useMutation({
     mutationFn: (dryRun: boolean) =>
       bodyOf(api.POST("/api/v1/workflow-instances:bulk", { body: { action, dry_run: dryRun, ids: [], ...target } })),
     onSuccess: (answer) => {
-      if (!answer.dry_run) void cache.invalidateQueries({ queryKey: ["runs"] });
+      if (answer.dry_run) return;
+      void cache.invalidateQueries({ queryKey: ["runs"] });
+      if (answer.operation_id != null) onOperation(answer.operation_id);
     },
   });
   const { mutate, data } = change;
@@ -75,6 +79,7 @@ function Would({ answer }: { answer: Schemas["BulkAnswer"] }) {
         {answer.skipped_count > 0 &&
           ` ${t("stay", { count: answer.skipped_count, number: count(answer.skipped_count) })}`}
       </p>
+      {answer.is_large && <p className="soft">{t("large")}</p>}
       <ul className="skipped">
         {answer.skipped.map((each) => (
           <li key={`${each.state ?? ""}${each.why}`}>

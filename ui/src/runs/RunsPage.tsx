@@ -19,6 +19,8 @@ import { openPalette } from "@/palette/open";
 import { Answer, Empty } from "@/parts/Answer";
 import { BulkBar } from "./BulkBar";
 import { BulkDialog } from "./BulkDialog";
+import { ExportMenu } from "./ExportMenu";
+import { OperationDialog } from "./OperationDialog";
 import { lastRunsOf, PAGE, progressOf, runCount, runHistogram, runsPage } from "./queries";
 import { RunFilters } from "./RunFilters";
 import { RunTable } from "./RunTable";
@@ -61,6 +63,7 @@ export function RunsPage() {
   const select = (wanted: Selection, all = false) => setSelected({ of: words, ids: wanted, isAll: all });
   const at = textOf(search, "row") ?? null;
   const why = textOf(search, "why");
+  const operation = textOf(search, "operation");
   const one = (id: string, act: (run: (typeof runs)[number]) => Action) => {
     const run = runs.find((each) => each.id === id);
     if (run !== undefined && mayOperate) setDoing({ action: act(run), target: { ids: [id] } });
@@ -104,6 +107,7 @@ export function RunsPage() {
           >
             <IconKeyboard size={16} stroke={1.5} />
           </Button>
+          <ExportMenu filter={filter} />
           <Button
             size="xs"
             leftSection={<IconPlayerPlay size={14} stroke={1.5} />}
@@ -170,7 +174,17 @@ export function RunsPage() {
           </footer>
         )}
       </section>
-      {doing !== undefined && <BulkDialog {...doing} onClose={() => setDoing(undefined)} />}
+      {doing !== undefined && (
+        <BulkDialog
+          {...doing}
+          onClose={() => setDoing(undefined)}
+          onOperation={(id) => {
+            setDoing(undefined);
+            place({ operation: id });
+          }}
+        />
+      )}
+      {operation !== undefined && <OperationDialog id={operation} onClose={() => place({ operation: undefined })} />}
       {why !== undefined && <WhyDialog run={why} onClose={() => place({ why: undefined })} />}
       <KeysHelp
         opened={isHelp}

@@ -2,7 +2,6 @@ import { Button, Modal } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { ApiProblem, api, bodyOf } from "@/api/client";
-import { hasComments } from "@/editor/model/read";
 import { Answer, Failure } from "@/parts/Answer";
 import { DiffLines } from "./DiffLines";
 import { type DraftOf, publish, type Saved } from "./useDraft";
@@ -60,7 +59,6 @@ export function PublishDialog({ project, name, text, draft, onClose, onPublished
             </>
           )}
         </Answer>
-        {hasComments(text) && <p className="mute">{t("commentsGo")}</p>}
         <p className="mute">{t("publishMeans")}</p>
         {act.error !== null && <Failure error={act.error} />}
         {rebase.error !== null && <Failure error={rebase.error} />}

@@ -171,10 +171,19 @@ interface ComparisonProps {
 
 function Comparison({ code, older, newer, view, onView }: ComparisonProps) {
   const { t } = useTranslation("workflow");
-  const [before, after] = useQueries({ queries: [versionText(code, older), versionText(code, newer)] });
+  const versions = [older, newer] as const;
+  const [written, alsoWritten] = useQueries({ queries: versions.map((each) => versionText(code, each, false)) });
+  // A text of a person beside one that is made from the definition differs in how it is written, not in what it says.
+  const isMixed =
+    written?.data !== undefined &&
+    alsoWritten?.data !== undefined &&
+    written.data.is_as_written !== alsoWritten.data.is_as_written;
+  const [before, after] = useQueries({
+    queries: [versionText(code, older, isMixed), versionText(code, newer, isMixed)],
+  });
   const error = before.error ?? after.error;
   const texts = useMemo(
-    () => [comparable(before.data ?? ""), comparable(after.data ?? "")] as const,
+    () => [comparable(before.data?.yaml ?? ""), comparable(after.data?.yaml ?? "")] as const,
     [before.data, after.data],
   );
   return (
@@ -195,7 +204,7 @@ function Comparison({ code, older, newer, view, onView }: ComparisonProps) {
       {before.data === undefined || after.data === undefined ? (
         error === null && <Skeleton lines={8} />
       ) : view === "graph" ? (
-        <GraphDiff older={before.data} newer={after.data} />
+        <GraphDiff older={before.data.yaml} newer={after.data.yaml} />
       ) : texts[0] === texts[1] ? (
         <p className="pad mute">{t("noDifference")}</p>
       ) : (

@@ -28,12 +28,11 @@ export function versionsOf(code: string) {
   });
 }
 
-/** The YAML of a version, which never changes. */
-export function versionText(code: string, version: number) {
+/** The YAML of a version, as it was written or made from what it does. */
+export function versionText(code: string, version: number, canonical: boolean) {
   return {
-    queryKey: ["version-text", code, version],
-    queryFn: () => exported(code, version),
-    staleTime: Number.POSITIVE_INFINITY,
+    queryKey: ["version-text", code, version, canonical],
+    queryFn: () => exported(code, version, canonical),
   };
 }
 

@@ -8,6 +8,7 @@ import { me } from "@/login/session";
 import { Act } from "@/parts/Act";
 import { say, sayFailure } from "@/parts/notices";
 import { saveText } from "@/parts/saveText";
+import { asOneFile } from "./asOneFile";
 import type { Workflow } from "./queries";
 
 type What = "publish" | "takeBack" | "run" | "export";
@@ -102,6 +103,7 @@ async function doOne(
 async function exportAll(workflows: Workflow[]): Promise<number> {
   const texts = await Promise.all(workflows.map((each) => exported(each.code)));
   const [only] = workflows;
-  saveText(workflows.length === 1 && only ? `${only.name}.yaml` : "workflows.yaml", texts.join("---\n"));
+  const yaml = asOneFile(texts.map((each) => each.yaml));
+  saveText(workflows.length === 1 && only ? `${only.name}.yaml` : "workflows.yaml", yaml);
   return workflows.length;
 }

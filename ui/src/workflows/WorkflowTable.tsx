@@ -57,6 +57,7 @@ export function WorkflowTable(props: Props) {
             <th>{t("schedule")}</th>
             <th className="num">{t("next")}</th>
             <th className="num">{t("version")}</th>
+            <th>{t("savedBy")}</th>
           </tr>
         </thead>
         <tbody>
@@ -72,6 +73,7 @@ export function WorkflowTable(props: Props) {
                 {t("notPublished")}
               </td>
               <td className="num mute">–</td>
+              <td />
             </tr>
           ))}
           {items.map((workflow) => {
@@ -113,6 +115,9 @@ export function WorkflowTable(props: Props) {
                   >
                     {workflow.version}
                   </Link>
+                </td>
+                <td className="soft">
+                  {workflow.saved_by} {workflow.saved_at != null && <Moment at={workflow.saved_at} />}
                 </td>
               </tr>
             );

@@ -2,7 +2,7 @@
 import { infiniteQueryOptions, keepPreviousData } from "@tanstack/react-query";
 import { api, bodyOf, type Schemas } from "@/api/client";
 
-export type Workflow = Schemas["WorkflowAnswer"];
+export type Workflow = Schemas["ListedWorkflow"];
 export type Schedule = Schemas["ScheduleAnswer"];
 
 export interface WorkflowFilter {

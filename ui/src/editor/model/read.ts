@@ -1,5 +1,5 @@
 /** A workflow's YAML text as a graph. The text is the truth: this is a pure function of it. */
-import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from "yaml";
+import { type Document, isMap, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from "yaml";
 
 export interface Place {
   x: number;
@@ -138,27 +138,6 @@ function branchOf(chooser: Task | undefined, next: string): string | undefined {
     return textsOf(chooser.params.on_failure).includes(next) ? "failure" : undefined;
   }
   return undefined;
-}
-
-/** Whether a text has comments, which a published version does not keep. */
-export function hasComments(text: string): boolean {
-  let found = false;
-  const document = parseDocument(text);
-  if (document.comment || document.commentBefore) return true;
-  const look = (node: unknown): void => {
-    if (found || node === null || typeof node !== "object") return;
-    const { comment, commentBefore } = node as Node;
-    if (comment || commentBefore) found = true;
-    else if (isMap(node))
-      for (const pair of node.items) {
-        look(pair.key);
-        look(pair.value);
-      }
-    else if (isSeq(node)) node.items.forEach(look);
-    else if (isScalar(node)) return;
-  };
-  look(document.contents);
-  return found;
 }
 
 function noteOf(given: unknown): Note {

@@ -74,7 +74,7 @@ export function TaskMenu({ name, x, y, close }: Props) {
                 <Link
                   to="/workflows/$project/$name"
                   params={{ project: run.project ?? "", name: run.workflow ?? "" }}
-                  search={{ task: name }}
+                  search={{ select: [`task:${name}`] }}
                   {...props}
                 />
               )}

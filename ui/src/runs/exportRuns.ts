@@ -1,0 +1,47 @@
+/** The runs that match, as a file: the newest ones, so many at most. Loaded when somebody asks for it. */
+import { api, bodyOf } from "@/api/client";
+import { saveText } from "@/parts/saveText";
+import type { Run } from "./queries";
+import type { RunFilter } from "./runFilter";
+
+export const EXPORTED_MAX = 10_000;
+const PAGE = 500;
+
+export type Format = "csv" | "json";
+
+export interface Exported {
+  runs: number;
+  /** There are older ones that match and are not in the file. */
+  isCut: boolean;
+}
+
+/** Read page after page of the runs that match, newest first, and hand them to the browser as a file. */
+export async function exportRuns(filter: RunFilter, format: Format): Promise<Exported> {
+  const runs: Run[] = [];
+  let cursor: string | undefined;
+  do {
+    const query = { ...filter, limit: PAGE, ...(cursor !== undefined && { cursor }) };
+    const page = await bodyOf(api.GET("/api/v1/workflow-instances", { params: { query } }));
+    runs.push(...(page.items as Run[]));
+    cursor = page.has_more && page.next_cursor ? page.next_cursor : undefined;
+  } while (cursor !== undefined && runs.length < EXPORTED_MAX);
+  const shown = runs.slice(0, EXPORTED_MAX);
+  saveText(`runs.${format}`, format === "csv" ? csvOf(shown) : `${JSON.stringify(shown, null, 2)}\n`);
+  return { runs: shown.length, isCut: cursor !== undefined || runs.length > EXPORTED_MAX };
+}
+
+/** A table with a column for each field that any row has, in the order in which they come (RFC 4180). */
+export function csvOf(rows: readonly object[]): string {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const lines = rows.map((row) => names.map((name) => cell((row as Record<string, unknown>)[name])).join(","));
+  return [names.map(cell).join(","), ...lines].map((line) => `${line}\r\n`).join("");
+}
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  // A spreadsheet would compute a text that begins like a formula.
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
