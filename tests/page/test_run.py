@@ -87,6 +87,28 @@ def test_a_long_log_opens_at_its_end_and_is_searched_on_the_server(open_page: Op
     expect(page.locator(".log-row[aria-current]")).to_contain_text("line 4242")
 
 
+MIXED = """
+name: mixed
+tasks:
+  - {name: left, type: SHELL, params: {script: "SCRIPT"}}
+  - {name: right, type: SHELL, params: {script: "SCRIPT"}}
+"""
+SCRIPT = "for n in 1 2 3 4; do date -u +%FT%T.%NZ; echo '  and more'; sleep 0.2; done"
+
+
+def test_the_logs_of_all_tasks_are_one_by_time(open_page: OpenPage, running: RunningShoal) -> None:
+    running.apply("mixed.yaml", MIXED.replace("SCRIPT", SCRIPT))
+    running.shoal("run", "mixed", "--wait")
+    page = open_page(f"/runs/{running.json('runs', '--workflow', 'mixed')[0]['id']}?tab=logs&merged=true")
+    lines = page.locator(".log-line")
+    expect(lines).to_have_count(16)
+    times = [line for line in lines.locator(".log-text").all_inner_texts() if line.startswith("20")]
+    assert times == sorted(times)
+    assert len(times) == 8
+    lines.get_by_role("button", name="right").first.click()
+    expect(page.locator(".log-row[aria-current]")).to_be_visible()
+
+
 def test_what_cannot_be_done_says_why(open_page: OpenPage, failed_run: str) -> None:
     page = open_page(f"/runs/{failed_run}")
     pause = page.get_by_role("button", name="Pause")

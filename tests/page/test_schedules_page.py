@@ -71,7 +71,7 @@ def test_an_error_command_is_corrected_and_retried(open_page: OpenPage, running:
     _choose(page, "Workflow", "hello")
     dialog.get_by_role("button", name="Retry").click()
     expect(page.get_by_text("was asked for again")).to_be_visible()
-    expect(page.locator(".said").get_by_role("link", name=re.compile(r"run \d+"))).to_be_visible()
+    expect(page.locator(".notice").get_by_role("link", name=re.compile(r"run \d+"))).to_be_visible()
     expect(page.get_by_text("No command was refused")).to_be_visible()
 
 

@@ -1,5 +1,4 @@
 import { Button } from "@mantine/core";
-import { IconKeyboard } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
@@ -7,9 +6,8 @@ import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
 import { workers } from "@/cluster/queries";
 import { filterWords, textOf, useFilters } from "@/lists/filters";
-import { KeysHelp } from "@/lists/KeysHelp";
+import { ListHead } from "@/lists/ListHead";
 import { Pager } from "@/lists/Pager";
-import { SavedViews } from "@/lists/SavedViews";
 import { useRowKeys } from "@/lists/useRowKeys";
 import "@/lists/lists.css";
 import { useTopics } from "@/live/browser";
@@ -58,25 +56,19 @@ export function AttemptsPage() {
   ];
   return (
     <div className="page">
-      <div className="page-head">
-        <h1>{t("title")}</h1>
-        <SavedViews list="task-instances" builtIn={builtIn} filters={filters} />
-        <div className="end">
-          <Button
-            size="xs"
-            variant="default"
-            aria-label={t("keys")}
-            title={t("keys")}
-            className="wide-only"
-            onClick={() => setIsHelp(true)}
-          >
-            <IconKeyboard size={16} stroke={1.5} />
-          </Button>
-          <Button size="xs" variant="default" component={Link} to="/runs">
-            {t("runs")}
-          </Button>
-        </div>
-      </div>
+      <ListHead
+        title={t("title")}
+        list="task-instances"
+        builtIn={builtIn}
+        filters={filters}
+        keys={["/", "j", "k", "Enter", "w", "l", "?"].map((key) => [key, t(`key.${key}`)])}
+        isHelp={isHelp}
+        onHelp={setIsHelp}
+      >
+        <Button size="xs" variant="default" component={Link} to="/runs">
+          {t("runs")}
+        </Button>
+      </ListHead>
       <AttemptFilters filters={filters} />
       <section className="panel" aria-label={t("title")} aria-busy={found.isPlaceholderData}>
         <Answer
@@ -113,11 +105,6 @@ export function AttemptsPage() {
         )}
       </section>
       {why !== undefined && <WhyDialog run={why.run_id} task={why.name} onClose={() => place({ why: undefined })} />}
-      <KeysHelp
-        opened={isHelp}
-        onClose={() => setIsHelp(false)}
-        keys={["/", "j", "k", "Enter", "w", "l", "?"].map((key) => [key, t(`key.${key}`)])}
-      />
     </div>
   );
 }

@@ -1,7 +1,7 @@
 /** What the editor reads and saves: a workflow's published text, and the draft of who is logged in. */
 import { api, bodyOf, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
-import { mayAs } from "@/login/roles";
+import { may } from "@/login/rights";
 import { me } from "@/login/session";
 
 export type Head = Schemas["WorkflowAnswer"];
@@ -35,7 +35,7 @@ export function sourceOf(project: string, name: string) {
 
 /** The caller's draft, if there is one: it is looked for in the list, since to ask for none is an error. */
 async function findDraft(project: string, name: string): Promise<Draft | null> {
-  if (!mayAs(await queries.ensureQueryData(me), "EDITOR", project)) return null;
+  if (!may(await queries.ensureQueryData(me), "EDITOR", project)) return null;
   const query = { project, limit: DRAFTS_MAX };
   const { items } = await bodyOf(api.GET("/api/v1/workflow-drafts", { params: { query } }));
   if (!items.some((each) => each.project === project && each.name === name)) return null;

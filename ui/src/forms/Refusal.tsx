@@ -1,5 +1,5 @@
 import { IconAlertTriangle } from "@tabler/icons-react";
-import { sentenceOf } from "@/parts/Said";
+import { sentenceOf } from "@/parts/sentence";
 
 /** Why an action was refused: the sentence of the problem with its code. */
 export function Refusal({ error }: { error: Error | null }) {

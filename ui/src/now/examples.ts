@@ -1,4 +1,4 @@
-/** Lines to copy on the first screen. A test of the page runs them as they stand. */
+/** Lines to copy on the first screen. */
 export const YAML = `name: first
 tasks:
   - {name: one, type: FAKE}

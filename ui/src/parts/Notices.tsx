@@ -13,14 +13,14 @@ export function Notices() {
       {notices.map((each) => (
         <div key={each.id} className="notice" data-failed={each.isFailure} role={each.isFailure ? "alert" : undefined}>
           <i className="st" data-s={each.isFailure ? "FAILURE" : "SUCCESS"} aria-hidden />
-          <p>
+          <div className="grow">
             {each.text} {each.code !== "" && <code>[{each.code}]</code>}{" "}
             {each.runId !== null && (
               <Link to="/runs/$id" params={{ id: each.runId }} search={{}}>
                 {t("openRun", { id: each.runId })}
               </Link>
             )}
-          </p>
+          </div>
           <CloseButton size="sm" aria-label={t("close")} onClick={() => dismiss(each.id)} />
         </div>
       ))}

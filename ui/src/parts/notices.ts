@@ -1,10 +1,11 @@
 /** Short messages about what a button did: anything may say one, the frame shows them. */
+import type { ReactNode } from "react";
 import { ApiProblem } from "@/api/client";
 
 export interface Notice {
   id: number;
   isFailure: boolean;
-  text: string;
+  text: ReactNode;
   /** The code of a problem, to look it up by. */
   code: string;
   /** A page of what the message is about. */
@@ -29,7 +30,7 @@ export function onNotices(changed: () => void): () => void {
 }
 
 /** Say what happened, for a few seconds. */
-export function say(text: string, runId: string | null = null): void {
+export function say(text: ReactNode, runId: string | null = null): void {
   const id = show({ isFailure: false, text, code: "", runId });
   setTimeout(() => dismiss(id), SHOWN_MS);
 }
@@ -37,6 +38,11 @@ export function say(text: string, runId: string | null = null): void {
 /** Say what could not be done, until somebody closes it. */
 export function sayFailure(error: Error): void {
   show({ isFailure: true, text: error.message, code: error instanceof ApiProblem ? error.code : "", runId: null });
+}
+
+/** Say what was done in part only, until somebody closes it. */
+export function sayIncomplete(text: ReactNode): void {
+  show({ isFailure: true, text, code: "", runId: null });
 }
 
 export function dismiss(id: number): void {

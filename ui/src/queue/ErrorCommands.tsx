@@ -5,11 +5,11 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
+import { say, sayFailure, sayIncomplete } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
-import { Said, type Saying, sentenceOf } from "@/parts/Said";
 import { ErrorRow } from "./ErrorRow";
 import { changedQueue, errorCommands } from "./queries";
 import { Retried } from "./Retried";
@@ -22,7 +22,6 @@ export function ErrorCommands() {
   const found = useQuery(errorCommands(search.cursor));
   const whyNot = useWhyNot("OPERATOR");
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const [said, setSaid] = useState<Saying | null>(null);
   const [isDropping, setIsDropping] = useState(false);
   const ids = (found.data?.items ?? []).map((each) => each.id);
   const selected = ids.filter((id) => chosen.has(id));
@@ -31,31 +30,29 @@ export function ErrorCommands() {
   const retry = useMutation({
     mutationFn: () => bodyOf(api.POST("/api/v1/error-commands:retry", { body: { ids: selected, skip_refused: true } })),
     onSuccess: async ({ retried, refused }) => {
-      setSaid({
-        isGood: refused.length === 0,
-        text: (
-          <>
-            {t("retriedSome", { count: retried.length })}{" "}
-            {retried.slice(0, 5).map((each) => (
-              <Retried key={each.command_id} id={each.command_id} />
-            ))}
-            {refused.map((each) => (
-              <p key={each.id}>{t("stillThere", { id: each.id, why: each.reason })}</p>
-            ))}
-          </>
-        ),
-      });
+      const tell = refused.length === 0 ? say : sayIncomplete;
+      tell(
+        <>
+          {t("retriedSome", { count: retried.length })}{" "}
+          {retried.slice(0, 5).map((each) => (
+            <Retried key={each.command_id} id={each.command_id} />
+          ))}
+          {refused.map((each) => (
+            <p key={each.id}>{t("stillThere", { id: each.id, why: each.reason })}</p>
+          ))}
+        </>,
+      );
       setChosen(new Set());
       await changedQueue();
     },
-    onError: (error) => setSaid({ isGood: false, text: sentenceOf(error) }),
+    onError: sayFailure,
   });
   const drop = useMutation({
     mutationFn: () => bodyOf(api.POST("/api/v1/error-commands:drop", { body: { ids: selected } })),
     onSuccess: async ({ dropped }) => {
       setIsDropping(false);
       setChosen(new Set());
-      setSaid({ isGood: true, text: t("droppedSome", { count: dropped.length }) });
+      say(t("droppedSome", { count: dropped.length }));
       await changedQueue();
     },
   });
@@ -125,7 +122,6 @@ export function ErrorCommands() {
                     onChoose={(isOn) => select(each.id, isOn)}
                     isOpen={search.error === each.id}
                     onOpen={(isOpen) => go({ cursor: search.cursor, error: isOpen ? each.id : undefined })}
-                    say={setSaid}
                   />
                 ))}
               </tbody>
@@ -159,7 +155,6 @@ export function ErrorCommands() {
           <p>{t("dropHelp")}</p>
         </Confirm>
       )}
-      <Said what={said} onClose={() => setSaid(null)} />
     </Panel>
   );
 }

@@ -6,9 +6,9 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
-import type { Saying } from "@/parts/Said";
+import { say } from "@/parts/notices";
 import { Moment } from "@/parts/Time";
 import { Fix } from "./Fix";
 import { changedQueue, type ErrorCommand } from "./queries";
@@ -20,11 +20,10 @@ interface Props {
   onChoose: (isOn: boolean) => void;
   isOpen: boolean;
   onOpen: (isOpen: boolean) => void;
-  say: (what: Saying) => void;
 }
 
 /** A command that could not be handled; open, it shows its whole row as it was written. */
-export function ErrorRow({ error, isChosen, onChoose, isOpen, onOpen, say }: Props) {
+export function ErrorRow({ error, isChosen, onChoose, isOpen, onOpen }: Props) {
   const { t } = useTranslation("queue");
   const whyNot = useWhyNot(error.project ? "OPERATOR" : "ADMIN", error.project ?? null);
   const [asking, setAsking] = useState<"fix" | "drop" | null>(null);
@@ -32,20 +31,17 @@ export function ErrorRow({ error, isChosen, onChoose, isOpen, onOpen, say }: Pro
     mutationFn: () => api.DELETE("/api/v1/error-commands/{id}", { params: { path: { id: error.id } } }),
     onSuccess: async () => {
       setAsking(null);
-      say({ isGood: true, text: t("dropped", { id: error.id }) });
+      say(t("dropped", { id: error.id }));
       await changedQueue();
     },
   });
   const retried = async (id: string) => {
     setAsking(null);
-    say({
-      isGood: true,
-      text: (
-        <>
-          {t("retried", { id: error.id })} <Retried id={id} />
-        </>
-      ),
-    });
+    say(
+      <>
+        {t("retried", { id: error.id })} <Retried id={id} />
+      </>,
+    );
     await changedQueue();
   };
   const Chevron = isOpen ? IconChevronDown : IconChevronRight;

@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { IconKeyboard, IconPlayerPlay } from "@tabler/icons-react";
+import { IconPlayerPlay } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
@@ -8,9 +8,8 @@ import { useProject } from "@/app/ProjectSwitch";
 import { slots } from "@/cluster/queries";
 import { filterWords, textOf, useFilters } from "@/lists/filters";
 import { HistogramPanel } from "@/lists/Histogram";
-import { KeysHelp } from "@/lists/KeysHelp";
+import { ListHead } from "@/lists/ListHead";
 import { Pager } from "@/lists/Pager";
-import { SavedViews } from "@/lists/SavedViews";
 import { useRowKeys } from "@/lists/useRowKeys";
 import "@/lists/lists.css";
 import { useTopics } from "@/live/browser";
@@ -93,30 +92,20 @@ export function RunsPage() {
   ];
   return (
     <div className="page">
-      <div className="page-head">
-        <h1>{t("title")}</h1>
-        <SavedViews list="workflow-instances" builtIn={builtIn} filters={filters} />
-        <div className="end">
-          <Button
-            size="xs"
-            variant="default"
-            aria-label={t("keys")}
-            title={t("keys")}
-            className="wide-only"
-            onClick={() => setIsHelp(true)}
-          >
-            <IconKeyboard size={16} stroke={1.5} />
-          </Button>
-          <ExportMenu filter={filter} />
-          <Button
-            size="xs"
-            leftSection={<IconPlayerPlay size={14} stroke={1.5} />}
-            onClick={() => openPalette("start")}
-          >
-            {t("start")}
-          </Button>
-        </div>
-      </div>
+      <ListHead
+        title={t("title")}
+        list="workflow-instances"
+        builtIn={builtIn}
+        filters={filters}
+        keys={["/", "j", "k", "Enter", "x", "r", "w", "l", "?"].map((key) => [key, t(`key.${key}`)])}
+        isHelp={isHelp}
+        onHelp={setIsHelp}
+      >
+        <ExportMenu filter={filter} />
+        <Button size="xs" leftSection={<IconPlayerPlay size={14} stroke={1.5} />} onClick={() => openPalette("start")}>
+          {t("start")}
+        </Button>
+      </ListHead>
       <RunFilters filters={filters} />
       <HistogramPanel
         found={histogram}
@@ -186,11 +175,6 @@ export function RunsPage() {
       )}
       {operation !== undefined && <OperationDialog id={operation} onClose={() => place({ operation: undefined })} />}
       {why !== undefined && <WhyDialog run={why} onClose={() => place({ why: undefined })} />}
-      <KeysHelp
-        opened={isHelp}
-        onClose={() => setIsHelp(false)}
-        keys={["/", "j", "k", "Enter", "x", "r", "w", "l", "?"].map((key) => [key, t(`key.${key}`)])}
-      />
     </div>
   );
 }

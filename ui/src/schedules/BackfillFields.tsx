@@ -8,7 +8,7 @@ import { type Pair, Pairs } from "@/forms/Pairs";
 import { Refusal } from "@/forms/Refusal";
 import { Submit } from "@/forms/Submit";
 import { WorkflowSelect } from "@/forms/WorkflowSelect";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import type { Asked, Wanted } from "./backfill";
 
 const SHOWN = ["from", "to", "dates", "parallelism", "params"];

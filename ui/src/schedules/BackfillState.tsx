@@ -1,16 +1,15 @@
 import { IconPlayerPause, IconPlayerPlay, IconPlayerStop, IconRefresh } from "@tabler/icons-react";
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { bodyOf as answerOf, api, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
 import { useProject } from "@/app/ProjectSwitch";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
+import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
-import { Said, type Saying, sentenceOf } from "@/parts/Said";
 import { State } from "@/parts/State";
 import type { Asked, Progress } from "./backfill";
 import { localTime } from "./draft";
@@ -29,7 +28,6 @@ interface Props {
 /** Figures, a bar, and the chains that run or stopped. */
 export function BackfillState({ id, asked, isExact }: Props) {
   const { t } = useTranslation("schedules");
-  const [said, setSaid] = useState<Saying | null>(null);
   const whyNot = useWhyNot("OPERATOR", useProject());
   const found = useQuery({
     queryKey: ["backfill", id],
@@ -47,11 +45,11 @@ export function BackfillState({ id, asked, isExact }: Props) {
     mutationFn: (what: { action: Schemas["BulkAction"]; ids: string[] }) =>
       answerOf(api.POST("/api/v1/workflow-instances:bulk", { body: { ...what, dry_run: false } })),
     onSuccess: (answer) => {
-      setSaid({ isGood: true, text: t(`did.${answer.action}`, { count: answer.runs }) });
+      say(t(`did.${answer.action}`, { count: answer.runs }));
       void queries.invalidateQueries({ queryKey: ["runs"] });
       return queries.invalidateQueries({ queryKey: ["backfill"] });
     },
-    onError: (error) => setSaid({ isGood: false, text: sentenceOf(error) }),
+    onError: sayFailure,
   });
   return (
     <Answer of={found}>
@@ -171,7 +169,6 @@ export function BackfillState({ id, asked, isExact }: Props) {
                 </div>
               </Panel>
             )}
-            <Said what={said} onClose={() => setSaid(null)} />
           </>
         );
       }}

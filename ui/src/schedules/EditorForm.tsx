@@ -11,7 +11,7 @@ import { Refusal } from "@/forms/Refusal";
 import { Submit } from "@/forms/Submit";
 import { WorkflowSelect } from "@/forms/WorkflowSelect";
 import { ZoneSelect } from "@/forms/ZoneSelect";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { changesOf, type Draft, sentOf } from "./draft";
 import { FireTimes } from "./FireTimes";
 import { MisfireFields } from "./MisfireFields";

@@ -5,11 +5,11 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Refusal } from "@/forms/Refusal";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { Answer, Empty } from "@/parts/Answer";
 import { cronWords } from "@/parts/cronWords";
+import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
-import { Said, type Saying } from "@/parts/Said";
 import { Moment } from "@/parts/Time";
 import { DeleteSchedule } from "./DeleteSchedule";
 import { changedSchedules, type Filter, type Schedule, schedulesOf, turn } from "./queries";
@@ -25,7 +25,6 @@ interface Props {
 export function ScheduleList({ search, filter, onChange }: Props) {
   const { t } = useTranslation("schedules");
   const found = useQuery(schedulesOf(filter));
-  const [said, setSaid] = useState<Saying | null>(null);
   const wanted = (search.q ?? "").toLowerCase();
   const matches = (each: Schedule) =>
     `${each.workflow} ${each.crontab} ${each.time_zone} ${each.id}`.toLowerCase().includes(wanted);
@@ -57,14 +56,13 @@ export function ScheduleList({ search, filter, onChange }: Props) {
               </thead>
               <tbody>
                 {page.items.filter(matches).map((schedule) => (
-                  <Row key={schedule.id} schedule={schedule} search={search} onChange={onChange} say={setSaid} />
+                  <Row key={schedule.id} schedule={schedule} search={search} onChange={onChange} />
                 ))}
               </tbody>
             </table>
           </div>
         )}
       </Answer>
-      <Said what={said} onClose={() => setSaid(null)} />
     </Panel>
   );
 }
@@ -73,10 +71,9 @@ interface RowProps {
   schedule: Schedule;
   search: Search;
   onChange: Props["onChange"];
-  say: (what: Saying) => void;
 }
 
-function Row({ schedule, search, onChange, say }: RowProps) {
+function Row({ schedule, search, onChange }: RowProps) {
   const { t, i18n } = useTranslation("schedules");
   const whyNot = useWhyNot("EDITOR", schedule.project ?? null);
   const [isDeleting, setIsDeleting] = useState(false);
@@ -85,7 +82,7 @@ function Row({ schedule, search, onChange, say }: RowProps) {
   const turning = useMutation({
     mutationFn: () => turn(schedule, !isOn),
     onSuccess: () => {
-      say({ isGood: true, text: t(isOn ? "turnedOff" : "turnedOn", { id: schedule.id, name }) });
+      say(t(isOn ? "turnedOff" : "turnedOn", { id: schedule.id, name }));
       return changedSchedules();
     },
   });
@@ -157,7 +154,7 @@ function Row({ schedule, search, onChange, say }: RowProps) {
                 color="coral"
                 title={whyNot ?? undefined}
                 aria-disabled={whyNot !== null}
-                onClick={() => (whyNot === null ? setIsDeleting(true) : say({ isGood: false, text: whyNot }))}
+                onClick={() => (whyNot === null ? setIsDeleting(true) : sayFailure(new Error(whyNot)))}
               >
                 {t("delete")}
               </Menu.Item>

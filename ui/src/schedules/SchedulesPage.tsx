@@ -4,7 +4,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
 import { useTopics } from "@/live/browser";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Calendar } from "./Calendar";
 import { Editor } from "./Editor";

@@ -68,7 +68,7 @@ function OwnPassword({ name }: { name: string }) {
   const { t } = useTranslation("settings");
   const [current, setCurrent] = useState("");
   const [password, setPassword] = useState("");
-  const { place, done } = useDone("sessions");
+  const done = useDone("sessions");
   const change = useMutation({
     mutationFn: () => api.PUT("/api/v1/me/password", { body: { password, ...(current !== "" && { current }) } }),
     onSuccess: () => {
@@ -111,7 +111,6 @@ function OwnPassword({ name }: { name: string }) {
           </Submit>
         </div>
       </form>
-      {place}
     </Panel>
   );
 }

@@ -4,9 +4,9 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf, type Schemas } from "@/api/client";
 import { useDone } from "@/forms/useDone";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
-import { sentenceOf } from "@/parts/Said";
+import { sentenceOf } from "@/parts/sentence";
 import { DataSourceForm } from "./DataSourceForm";
 import { NamedList } from "./NamedList";
 
@@ -14,7 +14,7 @@ import { NamedList } from "./NamedList";
 export function DataSources() {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("ADMIN");
-  const { place, done } = useDone("data-sources", "secrets");
+  const done = useDone("data-sources", "secrets");
   const [editing, setEditing] = useState<string | null>(null);
   const found = useQuery({
     queryKey: ["data-sources"],
@@ -58,7 +58,6 @@ export function DataSources() {
           }}
         />
       )}
-      {place}
     </>
   );
 }

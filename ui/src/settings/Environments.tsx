@@ -7,7 +7,7 @@ import { faultAt, faultBeside } from "@/forms/faults";
 import { Refusal } from "@/forms/Refusal";
 import { Submit } from "@/forms/Submit";
 import { useDone } from "@/forms/useDone";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { NamedList } from "./NamedList";
 
 const ROWS = 8;
@@ -16,7 +16,7 @@ const ROWS = 8;
 export function Environments() {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("ADMIN");
-  const { place, done } = useDone("environments", "secrets");
+  const done = useDone("environments", "secrets");
   const [editing, setEditing] = useState<string | null>(null);
   const found = useQuery({ queryKey: ["environments"], queryFn: () => bodyOf(api.GET("/api/v1/environments")) });
   const remove = useMutation({
@@ -55,7 +55,6 @@ export function Environments() {
           }}
         />
       )}
-      {place}
     </>
   );
 }

@@ -6,7 +6,7 @@ import { api, bodyOf, type Schemas } from "@/api/client";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Refusal } from "@/forms/Refusal";
 import { useDone } from "@/forms/useDone";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
@@ -25,7 +25,7 @@ export function Limits({ project }: { project: string }) {
 function LimitsForm({ project, limits }: { project: string; limits: Schemas["Limits"] }) {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("ADMIN");
-  const { place, done } = useDone("projects");
+  const done = useDone("projects");
   const [tenants, setTenants] = useState([...(limits.tenants ?? [])]);
   const [groups, setGroups] = useState([...(limits.worker_groups ?? [])]);
   const save = useMutation({
@@ -70,7 +70,6 @@ function LimitsForm({ project, limits }: { project: string; limits: Schemas["Lim
           <Refusal error={faultBeside(save.error, "tenants", "worker_groups")} />
         </div>
       </div>
-      {place}
     </Panel>
   );
 }

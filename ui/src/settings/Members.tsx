@@ -1,15 +1,15 @@
-import { Select, TextInput } from "@mantine/core";
+import { Select } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf, type Schemas } from "@/api/client";
-import { Refusal } from "@/forms/Refusal";
-import { Submit } from "@/forms/Submit";
 import { useDone } from "@/forms/useDone";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
+import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
+import { ValueForm } from "./ValueForm";
 
 type Role = Schemas["Role"];
 const ROLES: Role[] = ["VIEWER", "OPERATOR", "EDITOR", "OWNER"];
@@ -18,7 +18,7 @@ const ROLES: Role[] = ["VIEWER", "OPERATOR", "EDITOR", "OWNER"];
 export function Members({ project }: { project: string }) {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("OWNER", project);
-  const { place, done, failed } = useDone("projects", "me");
+  const done = useDone("projects", "me");
   const [name, setName] = useState("");
   const [role, setRole] = useState<Role>("VIEWER");
   const found = useQuery({
@@ -42,12 +42,8 @@ export function Members({ project }: { project: string }) {
     mutationFn: (member: string) =>
       api.DELETE("/api/v1/projects/{project}/members/{name}", { params: { path: { project, name: member } } }),
     onSuccess: () => done(t("memberGone")),
-    onError: failed,
+    onError: sayFailure,
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    put.mutate({ name, role });
-  };
   const roles = ROLES.map((value) => ({ value, label: t(`role.${value}`) }));
   const roleOf = (value: string | null) => ROLES.find((each) => each === value) ?? "VIEWER";
   return (
@@ -101,13 +97,17 @@ export function Members({ project }: { project: string }) {
         )}
       </Answer>
       <footer>
-        <form className="line new-named" onSubmit={submit}>
-          <TextInput
-            aria-label={t("newMember")}
-            placeholder={t("newMember")}
-            value={name}
-            onChange={(event) => setName(event.currentTarget.value)}
-          />
+        <ValueForm
+          label={t("newMember")}
+          verb={t("add")}
+          value={name}
+          onValue={setName}
+          field="name"
+          whyNot={whyNot}
+          whyEmpty={t("nameFirst")}
+          request={put}
+          onSubmit={() => put.mutate({ name, role })}
+        >
           <Select
             w={130}
             aria-label={t("role")}
@@ -116,13 +116,8 @@ export function Members({ project }: { project: string }) {
             allowDeselect={false}
             onChange={(value) => setRole(roleOf(value))}
           />
-          <Submit isPending={put.isPending} why={whyNot ?? (name === "" ? t("nameFirst") : null)}>
-            {t("add")}
-          </Submit>
-        </form>
-        <Refusal error={put.error} />
+        </ValueForm>
       </footer>
-      {place}
     </Panel>
   );
 }

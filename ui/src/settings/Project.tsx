@@ -7,7 +7,7 @@ import { faultAt, faultBeside } from "@/forms/faults";
 import { Pairs, pairsOf, valuesOf } from "@/forms/Pairs";
 import { Refusal } from "@/forms/Refusal";
 import { useDone } from "@/forms/useDone";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
@@ -25,7 +25,7 @@ export function Project({ name, onGone }: { name: string; onGone: () => void }) 
     queryFn: () => bodyOf(api.GET("/api/v1/projects/{name}", { params: { path } })),
     refetchOnWindowFocus: false,
   });
-  const { done } = useDone("projects");
+  const done = useDone("projects");
   const remove = useMutation({
     mutationFn: () => api.DELETE("/api/v1/projects/{name}", { params: { path } }),
     onSuccess: async () => {
@@ -74,7 +74,7 @@ function SharedParams({ project }: { project: Schemas["ProjectPageAnswer"] }) {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("EDITOR", project.name);
   const [pairs, setPairs] = useState(() => pairsOf(project.params));
-  const { place, done } = useDone("projects");
+  const done = useDone("projects");
   const save = useMutation({
     mutationFn: () => {
       const params = valuesOf(pairs);
@@ -113,7 +113,6 @@ function SharedParams({ project }: { project: Schemas["ProjectPageAnswer"] }) {
         />
         <Refusal error={faultBeside(save.error, "params")} />
       </div>
-      {place}
     </Panel>
   );
 }

@@ -1,18 +1,15 @@
-import { TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
-import { faultAt, faultBeside } from "@/forms/faults";
-import { Refusal } from "@/forms/Refusal";
-import { Submit } from "@/forms/Submit";
 import { useDone } from "@/forms/useDone";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Project } from "./Project";
 import { projectList } from "./queries";
+import { ValueForm } from "./ValueForm";
 
 /** The projects; the one in the address is open. */
 export function Projects() {
@@ -21,7 +18,7 @@ export function Projects() {
   const navigate = useNavigate();
   const whyNot = useWhyNot("ADMIN");
   const found = useQuery(projectList);
-  const { place, done } = useDone("projects");
+  const done = useDone("projects");
   const [name, setName] = useState("");
   const open = (chosen: string | undefined) =>
     void navigate({
@@ -37,10 +34,6 @@ export function Projects() {
       open(made.name);
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    create.mutate();
-  };
   return (
     <>
       <Panel title={t("section.projects")} remark={found.data?.items.length}>
@@ -79,23 +72,20 @@ export function Projects() {
           )}
         </Answer>
         <footer>
-          <form className="line new-named" onSubmit={submit}>
-            <TextInput
-              aria-label={t("newProject")}
-              placeholder={t("newProject")}
-              value={name}
-              error={faultAt(create.error, "name")}
-              onChange={(event) => setName(event.currentTarget.value)}
-            />
-            <Submit isPending={create.isPending} why={whyNot ?? (name === "" ? t("nameFirst") : null)}>
-              {t("create")}
-            </Submit>
-          </form>
-          <Refusal error={faultBeside(create.error, "name")} />
+          <ValueForm
+            label={t("newProject")}
+            verb={t("create")}
+            value={name}
+            onValue={setName}
+            field="name"
+            whyNot={whyNot}
+            whyEmpty={t("nameFirst")}
+            request={create}
+            onSubmit={() => create.mutate()}
+          />
         </footer>
       </Panel>
       {project !== undefined && <Project key={project} name={String(project)} onGone={() => open(undefined)} />}
-      {place}
     </>
   );
 }

@@ -5,7 +5,7 @@ import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { useDone } from "@/forms/useDone";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
@@ -15,7 +15,7 @@ import { Moment } from "@/parts/Time";
 export function Secrets() {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("ADMIN");
-  const { place, done } = useDone("secrets", "data-sources", "environments");
+  const done = useDone("secrets", "data-sources", "environments");
   const [isAsking, setIsAsking] = useState(false);
   const keys = useQuery({ queryKey: ["secrets", "keys"], queryFn: () => bodyOf(api.GET("/api/v1/secrets/keys")) });
   const secrets = useQuery({ queryKey: ["secrets"], queryFn: () => bodyOf(api.GET("/api/v1/secrets")) });
@@ -115,7 +115,6 @@ export function Secrets() {
           <p>{t("rotateHelp")}</p>
         </Confirm>
       )}
-      {place}
     </>
   );
 }

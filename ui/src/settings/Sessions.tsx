@@ -4,13 +4,14 @@ import { api, bodyOf } from "@/api/client";
 import { useDone } from "@/forms/useDone";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
+import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { Ago, Moment } from "@/parts/Time";
 
 /** Where an account is logged in. */
 export function Sessions({ account }: { account: string }) {
   const { t } = useTranslation("settings");
-  const { place, done, failed } = useDone("sessions");
+  const done = useDone("sessions");
   const path = { account };
   const found = useQuery({
     queryKey: ["sessions", account],
@@ -20,12 +21,12 @@ export function Sessions({ account }: { account: string }) {
     mutationFn: (id: string) =>
       api.DELETE("/api/v1/users/{account}/sessions/{id}", { params: { path: { account, id } } }),
     onSuccess: () => done(t("sessionEnded")),
-    onError: failed,
+    onError: sayFailure,
   });
   const endAll = useMutation({
     mutationFn: () => bodyOf(api.DELETE("/api/v1/users/{account}/sessions", { params: { path } })),
     onSuccess: ({ ended }) => done(t("sessionsEnded", { count: ended })),
-    onError: failed,
+    onError: sayFailure,
   });
   const others = found.data?.items.filter((each) => each.is_this !== true).length ?? 0;
   return (
@@ -89,7 +90,6 @@ export function Sessions({ account }: { account: string }) {
           </div>
         )}
       </Answer>
-      {place}
     </Panel>
   );
 }

@@ -6,6 +6,7 @@ import { ShownOnce } from "@/forms/ShownOnce";
 import { useDone } from "@/forms/useDone";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
+import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { Ago, Moment } from "@/parts/Time";
 import { NewToken } from "./NewToken";
@@ -13,7 +14,7 @@ import { NewToken } from "./NewToken";
 /** The tokens of an account: what each may, and when it was used. A new one is shown once. */
 export function Tokens({ account }: { account: string }) {
   const { t } = useTranslation("settings");
-  const { place, done, failed } = useDone("tokens");
+  const done = useDone("tokens");
   const [isMaking, setIsMaking] = useState(false);
   const [made, setMade] = useState<Schemas["TokenMade"] | null>(null);
   const found = useQuery({
@@ -25,7 +26,7 @@ export function Tokens({ account }: { account: string }) {
     mutationFn: (id: string) =>
       api.DELETE("/api/v1/users/{account}/tokens/{id}", { params: { path: { account, id } } }),
     onSuccess: () => done(t("tokenRevoked")),
-    onError: failed,
+    onError: sayFailure,
   });
   return (
     <Panel
@@ -100,7 +101,6 @@ export function Tokens({ account }: { account: string }) {
           }}
         />
       )}
-      {place}
     </Panel>
   );
 }

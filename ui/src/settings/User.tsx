@@ -1,19 +1,17 @@
-import { PasswordInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf, ROOT, type Schemas } from "@/api/client";
-import { faultAt, faultBeside } from "@/forms/faults";
-import { Refusal } from "@/forms/Refusal";
 import { ShownOnce } from "@/forms/ShownOnce";
-import { Submit } from "@/forms/Submit";
 import { useDone } from "@/forms/useDone";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
+import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { Sessions } from "./Sessions";
 import { Tokens } from "./Tokens";
+import { ValueForm } from "./ValueForm";
 
 interface Props {
   user: Schemas["UserAnswer"];
@@ -24,18 +22,18 @@ interface Props {
 export function User({ user, projects }: Props) {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("ADMIN");
-  const { place, done, failed } = useDone("users", "sessions");
+  const done = useDone("users", "sessions");
   const [password, setPassword] = useState("");
   const path = { id: user.id };
   const change = useMutation({
     mutationFn: (body: Schemas["ChangeUser"]) =>
       bodyOf(api.PATCH("/api/v1/users/{id}", { params: { path, header: { "If-Match": `"${user.version}"` } }, body })),
     onSuccess: () => done(t("savedNamed", { name: user.name })),
-    onError: failed,
+    onError: sayFailure,
   });
   const link = useMutation({
     mutationFn: () => bodyOf(api.POST("/api/v1/users/{id}/login-link", { params: { path } })),
-    onError: failed,
+    onError: sayFailure,
   });
   const setTo = useMutation({
     mutationFn: () => api.PUT("/api/v1/users/{id}/password", { params: { path }, body: { password } }),
@@ -44,10 +42,6 @@ export function User({ user, projects }: Props) {
       return done(t("passwordSet", { name: user.name }));
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    setTo.mutate();
-  };
   const isDisabled = user.disabled_at != null;
   return (
     <>
@@ -82,27 +76,21 @@ export function User({ user, projects }: Props) {
               </Link>
             ))}
           </p>
-          <form className="line new-named" onSubmit={submit}>
-            <PasswordInput
-              className="grow"
-              aria-label={t("newPassword")}
-              placeholder={t("newPassword")}
-              autoComplete="new-password"
-              visibilityToggleButtonProps={{ "aria-label": t("show") }}
-              value={password}
-              error={faultAt(setTo.error, "password")}
-              onChange={(event) => setPassword(event.currentTarget.value)}
-            />
-            <Submit isPending={setTo.isPending} why={whyNot ?? (password === "" ? t("passwordFirst") : null)}>
-              {t("setPassword")}
-            </Submit>
-          </form>
-          <Refusal error={faultBeside(setTo.error, "password")} />
+          <ValueForm
+            label={t("newPassword")}
+            verb={t("setPassword")}
+            value={password}
+            onValue={setPassword}
+            field="password"
+            whyNot={whyNot}
+            whyEmpty={t("passwordFirst")}
+            request={setTo}
+            onSubmit={() => setTo.mutate()}
+          />
         </div>
       </Panel>
       <Sessions account={user.id} />
       <Tokens account={user.id} />
-      {place}
     </>
   );
 }

@@ -1,19 +1,17 @@
-import { Checkbox, TextInput } from "@mantine/core";
+import { Checkbox } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useSearch } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
-import { faultAt, faultBeside } from "@/forms/faults";
-import { Refusal } from "@/forms/Refusal";
-import { Submit } from "@/forms/Submit";
 import { useDone } from "@/forms/useDone";
-import { useWhyNot } from "@/login/may";
+import { useWhyNot } from "@/login/rights";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Moment } from "@/parts/Time";
 import { projectNames, userList } from "./queries";
 import { User } from "./User";
+import { ValueForm } from "./ValueForm";
 
 /** The accounts; the one in the address is open. */
 export function Users() {
@@ -22,7 +20,7 @@ export function Users() {
   const whyNot = useWhyNot("ADMIN");
   const found = useQuery(userList);
   const projects = useQuery(projectNames);
-  const { place, done } = useDone("users");
+  const done = useDone("users");
   const [name, setName] = useState("");
   const [isAdmin, setIsAdmin] = useState(false);
   const create = useMutation({
@@ -33,10 +31,6 @@ export function Users() {
       return done(t("userMade", { name: made.name }));
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    create.mutate();
-  };
   const chosen = found.data?.items.find((each) => each.id === String(user));
   return (
     <>
@@ -77,28 +71,26 @@ export function Users() {
           )}
         </Answer>
         <footer>
-          <form className="line new-named" onSubmit={submit}>
-            <TextInput
-              aria-label={t("newUser")}
-              placeholder={t("newUser")}
-              value={name}
-              error={faultAt(create.error, "name")}
-              onChange={(event) => setName(event.currentTarget.value)}
-            />
+          <ValueForm
+            label={t("newUser")}
+            verb={t("create")}
+            value={name}
+            onValue={setName}
+            field="name"
+            whyNot={whyNot}
+            whyEmpty={t("nameFirst")}
+            request={create}
+            onSubmit={() => create.mutate()}
+          >
             <Checkbox
               label={t("administrator")}
               checked={isAdmin}
               onChange={(event) => setIsAdmin(event.currentTarget.checked)}
             />
-            <Submit isPending={create.isPending} why={whyNot ?? (name === "" ? t("nameFirst") : null)}>
-              {t("create")}
-            </Submit>
-          </form>
-          <Refusal error={faultBeside(create.error, "name")} />
+          </ValueForm>
         </footer>
       </Panel>
       {chosen !== undefined && <User key={chosen.id} user={chosen} projects={projects.data ?? []} />}
-      {place}
     </>
   );
 }

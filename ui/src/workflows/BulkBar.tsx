@@ -3,7 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
 import { changedWorkflow, exported, match } from "@/editor/queries";
-import { mayAs } from "@/login/roles";
+import { may } from "@/login/rights";
 import { me } from "@/login/session";
 import { Act } from "@/parts/Act";
 import { say, sayFailure } from "@/parts/notices";
@@ -43,7 +43,7 @@ export function BulkBar({ selected, onForget }: Props) {
   });
   const without = (role: "OPERATOR" | "EDITOR") => {
     const missing = [...new Set(selected.map((each) => each.project))].filter(
-      (project) => who.data !== undefined && !mayAs(who.data, role, project),
+      (project) => who.data !== undefined && !may(who.data, role, project),
     );
     return missing.length === 0 ? null : t("needsRole", { role, projects: missing.join(", ") });
   };

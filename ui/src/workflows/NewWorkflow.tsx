@@ -7,7 +7,7 @@ import { Document } from "yaml";
 import { api, bodyOf } from "@/api/client";
 import { queries } from "@/api/queries";
 import { saveDraft } from "@/editor/queries";
-import { mayAs } from "@/login/roles";
+import { may } from "@/login/rights";
 import { type Me, me } from "@/login/session";
 import { Failure } from "@/parts/Answer";
 import { projectList } from "@/settings/queries";
@@ -82,7 +82,7 @@ export function NewWorkflow({ project, onClose }: { project: string | undefined;
 
 /** The projects whose workflows somebody may change. */
 function editedBy(who: Me, all: { items: { name: string }[] }): string[] {
-  return all.items.map((each) => each.name).filter((each) => mayAs(who, "EDITOR", each));
+  return all.items.map((each) => each.name).filter((each) => may(who, "EDITOR", each));
 }
 
 function firstOf(names: string[]): string | null {

@@ -1,10 +1,8 @@
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 import { duration } from "@/parts/time";
+import { useLateAfter } from "./late";
 import type { Row } from "./picture";
-
-/** Beats come every other second: one that is later than this is late. */
-const LATE_S = 5;
 
 interface Props {
   row: Row;
@@ -19,8 +17,9 @@ interface Props {
 /** A master: its slot, how much it takes, and what it drives. */
 export function MasterCard({ row, node, largest, taken }: Props) {
   const { t } = useTranslation("cluster");
+  const lateS = useLateAfter();
   const isDead = row.gone === "FENCED" || row.gone === "LOST";
-  const isLate = row.gone === null && node !== undefined && node.beat_age_s > LATE_S;
+  const isLate = row.gone === null && node !== undefined && node.beat_age_s > lateS;
   const isBusy = row.gone === "BUSY" || node?.status === "BUSY";
   const state = isDead ? "DEAD" : row.gone === "LEFT" ? "STOP" : isLate || isBusy ? "BUSY" : "NORMAL";
   const said =

@@ -7,10 +7,10 @@ import type { Schemas } from "@/api/client";
 import { duration } from "@/parts/time";
 import { settings } from "../queries";
 import type { Live } from "./feed";
+import { useLateAfter } from "./late";
 import { type Change, mastersAt, placeAt, type Story } from "./story";
 import { clockTime } from "./words";
 
-const LATE_S = 5;
 /** Of masters that went at once, such as at the end of `shoal up`. */
 const SHOWN_MAX = 2;
 
@@ -27,7 +27,8 @@ interface Props {
 export function Receipt({ story, ms, live, gone, cost }: Props) {
   const { t } = useTranslation("cluster");
   const fenceS = useQuery(settings).data?.timing?.master_fence_after;
-  const late = live?.frame.slots.masters.find((each) => each.beat_age_s > LATE_S && each.in_registry);
+  const lateS = useLateAfter();
+  const late = live?.frame.slots.masters.find((each) => each.beat_age_s > lateS && each.in_registry);
   if (late !== undefined)
     return (
       <div className="receipt" role="status">

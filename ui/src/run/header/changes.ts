@@ -1,7 +1,6 @@
 /** What a person can change of a run: each is a command that a master takes; the answer says what became of it. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, bodyOf, type Schemas } from "@/api/client";
-import { me } from "@/login/session";
 import { ENDED } from "../model";
 import type { RunPage } from "../queries";
 
@@ -83,12 +82,4 @@ export function whyNot(state: string, mayOperate: boolean): WhyNot {
     rerun,
     failed: rerun ?? (state === "FAILURE" ? null : "not.noFailure"),
   };
-}
-
-/** Whether the reader may change runs of this project; unknown counts as yes: the server decides. */
-export function useMayOperate(project: string | null | undefined): boolean {
-  const { data } = useQuery(me);
-  if (data === undefined || data.is_admin || data.kind === "SYSTEM_USER") return true;
-  const role = project == null ? undefined : data.roles[project];
-  return role !== undefined && role !== "VIEWER";
 }

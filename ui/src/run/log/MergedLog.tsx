@@ -1,24 +1,27 @@
 import { Button } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
-import { useState } from "react";
+import { useLayoutEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { Panel } from "@/parts/Panel";
 import { Mark } from "@/parts/State";
-import { Moment } from "@/parts/Time";
 import { useRun } from "../context";
 import { ENDED } from "../model";
 import { LogText } from "./LogText";
 import { isError, linesOf } from "./lines";
+import { merged } from "./merge";
 
 const AT_ONCE = 15;
 const BYTES = 8_192;
 const SHOWN_MAX = 4_000;
+const NEAR_PX = 20;
+/** Colours of names, see run.css. */
+const HUES = 6;
 
-/** The ends of the logs of all attempts that have begun, in the order in which they began. */
+/** The ends of the logs of the attempts that began last, as one log by time. */
 export function MergedLog() {
   const { t } = useTranslation("run");
-  const { run, search, go, nodeName } = useRun();
+  const { run, search, go } = useRun();
   const [shown, setShown] = useState(AT_ONCE);
   const begun = run.tasks
     .filter((attempt) => attempt.started_at != null && attempt.counts !== false)
@@ -33,9 +36,39 @@ export function MergedLog() {
       retry: false,
     })),
   });
+  const now = Date.now();
+  const lines = merged(
+    parts.map((attempt, place) => ({
+      begun: Date.parse(attempt.started_at ?? ""),
+      ended: attempt.ended_at == null ? now : Date.parse(attempt.ended_at),
+      lines: logs[place]?.data?.lines ?? [],
+    })),
+  );
+  const cut = logs.filter((log) => log.data?.isCut).length;
+  const box = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  const length = lines.length;
+  // The newest lines are the last ones; who has scrolled up stays there.
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element !== null && length > 0 && isAtEnd.current) element.scrollTop = element.scrollHeight;
+  }, [length]);
+  const onScroll = () => {
+    const element = box.current;
+    if (element !== null) isAtEnd.current = element.scrollTop + element.clientHeight >= element.scrollHeight - NEAR_PX;
+  };
   return (
     <Panel title={t("merged")} remark={t("mergedSays", { count: begun.length })} className="log tall">
-      <div className="merged">
+      <div
+        className="merged"
+        ref={box}
+        onScroll={onScroll}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by the keyboard
+        tabIndex={0}
+        role="log"
+        aria-live="off"
+        aria-label={t("merged")}
+      >
         {first > 0 && (
           <p>
             <Button size="xs" variant="default" onClick={() => setShown(shown + AT_ONCE)}>
@@ -43,34 +76,34 @@ export function MergedLog() {
             </Button>
           </p>
         )}
+        {cut > 0 && <p className="mute">{t("endsOnly", { count: cut })}</p>}
         {parts.map((attempt, place) => {
           const log = logs[place];
+          const said = log?.error ? log.error.message : log?.data?.lines.length === 0 ? t("emptyLog") : null;
           return (
-            <section key={attempt.id}>
-              <h3>
-                <Mark state={attempt.state} />
-                <button
-                  type="button"
-                  className="as-link"
-                  onClick={() => go({ merged: undefined, task: attempt.name, attempt: attempt.id })}
-                >
-                  {attempt.name}
-                </button>
-                <span className="mute">
-                  {t("attemptNo", { number: attempt.attempt })}
-                  {attempt.worker_id ? ` · ${nodeName(attempt.worker_id, attempt.worker)}` : ""} ·{" "}
-                  <Moment at={attempt.started_at ?? attempt.queued_at} />
-                </span>
-              </h3>
-              {log?.error && <p className="mute">{log.error.message}</p>}
-              {log?.data?.isCut && <p className="mute">{t("earlierCut")}</p>}
-              {log?.data?.lines.map((line) => (
-                <div key={line.at} className="log-line" data-error={isError(line.text) || undefined}>
-                  <LogText text={line.text} from={0} length={SHOWN_MAX} sought={search.q} />
-                </div>
-              ))}
-              {log?.data?.lines.length === 0 && <p className="mute">{t("emptyLog")}</p>}
-            </section>
+            said !== null && (
+              <p key={attempt.id} className="mute">
+                <Mark state={attempt.state} /> {attempt.name}: {said}
+              </p>
+            )
+          );
+        })}
+        {lines.map(({ part, line }) => {
+          const attempt = parts[part];
+          if (attempt === undefined) return null;
+          return (
+            <div key={`${attempt.id} ${line.at}`} className="log-line" data-error={isError(line.text) || undefined}>
+              <button
+                type="button"
+                tabIndex={-1}
+                data-hue={(first + part) % HUES}
+                title={t("attemptNo", { number: attempt.attempt })}
+                onClick={() => go({ merged: undefined, task: attempt.name, attempt: attempt.id, at: line.at })}
+              >
+                {attempt.name}
+              </button>
+              <LogText text={line.text} from={0} length={SHOWN_MAX} sought={search.q} />
+            </div>
           );
         })}
         {begun.length === 0 && <p className="mute">{t("noneBegun")}</p>}
@@ -84,6 +117,6 @@ async function readEnd(attempt: string) {
     params: { path: { id: attempt }, header: { Range: `bytes=-${BYTES}` } },
     parseAs: "arrayBuffer",
   });
-  const isCut = !/^bytes 0-/.test(response.headers.get("Content-Range") ?? "bytes 0-");
-  return { isCut, lines: linesOf(new Uint8Array(data as ArrayBuffer), 0, isCut, true) };
+  const from = Number(/^bytes (\d+)-/.exec(response.headers.get("Content-Range") ?? "")?.[1] ?? 0);
+  return { isCut: from > 0, lines: linesOf(new Uint8Array(data as ArrayBuffer), from, from > 0, true) };
 }

@@ -1,0 +1,59 @@
+import { PasswordInput, TextInput } from "@mantine/core";
+import type { FormEvent, ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import { faultAt, faultBeside } from "@/forms/faults";
+import { Refusal } from "@/forms/Refusal";
+import { Submit } from "@/forms/Submit";
+
+interface Props {
+  label: string;
+  verb: string;
+  value: string;
+  onValue: (value: string) => void;
+  /** The field of the request that the value is, for what is wrong with it. */
+  field: "name" | "password";
+  /** Why it cannot be sent: without the right, or without a value. */
+  whyNot: string | null;
+  whyEmpty: string;
+  request: { isPending: boolean; error: Error | null };
+  onSubmit: () => void;
+  /** What is chosen beside it. */
+  children?: ReactNode;
+}
+
+/** One value to give, in one line below what is there: a new name, a member, a password. */
+export function ValueForm({ label, verb, value, onValue, field, request, onSubmit, children, ...why }: Props) {
+  const { t } = useTranslation("settings");
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    onSubmit();
+  };
+  const given = {
+    "aria-label": label,
+    placeholder: label,
+    value,
+    error: faultAt(request.error, field),
+    onChange: (event: { currentTarget: HTMLInputElement }) => onValue(event.currentTarget.value),
+  };
+  return (
+    <>
+      <form className="line new-named" onSubmit={submit}>
+        {field === "password" ? (
+          <PasswordInput
+            className="grow"
+            autoComplete="new-password"
+            visibilityToggleButtonProps={{ "aria-label": t("show") }}
+            {...given}
+          />
+        ) : (
+          <TextInput {...given} />
+        )}
+        {children}
+        <Submit isPending={request.isPending} why={why.whyNot ?? (value === "" ? why.whyEmpty : null)}>
+          {verb}
+        </Submit>
+      </form>
+      <Refusal error={faultBeside(request.error, field)} />
+    </>
+  );
+}
