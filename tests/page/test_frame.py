@@ -103,7 +103,7 @@ def test_the_document_and_its_files_have_their_headers(running: RunningShoal) ->
         assert nonce[1] != other[1]
         assert nonce[1] in one.text
         assert "script-src 'self';" in one.headers["Content-Security-Policy"]
-        name = re.search(r'src="\./(assets/[^"]+\.js)"', one.text)
+        name = re.search(r'"\./(assets/frame-[^"]+\.js)"', one.text)
         assert name is not None
         file = client.get(f"/{name[1]}")
         assert file.headers["Cache-Control"].endswith("immutable")

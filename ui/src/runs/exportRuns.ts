@@ -1,6 +1,7 @@
 /** The runs that match, as a file: the newest ones, so many at most. Loaded when somebody asks for it. */
 import { api, bodyOf } from "@/api/client";
 import { saveText } from "@/parts/saveText";
+import { csvOf } from "./csv";
 import type { Run } from "./queries";
 import type { RunFilter } from "./runFilter";
 
@@ -28,20 +29,4 @@ export async function exportRuns(filter: RunFilter, format: Format): Promise<Exp
   const shown = runs.slice(0, EXPORTED_MAX);
   saveText(`runs.${format}`, format === "csv" ? csvOf(shown) : `${JSON.stringify(shown, null, 2)}\n`);
   return { runs: shown.length, isCut: cursor !== undefined || runs.length > EXPORTED_MAX };
-}
-
-/** A table with a column for each field that any row has, in the order in which they come (RFC 4180). */
-export function csvOf(rows: readonly object[]): string {
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  const lines = rows.map((row) => names.map((name) => cell((row as Record<string, unknown>)[name])).join(","));
-  return [names.map(cell).join(","), ...lines].map((line) => `${line}\r\n`).join("");
-}
-
-function cell(value: unknown): string {
-  if (value === null || value === undefined) return "";
-  if (typeof value === "number" || typeof value === "boolean") return String(value);
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  // A spreadsheet would compute a text that begins like a formula.
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

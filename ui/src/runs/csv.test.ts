@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { csvOf } from "./exportRuns";
+import { csvOf } from "./csv";
 
 describe("runs as a table", () => {
   it("have a column for each field, and texts in quotes where they must be", () => {
