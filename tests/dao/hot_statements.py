@@ -179,22 +179,20 @@ HOT = {
         20,
     ),
     "serial line": Hot(
-        lambda c: serial_line.lock(c, [WorkflowCode(2002)]), {"workflow_instance_live", "workflow_instance_waiting"}, 10
+        lambda c: serial_line.lock(c, [WorkflowCode(2002)]), {"workflow_instance_line", "workflow_instance_turn"}, 10
     ),
-    "who runs in a line": Hot(lambda c: serial_line.live(c, WorkflowCode(2002)), {"workflow_instance_live"}, 10),
-    "who waits in a line": Hot(
-        lambda c: serial_line.waiting(c, WorkflowCode(2002), 1), {"workflow_instance_waiting"}, 10
-    ),
+    "who runs in a line": Hot(lambda c: serial_line.live(c, WorkflowCode(2002)), {"workflow_instance_line"}, 10),
+    "who waits in a line": Hot(lambda c: serial_line.waiting(c, WorkflowCode(2002), 1), {"workflow_instance_turn"}, 10),
     "who is overtaken in a line": Hot(
-        lambda c: serial_line.overtaken(c, WorkflowCode(2002), 500), {"workflow_instance_urgent"}, 10
+        lambda c: serial_line.overtaken(c, WorkflowCode(2002), 500), {"workflow_instance_urgent_turn"}, 10
     ),
-    "look for who waits": Hot(serial_line.anyone_waits, {"workflow_instance_waiting"}, 10),
+    "look for who waits": Hot(serial_line.anyone_waits, {"workflow_instance_turn"}, 10),
     "call the forgotten": Hot(
-        serial_line.call_missed, {"workflow_instance_waiting", "workflow_instance_live", "command_calls"}, 1_100
+        serial_line.call_missed, {"workflow_instance_turn", "workflow_instance_line", "command_calls"}, 1_100
     ),
     "who waits for itself": Hot(
         serial_line.deadlocked,
-        {"workflow_instance_waiting", "workflow_instance_live", "workflow_instance_child"},
+        {"workflow_instance_turn", "workflow_instance_line", "workflow_instance_child"},
         10_000,
     ),
     "hold runs": Hot(lambda c: control.lock(c, RUNNING[:5]), {"workflow_instance_pkey"}, 5),
