@@ -36,6 +36,7 @@ _ASKED = {
     W.READY_STOP: (W.STOP, "it was stopped before it had begun to run"),
 }
 _DISCARDED = (W.STOP, "another run of this workflow had not ended, and its execution type is SERIAL_DISCARD")
+_DISCARDED_OF_KEY = (W.STOP, "another run of its key had not ended, and its execution type is SERIAL_DISCARD")
 
 FindBlocked = Callable[[Mapping[Line, CommandId]], Awaitable[Collection[Line]]]
 """Of the lines in which the run of this command would begin: those in which an older command still waits."""
@@ -124,7 +125,7 @@ async def line_up(
         line, state, reason = _line(each), each.state, ""
         is_busy = line in taken or lines.is_busy(line)
         if each.execution_type is E.SERIAL_DISCARD and is_busy:
-            state, reason = _DISCARDED
+            state, reason = _DISCARDED_OF_KEY if each.serial_key else _DISCARDED
         elif line in winners and places[each.command_id] < places[winners[line]]:
             state, reason = _OVERTAKEN
         elif is_busy or line in blocked:
