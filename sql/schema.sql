@@ -309,8 +309,9 @@ CREATE UNIQUE INDEX command_one_recover ON command (workflow_instance_id) WHERE 
 -- Statement: which lines are called already.
 CREATE INDEX command_calls ON command (workflow_code, workflow_instance_id)
     WHERE type = 'RECOVER_SERIAL_WAIT';
--- Statement: which starts of a workflow are older than a run that is about to begin.
-CREATE INDEX command_start ON command (workflow_code, id)
+-- Statement: which starts of a workflow are older than a run that is about to begin. With an expression that no other
+-- statement has: by the primary key the planner would read the commands of all workflows.
+CREATE INDEX command_start ON command (workflow_code, (-id))
     WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA');
 
 CREATE TABLE command_history (

@@ -26,8 +26,8 @@ _OLDER = text(f"""
                    AS inherited
         FROM command                                                            -- index: command_start
         WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
-          AND workflow_code = line.code AND id < line.before
-        ORDER BY id LIMIT :limit
+          AND workflow_code = line.code AND -id > -line.before
+        ORDER BY -id DESC LIMIT :limit
     ) AS older
 """)  # noqa: S608 - the columns are a constant
 

@@ -3,7 +3,7 @@
 -- a workflow with that field, so write it into one when all masters are new.
 -- Of a large history make the column and the indexes of workflow_instance before: docs/cluster.md, "Upgrades".
 LOCK TABLE command IN SHARE MODE;
-CREATE INDEX command_start ON command (workflow_code, id)
+CREATE INDEX command_start ON command (workflow_code, (-id))
     WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA');
 LOCK TABLE workflow_instance IN ACCESS EXCLUSIVE MODE;
 DO $$
