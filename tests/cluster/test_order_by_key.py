@@ -22,6 +22,7 @@ INSERT = """
     SELECT 'START_PROCESS', %s, json_build_object('flight', 'LH' || n)::text, p
     FROM unnest(%s::integer[], %s::text[]) AS asked (n, p)
 """
+ENDED = "SELECT count(*) FROM workflow_instance WHERE ended_at IS NOT NULL"
 
 
 def define(cluster: Cluster, work: str = ":") -> None:
@@ -85,8 +86,10 @@ async def test_each_key_is_in_order_though_masters_are_killed_and_sleep(cluster:
     chance = random.Random(7)
     masters = await four_masters(cluster)
     await ask(cluster, chance, 200)
+    await eventually(lambda: cluster.one(ENDED) > 10, within_s=60)
     masters[0].kill()
     await ask(cluster, chance, 100)
+    await eventually(lambda: cluster.one(ENDED) > 50, within_s=60)
     with masters[1].stopped():  # longer than its session: it is fenced, and wakes with what it believed before
         await eventually(lambda: len(cluster.slots()) == 2, within_s=30)
         await ask(cluster, chance, 100)
@@ -138,6 +141,8 @@ async def test_5000_commands_of_50_keys_in_order_through_kills_stops_and_a_resta
             case _:
                 postgres_server.restart("immediate" if number > 3 else "fast")
         await ask(cluster, chance, 300 if number % 3 == 1 else 500)
+        over = 400 * (number + 1)  # so that each fault hits lines that move
+        await eventually(lambda over=over: cluster.one(ENDED) >= over, within_s=300)
     asked = cluster.one("SELECT count(*) FROM command_history WHERE type = 'START_PROCESS'") + cluster.one(
         "SELECT count(*) FROM command WHERE type = 'START_PROCESS'"
     )
@@ -149,4 +154,7 @@ async def test_5000_commands_of_50_keys_in_order_through_kills_stops_and_a_resta
     assert asked == 5_000
     assert check_order(cluster) == asked
     failed_over = cluster.one(query, "RECOVER_TOLERANCE_FAULT_PROCESS")
-    print(f"\n{asked} commands of {KEYS} keys in {took_s:.0f} s; {calls} calls of lines, {failed_over} failovers")  # noqa: T201
+    fenced = cluster.one("SELECT count(*) FROM node WHERE state = 'FENCED'")
+    print(
+        f"\n{fenced} fenced masters; {asked} commands of {KEYS} keys in {took_s:.0f} s; {calls} calls of lines, {failed_over} failovers"
+    )  # noqa: T201
