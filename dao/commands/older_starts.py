@@ -8,14 +8,14 @@ its run is seen in the line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sqlalchemy import text
 
 from dao.commands.commands import COLUMNS
 from dao.postgres.engine import AsyncConnection
 from model.commands import CommandRow
-from model.ids import CommandId, WorkflowCode
+from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 
 _OLDER = text(f"""
     SELECT older.* FROM unnest(CAST(:codes AS bigint[]), CAST(:befores AS bigint[])) AS line (code, before)
@@ -30,6 +30,24 @@ _OLDER = text(f"""
         ORDER BY -id DESC LIMIT :limit
     ) AS older
 """)  # noqa: S608 - the columns are a constant
+
+_FIRST = text("""
+    SELECT i.id, older.id FROM workflow_instance i CROSS JOIN LATERAL (
+        SELECT c.id FROM command c                                              -- index: command_start
+        WHERE c.type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
+          AND c.workflow_code = i.workflow_code AND -c.id > -i.command_id
+        ORDER BY -c.id DESC LIMIT 1
+    ) AS older
+    WHERE i.id = ANY(CAST(:runs AS bigint[])) AND i.serial_key <> ''
+""")
+
+
+async def first_older(
+    connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, CommandId]:
+    """Of each of these runs that has a key the oldest start of its workflow, of any key, that is older than its own."""
+    rows = (await connection.execute(_FIRST, {"runs": list(runs)})).all()
+    return {WorkflowInstanceId(run): CommandId(command) for run, command in rows}
 
 
 async def older_starts(
