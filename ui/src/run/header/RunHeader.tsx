@@ -70,7 +70,10 @@ export function RunHeader() {
         )}
         {run.serial_key && (
           <span className="opt">
-            {t("serialKey")} <Link to="/runs" search={{ workflow: workflow, serial_key: run.serial_key }}>{run.serial_key}</Link>
+            {t("serialKey")}{" "}
+            <Link to="/runs" search={{ workflow: workflow, serial_key: run.serial_key }}>
+              {run.serial_key}
+            </Link>
           </span>
         )}
         <span className="opt">
