@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from functools import partial
 
 import psycopg
 import pytest
@@ -57,6 +58,11 @@ async def ask(cluster: Cluster, chance: random.Random, count: int) -> None:
             return True
 
         await eventually(insert, within_s=30)
+
+
+def ended(cluster: Cluster, count: int) -> bool:
+    """Whether so many runs have ended."""
+    return bool(cluster.one(ENDED) >= count)
 
 
 def check_order(cluster: Cluster) -> int:
@@ -142,7 +148,7 @@ async def test_5000_commands_of_50_keys_in_order_through_kills_stops_and_a_resta
                 postgres_server.restart("immediate" if number > 3 else "fast")
         await ask(cluster, chance, 300 if number % 3 == 1 else 500)
         over = 400 * (number + 1)  # so that each fault hits lines that move
-        await eventually(lambda over=over: cluster.one(ENDED) >= over, within_s=300)
+        await eventually(partial(ended, cluster, over), within_s=300)
     asked = cluster.one("SELECT count(*) FROM command_history WHERE type = 'START_PROCESS'") + cluster.one(
         "SELECT count(*) FROM command WHERE type = 'START_PROCESS'"
     )

@@ -83,7 +83,7 @@ def _stand_in_lines_by_key(world: World) -> None:
         if not world.has(f"key {number}"):
             continue
         params = "{}" if own.random() < 0.1 else json.dumps({"key": f"k{own.randrange(keys)}"})
-        asked = {"workflow_code": str(code), "params": params}
+        asked: dict[str, str | None] = {"workflow_code": str(code), "params": params}
         asked["priority"] = own.choice((None, None, "HIGHEST", "LOWEST"))
         when_s = own.choice((2.0, 5.0)) if at_once else own.uniform(0, FAULTS_S)
         world.loop.in_world(when_s, partial(ask, world, C.START_PROCESS, **asked))
