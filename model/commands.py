@@ -21,6 +21,7 @@ from model.errors import Refused
 from model.fields import GROUP_NAME, GROUP_NAME_LENGTH_MAX, NAME_LENGTH_MAX
 from model.ids import CommandId, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent
+from model.lines import key_in
 from model.parameters import is_storable, parse_parameters
 from model.secret_values import MASK, sealed_value
 from model.zones import zone
@@ -97,10 +98,11 @@ class RecoverToleranceFault:
 
 @dataclass(frozen=True, slots=True)
 class RecoverSerialWait:
-    """Let the next waiting instance of a workflow start, if no other is ahead of it."""
+    """Let the next waiting instance of a line start, if no other is ahead of it; without `key` of all lines."""
 
     id: CommandId
     workflow_code: WorkflowCode
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ def read_command(row: CommandRow) -> Command:
     if type_ in STARTING:
         return _start(row, type_)
     if type_ is CommandType.RECOVER_SERIAL_WAIT and row.workflow_instance_id is None:
-        return RecoverSerialWait(row.id, WorkflowCode(_number(row.workflow_code, "workflow_code")))
+        return RecoverSerialWait(row.id, WorkflowCode(_number(row.workflow_code, "workflow_code")), key_in(row.params))
     instance = WorkflowInstanceId(_number(row.workflow_instance_id, "workflow_instance_id"))
     if type_ is CommandType.RECOVER_TOLERANCE_FAULT_PROCESS:
         return RecoverToleranceFault(row.id, instance)

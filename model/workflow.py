@@ -27,17 +27,21 @@ from model.errors import Refused
 from model.fields import DEFAULT_WORKER_GROUP, GroupName, Minutes, Name, TenantName
 from model.graph import Graph, find_cycle
 from model.ids import TaskCode
+from model.lines import KEY_WRITTEN_MAX
 from model.local_params import LocalParams, misfit
 from model.logic.catalog import LOGIC_TYPES, check_logic
 from model.parameter_text import ParameterValue, plain_data
 from model.parameters import references
 from model.secrets_written import made_of_secret, secrets_apart
-from model.workflow_problems import InvalidWorkflow, wrong_task
+from model.workflow_problems import InvalidWorkflow, wrong_field, wrong_task
 from model.zones import zone
 
 RETRIES_MAX = 1_000
 TASKS_MAX = 10_000
 TASK_CODE_MAX = 2**31 - 1
+
+
+SerialKey = Annotated[str, Field(min_length=1, max_length=KEY_WRITTEN_MAX), AfterValidator(plain_data)]
 
 
 def _flag(value: Any) -> Any:
@@ -89,7 +93,8 @@ class WorkflowSpec(BaseModel):
 
     `params` are its global parameters, and `secrets` the names of the SECRET ones, whose value is there or given at the
     start; a definition may write one in `params` as `{type: SECRET, value: ...}`. `outputs` names those that a run
-    passes to its parent workflow. A run that exceeds `timeout_minutes` causes a warning, or fails (`timeout_strategy`).
+    passes to its parent workflow. `serial_key` has references: a serial workflow has a line for each of its values
+    (`model/lines.py`). A run that exceeds `timeout_minutes` causes a warning, or fails (`timeout_strategy`).
     Time expressions are computed in `time_zone` unless a schedule has another.
     """
 
@@ -100,6 +105,7 @@ class WorkflowSpec(BaseModel):
     failure_strategy: FailureStrategy = FailureStrategy.CONTINUE
     worker_group: GroupName = DEFAULT_WORKER_GROUP
     execution_type: ExecutionType = ExecutionType.PARALLEL
+    serial_key: SerialKey | None = None
     timeout_minutes: Minutes = 0
     timeout_strategy: TimeoutStrategy = TimeoutStrategy.WARN
     time_zone: Annotated[str, AfterValidator(_zone_name)] = "UTC"
@@ -153,6 +159,16 @@ class WorkflowSpec(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _key_has_lines(self) -> Self:
+        if self.serial_key is not None and self.execution_type is ExecutionType.PARALLEL:
+            raise wrong_field(
+                "serial_key",
+                "serial_key makes lines of runs, and PARALLEL runs wait for none; write execution_type: SERIAL_WAIT "
+                "beside it, or remove it",
+            )
+        return self
+
+    @model_validator(mode="after")
     def _logic_tasks_fit_in(self) -> Self:
         logic = {place: task for place, task in enumerate(self.tasks) if task.type in LOGIC_TYPES}
         after: dict[str, list[str]] = {task.name: [] for task in logic.values()}
@@ -179,6 +195,8 @@ class WorkflowSpec(BaseModel):
         for name, value in self.params.items():
             if name not in self.secrets and (sentence := made_of_secret(name, value, secrets)):
                 raise ValueError(sentence)
+        if self.serial_key is not None and (sentence := made_of_secret("serial_key", self.serial_key, secrets)):
+            raise wrong_field("serial_key", f"a key is stored in clear: {sentence}")
         for place, task in enumerate(self.tasks):
             for param in task.local_params:
                 if param.type is not ParameterType.SECRET and (

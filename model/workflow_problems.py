@@ -17,6 +17,7 @@ from model.fields import NAME_LENGTH_MAX
 from model.logic.fields import model_at
 
 _WRONG_TASK = "wrong_task"
+_WRONG_FIELD = "wrong_field"
 
 
 class Problem(BaseModel):
@@ -46,6 +47,11 @@ class InvalidWorkflow(Refused):
 def wrong_task(task: int, sentence: str) -> PydanticCustomError:
     """For a validator to raise: the index of a task, and what is wrong with it beside the others."""
     return PydanticCustomError(_WRONG_TASK, "{sentence}", {"task": task, "sentence": sentence})
+
+
+def wrong_field(field: str, sentence: str) -> PydanticCustomError:
+    """For a validator to raise: a field of the workflow, and what is wrong with it beside the others."""
+    return PydanticCustomError(_WRONG_FIELD, "{sentence}", {"field": field, "sentence": sentence})
 
 
 _SAID = {
@@ -87,6 +93,8 @@ def _problem(model: type[BaseModel], content: Mapping[str, Any], part: Any, besi
     where = tuple(part["loc"])
     if part["type"] == _WRONG_TASK:
         return Problem(where=("tasks", part["ctx"]["task"]), sentence=part["ctx"]["sentence"])
+    if part["type"] == _WRONG_FIELD:
+        return Problem(where=(part["ctx"]["field"],), sentence=part["ctx"]["sentence"])
     message = _SAID.get(part["type"], str(part["msg"]).removeprefix("Value error, "))
     if part["type"] == "too_long":
         message = f"must not have more than {part['ctx']['max_length']} entries"

@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (13, 'schema');
+INSERT INTO schema_version (version, name) VALUES (14, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -322,6 +322,10 @@ CREATE UNIQUE INDEX command_one_recover ON command (workflow_instance_id) WHERE 
 -- Statement: which lines are called already.
 CREATE INDEX command_calls ON command (workflow_code, workflow_instance_id)
     WHERE type = 'RECOVER_SERIAL_WAIT';
+-- Statement: which starts of a workflow are older than a run that is about to begin. With an expression that no other
+-- statement has: by the primary key the planner would read the commands of all workflows.
+CREATE INDEX command_start ON command (workflow_code, (-id))
+    WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA');
 
 CREATE TABLE command_history (
     command_id           bigint PRIMARY KEY,
@@ -412,6 +416,7 @@ CREATE TABLE workflow_instance (
     child_index        integer,
     owned_since        timestamptz,
     running_since      timestamptz DEFAULT clock_timestamp(),
+    serial_key         text NOT NULL DEFAULT '',
     -- A row whose end and state contradict each other could be neither driven nor failed over.
     CONSTRAINT workflow_instance_end CHECK ((ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')))
 ) WITH (fillfactor = 80);
@@ -427,6 +432,7 @@ COMMENT ON COLUMN workflow_instance.backfill IS 'JSON object: the dates that fol
 COMMENT ON COLUMN workflow_instance.outputs IS 'JSON object: what it gives to the task of the workflow above it.';
 COMMENT ON COLUMN workflow_instance.depth IS 'How many workflows stand above this one.';
 COMMENT ON COLUMN workflow_instance.running_since IS 'From when its timeout counts: its start, or when a command last let it go on.';
+COMMENT ON COLUMN workflow_instance.serial_key IS 'Of a serial workflow: in which of its lines the run is; empty = in the one of the runs without a key.';
 COMMENT ON COLUMN workflow_instance.takeovers IS 'How many owners in a row were fenced soon after they had begun to drive it; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
 COMMENT ON COLUMN workflow_instance.owned_since IS 'Since when its owner drives it; null = since it was made.';
 -- Statements: what a master owns; what a dead master left.
@@ -436,12 +442,14 @@ CREATE INDEX workflow_instance_ownerless ON workflow_instance (master_id)
     WHERE master_id <= 0 AND state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER');
 -- Statement: whether any run of a workflow is live, for serial execution. Said so that no other statement's condition implies
 -- it: of two indexes that fit, the planner may take this one for what a master owns or ends, and read all that runs.
-CREATE INDEX workflow_instance_live ON workflow_instance (workflow_code, id)
+CREATE INDEX workflow_instance_line ON workflow_instance (workflow_code, serial_key, id)
     WHERE (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE;
--- Statements: who waits for its turn, the oldest first; in which lines anybody does.
-CREATE INDEX workflow_instance_waiting ON workflow_instance (workflow_code, id) WHERE state = 'SERIAL_WAIT';
+-- Statements: who waits for its turn, in the order of the line; in which lines anybody does. With a key the order is that of
+-- the commands, else that of the runs.
+CREATE INDEX workflow_instance_turn ON workflow_instance (workflow_code, serial_key, (CASE WHEN serial_key = '' THEN id ELSE command_id END))
+    WHERE state = 'SERIAL_WAIT';
 -- Statement: the newest that waits and has priority.
-CREATE INDEX workflow_instance_urgent ON workflow_instance (workflow_code, id)
+CREATE INDEX workflow_instance_urgent_turn ON workflow_instance (workflow_code, serial_key, (CASE WHEN serial_key = '' THEN id ELSE command_id END))
     WHERE state = 'SERIAL_WAIT' AND execution_type = 'SERIAL_PRIORITY';
 -- Statement: what DEPENDENT waits for.
 CREATE INDEX workflow_instance_time ON workflow_instance (workflow_code, schedule_time);

@@ -97,13 +97,16 @@ _RUNS_WITHOUT_OWNER = finding("""
 """)
 _RUNS_STUCK_IN_LINE = finding("""
     SELECT format('run %s is SERIAL_WAIT, and nothing of its workflow is before it', w.id) AS what
-    FROM (SELECT workflow_code, min(id) AS id FROM workflow_instance
-          WHERE state = 'SERIAL_WAIT' GROUP BY workflow_code) AS w                 -- index: workflow_instance_waiting
-    WHERE (SELECT 1 FROM workflow_instance i                                       -- index: workflow_instance_live
-           WHERE i.workflow_code = w.workflow_code
+    FROM (SELECT workflow_code, serial_key, min(id) AS id FROM workflow_instance
+          WHERE state = 'SERIAL_WAIT' GROUP BY workflow_code, serial_key) AS w     -- index: workflow_instance_turn
+    WHERE (SELECT 1 FROM workflow_instance i                                       -- index: workflow_instance_line
+           WHERE i.workflow_code = w.workflow_code AND i.serial_key = w.serial_key
              AND (i.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE LIMIT 1) IS NULL
       AND (SELECT 1 FROM command c                                                 -- index: command_calls
            WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = w.workflow_code LIMIT 1) IS NULL
+      AND (w.serial_key = '' OR (SELECT 1 FROM command c                           -- index: command_start
+           WHERE c.type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
+             AND c.workflow_code = w.workflow_code LIMIT 1) IS NULL)
 """)
 _ATTEMPTS_OVERLAP = finding("""
     SELECT format('task "%s" of run %s: attempt %s is %s while attempt %s is %s', t.task_name, t.workflow_instance_id,

@@ -172,7 +172,7 @@ def _wanted(found: Mapping[str, Any]) -> Matching:
     conditions = RunConditions(
         triggers=[Trigger(trigger) for trigger in given["triggers"]],
         parameters=[(name, value) for name, value in given["parameters"]],
-        **{name: given[name] for name in ("master", "worker", "words")},
+        **{name: given.get(name) for name in ("master", "worker", "words", "serial_key")},
     )
     states = [WorkflowState(state) for state in found["states"]]
     return Matching(

@@ -23,10 +23,11 @@ from model.commands import CommandRow
 from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
 from model.nodes import Slot
 
-_COLUMNS = """id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
+COLUMNS = """id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
            priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
            environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
            parent, from_above::text"""
+"""The columns of a `CommandRow`, of a row of `command`."""
 
 # By ctid, not by id: once ANALYZE has seen the table empty, the planner expects one row however many come. By id it
 # then compares every row with every picked one (a join), or reads a whole index for each (ANY). A picked row is locked,
@@ -47,7 +48,7 @@ _CLAIM = text(f"""
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
     ), gone AS ({_DELETE_PICKED})
-    SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
+    SELECT {COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
 
 # For a master without room: commands that need no room come first in the index, so the rest is not read. Without a slot
@@ -62,13 +63,13 @@ _CLAIM_URGENT = text(f"""
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
     ), gone AS ({_DELETE_PICKED})
-    SELECT {_COLUMNS} FROM gone ORDER BY id
+    SELECT {COLUMNS} FROM gone ORDER BY id
 """)  # noqa: S608 - the parts are constants of this module
 _TAKE = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE SKIP LOCKED
     ), gone AS ({_DELETE_PICKED})
-    SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
+    SELECT {COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
 _STEAL = text(f"""
     WITH picked AS MATERIALIZED (
@@ -79,7 +80,7 @@ _STEAL = text(f"""
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
     ), gone AS ({_DELETE_PICKED})
-    SELECT {_COLUMNS} FROM gone ORDER BY priority_rank, id
+    SELECT {COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
 
 _OUTCOMES = RowArrays(

@@ -21,7 +21,7 @@ _SET_STATE = text("""
 """)
 _FIRING = text("SELECT id FROM schedule WHERE workflow_code = :code AND state = 'ONLINE' ORDER BY id")
 _SCHEDULES = text("SELECT id FROM schedule WHERE workflow_code = :code ORDER BY id LIMIT :limit")
-# In two parts, each with its index: workflow_instance_live, workflow_instance_waiting.
+# In two parts, each with its index: workflow_instance_line, workflow_instance_turn.
 _UNFINISHED = text("""
     SELECT id FROM workflow_instance WHERE workflow_code = :code
       AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE

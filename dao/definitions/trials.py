@@ -21,7 +21,7 @@ _DELETE_ENDED = text("""
         WHERE d.is_trial AND d.created_at < now() - CAST(:kept AS interval)
           AND NOT EXISTS (SELECT FROM command c WHERE c.workflow_code = d.code)
           AND NOT EXISTS (
-              SELECT FROM workflow_instance i                                   -- index: workflow_instance_live
+              SELECT FROM workflow_instance i                                   -- index: workflow_instance_line
               WHERE i.workflow_code = d.code
                 AND (i.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE)
         LIMIT :limit FOR UPDATE OF d SKIP LOCKED

@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
+from dao.runs.serial_line import CALL
 from model.ids import Epoch, WorkflowInstanceId
 
 _AWAITED = text("""
@@ -34,11 +35,11 @@ _NOTIFY_PARENT = text("""
 """)
 # Always, not only if a run waits: one that is just being added to the line is not visible yet. The lock of the line
 # makes the handler of the command wait for it.
-_WAKE_LINE = text("""
-    INSERT INTO command (type, workflow_code, created_by)
-    SELECT DISTINCT 'RECOVER_SERIAL_WAIT', workflow_code, 'serial' FROM workflow_instance
-    WHERE id = ANY(CAST(:ids AS bigint[])) AND execution_type <> 'PARALLEL'
-""")
+_WAKE_LINE = text(f"""
+    INSERT INTO command (type, workflow_code, params, created_by)
+    SELECT DISTINCT 'RECOVER_SERIAL_WAIT', workflow_code, {CALL.format(key="serial_key")}, 'serial'
+    FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) AND execution_type <> 'PARALLEL'
+""")  # noqa: S608 - the part is a constant
 # Only once: a date that is run again does not backfill later dates again.
 _NEXT_DATE = text("""
     WITH ended AS (

@@ -22,6 +22,7 @@ from model.changes import Changes
 from model.choices import ExecutionType
 from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent, WorkflowInstance
+from model.lines import Line
 from model.states import WorkflowState
 
 
@@ -37,6 +38,12 @@ class Locked:
     execution_type: ExecutionType
     scope: frozenset[TaskCode] | None
     above: WorkflowInstanceId | None = None
+    serial_key: str = ""
+
+    @property
+    def line(self) -> Line:
+        """Where it waits or runs, if its workflow is serial."""
+        return Line(self.workflow_code, self.serial_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +60,12 @@ class Revival:
 
 _LOCK = text("""
     SELECT id, workflow_code, workflow_version, coalesce(requested_state, state) AS state, execution_type,
-           coalesce(executing, scope) AS scope, ended_at IS NOT NULL AS has_ended, parent_instance_id
+           coalesce(executing, scope) AS scope, ended_at IS NOT NULL AS has_ended, parent_instance_id,
+           serial_key
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE
 """)
 _SERIAL = text("""
-    SELECT DISTINCT workflow_code FROM workflow_instance
+    SELECT DISTINCT workflow_code, serial_key FROM workflow_instance
     WHERE id = ANY(CAST(:ids AS bigint[])) AND execution_type <> 'PARALLEL'
 """)
 _ASK_HALT = text("""
@@ -103,6 +111,7 @@ async def lock(connection: AsyncConnection, ids: Collection[WorkflowInstanceId])
             ExecutionType(row.execution_type),
             _scope(row),
             None if row.parent_instance_id is None else WorkflowInstanceId(row.parent_instance_id),
+            row.serial_key,
         )
         for row in rows
     }
@@ -118,9 +127,10 @@ def _scope(row: Row[Any]) -> frozenset[TaskCode] | None:
         return None
 
 
-async def serial_codes(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> set[WorkflowCode]:
-    """The workflows of those of these runs that are not PARALLEL."""
-    return {WorkflowCode(code) for (code,) in (await connection.execute(_SERIAL, {"ids": list(ids)})).all()}
+async def serial_lines(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> set[Line]:
+    """The lines of those of these runs whose workflows are not PARALLEL."""
+    rows = (await connection.execute(_SERIAL, {"ids": list(ids)})).all()
+    return {Line(WorkflowCode(code), key) for code, key in rows}
 
 
 async def ask_halt(connection: FencedTransaction, states: Mapping[WorkflowInstanceId, WorkflowState]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from dao.runs.serial_line import PLACE
 from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.states import WorkflowState
 
@@ -61,18 +62,19 @@ _FAILURES = text("""
     WHERE f.code IS NOT NULL AND f.attempt IS NOT NULL
     ORDER BY f.code, f.attempt, t.task_type IN ('SUB_PROCESS', 'DYNAMIC'), f.id, t.id
 """)
-_BEFORE = text("""
+_BEFORE = text(f"""
     SELECT i.id, other.id, other.state FROM workflow_instance i CROSS JOIN LATERAL (
-        SELECT id, state FROM workflow_instance
-        WHERE workflow_code = i.workflow_code AND id <> i.id                       -- index: workflow_instance_live
+        SELECT id, state, 0 AS place FROM workflow_instance                        -- index: workflow_instance_line
+        WHERE workflow_code = i.workflow_code AND serial_key = i.serial_key AND id <> i.id
           AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
         UNION ALL
-        SELECT id, state FROM workflow_instance
-        WHERE workflow_code = i.workflow_code                                      -- index: workflow_instance_waiting
-          AND state = 'SERIAL_WAIT' AND id < i.id
+        SELECT id, state, {PLACE} FROM workflow_instance
+        WHERE workflow_code = i.workflow_code AND serial_key = i.serial_key        -- index: workflow_instance_turn
+          AND state = 'SERIAL_WAIT'
+          AND {PLACE} < CASE WHEN i.serial_key = '' THEN i.id ELSE i.command_id END
     ) AS other
-    WHERE i.id = ANY(CAST(:runs AS bigint[])) ORDER BY other.id
-""")
+    WHERE i.id = ANY(CAST(:runs AS bigint[])) ORDER BY other.place, other.id
+""")  # noqa: S608 - the part is a constant
 
 
 async def children(

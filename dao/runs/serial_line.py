@@ -1,9 +1,10 @@
-"""The line of a serial workflow: which of its runs is next, decided under a lock of the definition's row.
+"""The lines of serial workflows: which run of a line is next, decided under a lock of the definition's row.
 
 Checking whether a run is live and then deciding is a race between several masters, so the lock is held until the
 decision is committed. A line may be 100,000 runs long, so nothing here reads all of it: only whether a run is live, and
 which one is at the head. The execution types are those of Apache DolphinScheduler, by definition code, all versions
-together.
+together; a workflow with a key has a line for each value of it. The runs of a line without a key are in the order of
+their ids, those of a line with one in the order of their commands.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
-from model.ids import WorkflowCode, WorkflowInstanceId
+from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+from model.lines import Line
 from model.states import WorkflowState
 
 
@@ -30,77 +32,108 @@ class Deadlock:
 
 @dataclass(frozen=True, slots=True)
 class InLine:
-    """A run that has not ended."""
+    """A run that has not ended, and the command that asked for it."""
 
     id: WorkflowInstanceId
-    workflow_code: WorkflowCode
+    line: Line
     state: WorkflowState
+    command: CommandId
 
 
 _LOCK = text("""
     SELECT code FROM workflow_definition WHERE code = ANY(CAST(:codes AS bigint[])) ORDER BY code FOR NO KEY UPDATE
 """)
+_LINES = "unnest(CAST(:codes AS bigint[]), CAST(:keys AS text[])) AS line (code, key)"
 # `IS NOT TRUE`: the same expression as in its index, which no other statement uses. Reads the first index entry of each
 # kind.
 _LIVE = """
-    workflow_code = line.code AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+    workflow_code = line.code AND serial_key = line.key
+    AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
 """
+PLACE = "(CASE WHEN serial_key = '' THEN id ELSE command_id END)"
+"""The place of a waiting run in its line: the expression of its index."""
 _HEADS = text(f"""
-    SELECT head.id, line.code, head.state FROM unnest(CAST(:codes AS bigint[])) AS line (code)
+    SELECT head.id, line.code, line.key, head.state, head.command_id FROM {_LINES}
     CROSS JOIN LATERAL (
-        (SELECT id, coalesce(requested_state, state) AS state FROM workflow_instance
-         WHERE {_LIVE} ORDER BY id LIMIT 1)                                     -- index: workflow_instance_live
+        (SELECT id, coalesce(requested_state, state) AS state, command_id FROM workflow_instance
+         WHERE {_LIVE} ORDER BY id LIMIT 1)                                     -- index: workflow_instance_line
         UNION ALL
-        (SELECT id, state FROM workflow_instance
-         WHERE workflow_code = line.code AND state = 'SERIAL_WAIT'              -- index: workflow_instance_waiting
-         ORDER BY id LIMIT 1)
+        (SELECT id, state, command_id FROM workflow_instance
+         WHERE workflow_code = line.code AND serial_key = line.key              -- index: workflow_instance_turn
+           AND state = 'SERIAL_WAIT' ORDER BY {PLACE} LIMIT 1)
     ) AS head
     ORDER BY head.id
-""")  # noqa: S608 - the part is a constant of this module
+""")  # noqa: S608 - the parts are constants of this module
 _ALL_LIVE = text(f"""
-    SELECT id, coalesce(requested_state, state) AS state FROM (SELECT CAST(:code AS bigint) AS code) AS line
-    JOIN workflow_instance ON {_LIVE} ORDER BY id                               -- index: workflow_instance_live
+    SELECT id, coalesce(requested_state, state) AS state, command_id
+    FROM (SELECT CAST(:code AS bigint) AS code, CAST(:key AS text) AS key) AS line
+    JOIN workflow_instance ON {_LIVE} ORDER BY id                               -- index: workflow_instance_line
 """)  # noqa: S608 - the part is a constant of this module
-_WAITING = text("""
-    SELECT id FROM workflow_instance
-    WHERE workflow_code = :code AND state = 'SERIAL_WAIT'                       -- index: workflow_instance_waiting
-    ORDER BY id LIMIT :limit
-""")
-_OVERTAKEN = text("""
-    SELECT id FROM workflow_instance
-    WHERE workflow_code = :code AND state = 'SERIAL_WAIT'                       -- index: workflow_instance_waiting
-      AND id < (SELECT id FROM workflow_instance
-                WHERE workflow_code = :code AND state = 'SERIAL_WAIT' AND execution_type = 'SERIAL_PRIORITY'
-                ORDER BY id DESC LIMIT 1)                                       -- index: workflow_instance_urgent
-    ORDER BY id LIMIT :limit
-""")
-# Level-triggered, by any master: lines without a live run and without a command. It steps from line to line, however
-# many runs wait in each.
-_CALL_MISSED = text("""
-    WITH RECURSIVE waiting AS (
-        (SELECT workflow_code FROM workflow_instance WHERE state = 'SERIAL_WAIT'    -- index: workflow_instance_waiting
-         ORDER BY workflow_code LIMIT 1)
+_WAITING = text(f"""
+    SELECT head.id, line.code, line.key, head.command_id FROM {_LINES}
+    CROSS JOIN LATERAL (
+        SELECT id, command_id, {PLACE} AS place FROM workflow_instance
+        WHERE workflow_code = line.code AND serial_key = line.key               -- index: workflow_instance_turn
+          AND state = 'SERIAL_WAIT' ORDER BY {PLACE} LIMIT :limit
+    ) AS head
+    ORDER BY line.code, line.key, head.place
+""")  # noqa: S608 - the parts are constants of this module
+_OVERTAKEN = text(f"""
+    SELECT behind.id, line.code, line.key FROM {_LINES}
+    CROSS JOIN LATERAL (
+        SELECT {PLACE} AS place FROM workflow_instance                          -- index: workflow_instance_urgent_turn
+        WHERE workflow_code = line.code AND serial_key = line.key
+          AND state = 'SERIAL_WAIT' AND execution_type = 'SERIAL_PRIORITY' ORDER BY {PLACE} DESC LIMIT 1
+    ) AS newest
+    CROSS JOIN LATERAL (
+        SELECT id, {PLACE} AS place FROM workflow_instance
+        WHERE workflow_code = line.code AND serial_key = line.key               -- index: workflow_instance_turn
+          AND state = 'SERIAL_WAIT' AND {PLACE} < newest.place ORDER BY {PLACE} LIMIT :limit
+    ) AS behind
+    ORDER BY line.code, line.key, behind.place
+""")  # noqa: S608 - the parts are constants of this module
+# It steps from line to line, however many runs wait in each.
+_EACH_WAITING = """
+    waiting AS (
+        (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance
+         WHERE state = 'SERIAL_WAIT' AND {first}                                -- index: workflow_instance_turn
+         ORDER BY workflow_code, serial_key LIMIT 1)
         UNION ALL
-        SELECT (SELECT i.workflow_code FROM workflow_instance i
-                WHERE i.state = 'SERIAL_WAIT' AND i.workflow_code > w.workflow_code
-                ORDER BY i.workflow_code LIMIT 1)
-        FROM waiting w WHERE w.workflow_code IS NOT NULL
-    ), called AS (
-        INSERT INTO command (type, workflow_code, created_by)
-        SELECT 'RECOVER_SERIAL_WAIT', w.workflow_code, 'serial' FROM waiting w
-        WHERE w.workflow_code IS NOT NULL
-          AND (SELECT i.id FROM workflow_instance i                                 -- index: workflow_instance_live
-               WHERE i.workflow_code = w.workflow_code
-                 AND (i.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
-               ORDER BY i.id LIMIT 1) IS NULL
-          AND NOT EXISTS (SELECT FROM command c                                     -- index: command_calls
-                          WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = w.workflow_code)
+        SELECT next.code, next.key FROM waiting w CROSS JOIN LATERAL (
+            SELECT i.workflow_code AS code, i.serial_key AS key FROM workflow_instance i
+            WHERE i.state = 'SERIAL_WAIT' AND {next}
+              AND (i.workflow_code, i.serial_key) > (w.code, w.key)
+            ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
+    )
+"""
+_IS_IDLE = f"(SELECT id FROM workflow_instance WHERE {_LIVE} ORDER BY id LIMIT 1) IS NULL"  # noqa: S608
+_WAITING_LINES = _EACH_WAITING.format(first="true", next="true")
+_IDLE = text(f"""
+    WITH RECURSIVE {_EACH_WAITING.format(first="workflow_code = :code", next="i.workflow_code = :code")}
+    SELECT line.key FROM waiting AS line WHERE {_IS_IDLE} LIMIT :limit          -- index: workflow_instance_line
+""")  # noqa: S608 - the parts are constants of this module
+CALL = "CASE WHEN {key} = '' THEN '{{}}' ELSE json_build_object('serial_key', {key})::text END"
+"""The parameters of the command that calls the line of a key."""
+_CALL_ALL = text("""
+    INSERT INTO command (type, workflow_code, created_by)
+    SELECT 'RECOVER_SERIAL_WAIT', code, 'serial' FROM unnest(CAST(:codes AS bigint[])) AS asked (code)
+    WHERE (SELECT id FROM workflow_instance WHERE workflow_code = code AND state = 'SERIAL_WAIT' LIMIT 1) IS NOT NULL
+""")
+# Level-triggered, by any master: lines without a live run and without a command.
+_CALL_MISSED = text(f"""
+    WITH RECURSIVE {_WAITING_LINES}, called AS (
+        INSERT INTO command (type, workflow_code, params, created_by)
+        SELECT 'RECOVER_SERIAL_WAIT', line.code, {CALL.format(key="line.key")}, 'serial' FROM waiting AS line
+        WHERE {_IS_IDLE}                                                        -- index: workflow_instance_line
+          AND NOT EXISTS (SELECT FROM command c                                 -- index: command_calls
+                          WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = line.code
+                            AND c.params IN ('{{}}', {CALL.format(key="line.key")}))
         RETURNING 1
     )
     SELECT count(*) FROM called
-""")
+""")  # noqa: S608 - the parts are constants of this module
 _ANY_WAITS = text("""
-    SELECT (SELECT workflow_code FROM workflow_instance WHERE state = 'SERIAL_WAIT' -- index: workflow_instance_waiting
+    SELECT (SELECT workflow_code FROM workflow_instance WHERE state = 'SERIAL_WAIT'     -- index: workflow_instance_turn
             ORDER BY workflow_code LIMIT 1) IS NOT NULL
 """)
 
@@ -109,61 +142,85 @@ _ANY_WAITS = text("""
 # the live run of that line. If it waits for a run of the same line, both wait forever. Only workflows that contain each
 # other come to that, so it is a few rows for each line.
 _DEADLOCKED = text(f"""
-    WITH RECURSIVE waiting AS (
-        (SELECT workflow_code AS code FROM workflow_instance WHERE state = 'SERIAL_WAIT'
-         ORDER BY workflow_code LIMIT 1)                                        -- index: workflow_instance_waiting
-        UNION ALL
-        SELECT (SELECT i.workflow_code FROM workflow_instance i
-                WHERE i.state = 'SERIAL_WAIT' AND i.workflow_code > w.code
-                ORDER BY i.workflow_code LIMIT 1)
-        FROM waiting w WHERE w.code IS NOT NULL
-    ), awaited AS (
-        SELECT head.id AS live, line.code, head.id, head.workflow_code, head.state FROM waiting AS line
-        CROSS JOIN LATERAL (SELECT id, workflow_code, state FROM workflow_instance WHERE {_LIVE}) AS head
-        UNION
-        SELECT a.live, a.code, next.id, next.workflow_code, next.state FROM awaited a
+    WITH RECURSIVE {_WAITING_LINES}, awaited AS (
+        SELECT head.id AS live, line.code, line.key, head.id, head.workflow_code, head.serial_key, head.state
+        FROM waiting AS line
         CROSS JOIN LATERAL (
-            SELECT c.id, c.workflow_code, c.state FROM workflow_instance c         -- index: workflow_instance_child
+            SELECT id, workflow_code, serial_key, state FROM workflow_instance WHERE {_LIVE}) AS head
+        UNION
+        SELECT a.live, a.code, a.key, next.id, next.workflow_code, next.serial_key, next.state FROM awaited a
+        CROSS JOIN LATERAL (
+            SELECT c.id, c.workflow_code, c.serial_key, c.state
+            FROM workflow_instance c                                               -- index: workflow_instance_child
             WHERE c.parent_instance_id = a.id AND coalesce(c.ended_at IS NULL, false) AND a.state <> 'SERIAL_WAIT'
             UNION ALL
-            SELECT head.id, head.workflow_code, head.state FROM (SELECT a.workflow_code AS code) AS line
-            CROSS JOIN LATERAL (SELECT id, workflow_code, state FROM workflow_instance WHERE {_LIVE}) AS head
-            WHERE a.state = 'SERIAL_WAIT'                                          -- index: workflow_instance_live
+            SELECT head.id, head.workflow_code, head.serial_key, head.state
+            FROM (SELECT a.workflow_code AS code, a.serial_key AS key) AS line
+            CROSS JOIN LATERAL (
+                SELECT id, workflow_code, serial_key, state FROM workflow_instance WHERE {_LIVE}) AS head
+            WHERE a.state = 'SERIAL_WAIT'                                          -- index: workflow_instance_line
         ) AS next
     )
-    SELECT id, max(live) AS live, code FROM awaited WHERE state = 'SERIAL_WAIT' AND workflow_code = code
+    SELECT id, max(live) AS live, code FROM awaited
+    WHERE state = 'SERIAL_WAIT' AND workflow_code = code AND serial_key = key
     GROUP BY id, code ORDER BY id
-""")  # noqa: S608 - the part is a constant of this module
+""")  # noqa: S608 - the parts are constants of this module
 
 
-async def lock(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> list[InLine]:
-    """Lock the lines of these workflows until the transaction ends; of each its oldest live and its oldest waiting run.
+async def lock(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> None:
+    """Lock all lines of these workflows until the transaction ends.
 
-    Oldest first. A caller that needs several lines requests all of them at once: they are locked in one order, so there
-    is no deadlock.
+    A caller that needs several workflows requests all of them at once: they are locked in one order, so there is no
+    deadlock.
     """
-    values = {"codes": sorted(set(codes))}
-    await connection.execute(_LOCK, values)
-    rows = (await connection.execute(_HEADS, values)).all()
-    return [InLine(WorkflowInstanceId(id_), WorkflowCode(code), WorkflowState(state)) for id_, code, state in rows]
+    await connection.execute(_LOCK, {"codes": sorted(set(codes))})
 
 
-async def live(connection: AsyncConnection, code: WorkflowCode) -> list[InLine]:
-    """All runs of a workflow that have begun and not ended, oldest first. At most one unless runs are in parallel."""
-    rows = (await connection.execute(_ALL_LIVE, {"code": code})).all()
-    return [InLine(WorkflowInstanceId(id_), code, WorkflowState(state)) for id_, state in rows]
+async def heads(connection: AsyncConnection, lines: Collection[Line]) -> list[InLine]:
+    """Of each of these lines its oldest live run, and the waiting run that is next. The caller has locked them."""
+    rows = (await connection.execute(_HEADS, _named(lines))).all()
+    return [
+        InLine(WorkflowInstanceId(id_), Line(WorkflowCode(code), key), WorkflowState(state), CommandId(command))
+        for id_, code, key, state, command in rows
+    ]
 
 
-async def waiting(connection: AsyncConnection, code: WorkflowCode, limit: int) -> list[WorkflowInstanceId]:
-    """Up to `limit` runs of a workflow that wait for their turn, oldest first."""
-    rows = await connection.execute(_WAITING, {"code": code, "limit": limit})
-    return [WorkflowInstanceId(id_) for (id_,) in rows.all()]
+async def live(connection: AsyncConnection, line: Line) -> list[InLine]:
+    """All runs of a line that have begun and not ended, oldest first. At most one unless runs are in parallel."""
+    rows = (await connection.execute(_ALL_LIVE, {"code": line.workflow_code, "key": line.key})).all()
+    return [
+        InLine(WorkflowInstanceId(id_), line, WorkflowState(state), CommandId(command)) for id_, state, command in rows
+    ]
 
 
-async def overtaken(connection: AsyncConnection, code: WorkflowCode, limit: int) -> list[WorkflowInstanceId]:
-    """Up to `limit` runs of a workflow that wait although a newer one that waits has priority, oldest first."""
-    rows = await connection.execute(_OVERTAKEN, {"code": code, "limit": limit})
-    return [WorkflowInstanceId(id_) for (id_,) in rows.all()]
+async def waiting(connection: AsyncConnection, lines: Collection[Line], limit: int) -> list[InLine]:
+    """Of each of these lines up to `limit` runs that wait for their turn, in the order of the line."""
+    rows = (await connection.execute(_WAITING, {**_named(lines), "limit": limit})).all()
+    return [
+        InLine(WorkflowInstanceId(id_), Line(WorkflowCode(code), key), WorkflowState.SERIAL_WAIT, CommandId(command))
+        for id_, code, key, command in rows
+    ]
+
+
+async def overtaken(
+    connection: AsyncConnection, lines: Collection[Line], limit: int
+) -> dict[Line, list[WorkflowInstanceId]]:
+    """Of each of these lines up to `limit` runs that wait although a newer one that waits has priority."""
+    found: dict[Line, list[WorkflowInstanceId]] = {}
+    for id_, code, key in (await connection.execute(_OVERTAKEN, {**_named(lines), "limit": limit})).all():
+        found.setdefault(Line(WorkflowCode(code), key), []).append(WorkflowInstanceId(id_))
+    return found
+
+
+async def idle(connection: AsyncConnection, code: WorkflowCode, limit: int) -> list[Line]:
+    """Up to `limit` lines of a workflow in which runs wait and none is live."""
+    rows = await connection.execute(_IDLE, {"code": code, "limit": limit})
+    return [Line(code, key) for (key,) in rows.all()]
+
+
+async def call(connection: FencedTransaction, codes: Collection[WorkflowCode]) -> None:
+    """Insert commands that call all lines of these workflows, for those in which any run waits."""
+    await connection.execute(_CALL_ALL, {"codes": sorted(set(codes))})
 
 
 async def anyone_waits(connection: AsyncConnection) -> bool:
@@ -180,3 +237,8 @@ async def deadlocked(connection: AsyncConnection) -> list[Deadlock]:
     """The child runs that wait for their turn behind a run that waits for them, directly or through other runs."""
     rows = (await connection.execute(_DEADLOCKED)).all()
     return [Deadlock(WorkflowInstanceId(id_), WorkflowInstanceId(live), WorkflowCode(code)) for id_, live, code in rows]
+
+
+def _named(lines: Collection[Line]) -> dict[str, object]:
+    each = sorted(set(lines))
+    return {"codes": [line.workflow_code for line in each], "keys": [line.key for line in each]}

@@ -39,6 +39,7 @@ class Run:
     `time_zone`. `requested_state` is a pause or stop that its owner has not handled yet. `scope` limits it to some
     tasks, None does not. `parent` is the run of whose task (`parent_code`, named `parent_task`) it is a child.
     `dates_left` are the dates of its backfill that begin when it has succeeded. `project` is that of its workflow.
+    `serial_key` is the key of its line, if its workflow has one for each value.
     """
 
     id: WorkflowInstanceId
@@ -67,6 +68,7 @@ class Run:
     project: str | None
     parent_task: str | None = None
     dates_left: int = 0
+    serial_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +214,7 @@ def _runs() -> Select[Any]:
             *(worked_s(), elapsed_s(i.started_at, i.ended_at), i.reason, i.master_id, node.c.address, i.takeovers),
             *(i.params, i.schedule_time, i.time_zone, i.command_type, i.execution_type, i.run_times),
             *(i.requested_state, func.coalesce(i.executing, i.scope), i.parent_instance_id, i.parent_task_code),
-            *(d.project, parent_task.correlate(workflow_instance).scalar_subquery(), i.backfill),
+            *(d.project, parent_task.correlate(workflow_instance).scalar_subquery(), i.backfill, i.serial_key),
         )
         .select_from(workflow_instance)
         .outerjoin(workflow_definition, d.code == i.workflow_code)
@@ -245,13 +247,12 @@ def tasks() -> Select[Any]:
 
 
 def _run(row: Sequence[Any]) -> Run:
-    id_, code, workflow, version, state, priority, *others, asked, scope, parent, parent_code, project, above, left = (
-        row
-    )
+    id_, code, workflow, version, state, priority, *others = row
+    *others, asked, scope, parent, parent_code, project, above, left, serial_key = others
     *others, execution_type, run_times = others
     requested = WorkflowState(asked) if asked else None
     others += [ExecutionType(execution_type), run_times, requested, _codes(scope), parent, parent_code]
-    others += [project, above, len(dates_left(left))]
+    others += [project, above, len(dates_left(left)), serial_key or None]
     return Run(id_, code, workflow, version, WorkflowState(state), Priority(priority), *others)
 
 

@@ -30,6 +30,7 @@ _WORKER = f"""
      LIMIT 1)"""  # noqa: S608 - the part is a constant of this module
 # The masters write both columns with json.dumps; a quote within a value is escaped, so no value imitates a pair.
 _PARAMETER = "strpos({run}.startup_names, :name_{n}) > 0 AND strpos({run}.params, :pair_{n}) > 0"
+_SERIAL_KEY = "{run}.serial_key = :serial_key"
 _ID = "starts_with(CAST({run}.id AS text), :words)"
 _WORDS = """
     ({run}.workflow_code IN (SELECT code FROM workflow_definition WHERE strpos(lower(name), lower(:words)) > 0)
@@ -47,6 +48,7 @@ class RunConditions:
         parameters: start parameters, each as a name and the value that the run has; all of them.
         words: digits: the beginning of its id; else a part of the name of its workflow or of its reason, in upper or
             lower case.
+        serial_key: the key of its line.
     """
 
     triggers: Sequence[Trigger] = ()
@@ -54,6 +56,7 @@ class RunConditions:
     worker: str | None = None
     parameters: Sequence[tuple[str, str]] = ()
     words: str | None = None
+    serial_key: str | None = None
 
     @property
     def is_any(self) -> bool:
@@ -79,6 +82,9 @@ class RunConditions:
             parts.append(_PARAMETER.replace("{n}", str(n)))
             written = json.dumps(name, ensure_ascii=False)
             values |= {f"name_{n}": written, f"pair_{n}": f"{written}: {json.dumps(value, ensure_ascii=False)}"}
+        if self.serial_key is not None:
+            parts.append(_SERIAL_KEY)
+            values["serial_key"] = self.serial_key
         if self.words is not None:
             parts.append(_WORDS if self.digits is None else _ID)
             values["words"] = self.words

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import text
 
 from dao.cluster import nodes
 from dao.cluster.nodes import NodeRow
+from dao.commands.older_starts import first_older
 from dao.definitions import definitions
 from dao.postgres.engine import AsyncConnection
 from dao.runs import relations
@@ -50,7 +51,8 @@ class RunReading:
     Mappings by run contain the run and those below it that may explain it: of each attempt that counts the first child
     in each state but SUCCESS and STOP. `runs` also contains those above a run at rest, up to the first that is not.
     `idle_s` are the seconds since anything of a run changed; `before` the runs that must end before one in a serial
-    line. `life` has the states of their masters and workers. `values` are those that an
+    line, `older` the oldest start that is before one with a key and not handled yet.
+    `life` has the states of their masters and workers. `values` are those that an
     attempt which chose a branch compared, as JSON; `places` are positions in the queue of a worker group, 1 = next.
     """
 
@@ -68,6 +70,7 @@ class RunReading:
     life: Mapping[Epoch, NodeState]
     living: Sequence[NodeRow]
     queue: Sequence[GroupQueue]
+    older: Mapping[WorkflowInstanceId, CommandId] = field(default_factory=dict)
 
 
 # UNION, not UNION ALL: rows written by hand may stand under each other. OFFSET 0: each run by itself, since a join
@@ -147,6 +150,7 @@ async def read(connection: AsyncConnection, id_: WorkflowInstanceId) -> RunReadi
         commands=await _commands(connection, ids),
         idle_s={row.id: row.idle_s for row in family},
         before=await relations.before(connection, in_line) if in_line else {},
+        older=await first_older(connection, in_line) if in_line else {},
         values=await lookups.parameter_values(connection, counting),
         places=await _places(connection, queued[:PLACES_MAX]) if queued else {},
         life=await _life(connection, owners),

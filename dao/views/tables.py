@@ -96,6 +96,7 @@ workflow_instance = Table(
     Column("backfill", Text),
     Column("outputs", Text),
     Column("depth", SmallInteger, nullable=False),
+    Column("serial_key", Text, nullable=False),
     Column("parent_instance_id", BigInteger),
     Column("parent_task_code", Integer),
     Column("parent_attempt", SmallInteger),

@@ -29,9 +29,10 @@ from master.claim.rejected_commands import refuse_alone
 from master.claim.serial import hold
 from master.claim.sources import OneCommand, SlotSource, Source, SuspectSource, UrgentSource
 from master.claim.start_commands import Starter, notify_parent
+from master.claim.to_start import read
 from master.drive.driver import Driver
 from master.membership.membership import Membership
-from model.command_moves import HALTING, URGENT
+from model.command_moves import HALTING, URGENT, CommandType
 from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
 from model.errors import Refused
 from model.ids import CommandId
@@ -209,21 +210,25 @@ class CommandLoop:
                     lines.append((row, command))
                 case Move():
                     moves.append((row, command))
-        to_start = await self._starter.read(starts, work)
+        commands_to_start = [command for _, command in starts]
+        to_start = await read(work.connection, commands_to_start, self._driver.plans, work.writes.plans)
         # All lines at once, before any row of a run is held.
-        codes = to_start.serial | {command.workflow_code for _, command in lines}
         going_on = {move.workflow_instance_id for _, move in moves if move.type not in HALTING}
-        if going_on:
-            codes |= await control.serial_codes(work.connection, going_on)
-        work.lines = await hold(work.connection, codes)
+        moved = await control.serial_lines(work.connection, going_on) if going_on else set()
+        codes = to_start.serial | {command.workflow_code for _, command in lines}
+        work.lines = await hold(work.connection, codes | {line.workflow_code for line in moved}, moved)
+        called = [(row, move) for row, move in moves if move.type is CommandType.RECOVER_SERIAL_WAIT]
+        moves = [each for each in moves if each not in called]
         if moves:  # before the failovers: one that is to be halted must not begin anything first
             await self._mover.handle(moves, work)
         if recovers:
             await claim_failover(recovers, work, self._life.me.epoch, self._driver)
-        if lines:
-            await self._mover.next_in_line(lines, work)
         if starts:
             await self._starter.handle(starts, to_start, work)
+        if called:  # after the starts: they are not in the command table any more, and may be before these in a line
+            await self._mover.handle(called, work)
+        if lines:
+            await self._mover.next_in_line(lines, work)
 
     async def _refuse(self, id_: CommandId, error: str) -> None:
         """A command that fails alone, with an unexpected error, is moved to the error table unchanged."""

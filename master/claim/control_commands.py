@@ -10,22 +10,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dao.runs import children, completion, control
+from dao.runs import children, completion, control, serial_line
 from dao.runs.children import Above
 from dao.runs.code_lists import Unreadable
 from dao.runs.control import Locked, Revival
 from dao.tasks import past_attempts, task_events, task_instances
 from master.claim.batch_work import BatchWork
+from master.claim.line_keys import OlderCommands
 from master.claim.revival import revival
 from master.claim.serial import next_of
 from master.drive.driver import Driver
 from model.command_moves import COMMAND_MOVES, HALTING, CommandType, why_not
 from model.commands import CommandRow, Move, RecoverSerialWait
 from model.errors import NotFound, Refused
-from model.ids import Epoch, WorkflowCode, WorkflowInstanceId
+from model.ids import CommandId, Epoch, WorkflowInstanceId
+from model.instances import WorkflowInstance
+from model.lines import Line
 from model.states import WorkflowState
 
 C, W = CommandType, WorkflowState
+LINES_MAX = 100
+"""How many lines one command without a key calls; another one calls the rest."""
 _HALTED = {W.PAUSE: "it was paused before it had begun to run", W.STOP: "it was stopped before it had begun to run"}
 
 
@@ -70,7 +75,7 @@ class Mover:
                 elif move.type in HALTING:
                     asked[id_] = after
                 else:
-                    work.lines.check(locked[id_])
+                    await self._check_turn(locked[id_], work)
                     # Only its parent task may decide to which attempt it belongs.
                     await self._go_on(locked[id_], move if from_above else replace(move, parent=None), work)
             except Refused as error:
@@ -86,29 +91,60 @@ class Mover:
         if at_rest:
             await children.report_at_rest(connection, at_rest)
 
-    async def next_in_line(self, rows: Sequence[tuple[CommandRow, RecoverSerialWait]], work: BatchWork) -> None:
-        """Let the oldest waiting run of each workflow continue, if none is before it."""
-        called: set[WorkflowCode] = set()
-        for row, command in rows:
-            turn = None
-            if command.workflow_code not in called:
-                called.add(command.workflow_code)
-                turn = await next_of(work.connection, work.lines, command.workflow_code)
-            if turn is not None:
-                await self._begin(turn, work)
-            work.done(row, turn.id if turn else None)
+    async def _check_turn(self, instance: Locked, work: BatchWork) -> None:
+        """Raises `Refused` if another run of its line, or an older command of its key, is before it."""
+        waits = instance.state is W.SERIAL_WAIT and bool(instance.serial_key)
+        if waits:
+            work.lines.add(await serial_line.heads(work.connection, [instance.line]))
+        work.lines.check(instance)
+        first = work.lines.next(instance.line)
+        if waits and first is not None and await self._older(work).blocked({first.line: first.command}):
+            raise Refused(
+                f"workflow instance {instance.id} cannot go on: an older command of the key "
+                f'"{instance.serial_key}" has not been handled yet; wait for it'
+            )
 
-    async def _begin(self, waiting: Locked, work: BatchWork) -> None:
-        """A run that waited begins, owned by this master. One that cannot ends as FAILURE: it must not block its
-        line."""
-        await task_events.delete_of(work.connection, [waiting.id])
-        work.lines.goes_on(waiting.id, waiting.workflow_code)
+    def _older(self, work: BatchWork) -> OlderCommands:
+        return OlderCommands(work, self._driver.plans)
+
+    async def next_in_line(self, rows: Sequence[tuple[CommandRow, RecoverSerialWait]], work: BatchWork) -> None:
+        """Let the first waiting run of each of these lines continue, if none is before it."""
+        connection = work.connection
+        called: dict[CommandId, list[Line]] = {}
+        for code in {command.workflow_code for _, command in rows if command.key is None}:
+            idle = await serial_line.idle(connection, code, LINES_MAX)
+            called |= {row.id: idle for row, command in rows if command.key is None and command.workflow_code == code}
+            if len(idle) == LINES_MAX:
+                await serial_line.call(connection, [code])
+        called |= {
+            row.id: [Line(command.workflow_code, command.key)] for row, command in rows if command.key is not None
+        }
+        lines = {line for each in called.values() for line in each}
+        turns = await next_of(connection, work.lines, lines, self._older(work).blocked)
+        if turns:
+            await self._begin(turns, work)
+        begun = {turn.line: turn.id for turn in turns}
+        for row, _ in rows:
+            own = [id_ for line in called[row.id] if (id_ := begun.pop(line, None)) is not None]
+            work.done(row, own[0] if own else None)
+
+    async def _begin(self, waiting: Sequence[Locked], work: BatchWork) -> None:
+        """Runs that waited begin, owned by this master."""
+        await task_events.delete_of(work.connection, [turn.id for turn in waiting])
+        for turn in waiting:
+            work.lines.goes_on(turn.id, turn.line)
+        await self._driver.restorer.restore(work, await self._revive(waiting, work))
+
+    async def _revive(self, waiting: Sequence[Locked], work: BatchWork) -> list[WorkflowInstance]:
+        """Their rows. One that cannot be read ends as FAILURE: it must not block its line."""
+        revivals = [Revival(turn.id, keeps_executing=True) for turn in waiting]
         try:
-            begun = await control.revive(work.connection, [Revival(waiting.id, keeps_executing=True)], self._epoch)
+            return list((await control.revive(work.connection, revivals, self._epoch)).values())
         except Unreadable as error:
-            work.writes.fail(waiting.id, str(error))
-        else:
-            await self._driver.restorer.restore(work, list(begun.values()))
+            if len(waiting) > 1:
+                return [each for turn in waiting for each in await self._revive([turn], work)]
+            work.writes.fail(waiting[0].id, str(error))
+            return []
 
     async def _go_on(self, instance: Locked, move: Move, work: BatchWork) -> None:
         """Make an instance run, owned by this master. Raises `Refused`, having changed nothing."""
@@ -131,7 +167,7 @@ class Mover:
         await task_events.delete_of(connection, [id_])
         change = Revival(id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent)
         revived = await control.revive(connection, [change], self._epoch)
-        work.lines.goes_on(id_, instance.workflow_code)
+        work.lines.goes_on(id_, instance.line)
         await self._driver.restorer.restore(work, list(revived.values()), {id_: going_on.resumes})
 
 

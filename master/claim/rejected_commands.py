@@ -13,10 +13,12 @@ from dao.commands import commands
 from dao.commands.commands import Outcome
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
+from dao.runs import serial_line
 from master.claim.start_commands import notify_parent
-from model.command_moves import CommandType
+from model.command_moves import STARTING, CommandType
 from model.commands import CommandRow
-from model.ids import Epoch
+from model.ids import Epoch, WorkflowCode
+from model.names import as_id
 from model.nodes import Slot
 
 
@@ -41,3 +43,5 @@ async def refuse_alone(
         )
         await commands.record_errors(connection, [Outcome(row, None, reason)], master)
     await notify_parent(connection, row, reason)
+    if row.type in STARTING and (code := as_id(row.workflow_code or "")) is not None:
+        await serial_line.call(connection, [WorkflowCode(code)])  # runs of its key may have waited for it

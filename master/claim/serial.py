@@ -1,12 +1,14 @@
-"""Which runs of a serial workflow continue: decided with its line locked, in the order in which a batch handles them.
+"""Which runs of a serial workflow continue: decided with its lines locked, in the order in which a batch handles them.
 
-A line is the queue of a serial workflow's runs. A batch locks the lines of all its commands before it changes anything,
-and records its own changes here: of two runs that it lets continue, the second sees the first.
+A line is the queue of the runs of one key of a serial workflow, or of all its runs if it has no key. A batch locks the
+workflows of all its commands before it changes anything, and records its own changes here: of two runs that it lets
+continue, the second sees the first. A run with a key does not begin while an older command of its key is still in the
+table (`master/claim/line_keys.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
@@ -18,7 +20,8 @@ from dao.runs.serial_line import Deadlock, InLine
 from dao.runs.workflow_instances import NewInstance
 from model.choices import ExecutionType
 from model.errors import Refused
-from model.ids import WorkflowCode, WorkflowInstanceId
+from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+from model.lines import Line
 from model.states import WorkflowState
 from node.life import Life
 
@@ -26,86 +29,134 @@ log = structlog.get_logger()
 
 E, W = ExecutionType, WorkflowState
 OVERTAKEN_MAX = 500
-"""How many waiting runs one transaction ends because a newer one has priority."""
+"""How many waiting runs of a line one transaction ends because a newer one has priority."""
 _OVERTAKEN = (W.STOP, "a newer run of this workflow has priority")
 _ASKED = {
     W.READY_PAUSE: (W.PAUSE, "it was paused before it had begun to run"),
     W.READY_STOP: (W.STOP, "it was stopped before it had begun to run"),
 }
 _DISCARDED = (W.STOP, "another run of this workflow had not ended, and its execution type is SERIAL_DISCARD")
+_DISCARDED_OF_KEY = (W.STOP, "another run of its key had not ended, and its execution type is SERIAL_DISCARD")
+
+FindBlocked = Callable[[Mapping[Line, CommandId]], Awaitable[Collection[Line]]]
+"""Of the lines in which the run of this command would begin: those in which an older command still waits."""
 
 
 class Lines:
     """The lines that a transaction has locked: which have a live run, and which have waiting ones."""
 
     def __init__(self, standing: Iterable[InLine] = ()) -> None:
-        self._live: dict[WorkflowCode, InLine] = {}
-        self._waits: set[WorkflowCode] = set()
+        self._live: dict[Line, InLine] = {}
+        self._next: dict[Line, InLine] = {}
+        self.add(standing)
+
+    def add(self, standing: Iterable[InLine]) -> None:
+        """These are the heads of lines that were not known yet. What this transaction made live stays."""
         for each in standing:
             if each.state is W.SERIAL_WAIT:
-                self._waits.add(each.workflow_code)
+                self._next[each.line] = each
             else:
-                self._live[each.workflow_code] = each
+                self._live.setdefault(each.line, each)
 
-    def live(self, code: WorkflowCode) -> InLine | None:
-        """A run of that workflow which has begun and not ended."""
-        return self._live.get(code)
+    def live(self, line: Line) -> InLine | None:
+        """A run of that line which has begun and not ended."""
+        return self._live.get(line)
 
-    def is_busy(self, code: WorkflowCode) -> bool:
+    def next(self, line: Line) -> InLine | None:
+        """The run that waits at the head of that line, if none is live."""
+        return self._next.get(line) if line not in self._live else None
+
+    def is_busy(self, line: Line) -> bool:
         """Whether any run is before a new one."""
-        return code in self._live or code in self._waits
+        return line in self._live or line in self._next
 
-    def goes_on(self, id_: WorkflowInstanceId, code: WorkflowCode) -> None:
+    def goes_on(self, id_: WorkflowInstanceId, line: Line) -> None:
         """This transaction made that run live."""
-        self._live[code] = InLine(id_, code, W.RUNNING_EXECUTION)
+        self._live[line] = InLine(id_, line, W.RUNNING_EXECUTION, CommandId(0))
 
     def check(self, instance: Locked) -> None:
         """One run at a time also applies to runs that continue after their end. Raises `Refused`."""
-        before = self._live.get(instance.workflow_code)
+        before = self._live.get(instance.line)
         if instance.execution_type is not E.PARALLEL and before is not None and before.id != instance.id:
+            of_key = f' for the key "{instance.serial_key}"' if instance.serial_key else ""
             raise Refused(
-                f"workflow instance {instance.id} cannot go on: its workflow is {instance.execution_type}, and "
+                f"workflow instance {instance.id} cannot go on: its workflow is {instance.execution_type}{of_key}, and "
                 f"instance {before.id} of it is {before.state}; wait for its end"
+            )
+        first = self._next.get(instance.line)
+        if instance.serial_key and instance.state is W.SERIAL_WAIT and first is not None and first.id != instance.id:
+            raise Refused(
+                f"workflow instance {instance.id} cannot go on: instance {first.id} is before it in the line of the "
+                f'key "{instance.serial_key}"; wait for its turn, or stop what is before it'
             )
 
 
-async def hold(connection: FencedTransaction, codes: Collection[WorkflowCode]) -> Lines:
+async def hold(connection: FencedTransaction, codes: Collection[WorkflowCode], moved: Collection[Line] = ()) -> Lines:
     """Lock the lines of these workflows until the transaction ends. All that it needs at once, and before any row of a
-    run: otherwise two transactions could deadlock."""
-    return Lines(await serial_line.lock(connection, codes)) if codes else Lines()
+    run: otherwise two transactions could deadlock. The heads are read of the lines of runs that are `moved`."""
+    if not codes:
+        return Lines()
+    await serial_line.lock(connection, codes)
+    return Lines(await serial_line.heads(connection, moved) if moved else ())
 
 
-async def line_up(connection: FencedTransaction, lines: Lines, new: Sequence[NewInstance]) -> list[NewInstance]:
-    """The new instances with their initial states: running, waiting, or over. Runs that must give way are halted."""
-    winners = {each.workflow_code: place for place, each in enumerate(new) if each.execution_type is E.SERIAL_PRIORITY}
-    taken: set[WorkflowCode] = set()
-    lined_up = []
-    for place, each in enumerate(new):
-        code = each.workflow_code
-        state, reason = each.state, ""
-        if each.execution_type is not E.PARALLEL:
-            is_busy = code in taken or lines.is_busy(code)
-            if each.execution_type is E.SERIAL_DISCARD and is_busy:
-                state, reason = _DISCARDED
-            elif place < winners.get(code, place):
-                state, reason = _OVERTAKEN
-            elif is_busy:
-                state = W.SERIAL_WAIT
+async def line_up(
+    connection: FencedTransaction, lines: Lines, new: Sequence[NewInstance], find_blocked: FindBlocked
+) -> list[NewInstance]:
+    """The new instances with their initial states: running, waiting, or over. Runs that must give way are halted.
+
+    A line with a key in which runs wait, but none is live and no older command is left, is called.
+    """
+    serial = [each for each in new if each.execution_type is not E.PARALLEL]
+    lines.add(await serial_line.heads(connection, {_line(each) for each in serial}))
+    # With a key the order is that of the commands, else that in which they are handled.
+    places = {each.command_id: each.command_id if each.serial_key else place for place, each in enumerate(serial)}
+    serial.sort(key=lambda each: places[each.command_id])
+    firsts: dict[Line, CommandId] = {}
+    for each in serial:
+        if each.serial_key and lines.live(_line(each)) is None:
+            first = lines.next(_line(each))
+            firsts.setdefault(_line(each), min(each.command_id, first.command) if first else each.command_id)
+    blocked = await find_blocked(firsts) if firsts else ()
+    winners = {_line(each): each.command_id for each in serial if each.execution_type is E.SERIAL_PRIORITY}
+    taken: set[Line] = set()
+    decided: dict[CommandId, tuple[WorkflowState, str]] = {}
+    for each in serial:
+        line, state, reason = _line(each), each.state, ""
+        is_busy = line in taken or lines.is_busy(line)
+        if each.execution_type is E.SERIAL_DISCARD and is_busy:
+            state, reason = _DISCARDED_OF_KEY if each.serial_key else _DISCARDED
+        elif line in winners and places[each.command_id] < places[winners[line]]:
+            state, reason = _OVERTAKEN
+        elif is_busy or line in blocked:
+            state = W.SERIAL_WAIT
         if not state.is_final:
-            taken.add(code)
-        lined_up.append(replace(each, state=state, reason=reason))
-    for code in sorted(winners):
-        await _give_way(connection, code)
-    return lined_up
+            taken.add(line)
+        decided[each.command_id] = state, reason
+    for line in sorted(winners):
+        await _give_way(connection, line, winners[line])
+    if waits := {line.workflow_code for line in firsts if line not in blocked and lines.next(line) is not None}:
+        await serial_line.call(connection, waits)
+    return [
+        replace(each, state=decided[each.command_id][0], reason=decided[each.command_id][1])
+        if each.command_id in decided
+        else each
+        for each in new
+    ]
 
 
-async def _give_way(connection: FencedTransaction, code: WorkflowCode) -> None:
-    """Make way for a new run that has priority: live runs are stopped, waiting ones ended; if there are many, the rest
-    are ended when the next is called (`next_of`)."""
-    live = await serial_line.live(connection, code)
+def _line(new: NewInstance) -> Line:
+    return Line(new.workflow_code, new.serial_key)
+
+
+async def _give_way(connection: FencedTransaction, line: Line, command: CommandId) -> None:
+    """Make way for a new run that has priority, of this command: live runs are stopped, waiting ones ended; if there
+    are many, the rest are ended when the next is called (`next_of`). In a line with a key newer ones stay."""
+    live = [run for run in await serial_line.live(connection, line) if not line.key or run.command < command]
     if stops := {run.id: W.READY_STOP for run in live if run.state is not W.READY_STOP}:
         await control.ask_halt(connection, stops)
-    await _end(connection, await serial_line.waiting(connection, code, OVERTAKEN_MAX))
+    waiting = await serial_line.waiting(connection, [line], OVERTAKEN_MAX)
+    await _end(connection, [run.id for run in waiting if not line.key or run.command < command])
 
 
 async def _end(connection: FencedTransaction, overtaken: Sequence[WorkflowInstanceId]) -> None:
@@ -118,35 +169,43 @@ async def _end(connection: FencedTransaction, overtaken: Sequence[WorkflowInstan
     await completion.notify_awaiting(connection, waiting)
 
 
-async def next_of(connection: FencedTransaction, lines: Lines, code: WorkflowCode) -> Locked | None:
-    """The next run of a line, with its row locked: the oldest that waits, if none is live.
+async def next_of(
+    connection: FencedTransaction, lines: Lines, called: Collection[Line], find_blocked: FindBlocked
+) -> list[Locked]:
+    """Of each of these lines the next run, with its row locked: the first that waits, if none is live.
 
     Runs that a newer one with priority has overtaken end first. If those are many, the rest end in another transaction,
-    which their ends request; until then there is no next run.
+    which their ends request; until then there is no next run. Nor is there one while an older command waits.
     """
-    if lines.live(code) is not None:
-        return None
-    overtaken = await serial_line.overtaken(connection, code, OVERTAKEN_MAX)
-    await _end(connection, overtaken)
-    if len(overtaken) == OVERTAKEN_MAX:
-        return None
-    while waiting := await serial_line.waiting(connection, code, 1):
-        locked = await control.lock(connection, waiting)
+    if not called:
+        return []
+    lines.add(await serial_line.heads(connection, called))
+    idle = {line for line in called if lines.live(line) is None}
+    overtaken = await serial_line.overtaken(connection, idle, OVERTAKEN_MAX) if idle else {}
+    await _end(connection, [id_ for ids in overtaken.values() for id_ in ids])
+    idle = {line for line in idle if len(overtaken.get(line, ())) < OVERTAKEN_MAX}
+    turns: list[Locked] = []
+    while idle and (waiting := await serial_line.waiting(connection, idle, 1)):
+        blocked = await find_blocked({head.line: head.command for head in waiting})
+        locked = await control.lock(connection, [head.id for head in waiting if head.line not in blocked])
+        idle = set()
         for run in locked.values():
             if run.state is W.SERIAL_WAIT:
-                return run
+                turns.append(run)
+                continue
             if run.state in _ASKED:  # changed by hand: an ordinary request ends it at once
                 await control.end_waiting(connection, {run.id: _ASKED[run.state]})
                 await completion.notify_awaiting(connection, [run.id])
-        # Else it was paused or stopped in between, and the next query does not return it any more.
-    return None
+            # Else it was paused or stopped in between, and the next query does not return it any more.
+            idle.add(run.line)
+    return turns
 
 
 async def unblock_lines(life: Life) -> None:
     """Call lines that wait although no run is live, and end runs that would wait for ever. Raises `ShoalError`."""
     async with life.writing() as connection:
         if called := await serial_line.call_missed(connection):
-            log.warning("waiting_runs_called", commands=called, so="they continue; a notification was missing")
+            log.warning("waiting_runs_called", commands=called, so="those continue that nothing is before")
     async with life.database.reading() as connection:
         deadlocks = await serial_line.deadlocked(connection)
     if deadlocks:

@@ -8,31 +8,29 @@ notifies the parent instance.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from dao.definitions import definitions
 from dao.definitions.definitions import Definition
 from dao.postgres.database import FencedTransaction, database_time
-from dao.runs import children, completion, workflow_instances
+from dao.runs import children, completion, serial_line, workflow_instances
 from dao.runs.children import Above, Unmade
 from dao.runs.workflow_instances import NewInstance
 from master.claim.backfills import first_date
 from master.claim.batch_work import BatchWork
+from master.claim.line_keys import OlderCommands
 from master.claim.serial import line_up
+from master.claim.to_start import ToStart, parameters_of
 from master.drive.driver import Driver
 from master.drive.events import Started
 from master.drive.handling import feed
-from master.drive.parameters import base_parameters
-from master.drive.plans import PlanKey
 from master.drive.runnable import WorkflowRunnable
-from model.choices import ExecutionType, ReleaseState
+from model.choices import ExecutionType
 from model.commands import CommandRow, Start, read_parent, scrubbed
 from model.errors import NotFound, Refused
-from model.ids import Epoch, WorkflowCode, WorkflowInstanceId
+from model.ids import CommandId, Epoch, WorkflowInstanceId
 from model.instances import Parent, WorkflowInstance
-from model.parameters import parse_parameters
 from model.plan import Plan
 from model.states import WorkflowState
 
@@ -52,23 +50,6 @@ class _Accepted:
     plan: Plan
 
 
-@dataclass(frozen=True, slots=True)
-class ToStart:
-    """The definitions that a batch starts, and the plans of their versions, or the reason why there is none."""
-
-    heads: Mapping[WorkflowCode, Definition]
-    plans: Mapping[PlanKey, Plan | Refused]
-
-    @property
-    def serial(self) -> set[WorkflowCode]:
-        """The serial workflows among them."""
-        return {
-            code
-            for (code, _), plan in self.plans.items()
-            if isinstance(plan, Plan) and plan.spec.execution_type is not ExecutionType.PARALLEL
-        }
-
-
 class _NotAwaited(Refused):
     """No task waits for that child (any more)."""
 
@@ -80,22 +61,9 @@ class Starter:
         self._epoch = epoch
         self._driver = driver
 
-    async def read(self, starts: Sequence[tuple[CommandRow, Start]], work: BatchWork) -> ToStart:
-        """Read what these commands are to start."""
-        if not starts:
-            return ToStart({}, {})
-        heads = await definitions.heads(work.connection, {command.workflow_code for _, command in starts})
-        versions: set[PlanKey] = {
-            (head.code, command.workflow_version or head.version)
-            for _, command in starts
-            if (head := heads.get(command.workflow_code))
-        }
-        return ToStart(heads, self._driver.plans.at_hand(versions, work.writes.plans))
-
     async def handle(self, starts: Sequence[tuple[CommandRow, Start]], to_start: ToStart, work: BatchWork) -> None:
         """Handle these commands. Other changes of the batch to their lines are made before."""
         connection = work.connection
-        heads, plans = to_start.heads, to_start.plans
         parents = {command.parent for _, command in starts if command.parent}
         above = await children.above(connection, {parent.instance for parent in parents}) if parents else {}
         # A duplicate, by a master that failed over while the first command was on its way. It is looked up while the
@@ -117,7 +85,7 @@ class Starter:
                     unmade.append(Unmade(command.parent, halted))
                     work.done(row)
                     continue
-                head, plan = _startable(command, heads, plans)
+                head, plan = to_start.startable(command)
                 if command.backfill is not None:
                     command = await first_date(connection, command, plan)
                 new = _new_instance(command, head, plan, above, now)
@@ -126,19 +94,24 @@ class Starter:
                 if isinstance(error, _NotAwaited) and row.from_above == "true":
                     work.done(row)  # its task was stopped since, or has another attempt
                     continue
-                plan_of = _plan_of(command, heads, plans)
+                plan_of = to_start.plan_of(command)
                 work.refuse(scrubbed(row, plan_of.secrets) if plan_of else row, str(error))
                 if command.parent and command.parent.instance in above and row.from_above == "true":
                     unmade.append(Unmade(command.parent, W.FAILURE, str(error)))
-        if accepted:
-            await self._make(accepted, work)
+        made_now = await self._make(accepted, work) if accepted else ()
         if unmade:
             await children.report_unmade(connection, unmade)
+        # Runs with a key may have waited for these, which have none.
+        over = {command.workflow_code for row, command in starts if row.id not in made_now} & to_start.keyed
+        if over:
+            await serial_line.call(connection, over)
 
-    async def _make(self, accepted: Sequence[_Accepted], work: BatchWork) -> None:
+    async def _make(self, accepted: Sequence[_Accepted], work: BatchWork) -> Collection[CommandId]:
+        """Returns the commands that have a new run now."""
         connection = work.connection
         if any(each.new.execution_type is not ExecutionType.PARALLEL for each in accepted):
-            lined_up = await line_up(connection, work.lines, [each.new for each in accepted])
+            older = OlderCommands(work, self._driver.plans)
+            lined_up = await line_up(connection, work.lines, [each.new for each in accepted], older.blocked)
             accepted = [replace(each, new=new) for each, new in zip(accepted, lined_up, strict=True)]
         made = await workflow_instances.insert(connection, [each.new for each in accepted], self._epoch)
         running: list[WorkflowRunnable] = []
@@ -158,6 +131,7 @@ class Starter:
             await feed(runnable, Started(), work.writes)
         work.touch(runnable.instance.id for runnable in running)
         self._driver.runs.hold(running)
+        return made
 
     async def _explain(self, each: _Accepted, work: BatchWork) -> None:
         """Report why nothing was made: the instance exists already."""
@@ -187,28 +161,6 @@ async def notify_parent(connection: FencedTransaction, row: CommandRow, reason: 
         await children.report_unmade(connection, [Unmade(parent, W.FAILURE, reason)])
 
 
-def _startable(
-    command: Start, heads: Mapping[WorkflowCode, Definition], plans: Mapping[PlanKey, Plan | Refused]
-) -> tuple[Definition, Plan]:
-    head = heads.get(command.workflow_code)
-    if head is None:
-        raise NotFound(f"there is no workflow with code {command.workflow_code}")
-    if head.release_state is not ReleaseState.ONLINE:
-        raise Refused(f'workflow "{head.name}" is OFFLINE; put it ONLINE before starting it')
-    plan = plans[head.code, command.workflow_version or head.version]
-    if isinstance(plan, Refused):
-        raise plan
-    return head, plan
-
-
-def _plan_of(
-    command: Start, heads: Mapping[WorkflowCode, Definition], plans: Mapping[PlanKey, Plan | Refused]
-) -> Plan | None:
-    head = heads.get(command.workflow_code)
-    plan = plans.get((head.code, command.workflow_version or head.version)) if head else None
-    return plan if isinstance(plan, Plan) else None
-
-
 def _halted(parent: Parent, above: Mapping[WorkflowInstanceId, Above]) -> WorkflowState | None:
     """The state that counts for a child that is not made, since its parent is being halted. Raises `Refused`."""
     instance = above.get(parent.instance)
@@ -230,16 +182,7 @@ def _new_instance(
 ) -> NewInstance:
     spec = plan.spec
     parent = above[command.parent.instance] if command.parent else None
-    time_zone = command.time_zone or spec.time_zone
-    at = command.schedule_time or now
-    params = base_parameters(
-        plan,
-        project=parse_parameters(head.project_params, "the project's parameters"),
-        inherited=parse_parameters(parent.params, "the parent's parameters") if parent else {},
-        startup=command.params,
-        at=at,
-        time_zone=time_zone,
-    )
+    given = parameters_of(command, head, plan, parent.params if parent else None, now)
     scope = plan.graph.around(plan.find(command.start_tasks), command.depend_type) if command.start_tasks else None
     return NewInstance(
         command.id,
@@ -248,12 +191,12 @@ def _new_instance(
         command.failure_strategy or spec.failure_strategy,
         command.priority or spec.priority,
         command.worker_group or spec.worker_group,
-        json.dumps(params, ensure_ascii=False) if params else "{}",
+        json.dumps(given.values, ensure_ascii=False) if given.values else "{}",
         command_type=command.type,
         execution_type=spec.execution_type,
         startup_names=json.dumps(list(command.params), ensure_ascii=False) if command.params else "[]",
-        schedule_time=at,
-        time_zone=time_zone,
+        schedule_time=given.at,
+        time_zone=given.time_zone,
         schedule_id=command.schedule_id,
         dry_run=command.dry_run,
         environment=command.environment or spec.environment,
@@ -263,6 +206,7 @@ def _new_instance(
         backfill=command.backfill,
         depth=parent.depth + 1 if parent else 0,
         parent=command.parent,
+        serial_key=given.key,
     )
 
 

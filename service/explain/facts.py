@@ -115,6 +115,8 @@ class Family:
             draining=self.masters.draining,
             failing_over=self.masters.command(failing_over[0]) if failing_over and not run.state.is_final else None,
             before=reading.before.get(id_, ()),
+            serial_key=run.serial_key,
+            older=reading.older.get(id_),
             requested=None if run.state.is_final else run.requested_state,
             idle_s=idle_s,
             silent_s=beats.get(run.master, 0.0) if is_driven else 0.0,

@@ -24,8 +24,9 @@ from service.workflows.typed_names import typed
 class RunFacts:
     """A run, and its tasks in the order of the workflow. `failing_over` is the open command of a failover.
 
-    `before` are the runs of its workflow that must end before this one, if it waits for its turn; `requested` is a
-    pause or stop that its owner has not handled yet. `silent_s` is the age of its owner's last beat, `masters` the
+    `before` are the runs of its workflow that must end before this one, if it waits for its turn, those of its
+    `serial_key` if it has one; `older` is a start of its workflow before its own that is not handled yet. `requested`
+    is a pause or stop that its owner has not handled yet. `silent_s` is the age of its owner's last beat, `masters` the
     number of living masters that are neither silent nor drained, `draining` the names of the drained ones, `idle_s` the
     time since anything of the run changed. `dates_left` dates of its backfill wait for it; `resuming` is the open
     command by which it is to go on. `above` are the run above it and its state: the topmost that has ended, by which it
@@ -44,6 +45,8 @@ class RunFacts:
     draining: Sequence[str] = ()
     failing_over: CommandFacts | None = None
     before: Sequence[tuple[int, WorkflowState]] = ()
+    serial_key: str | None = None
+    older: int | None = None
     requested: WorkflowState | None = None
     idle_s: float = 0
     silent_s: float = 0
@@ -147,6 +150,12 @@ def _in_line(run: RunFacts, name: str) -> Why:
         return Why(f"{name} waits for its turn, and {only}.", do)
     if not run.masters:
         return Why(f"{name} waits for its turn, and no master is alive to begin it.", "Start one: shoal master")
+    if not run.before and run.older is not None:
+        return Why(
+            f"{name} waits for its turn in the line of the key {run.serial_key!a}: command {run.older} of its workflow "
+            "is older and not handled yet, and may have the same key.",
+            f"Ask about that one: shoal why command {run.older}",
+        )
     if not run.before:
         return Why(
             f"{name} waited for its turn, and nothing is before it any more: a master begins it within seconds.",
@@ -155,8 +164,9 @@ def _in_line(run: RunFacts, name: str) -> Why:
     first, state = run.before[0]
     others = len(run.before) - 1
     more = f", and {others} more {'is' if others == 1 else 'are'} before it" if others else ""
+    of_key = f" for the key {run.serial_key!a}" if run.serial_key else ""
     return Why(
-        f"{name} waits for its turn, since its workflow runs one at a time: run {first} is {state}{more}.",
+        f"{name} waits for its turn, since its workflow runs one at a time{of_key}: run {first} is {state}{more}.",
         f"Ask about that one: shoal why {first}",
     )
 

@@ -24,7 +24,7 @@ class RunAnswer(Answer):
     start to its end; both still grow while it runs. `schedule_time` is the time that the run is for, to be shown in
     `time_zone`. `requested_state` is a pause or stop that its master has not handled yet. `parent_id` is the run of
     whose task (`parent_task`) it is a child. `dates_left` are the dates of its backfill that begin when it has
-    succeeded.
+    succeeded. `serial_key` is the key of its line: of the runs of one key of a workflow one runs at a time.
     """
 
     id: Id
@@ -50,6 +50,7 @@ class RunAnswer(Answer):
     parent_id: Id | None = None
     parent_task: str | None = None
     dates_left: int | None = None
+    serial_key: str | None = None
 
     @classmethod
     def of(cls, run: Run) -> Self:

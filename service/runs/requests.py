@@ -13,6 +13,7 @@ from model.backfill import DATES_MAX, Order
 from model.bulk import BulkAction
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.fields import NAME_LENGTH_MAX
+from model.lines import KEY_LENGTH_MAX
 from model.states import TaskState, WorkflowState
 from model.triggers import Trigger
 from service.fields import Asked, Id, Moment, Text
@@ -60,6 +61,10 @@ class RunFilter(Asked):
         Words | None,
         Field(description="digits: the beginning of its id; else a part of its workflow's name, or of its reason"),
     ] = None
+    serial_key: Annotated[
+        Text | None,
+        Field(min_length=1, max_length=KEY_LENGTH_MAX, description="of the line of this key of a serial workflow"),
+    ] = None
     workflow: Annotated[Name | None, Field(description="of workflows with this name")] = None
     project: Project = None
     since: Annotated[Text | None, Field(max_length=40, description="started within this time: 30s, 15m, 12h, 7d")] = (
@@ -70,20 +75,23 @@ class RunFilter(Asked):
     children: Annotated[
         bool,
         Field(
-            description="also child runs, of SUB_PROCESS and DYNAMIC tasks; always with `workflow`, `q` or the trigger "
-            "PARENT"
+            description="also child runs, of SUB_PROCESS and DYNAMIC tasks; always with `workflow`, `q`, "
+            "`serial_key` or the trigger PARENT"
         ),
     ] = False
 
     @property
     def has_children(self) -> bool:
         """Whether child runs are meant too."""
-        return self.children or self.workflow is not None or self.q is not None or Trigger.PARENT in self.trigger
+        named = any(each is not None for each in (self.workflow, self.q, self.serial_key))
+        return self.children or named or Trigger.PARENT in self.trigger
 
     @property
     def conditions(self) -> run_conditions.RunConditions:
         """What no index has of it."""
-        return run_conditions.RunConditions(self.trigger, self.master, self.worker, pairs(self.parameter), self.q)
+        return run_conditions.RunConditions(
+            self.trigger, self.master, self.worker, pairs(self.parameter), self.q, self.serial_key
+        )
 
 
 class RunQuery(RunFilter, PageQuery):

@@ -23,5 +23,6 @@ Parameters = Annotated[
 Words = Annotated[
     str | None, typer.Option("--q", help="Digits: the beginning of the id; else a part of the name or the reason.")
 ]
+SerialKey = Annotated[str | None, typer.Option("--serial-key", help="Only runs of the line of this key.")]
 After = Annotated[str | None, typer.Option("--started-after", help="Only those started then or later.")]
 Before = Annotated[str | None, typer.Option("--started-before", help="Only those started before 2026-01-31T14:00:00Z.")]

@@ -87,6 +87,8 @@ def _print_head(run: RunPageAnswer, now: datetime, *, utc: bool) -> None:
     say(line)
     if time := run_time(run, utc=utc):
         say(f"For: {time}")
+    if run.serial_key is not None:
+        say(f"Line: key {plain(run.serial_key)}")
     if run.parent_id is not None:
         say(f"Child of: run {run.parent_id}{f', task {plain(run.parent_task)}' if run.parent_task else ''}")
     if run.dates_left:

@@ -8,7 +8,7 @@ import typer
 
 from model.states import TaskState, WorkflowState
 from shoal.cli.completion import complete_run
-from shoal.cli.filters import After, Before, Master, Parameters, RunWorker, Triggers, Words
+from shoal.cli.filters import After, Before, Master, Parameters, RunWorker, SerialKey, Triggers, Words
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
@@ -48,12 +48,14 @@ async def runs(
     worker: RunWorker = None,
     parameter: Parameters = None,
     q: Words = None,
+    serial_key: SerialKey = None,
     started_after: After = None,
     started_before: Before = None,
 ) -> None:
     """List runs, newest first.
 
-    Child runs (of SUB_PROCESS and DYNAMIC tasks) only with --children, --workflow, --q or --trigger parent.
+    Child runs (of SUB_PROCESS and DYNAMIC tasks) only with --children, --workflow, --q, --serial-key or
+    --trigger parent.
     """
     from model.durations import read_duration
     from service.cluster.clock import read_clock
@@ -67,7 +69,7 @@ async def runs(
         read_duration(since, "--since")
     filters: dict[str, object] = {
         **{"state": state, "workflow": workflow, "project": project, "since": since, "trigger": trigger},
-        **{"master": master, "worker": worker, "parameter": parameter, "q": q},
+        **{"master": master, "worker": worker, "parameter": parameter, "q": q, "serial_key": serial_key},
         **{"started_after": started_after, "started_before": started_before},
     }
     asked = RunQuery.read(**filters, children=children, count_children=True)

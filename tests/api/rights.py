@@ -77,6 +77,7 @@ ROWS: Mapping[str, Row] = {
     "resume_operation": Row({"id": "operation"}),
     "count_commands": Row(body={"ids": ["<command>"]}, is_list=True),
     "explain_command": COMMAND,
+    "get_line": RUN,
     "get_story": RUN,
     "find_log": TASK,
     "read_log": TASK,

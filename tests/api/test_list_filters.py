@@ -33,7 +33,8 @@ ROWS = """
     INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,
                                workflow_priority, task_priority, worker_id, reason, started_at, ended_at)
     VALUES (1, 1, 'Load', 'FAKE', 'FAILURE', 'default', 'MEDIUM', 'MEDIUM', 2, 'exit code 1', '2026-01-01Z', now()),
-           (3, 1, 'x', 'FAKE', 'SUCCESS', 'default', 'MEDIUM', 'MEDIUM', 2, NULL, '2026-01-03Z', now())
+           (3, 1, 'x', 'FAKE', 'SUCCESS', 'default', 'MEDIUM', 'MEDIUM', 2, NULL, '2026-01-03Z', now());
+    UPDATE workflow_instance SET serial_key = 'LH1' WHERE id = 3
 """
 
 
@@ -64,6 +65,8 @@ async def ids(client: httpx.AsyncClient, address: str) -> list[str]:
         ("master=1", ["3"]),
         ("master=will", []),
         ("master=mary&state=FAILURE", []),
+        ("serial_key=LH1", ["3"]),
+        ("serial_key=LH2&workflow=other", []),
         ("worker=will", ["3", "1"]),
         ("worker=w:1&state=FAILURE", ["1"]),
         ("worker=2&workflow=other", ["3"]),
@@ -151,3 +154,31 @@ def _filter(query: str) -> dict[str, Any]:
         else:
             given[name] = value == "true" if name == "children" else value
     return given
+
+
+async def test_a_run_shows_its_line_and_what_is_before_it(client: httpx.AsyncClient, database_url: str) -> None:
+    """Two wait behind run 3, the newer of them with the smaller id; and a start of the workflow is not handled yet."""
+    with psycopg.connect(make_url(database_url).set(drivername="postgresql").render_as_string(False)) as connection:
+        connection.execute("""
+            INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, priority,
+                                           failure_strategy, worker_group, execution_type, serial_key)
+            SELECT command, 2, 1, 'SERIAL_WAIT', 0, 'MEDIUM', 'END', 'default', 'SERIAL_WAIT', key
+            FROM (VALUES (30, 'LH1'), (20, 'LH1'), (10, 'LH2')) AS new (command, key)
+        """)
+        connection.execute("INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 2)")
+    newer = (await client.get(f"{RUNS}/4/line")).json()
+    assert newer == {
+        "serial_key": "LH1",
+        "place": 2,
+        "before": [{"id": "3", "state": "RUNNING_EXECUTION"}, {"id": "5", "state": "SERIAL_WAIT"}],
+        "older_command_id": "1",
+    }
+    older = (await client.get(f"{RUNS}/5/line")).json()
+    assert (older["place"], [each["id"] for each in older["before"]]) == (1, ["3"])
+    live = (await client.get(f"{RUNS}/3/line")).json()
+    assert (live.get("place"), live["before"], (await client.get(f"{RUNS}/3")).json()["serial_key"]) == (
+        None,
+        [],
+        "LH1",
+    )
+    assert (await client.get(f"{RUNS}/99/line")).status_code == 404

@@ -8,6 +8,7 @@ from datetime import timedelta
 from dao.cluster.nodes import Me
 from dao.commands import commands, suspect_commands
 from dao.commands.commands import Outcome
+from dao.commands.older_starts import older_starts
 from dao.runs import children, completion, control, failover, serial_line, workflow_instances
 from dao.runs.children import Unmade
 from dao.runs.control import Revival
@@ -18,12 +19,15 @@ from model.command_moves import COMMAND_MOVES, CommandType
 from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent
+from model.lines import Line
 from model.nodes import NodeKind, Slot
 from model.states import WorkflowState
 from tests.bridge.program import Program
 
 C, W = CommandType, WorkflowState
 SERIAL = {3: ExecutionType.SERIAL_WAIT, 4: ExecutionType.SERIAL_PRIORITY}
+KEYED = 3
+"""Of the serial ones: has a line for each value of the parameter `key`."""
 AN_HOUR = timedelta(hours=1)
 
 
@@ -64,8 +68,8 @@ async def _handle(p: Program, me: Me, row: CommandRow) -> Outcome:
             return await _start(p, me, row, command)
         case RecoverToleranceFault(workflow_instance_id=id_):
             return await _claim_failover(p, me, row, id_)
-        case RecoverSerialWait(workflow_code=code):
-            return await _next_in_line(p, me, row, code)
+        case RecoverSerialWait(workflow_code=code, key=key):
+            return await _next_in_line(p, me, row, code, key)
         case Move():
             return await _move(p, me, row, command)
 
@@ -80,10 +84,16 @@ async def _start(p: Program, me: Me, row: CommandRow, start: Start) -> Outcome:
             return Outcome(row, None, "nothing came of it")
         await p.call(children.existing, [parent, parent])
     execution, state, reason = SERIAL.get(start.workflow_code, ExecutionType.PARALLEL), W.RUNNING_EXECUTION, ""
+    key = ""
     if execution is not ExecutionType.PARALLEL:
-        line = await p.call(serial_line.lock, {start.workflow_code})
+        key = start.params.get("key", "") if start.workflow_code == KEYED else ""
+        await p.call(serial_line.lock, {start.workflow_code})
+        line = await p.call(serial_line.heads, {Line(start.workflow_code, key)})
+        older = await p.call(older_starts, {start.workflow_code: row.id}, p.random.choice((1, 1_000)))
         if execution is ExecutionType.SERIAL_PRIORITY and line:
-            await p.call(serial_line.live, start.workflow_code)
+            await p.call(serial_line.live, Line(start.workflow_code, key))
+        if older and p.chance(0.5):
+            await p.call(serial_line.call, {start.workflow_code})
         if line and p.chance(0.8):
             state = W.SERIAL_WAIT
         elif line:
@@ -105,6 +115,7 @@ async def _start(p: Program, me: Me, row: CommandRow, start: Start) -> Outcome:
         scope="[1,2]" if p.chance(0.1) else None,
         depth=0 if parent is None else 1,
         parent=parent,
+        serial_key=key,
     )
     made = await p.call(workflow_instances.insert, [new], me.epoch)
     if p.chance(0.03):
@@ -128,28 +139,33 @@ async def _restore(p: Program, ids: list[WorkflowInstanceId]) -> None:
     await p.call(children.of, ids)
 
 
-async def _next_in_line(p: Program, me: Me, row: CommandRow, code: WorkflowCode) -> Outcome:
-    line = await p.call(serial_line.lock, {code})
+async def _next_in_line(p: Program, me: Me, row: CommandRow, code: WorkflowCode, key: str | None) -> Outcome:
+    await p.call(serial_line.lock, {code})
+    lines = await p.call(serial_line.idle, code, p.random.choice((1, 100))) if key is None else [Line(code, key)]
+    line = await p.call(serial_line.heads, lines)
     if any(each.state is not W.SERIAL_WAIT for each in line):
         return Outcome(row, None)
-    overtaken = await p.call(serial_line.overtaken, code, p.random.choice((1, 500)))
+    overtaken = [
+        id_ for ids in (await p.call(serial_line.overtaken, lines, p.random.choice((1, 500)))).values() for id_ in ids
+    ]
     if overtaken:
         await p.call(control.lock, overtaken)
         await p.call(control.end_waiting, dict.fromkeys(overtaken, (W.STOP, "a newer run has priority")))
         await p.call(completion.notify_awaiting, overtaken)
-    waiting = await p.call(serial_line.waiting, code, 1)
+    waiting = [each.id for each in await p.call(serial_line.waiting, lines, 1)]
     if not waiting:
         return Outcome(row, None)
     await p.call(control.lock, waiting)
-    await p.call(control.revive, [Revival(waiting[0])], me.epoch)
+    await p.call(control.revive, [Revival(each) for each in waiting], me.epoch)
     await _restore(p, waiting)
     return Outcome(row, waiting[0])
 
 
 async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
     id_, is_from_above = move.workflow_instance_id, row.from_above == "true"
-    if move.type not in (C.PAUSE, C.STOP) and (codes := await p.call(control.serial_codes, [id_])):
-        await p.call(serial_line.lock, codes)
+    if move.type not in (C.PAUSE, C.STOP) and (lines := await p.call(control.serial_lines, [id_])):
+        await p.call(serial_line.lock, {line.workflow_code for line in lines})
+        await p.call(serial_line.heads, lines)
     locked = (await p.call(control.lock, [id_])).get(id_)
     after = None if locked is None else COMMAND_MOVES[move.type].get(locked.state)
     if after is None or p.chance(0.3 if is_from_above else 0.05):

@@ -60,6 +60,7 @@ async def ask(p: Program) -> None:
             new = NewCommand(
                 C.START_PROCESS,
                 WorkflowCode(p.random.choice(CODES)),
+                params=p.random.choice(("{}", '{"key": "a"}', '{"key": "b"}')),
                 priority=p.random.choice((None, None, Priority.HIGHEST, Priority.LOW)),
                 created_by="client",
             )

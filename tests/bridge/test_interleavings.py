@@ -20,7 +20,17 @@ from tests.bridge import scenes
 from tests.bridge.interleaving import Script, orders
 from tests.bridge.rows import Rows, Told
 from tests.bridge.scenes import M1, M2, M3, W1, W2
-from tests.bridge.scripts.commands import edits, fires, joins, marks_suspects, starts, steals, takes, tries
+from tests.bridge.scripts.commands import (
+    edits,
+    fires,
+    joins,
+    marks_suspects,
+    starts,
+    steals,
+    takes,
+    takes_one_of_key,
+    tries,
+)
 from tests.bridge.scripts.nodes import beats, claims_failover, fails_over, fences_and, judges, marks_lost
 from tests.bridge.scripts.runs import (
     advances,
@@ -146,6 +156,14 @@ def one_runs(rows: Rows, told: list[str]) -> None:
         assert _all(rows, "command")
 
 
+def in_order(rows: Rows, told: list[str]) -> None:
+    """The run of the newer command does not begin: that of the older one has, or its command is in the table."""
+    one_runs(rows, told)
+    runs = {row["command_id"]: row["state"] for row in _all(rows, "workflow_instance")}
+    assert runs.get(2, "SERIAL_WAIT") == "SERIAL_WAIT"
+    assert runs.get(1) == "RUNNING_EXECUTION" or _all(rows, "command")
+
+
 def fired_once(rows: Rows, _: list[str]) -> None:
     (schedule,) = _all(rows, "schedule")
     assert len(_all(rows, "command")) == (schedule["last_fire_at"] is not None)
@@ -250,6 +268,9 @@ PAIRS = {
     "fire, fire": Pair(scenes.a_due_schedule, fires(M1), fires(M2), fired_once),
     "fire, edit": Pair(scenes.a_due_schedule, fires(M1), edits(), computed_again),
     "serial start, serial start": Pair(scenes.lives, joins(M1, 1001), joins(M2, 1002), one_runs),
+    "start of a key, newer start of it": Pair(
+        scenes.three_commands, takes_one_of_key(M1, 1), takes_one_of_key(M2, 2), in_order
+    ),
     "serial start, serial end": Pair(scenes.a_serial_run, joins(M2, 1002), finishes(M1), one_runs),
     "beat, fence": Pair(scenes.lives, beats(M1), fences_and(M2, M1, fails_over), beaten_or_fenced),
     "recover, recover": Pair(scenes.a_dead_master, claims_failover(M2), claims_failover(M3), one_owner),

@@ -11,6 +11,7 @@ from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
 from dao.cluster import nodes
 from dao.commands import commands, waiting_work
+from dao.commands.older_starts import older_starts
 from dao.definitions import schedules
 from dao.definitions.schedules import Fire
 from dao.postgres.engine import AsyncConnection
@@ -35,6 +36,7 @@ from dao.views import (
 from dao.views.bulk import Matching
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent
+from model.lines import Line
 from model.nodes import Slot
 from model.schedules import ScheduleRow
 from model.states import TaskState, WorkflowState
@@ -72,6 +74,7 @@ class Hot:
     rows_read_max: int
 
 
+KEYS = [Line(WorkflowCode(3003), f"key {number}") for number in range(10)]
 HOT = {
     "progress of tasks": Hot(
         lambda c: task_progress.record(
@@ -178,23 +181,39 @@ HOT = {
         {"task_instance_attempt"},
         20,
     ),
+    "hold a line": Hot(lambda c: serial_line.lock(c, [WorkflowCode(2002)]), set(), 10),
     "serial line": Hot(
-        lambda c: serial_line.lock(c, [WorkflowCode(2002)]), {"workflow_instance_live", "workflow_instance_waiting"}, 10
+        lambda c: serial_line.heads(c, [Line(WorkflowCode(2002))]),
+        {"workflow_instance_line", "workflow_instance_turn"},
+        10,
     ),
-    "who runs in a line": Hot(lambda c: serial_line.live(c, WorkflowCode(2002)), {"workflow_instance_live"}, 10),
+    "lines of keys": Hot(
+        lambda c: serial_line.heads(c, KEYS), {"workflow_instance_line", "workflow_instance_turn"}, 60
+    ),
+    "who runs in a line": Hot(lambda c: serial_line.live(c, Line(WorkflowCode(2002))), {"workflow_instance_line"}, 10),
     "who waits in a line": Hot(
-        lambda c: serial_line.waiting(c, WorkflowCode(2002), 1), {"workflow_instance_waiting"}, 10
+        lambda c: serial_line.waiting(c, [Line(WorkflowCode(2002))], 1), {"workflow_instance_turn"}, 10
     ),
+    "who waits in lines of keys": Hot(lambda c: serial_line.waiting(c, KEYS, 1), {"workflow_instance_turn"}, 60),
     "who is overtaken in a line": Hot(
-        lambda c: serial_line.overtaken(c, WorkflowCode(2002), 500), {"workflow_instance_urgent"}, 10
+        lambda c: serial_line.overtaken(c, [Line(WorkflowCode(2002))], 500), {"workflow_instance_urgent_turn"}, 10
     ),
-    "look for who waits": Hot(serial_line.anyone_waits, {"workflow_instance_waiting"}, 10),
+    "lines in which nobody runs": Hot(
+        lambda c: serial_line.idle(c, WorkflowCode(3003), 20),
+        {"workflow_instance_line", "workflow_instance_turn"},
+        120,
+    ),
+    "call the lines of a workflow": Hot(
+        lambda c: serial_line.call(c, [WorkflowCode(3003)]), {"workflow_instance_turn"}, 10
+    ),
+    "older starts": Hot(lambda c: older_starts(c, {WorkflowCode(1001): CommandId(900_000)}, 10), {"command_start"}, 40),
+    "look for who waits": Hot(serial_line.anyone_waits, {"workflow_instance_turn"}, 10),
     "call the forgotten": Hot(
-        serial_line.call_missed, {"workflow_instance_waiting", "workflow_instance_live", "command_calls"}, 1_100
+        serial_line.call_missed, {"workflow_instance_turn", "workflow_instance_line", "command_calls"}, 1_100
     ),
     "who waits for itself": Hot(
         serial_line.deadlocked,
-        {"workflow_instance_waiting", "workflow_instance_live", "workflow_instance_child"},
+        {"workflow_instance_turn", "workflow_instance_line", "workflow_instance_child"},
         10_000,
     ),
     "hold runs": Hot(lambda c: control.lock(c, RUNNING[:5]), {"workflow_instance_pkey"}, 5),

@@ -55,6 +55,11 @@ INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, stat
                                worker_group, execution_type)
 SELECT 5000000 + i, 2002, 1, 'SERIAL_WAIT', 0, 'CONTINUE', 'MEDIUM', 'default', 'SERIAL_WAIT'
 FROM generate_series(1, 300) AS i;
+-- A workflow with 50 keys: in the line of each two wait, their commands in the other order, and none runs.
+INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy, priority,
+                               worker_group, execution_type, serial_key)
+SELECT 5001000 - i, 3003, 1, 'SERIAL_WAIT', 0, 'CONTINUE', 'MEDIUM', 'default', 'SERIAL_WAIT', 'key ' || i % 50
+FROM generate_series(1, 100) AS i;
 -- The first runs of master 1 have ten children each; those are over.
 INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy, priority,
                                worker_group, ended_at, parent_instance_id, parent_task_code, parent_attempt, child_index)

@@ -92,11 +92,17 @@ class Scene:
         )
 
     async def instance(
-        self, master: Me, *, priority: Priority = Priority.MEDIUM, code: int = 1001, **fields: Any
+        self,
+        master: Me,
+        *,
+        priority: Priority = Priority.MEDIUM,
+        code: int = 1001,
+        command: int | None = None,
+        **fields: Any,
     ) -> WorkflowInstanceId:
-        """An instance, running and that master's; see `NewInstance` for the fields."""
+        """An instance, running and that master's, of a new command or that one; see `NewInstance` for the fields."""
         self._command += 1
-        command = CommandId(self._command)
+        command = CommandId(self._command if command is None else command)
         new = NewInstance(command, WorkflowCode(code), 1, FailureStrategy.CONTINUE, priority, "default", "{}", **fields)
         async with self.writing() as connection:
             return (await workflow_instances.insert(connection, [new], master.epoch))[command][0]

@@ -78,11 +78,16 @@ async def test_the_line_of_a_serial_workflow_is_woken_once_for_all_that_end(
     scene: Scene, execution_type: ExecutionType
 ) -> None:
     master = await scene.master()
-    ids = [await scene.instance(master, code=code, execution_type=execution_type) for code in (1, 1, 2)]
+    ids = [
+        await scene.instance(master, code=code, execution_type=execution_type, serial_key=key)
+        for code, key in ((1, ""), (1, ""), (2, ""), (2, 'a "key"'), (2, 'a "key"'), (2, "other"))
+    ]
     await end(scene, *ids, master=master, state=W.FAILURE)
-    assert sorted(await commands(scene, "type", "workflow_code", "workflow_instance_id", "created_by")) == [
-        ("RECOVER_SERIAL_WAIT", 1, None, "serial"),
-        ("RECOVER_SERIAL_WAIT", 2, None, "serial"),
+    assert sorted(await commands(scene, "type", "workflow_code", "params", "created_by")) == [
+        ("RECOVER_SERIAL_WAIT", 1, "{}", "serial"),
+        ("RECOVER_SERIAL_WAIT", 2, '{"serial_key" : "a \\"key\\""}', "serial"),
+        ("RECOVER_SERIAL_WAIT", 2, '{"serial_key" : "other"}', "serial"),
+        ("RECOVER_SERIAL_WAIT", 2, "{}", "serial"),
     ]
 
 

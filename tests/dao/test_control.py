@@ -87,17 +87,17 @@ async def test_masters_that_hold_the_same_runs_in_any_order_never_wait_in_a_circ
     assert held == [20] * 9
 
 
-async def test_the_workflows_of_serial_runs_are_told_from_the_others(scene: Scene) -> None:
+async def test_the_lines_of_serial_runs_are_told_from_the_others(scene: Scene) -> None:
     master = await scene.master()
     ids = [
         await scene.instance(master, code=1),
         await scene.instance(master, code=2, execution_type=ExecutionType.SERIAL_DISCARD),
-        await scene.instance(master, code=2, execution_type=ExecutionType.SERIAL_DISCARD),
+        await scene.instance(master, code=2, execution_type=ExecutionType.SERIAL_DISCARD, serial_key="k"),
         await scene.instance(master, code=3, execution_type=ExecutionType.SERIAL_PRIORITY),
     ]
     async with scene.database.reading() as connection:
-        assert await control.serial_codes(connection, ids) == {2, 3}
-        assert await control.serial_codes(connection, ids[:1]) == set()
+        assert await control.serial_lines(connection, ids) == {(2, ""), (2, "k"), (3, "")}
+        assert await control.serial_lines(connection, ids[:1]) == set()
 
 
 # --------------------------------------------------------------------------------------------- asked to halt

@@ -139,6 +139,7 @@ FENCES = {
     "schedules._REMOVE": PEOPLE,
     "schema._RECORD": PEOPLE,
     "schema._RECORD_ITS_WAY": PEOPLE,
+    "serial_line._CALL_ALL": STATE,
     "serial_line._CALL_MISSED": STATE,
     "task_claims._CLAIM": TAKEN,
     "task_claims._MARK_RUNNING": ATTEMPT,

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from itertools import count
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 
 from dao.cluster.nodes import Me
+from dao.commands.older_starts import older_starts
 from dao.postgres.engine import AsyncConnection
 from dao.runs import control, serial_line, workflow_instances
 from dao.runs.serial_line import InLine
 from dao.runs.workflow_instances import InstanceEnd, NewInstance
 from model.choices import ExecutionType, FailureStrategy, Priority
-from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+from model.ids import CommandId, TaskCode, WorkflowCode, WorkflowInstanceId
+from model.instances import Parent
+from model.lines import Line
 from model.states import WorkflowState
 from tests.dao.scene import Scene
 
@@ -33,7 +37,8 @@ async def definitions(scene: Scene) -> None:
 
 async def join(connection: AsyncConnection, master: Me, code: WorkflowCode = CODE) -> WorkflowState:
     """Start a run as a master does: it runs if nobody stands in its line."""
-    standing = await serial_line.lock(connection, [code])
+    await serial_line.lock(connection, [code])
+    standing = await serial_line.heads(connection, [Line(code)])
     state = W.SERIAL_WAIT if standing else W.RUNNING_EXECUTION
     new = NewInstance(
         CommandId(next(_commands)),
@@ -47,7 +52,8 @@ async def join(connection: AsyncConnection, master: Me, code: WorkflowCode = COD
 
 async def line(scene: Scene, *codes: WorkflowCode) -> list[InLine]:
     async with scene.writing() as connection:
-        return await serial_line.lock(connection, codes)
+        await serial_line.lock(connection, codes)
+        return await serial_line.heads(connection, [Line(code) for code in codes])
 
 
 async def called(scene: Scene) -> int:
@@ -133,7 +139,10 @@ async def test_a_line_is_told_by_its_heads_oldest_first_with_what_was_asked(scen
     async with scene.writing() as connection:
         await workflow_instances.finish(connection, [InstanceEnd(over, W.SUCCESS, "")], master.epoch)
         await control.ask_halt(connection, {running: W.READY_STOP})
-    assert await line(scene, CODE) == [InLine(running, CODE, W.READY_STOP), InLine(waiting, CODE, W.SERIAL_WAIT)]
+    assert [(each.id, each.line, each.state) for each in await line(scene, CODE)] == [
+        (running, Line(CODE), W.READY_STOP),
+        (waiting, Line(CODE), W.SERIAL_WAIT),
+    ]
     assert {each.id for each in await line(scene, CODE, OTHER)} == {running, waiting, elsewhere}
 
 
@@ -142,7 +151,7 @@ async def test_of_a_line_of_parallel_runs_all_are_told_to_whom_they_must_give_wa
     runs = [await scene.instance(master) for _ in range(3)]
     await scene.instance(master, execution_type=SERIAL, state=W.SERIAL_WAIT)
     async with scene.writing() as connection:
-        assert [each.id for each in await serial_line.live(connection, CODE)] == runs
+        assert [each.id for each in await serial_line.live(connection, Line(CODE))] == runs
 
 
 async def test_who_waits_is_overtaken_by_the_newest_that_waits_and_has_priority(scene: Scene) -> None:
@@ -154,9 +163,9 @@ async def test_who_waits_is_overtaken_by_the_newest_that_waits_and_has_priority(
     ]
     await scene.instance(master, code=OTHER, execution_type=wins, state=W.SERIAL_WAIT)
     async with scene.writing() as connection:
-        assert await serial_line.overtaken(connection, CODE, 10) == runs[:3]
-        assert await serial_line.overtaken(connection, CODE, 2) == runs[:2]
-        assert await serial_line.waiting(connection, CODE, 10) == runs
+        assert await serial_line.overtaken(connection, [Line(CODE)], 10) == {Line(CODE): runs[:3]}
+        assert await serial_line.overtaken(connection, [Line(CODE)], 2) == {Line(CODE): runs[:2]}
+        assert [each.id for each in await serial_line.waiting(connection, [Line(CODE)], 10)] == runs
 
 
 @pytest.mark.parametrize("state", ["READY_PAUSE", "READY_STOP", "FAILOVER", "RUNNING_EXECUTION"])
@@ -211,3 +220,105 @@ async def test_where_nobody_waits_nobody_is_called(scene: Scene) -> None:
     async with scene.database.reading() as connection:
         assert not await serial_line.anyone_waits(connection)
     assert await called(scene) == 0
+
+
+# ------------------------------------------------------------------------------------------------ lines by key
+
+A, B = Line(CODE, "a"), Line(CODE, "b")
+
+
+async def waits(scene: Scene, line: Line, command: int, **fields: Any) -> WorkflowInstanceId:
+    """A run that waits in a line, of that command."""
+    fields = {"execution_type": SERIAL, "state": W.SERIAL_WAIT, "serial_key": line.key, **fields}
+    return await scene.instance(await scene.master(), code=line.workflow_code, command=command, **fields)
+
+
+async def test_runs_with_a_key_wait_in_the_order_of_their_commands_and_each_key_has_its_line(scene: Scene) -> None:
+    second, first, other = await waits(scene, A, 20), await waits(scene, A, 10), await waits(scene, B, 15)
+    without = [await waits(scene, Line(CODE), command) for command in (40, 30)]
+    async with scene.writing() as connection:
+        found = await serial_line.waiting(connection, [A, B, Line(CODE)], 10)
+        heads = await serial_line.heads(connection, [A, B])
+    assert [(each.line.key, each.id) for each in found] == [
+        *(("", run) for run in without),
+        *(("a", first), ("a", second), ("b", other)),
+    ]
+    assert {each.id: each.command for each in heads} == {first: 10, other: 15}
+
+
+async def test_who_has_priority_overtakes_those_of_its_key_alone(scene: Scene) -> None:
+    newer, older, _ = await waits(scene, A, 30), await waits(scene, A, 10), await waits(scene, B, 11)
+    await waits(scene, A, 20, execution_type=ExecutionType.SERIAL_PRIORITY)
+    async with scene.writing() as connection:
+        assert await serial_line.overtaken(connection, [A, B], 10) == {A: [older]}
+        assert [each.id for each in await serial_line.waiting(connection, [A], 10)][-1] == newer
+
+
+async def test_only_lines_without_a_live_run_are_idle_and_called(scene: Scene) -> None:
+    for line, command in ((A, 1), (A, 2), (B, 3), (Line(OTHER, "a"), 4), (Line(CODE), 5)):
+        await waits(scene, line, command)
+    await scene.instance(await scene.master(), code=CODE, execution_type=SERIAL, serial_key="b")
+    async with scene.writing() as connection:
+        assert await serial_line.idle(connection, CODE, 10) == [Line(CODE), A]
+        assert await serial_line.idle(connection, CODE, 1) == [Line(CODE)]
+        assert await serial_line.idle(connection, OTHER, 10) == [Line(OTHER, "a")]
+        assert await serial_line.idle(connection, WorkflowCode(3003), 10) == []
+    assert [await called(scene), await called(scene)] == [3, 0]
+    assert sorted(await scene.sql("SELECT workflow_code, params FROM command")) == [
+        (CODE, '{"serial_key" : "a"}'),
+        (CODE, "{}"),
+        (OTHER, '{"serial_key" : "a"}'),
+    ]
+
+
+async def test_a_workflow_in_which_nobody_waits_is_not_called(scene: Scene) -> None:
+    await waits(scene, A, 1)
+    async with scene.writing() as connection:
+        await serial_line.call(connection, [CODE, OTHER])
+    assert await scene.sql("SELECT type, workflow_code, params FROM command") == [("RECOVER_SERIAL_WAIT", CODE, "{}")]
+    assert await called(scene) == 0, "a call without a key is one of every line"
+
+
+async def test_runs_of_two_keys_that_wait_for_each_other_are_found_and_others_are_not(scene: Scene) -> None:
+    master = await scene.master()
+    above = await scene.instance(master, code=CODE, execution_type=SERIAL, serial_key="a")
+    other_key = await waits(scene, B, 2, parent=Parent(above, TaskCode(1), 1, 0))
+    await scene.instance(master, code=CODE, execution_type=SERIAL, serial_key="b")
+    same_key = await waits(scene, A, 3, parent=Parent(above, TaskCode(1), 1, 1))
+    async with scene.writing() as connection:
+        found = await serial_line.deadlocked(connection)
+    assert [(each.id, each.live) for each in found] == [(same_key, above)]
+    assert other_key not in {each.id for each in found}
+
+
+# ------------------------------------------------------------------------------------- commands before a run
+
+
+async def test_older_starts_are_those_of_the_workflow_even_if_another_has_taken_them(scene: Scene) -> None:
+    await scene.sql(
+        "INSERT INTO command (type, workflow_code, params) VALUES ('START_PROCESS', 1001, '{\"k\": 1}'), "
+        "('STOP', 1001, '{}'), ('START_PROCESS', 2002, '{}'), ('nonsense', 1001, '{}'), ('SCHEDULER', 1001, '{}'), "
+        "('START_PROCESS', 1001, '{\"k\": 2}')"
+    )
+    async with scene.writing() as taking, scene.writing() as connection:
+        await taking.execute(text("DELETE FROM command WHERE id = 1"))
+        found = await older_starts(connection, {CODE: CommandId(6), OTHER: CommandId(6)}, 10)
+        assert [(row.id, row.params, above) for row, above in found if row.workflow_code == "1001"] == [
+            (1, '{"k": 1}', None),
+            (5, "{}", None),
+        ]
+        assert [row.id for row, _ in found if row.workflow_code == "2002"] == [3]
+        assert [row.id for row, _ in await older_starts(connection, {CODE: CommandId(6)}, 1)] == [1]
+
+
+async def test_an_older_start_of_a_child_comes_with_what_the_run_above_gives_it(scene: Scene) -> None:
+    above = await scene.instance(await scene.master())
+    await scene.sql('UPDATE workflow_instance SET params = \'{"k": "x"}\'')
+    await scene.sql(
+        "INSERT INTO command (type, workflow_code, parent) VALUES ('START_PROCESS', 1001, :of || '/1/1/0'), "
+        "('START_PROCESS', 1001, '99999999999999999999/1/1/0'), ('START_PROCESS', 1001, 'nonsense')",
+        of=str(above),
+    )
+    async with scene.writing() as connection:
+        found = await older_starts(connection, {CODE: CommandId(100)}, 10)
+    assert [given for _, given in found] == ['{"k": "x"}', None, None]

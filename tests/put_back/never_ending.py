@@ -52,8 +52,8 @@ NEVER_ENDING = (
         "each batch read the whole line of a serial workflow",
         Patch(
             "dao/runs/serial_line.py",
-            "              -- index: workflow_instance_waiting\n         ORDER BY id LIMIT 1)\n    ) AS head",
-            "              -- index: workflow_instance_waiting\n         ORDER BY id)\n    ) AS head",
+            "           AND state = 'SERIAL_WAIT' ORDER BY {PLACE} LIMIT 1)\n    ) AS head",
+            "           AND state = 'SERIAL_WAIT' ORDER BY {PLACE})\n    ) AS head",
             "a read of all that wait",
         ),
         "tests/dao/test_plans.py::test_a_hot_statement_walks_its_index_and_reads_no_more_than_it_must",

@@ -19,6 +19,8 @@ DEPTH = 10
 NESTED = range(COUNT + 1, COUNT + DEPTH + 2)
 WAITING = range(NESTED.stop, NESTED.stop + 6)
 """Those after these have DEPENDENT tasks."""
+KEYED = range(WAITING.stop, WAITING.stop + 2)
+"""Those after these have a line for each value of `key`."""
 
 
 @cache
@@ -27,7 +29,9 @@ def specs() -> dict[int, WorkflowSpec]:
     random = Random(20_260_101)
     drawn = {code: _drawn(random, code) for code in range(1, COUNT + 1)}
     waiting = {code: _waiting(Random(f"{code} waits")) for code in WAITING}
-    return {code: WorkflowSpec.parse(given) for code, given in (drawn | dict(map(_nested, NESTED)) | waiting).items()}
+    keyed = {code: _keyed(Random(f"{code} keys")) for code in KEYED}
+    every = drawn | dict(map(_nested, NESTED)) | waiting | keyed
+    return {code: WorkflowSpec.parse(given) for code, given in every.items()}
 
 
 @cache
@@ -92,6 +96,12 @@ def _waiting(random: Random) -> dict[str, Any]:
     wait: dict[str, Any] = {"name": "t0", "type": "DEPENDENT", "params": params}
     after: dict[str, Any] = {"name": "t1", "type": "SHELL", "params": {"script": "true"}, "after": ["t0"]}
     return {"tasks": [wait, after] if random.random() < 0.5 else [wait]}
+
+
+def _keyed(random: Random) -> dict[str, Any]:
+    names = [f"t{number}" for number in range(random.choice((1, 2)))]
+    tasks = [{"name": name, "type": "SHELL", "params": {"script": "true"}} for name in names]
+    return {"tasks": tasks, "execution_type": "SERIAL_WAIT", "serial_key": "${key}", "params": {"key": ""}}
 
 
 def _nested(code: int) -> tuple[int, dict[str, Any]]:

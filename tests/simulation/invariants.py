@@ -40,6 +40,7 @@ class Invariants:
         self._died_of: dict[int, int] = {}
         self._asked_for: set[tuple[object, ...]] = set()
         self._fired: dict[tuple[int, object], int] = {}
+        self._last_in_line: dict[tuple[int, str], int] = {}
         self._running: dict[tuple[int, int], TaskRun] = {}
         self.server: Server
         self.is_innocent: Callable[[int], bool] = lambda _: False
@@ -169,7 +170,7 @@ class Invariants:
             self._trace.add("tables", f"workflow {row.id} {before.state} -> {after.state} of {after.master_id}{told}")
 
     def _made_live(self, row: Row, before: Values | None, after: Values) -> None:
-        """I18: of a serial workflow one run at a time is live."""
+        """I18: of a line of a serial workflow one run at a time is live. I21: they begin in the order of a key."""
         was_live = before is not None and before.state in _LIVE
         if after.state not in _LIVE or was_live or after.execution_type is ExecutionType.PARALLEL:
             return
@@ -179,10 +180,17 @@ class Invariants:
             if other is not row
             and other.values is not None
             and other.values.workflow_code == after.workflow_code
+            and other.values.serial_key == after.serial_key
             and other.values.state in _LIVE
         ]
         if others:
             self._broken("I18", f"workflow instance {row.id} of a serial workflow begins beside {others}")
+        if after.serial_key and (before is None or before.state is W.SERIAL_WAIT):
+            line = (after.workflow_code, after.serial_key)
+            if after.command_id < self._last_in_line.get(line, 0):
+                newer = self._last_in_line[line]
+                self._broken("I21", f"the run of command {after.command_id} begins after that of {newer}, of one key")
+            self._last_in_line[line] = after.command_id
 
     def _failed_over(self, row: Row, before: Values) -> None:
         """I16: what kills its masters is driven by no more of them than are allowed."""

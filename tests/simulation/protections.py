@@ -73,6 +73,10 @@ class Protections:
     line: bool = True
     """A batch decides about a line with what it has done itself (`master/claim/serial.py`)."""
 
+    older: bool = True
+    """A run with a key waits for older commands of its key that are still in the table
+    (`dao/commands/older_starts.py`)."""
+
     superseded: bool = True
     """A new attempt takes the place of those before it (the trigger `task_instance_supersedes`)."""
 

@@ -36,6 +36,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "periodic": (0, "I2: the masters"),
     "obeyed": (35, "I17"),
     "line": (81, "I18"),
+    "older": (4, "I21"),
     "superseded": (1, "I19"),
 }
 """Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from functools import partial
 from random import Random
@@ -10,7 +11,7 @@ from typing import Any
 from model.choices import ExecutionType
 from model.command_moves import CommandType
 from model.states import WorkflowState
-from tests.simulation.definitions import COUNT, NESTED, PLAIN, WAITING, awaited, specs, waits_without_limit
+from tests.simulation.definitions import COUNT, KEYED, NESTED, PLAIN, WAITING, awaited, specs, waits_without_limit
 from tests.simulation.statements.commands import commands
 from tests.simulation.statements.definitions import schedules
 from tests.simulation.tables import Blocked
@@ -22,7 +23,11 @@ _MOVES = (
     *(C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE_TASK, commands.RECOVER),
 )
 _REVIVES = (C.RECOVER_SUSPENDED_PROCESS, C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE_TASK)
-_SERIAL = [code for code, spec in specs().items() if spec.execution_type is not ExecutionType.PARALLEL]
+_SERIAL = [
+    code
+    for code, spec in specs().items()
+    if spec.execution_type is not ExecutionType.PARALLEL and spec.serial_key is None
+]
 _CRONTABS = ("*/2 * * * * ?", "*/5 * * * * ?", "0/7 * * * * ?")
 
 
@@ -61,8 +66,27 @@ def arrange(world: World) -> None:
         code = lines.choice(_SERIAL)
         for number in range(lines.choice((3, 6, 10))):
             loop.in_world(lines.uniform(0, FAULTS_S), _stand_in_line, world, world.draw("line", number), code)
+    _stand_in_lines_by_key(world)
     _wait_for_others(world)
     loop.in_world(FAULTS_S + 5, _resume_children, world)
+
+
+def _stand_in_lines_by_key(world: World) -> None:
+    """In a part of the seeds: starts of few keys, of all priorities, some at once; some whose parameters are broken."""
+    random = world.draw("keys")
+    if random.random() > 0.25:
+        return
+    code, keys = random.choice(KEYED), random.choice((1, 2, 3))
+    at_once = random.random() < 0.5
+    for number in range(random.choice((6, 12, 20))):
+        own = world.draw("key", number)
+        if not world.has(f"key {number}"):
+            continue
+        params = "{}" if own.random() < 0.1 else json.dumps({"key": f"k{own.randrange(keys)}"})
+        asked: dict[str, str | None] = {"workflow_code": str(code), "params": params}
+        asked["priority"] = own.choice((None, None, "HIGHEST", "LOWEST"))
+        when_s = own.choice((2.0, 5.0)) if at_once else own.uniform(0, FAULTS_S)
+        world.loop.in_world(when_s, partial(ask, world, C.START_PROCESS, **asked))
 
 
 def _wait_for_others(world: World) -> None:

@@ -22,7 +22,7 @@ from model.means import NO_THREAD
 from model.nodes import Heartbeat, NodeKind, NodeState
 from model.timing import Timing
 from node.lives import live_until_stopped
-from tests.simulation.definitions import WAITING
+from tests.simulation.definitions import KEYED
 from tests.simulation.disk import Files
 from tests.simulation.invariants import Invariants
 from tests.simulation.loop import Process, VirtualLoop
@@ -107,7 +107,7 @@ class World:
         self.server.on_statement = self._count_statement
         self.server.on_goodbye = self._gives_up
         self.server.on_suspect = self.kill
-        for code in range(1, WAITING.stop):
+        for code in range(1, KEYED.stop):
             self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
         drawn = self.draw("cluster")
         self.failing = drawn.choice((0.0, 0.15, 0.4))

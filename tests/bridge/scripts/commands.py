@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.commands import commands, suspect_commands
 from dao.commands.commands import Outcome
+from dao.commands.older_starts import older_starts
 from dao.definitions import schedules
 from dao.definitions.schedules import Fire
 from dao.postgres.engine import AsyncConnection
 from dao.runs import serial_line, workflow_instances
-from model.ids import ScheduleId
+from model.ids import CommandId, ScheduleId
+from model.lines import Line
 from model.states import WorkflowState
 from tests.bridge.interleaving import Script, call
 from tests.bridge.people import edit
@@ -21,6 +24,7 @@ from tests.simulation.statements.definitions import schedules as model_schedules
 from tests.simulation.tables import Transaction
 
 W = WorkflowState
+KEY = Line(CODE, "k")
 LAST_FIRE, NEXT_FIRE = datetime(2020, 1, 1, tzinfo=UTC), datetime(2050, 1, 1, tzinfo=UTC)
 
 
@@ -62,9 +66,31 @@ def joins(me: Me, command: int) -> Script:
 
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        line = await call(serial_line.lock, {CODE})
+        await call(serial_line.lock, {CODE})
+        line = await call(serial_line.heads, {Line(CODE)})
         new = new_run(command, W.SERIAL_WAIT if line else W.RUNNING_EXECUTION, is_serial=True)
         await call(workflow_instances.insert, [new], me.epoch)
+
+    return script
+
+
+def takes_one_of_key(me: Me, place: int) -> Script:
+    """Takes one of three commands of one key and makes its run, which begins if nothing is before it, as
+    `master/claim/line_keys.py`; then calls the line."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        rows = await call(commands.take, [CommandId(place)])
+        await call(serial_line.lock, {CODE})
+        line = await call(serial_line.heads, {KEY})
+        older = await call(older_starts, {CODE: CommandId(place)}, 10)
+        if rows:
+            state = W.SERIAL_WAIT if line or older else W.RUNNING_EXECUTION
+            new = replace(new_run(rows[0].id, state, is_serial=True), serial_key=KEY.key)
+            made = await call(workflow_instances.insert, [new], me.epoch)
+            if line and not older:
+                await call(serial_line.call, {CODE})
+            await call(commands.record, [Outcome(rows[0], made[rows[0].id][0])], me.epoch, ALL)
 
     return script
 

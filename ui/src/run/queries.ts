@@ -27,6 +27,14 @@ export function storyOf(id: string) {
   };
 }
 
+/** What is before a run in its line. Read again with the answer why. */
+export function lineOf(id: string) {
+  return {
+    queryKey: ["why", id, "line"],
+    queryFn: () => bodyOf(api.GET("/api/v1/workflow-instances/{id}/line", { params: { path: { id } } })),
+  };
+}
+
 /** Why a run or a task of it does not move. */
 export function whyOf(id: string, task: string | null) {
   return {

@@ -32,6 +32,7 @@ export function runFilterOf(search: Search, project: string | null): RunFilter {
     master: textOf(search, "master"),
     worker: textOf(search, "worker"),
     q: textOf(search, "q"),
+    serial_key: textOf(search, "serial_key"),
     since: textOf(search, "since"),
     started_after: textOf(search, "started_after"),
     started_before: textOf(search, "started_before"),

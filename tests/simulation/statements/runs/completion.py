@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from model.choices import ExecutionType
-from model.command_moves import CommandType
 from model.ids import WorkflowInstanceId
+from model.lines import Line
 from model.states import WorkflowState
-from tests.simulation.statements.commands import commands
 from tests.simulation.statements.rows import note_owners, rows_of, tell_event
+from tests.simulation.statements.runs import serial_line
 from tests.simulation.tables import Transaction
 
 
@@ -22,5 +22,6 @@ def notify_awaiting(tx: Transaction, ids: Sequence[WorkflowInstanceId]) -> None:
         tell_event(tx, parent.instance, parent.code, parent.attempt, each.state, parent.index, told)
     if above:
         note_owners(tx, {each.parent.instance for each in above})
-    for code in sorted({each.workflow_code for each in ended if each.execution_type is not ExecutionType.PARALLEL}):
-        commands.ask(tx, CommandType.RECOVER_SERIAL_WAIT, workflow_code=str(code), created_by="serial")
+    serial = [each for each in ended if each.execution_type is not ExecutionType.PARALLEL]
+    for line in sorted({Line(each.workflow_code, each.serial_key) for each in serial}):
+        serial_line.call_line(tx, line)

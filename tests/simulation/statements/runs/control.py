@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from dao.runs.control import Locked, Revival
 from model.choices import ExecutionType
-from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
+from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import WorkflowInstance
+from model.lines import Line
 from model.states import WorkflowState
 from tests.simulation.statements.rows import move_child, note_owners, read_instance, rows_of, tell_event
 from tests.simulation.tables import Transaction, Values
@@ -33,11 +34,14 @@ def _locked(each: Values) -> Locked:
         each.execution_type,
         None if scope is None else frozenset(map(TaskCode, json.loads(scope))),
         None if each.parent is None else each.parent.instance,
+        each.serial_key,
     )
 
 
-def serial_codes(tx: Transaction, ids: Collection[WorkflowInstanceId]) -> set[WorkflowCode]:
-    return {each.workflow_code for _, each in rows_of(tx, ids) if each.execution_type is not ExecutionType.PARALLEL}
+def serial_lines(tx: Transaction, ids: Collection[WorkflowInstanceId]) -> set[Line]:
+    runs = [each for _, each in rows_of(tx, ids)]
+    serial = (each for each in runs if each.execution_type is not ExecutionType.PARALLEL)
+    return {Line(each.workflow_code, each.serial_key) for each in serial}
 
 
 def ask_halt(tx: Transaction, states: Mapping[WorkflowInstanceId, WorkflowState]) -> None:

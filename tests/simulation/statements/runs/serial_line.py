@@ -8,47 +8,96 @@ from dao.runs.serial_line import Deadlock, InLine
 from model.choices import ExecutionType
 from model.command_moves import CommandType
 from model.ids import WorkflowCode, WorkflowInstanceId
+from model.lines import Line
 from model.states import WorkflowState
 from tests.simulation.statements.commands import commands
-from tests.simulation.tables import Transaction
+from tests.simulation.tables import Transaction, Values
 
 C, W = CommandType, WorkflowState
 
 
-def lock(tx: Transaction, codes: Collection[WorkflowCode]) -> list[InLine]:
-    """The definition rows FOR NO KEY UPDATE in the order of their codes, then the heads of their lines."""
+def lock(tx: Transaction, codes: Collection[WorkflowCode]) -> None:
+    """The definition rows FOR NO KEY UPDATE in the order of their codes."""
     for code in sorted(set(codes)):
         tx.lock(tx.server.definitions.rows[code])
-    heads = [found for code in set(codes) for found in (live(tx, code)[:1], _waiting(tx, code)[:1])]
-    return sorted((each for found in heads for each in found), key=lambda each: each.id)
 
 
-def live(tx: Transaction, code: WorkflowCode) -> list[InLine]:
-    return [each for each, state in _standing(tx, code) if state is not W.SERIAL_WAIT]
+def heads(tx: Transaction, lines: Collection[Line]) -> list[InLine]:
+    found = [each for line in set(lines) for each in (*live(tx, line)[:1], *_waiting(tx, line)[:1])]
+    return sorted(found, key=lambda each: each.id)
 
 
-def _waiting(tx: Transaction, code: WorkflowCode) -> list[InLine]:
-    return [InLine(each.id, code, state) for each, state in _standing(tx, code) if state is W.SERIAL_WAIT]
-
-
-def _standing(tx: Transaction, code: WorkflowCode) -> list[tuple[InLine, WorkflowState]]:
-    """Who has not ended, oldest first, with the state in its row."""
+def live(tx: Transaction, line: Line) -> list[InLine]:
     return [
-        (InLine(row.id, code, each.requested_state or each.state), each.state)
-        for row, each in sorted(tx.scan(tx.server.instances.unfinished), key=lambda one: one[0].id)
-        if each.workflow_code == code and not each.state.is_final
+        InLine(each.id, line, each.requested_state or each.state, each.command_id)
+        for each in sorted(_standing(tx, line), key=lambda each: int(each.id))
+        if each.state is not W.SERIAL_WAIT
     ]
 
 
-def waiting(tx: Transaction, code: WorkflowCode, limit: int) -> list[WorkflowInstanceId]:
-    return [each.id for each in _waiting(tx, code)][:limit]
+def _waiting(tx: Transaction, line: Line) -> list[InLine]:
+    return [
+        InLine(each.id, line, each.state, each.command_id)
+        for each in sorted(_standing(tx, line), key=_place)
+        if each.state is W.SERIAL_WAIT
+    ]
 
 
-def overtaken(tx: Transaction, code: WorkflowCode, limit: int) -> list[WorkflowInstanceId]:
-    """Older than the newest that waits and has priority."""
-    types = {each.id: tx.get(tx.server.instances, each.id) for each in _waiting(tx, code)}
-    urgent = [id_ for id_, run in types.items() if run and run.execution_type is ExecutionType.SERIAL_PRIORITY]
-    return [id_ for id_ in types if id_ < max(urgent, default=0)][:limit]
+def _place(run: Values) -> int:
+    return int(run.command_id if run.serial_key else run.id)
+
+
+def _line(run: Values) -> Line:
+    return Line(run.workflow_code, run.serial_key)
+
+
+def _standing(tx: Transaction, line: Line) -> list[Values]:
+    """Who has not ended."""
+    unfinished = (each for _, each in tx.scan(tx.server.instances.unfinished))
+    return [each for each in unfinished if _line(each) == line and not each.state.is_final]
+
+
+def waiting(tx: Transaction, lines: Collection[Line], limit: int) -> list[InLine]:
+    return [each for line in sorted(set(lines)) for each in _waiting(tx, line)[:limit]]
+
+
+def overtaken(tx: Transaction, lines: Collection[Line], limit: int) -> dict[Line, list[WorkflowInstanceId]]:
+    """Before the newest that waits and has priority."""
+    found = {}
+    for line in sorted(set(lines)):
+        runs = sorted((each for each in _standing(tx, line) if each.state is W.SERIAL_WAIT), key=_place)
+        urgent = [_place(run) for run in runs if run.execution_type is ExecutionType.SERIAL_PRIORITY]
+        if before := [run.id for run in runs if _place(run) < max(urgent, default=0)][:limit]:
+            found[line] = before
+    return found
+
+
+def idle(tx: Transaction, code: WorkflowCode, limit: int) -> list[Line]:
+    return [line for line in _idle(tx) if line.workflow_code == code][:limit]
+
+
+def _idle(tx: Transaction) -> list[Line]:
+    """The lines in which somebody waits and nobody is live."""
+    standing = [each for _, each in tx.scan(tx.server.instances.unfinished) if not each.state.is_final]
+    waiting = {_line(each) for each in standing if each.state is W.SERIAL_WAIT}
+    return sorted(waiting - {_line(each) for each in standing if each.state is not W.SERIAL_WAIT})
+
+
+def call(tx: Transaction, codes: Collection[WorkflowCode]) -> None:
+    """Of each workflow in which anybody waits all lines."""
+    waits = {each.workflow_code for _, each in tx.scan(tx.server.instances.unfinished) if each.state is W.SERIAL_WAIT}
+    for code in sorted(waits & set(codes)):
+        commands.ask(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code), created_by="serial")
+
+
+def call_line(tx: Transaction, line: Line) -> None:
+    """The command by which a line is called."""
+    code = str(line.workflow_code)
+    commands.ask(tx, C.RECOVER_SERIAL_WAIT, workflow_code=code, params=_params(line), created_by="serial")
+
+
+def _params(line: Line) -> str:
+    return f'{{"serial_key" : "{line.key}"}}' if line.key else "{}"
 
 
 def anyone_waits(tx: Transaction) -> bool:
@@ -56,16 +105,19 @@ def anyone_waits(tx: Transaction) -> bool:
 
 
 def call_missed(tx: Transaction) -> int:
-    """Serial workflows in whose lines nobody runs and whom nobody has called."""
-    standing = [each for _, each in tx.scan(tx.server.instances.unfinished) if not each.state.is_final]
-    waiting = {each.workflow_code for each in standing if each.state is W.SERIAL_WAIT}
-    waiting -= {each.workflow_code for each in standing if each.state is not W.SERIAL_WAIT}
+    """Lines in which nobody runs and whom nobody has called."""
     called = {
-        each.row.workflow_code for _, each in tx.scan(tx.server.commands.rows) if each.type is C.RECOVER_SERIAL_WAIT
+        (each.row.workflow_code, each.row.params)
+        for _, each in tx.scan(tx.server.commands.rows)
+        if each.type is C.RECOVER_SERIAL_WAIT
     }
-    calls = [code for code in sorted(waiting) if str(code) not in called]
-    for code in calls:
-        commands.ask(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code), created_by="serial")
+    calls = [
+        line
+        for line in _idle(tx)
+        if not called & {(str(line.workflow_code), params) for params in ("{}", _params(line))}
+    ]
+    for line in calls:
+        call_line(tx, line)
     return len(calls)
 
 

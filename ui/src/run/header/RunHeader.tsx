@@ -68,6 +68,14 @@ export function RunHeader() {
             {t("command")} <span className="mono">{run.command_id}</span>
           </span>
         )}
+        {run.serial_key && (
+          <span className="opt">
+            {t("serialKey")}{" "}
+            <Link to="/runs" search={{ workflow: workflow, serial_key: run.serial_key }}>
+              {run.serial_key}
+            </Link>
+          </span>
+        )}
         <span className="opt">
           {t("day")} <b>{run.schedule_time.slice(0, 10)}</b>
         </span>

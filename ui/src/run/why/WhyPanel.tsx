@@ -6,10 +6,11 @@ import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Mark } from "@/parts/State";
 import { useNow } from "@/parts/Time";
+import { count } from "@/parts/time";
 import { useRun } from "../context";
 import { Deed } from "../header/Deed";
 import { ENDED, isFailed, isPassed, passes, type TaskView } from "../model";
-import { whyOf } from "../queries";
+import { lineOf, whyOf } from "../queries";
 import { inShort } from "../words";
 
 const ALSO_MAX = 6;
@@ -50,6 +51,7 @@ export function WhyPanel() {
         ) : (
           task && <Done task={task} />
         )}
+        {task === null && run.state === "SERIAL_WAIT" && <InLine id={run.id} />}
         {task !== null && <Deeds task={task} />}
         {task !== null && <Children task={task} />}
         {also.length > 0 && <Also tasks={also} />}
@@ -88,6 +90,35 @@ function Done({ task }: { task: TaskView }) {
       </h3>
       <p>{inShort(task, t, node, run.read_at, now)}</p>
       {last?.stands_for && <p>{last.stands_for}</p>}
+    </>
+  );
+}
+
+const BEFORE_MAX = 8;
+
+/** In which line a run waits, at which place, and what is before it. */
+function InLine({ id }: { id: string }) {
+  const { t } = useTranslation("run");
+  const line = useQuery(lineOf(id));
+  if (line.data === undefined) return null;
+  const { serial_key: key, place, before, older_command_id: older } = line.data;
+  const shown = before?.slice(0, BEFORE_MAX) ?? [];
+  return (
+    <>
+      <p>
+        {key ? t("lineOfKey", { key }) : t("lineOfAll")} {place ? t("place", { place: count(place) }) : ""}
+      </p>
+      <ul className="also">
+        {shown.map((each) => (
+          <li key={each.id}>
+            <Mark state={each.state} />
+            <Link to="/runs/$id" params={{ id: each.id }}>
+              {each.id}
+            </Link>
+          </li>
+        ))}
+        {older && <li>{t("olderCommand", { id: older })}</li>}
+      </ul>
     </>
   );
 }

@@ -1,0 +1,59 @@
+"""Starts that are still in the command table, older than a run that is about to begin.
+
+A command with a key is handled by whichever master takes it, so an older one of the same key may still be in the table:
+in another slot, in quarantine, locked, or deleted by a transaction that has not committed. The row of the definition is
+locked when this is read, and whoever makes a run of such a command locks it too: so an older command is seen here, or
+its run is seen in the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from sqlalchemy import text
+
+from dao.commands.commands import COLUMNS
+from dao.postgres.engine import AsyncConnection
+from model.commands import CommandRow
+from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+
+_OLDER = text(f"""
+    SELECT older.* FROM unnest(CAST(:codes AS bigint[]), CAST(:befores AS bigint[])) AS line (code, before)
+    CROSS JOIN LATERAL (
+        SELECT {COLUMNS},
+               (SELECT i.params FROM workflow_instance i                        -- index: workflow_instance_pkey
+                WHERE i.id = CASE WHEN parent ~ '^[0-9]{{1,18}}/' THEN CAST(split_part(parent, '/', 1) AS bigint) END)
+                   AS inherited
+        FROM command                                                            -- index: command_start
+        WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
+          AND workflow_code = line.code AND -id > -line.before
+        ORDER BY -id DESC LIMIT :limit
+    ) AS older
+""")  # noqa: S608 - the columns are a constant
+
+_FIRST = text("""
+    SELECT i.id, older.id FROM workflow_instance i CROSS JOIN LATERAL (
+        SELECT c.id FROM command c                                              -- index: command_start
+        WHERE c.type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
+          AND c.workflow_code = i.workflow_code AND -c.id > -i.command_id
+        ORDER BY -c.id DESC LIMIT 1
+    ) AS older
+    WHERE i.id = ANY(CAST(:runs AS bigint[])) AND i.serial_key <> ''
+""")
+
+
+async def first_older(
+    connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, CommandId]:
+    """Of each of these runs that has a key the oldest start of its workflow, of any key, that is older than its own."""
+    rows = (await connection.execute(_FIRST, {"runs": list(runs)})).all()
+    return {WorkflowInstanceId(run): CommandId(command) for run, command in rows}
+
+
+async def older_starts(
+    connection: AsyncConnection, before: Mapping[WorkflowCode, CommandId], limit: int
+) -> list[tuple[CommandRow, str | None]]:
+    """Of each workflow up to `limit` starts that are older than this command, oldest first; with the parameters of the
+    run above a child."""
+    values = {"codes": list(before), "befores": list(before.values()), "limit": limit}
+    return [(CommandRow(*row[:-1]), row[-1]) for row in (await connection.execute(_OLDER, values)).all()]

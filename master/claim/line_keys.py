@@ -1,0 +1,103 @@
+"""In which lines a run must not begin yet, since an older command of its key is still in the command table.
+
+Each master takes only commands of its own slot, several masters at once, and in the order of their priorities. So an
+older command may be handled after a newer one, and its run is not in the line yet. What was committed before a command
+was inserted has a smaller id, and is visible to whoever handles that command. So before a run with a key begins, the
+older commands of its workflow are read and their keys computed as if they were started now. One that would be refused
+has no key and delays nothing. Whoever handles a command calls the lines that may have waited for it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+
+from dao.commands.older_starts import older_starts
+from dao.postgres.database import database_time
+from master.claim import to_start
+from master.claim.batch_work import BatchWork
+from master.claim.to_start import ToStart, is_serial, parameters_of
+from master.drive.plans import Plans
+from model.command_moves import CommandType
+from model.commands import CommandRow, Start, read_command
+from model.errors import Refused
+from model.ids import CommandId, WorkflowCode
+from model.lines import Line
+
+OLDER_MAX = 1_000
+"""How many older commands of a workflow are read. A run with more before it waits: they are being taken meanwhile."""
+_ANY = None
+"""The key of a command whose key is not known before it is handled: it may be any."""
+
+
+class OlderCommands:
+    """What a batch asks about the command table: its own commands are not in it any more."""
+
+    def __init__(self, work: BatchWork, plans: Plans) -> None:
+        self._work = work
+        self._plans = plans
+
+    async def blocked(self, firsts: Mapping[Line, CommandId]) -> set[Line]:
+        """Of these lines, whose workflows are locked, those in which a command older than this one still waits.
+
+        Lines without a key are in the order of their runs, and wait for no command. Raises `PlansMissing`.
+        """
+        before: dict[WorkflowCode, CommandId] = {}
+        for line, command in firsts.items():
+            if line.key:
+                before[line.workflow_code] = max(command, before.get(line.workflow_code, command))
+        if not before:
+            return set()
+        found = await older_starts(self._work.connection, before, OLDER_MAX)
+        if not found:
+            return set()
+        oldest = await self._oldest_by_key(found)
+        none = max(firsts.values())
+        return {
+            line
+            for line, command in firsts.items()
+            if line.key and min(oldest.get((line.workflow_code, key), none) for key in (line.key, _ANY)) < command
+        }
+
+    async def _oldest_by_key(
+        self, found: list[tuple[CommandRow, str | None]]
+    ) -> dict[tuple[WorkflowCode, str | None], CommandId]:
+        """By workflow and key the oldest of these commands; what is beyond the last that was read may have any key."""
+        connection = self._work.connection
+        starts = [(command, above) for row, above in found if (command := _read(row)) is not None]
+        content = await to_start.read(
+            connection, [command for command, _ in starts], self._plans, self._work.writes.plans
+        )
+        now = await database_time(connection)
+        oldest: dict[tuple[WorkflowCode, str | None], CommandId] = {}
+        for command, above in starts:
+            try:
+                key = _key(command, content, above, now)
+            except Refused:
+                continue  # its error command has no place in a line
+            if key != "":
+                oldest.setdefault((command.workflow_code, key), command.id)
+        for code, count in Counter(row.workflow_code for row, _ in found).items():
+            if count == OLDER_MAX:
+                last = max(row.id for row, _ in found if row.workflow_code == code)
+                oldest.setdefault((WorkflowCode(int(code or 0)), _ANY), last)
+        return oldest
+
+
+def _read(row: CommandRow) -> Start | None:
+    try:
+        command = read_command(row)
+    except Refused:
+        return None
+    return command if isinstance(command, Start) else None
+
+
+def _key(command: Start, content: ToStart, above: str | None, now: datetime) -> str | None:
+    """The key of the run that it would start now; empty if that has none. Raises `Refused`."""
+    head, plan = content.startable(command)
+    if not is_serial(plan) or plan.spec.serial_key is None:
+        return ""
+    if command.type is CommandType.COMPLEMENT_DATA:
+        return _ANY  # its first date is computed when it is handled
+    return parameters_of(command, head, plan, above, now).key

@@ -1,0 +1,118 @@
+"""What START commands start: the definitions, the plans of their versions, and the parameters and key of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from dao.definitions import definitions
+from dao.definitions.definitions import Definition
+from dao.postgres.engine import AsyncConnection
+from master.drive.parameters import INSTANCE_ID, base_parameters, builtins_of
+from master.drive.plans import Fetched, PlanKey, Plans
+from model.choices import ExecutionType, ReleaseState
+from model.commands import Start
+from model.errors import NotFound, Refused
+from model.ids import WorkflowCode, WorkflowInstanceId
+from model.lines import value_of_key
+from model.parameters import parse_parameters
+from model.plan import Plan
+from model.zones import zone
+
+
+@dataclass(frozen=True, slots=True)
+class RunParameters:
+    """What a new run is given. `at` is the time that it is for; `key` is empty without a `serial_key`."""
+
+    values: Mapping[str, str]
+    at: datetime
+    time_zone: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToStart:
+    """The definitions that some commands start, and the plans of their versions, or the reason why there is none."""
+
+    heads: Mapping[WorkflowCode, Definition]
+    plans: Mapping[PlanKey, Plan | Refused]
+
+    @property
+    def serial(self) -> set[WorkflowCode]:
+        """The serial workflows among them."""
+        return {plan.workflow_code for plan in self.plans.values() if isinstance(plan, Plan) and is_serial(plan)}
+
+    @property
+    def keyed(self) -> set[WorkflowCode]:
+        """The workflows among them that have a line for each key."""
+        plans = (plan for plan in self.plans.values() if isinstance(plan, Plan))
+        return {plan.workflow_code for plan in plans if plan.spec.serial_key is not None}
+
+    def startable(self, command: Start) -> tuple[Definition, Plan]:
+        """What a command starts. Raises `Refused`."""
+        head = self.heads.get(command.workflow_code)
+        if head is None:
+            raise NotFound(f"there is no workflow with code {command.workflow_code}")
+        if head.release_state is not ReleaseState.ONLINE:
+            raise Refused(f'workflow "{head.name}" is OFFLINE; put it ONLINE before starting it')
+        plan = self.plans[head.code, command.workflow_version or head.version]
+        if isinstance(plan, Refused):
+            raise plan
+        return head, plan
+
+    def plan_of(self, command: Start) -> Plan | None:
+        """The plan that a command names, whether or not it can be started."""
+        head = self.heads.get(command.workflow_code)
+        plan = self.plans.get((head.code, command.workflow_version or head.version)) if head else None
+        return plan if isinstance(plan, Plan) else None
+
+
+async def read(connection: AsyncConnection, commands: Collection[Start], plans: Plans, fetched: Fetched) -> ToStart:
+    """Read what these commands are to start. Raises `PlansMissing`."""
+    if not commands:
+        return ToStart({}, {})
+    heads = await definitions.heads(connection, {command.workflow_code for command in commands})
+    versions: set[PlanKey] = {
+        (head.code, command.workflow_version or head.version)
+        for command in commands
+        if (head := heads.get(command.workflow_code))
+    }
+    return ToStart(heads, plans.at_hand(versions, fetched))
+
+
+def is_serial(plan: Plan) -> bool:
+    """Whether runs of this version wait for each other."""
+    return plan.spec.execution_type is not ExecutionType.PARALLEL
+
+
+def parameters_of(command: Start, head: Definition, plan: Plan, inherited: str | None, now: datetime) -> RunParameters:
+    """The parameters of the run that a command starts.
+
+    Args:
+        command: with the date of a backfill, if it is one.
+        inherited: the parameters of the run above a child, as JSON text.
+        now: database time: what a run without a `schedule_time` is for.
+    Raises:
+        Refused: a parameter, or the key made of them, cannot be.
+    """
+    time_zone = command.time_zone or plan.spec.time_zone
+    at = command.schedule_time or now
+    values = base_parameters(
+        plan,
+        project=parse_parameters(head.project_params, "the project's parameters"),
+        inherited=parse_parameters(inherited, "the parent's parameters") if inherited is not None else {},
+        startup=command.params,
+        at=at,
+        time_zone=time_zone,
+    )
+    return RunParameters(values, at, time_zone, _key(plan, values, at, time_zone))
+
+
+def _key(plan: Plan, values: Mapping[str, str], at: datetime, time_zone: str) -> str:
+    written = plan.spec.serial_key
+    if written is None:
+        return ""
+    builtins = dict(builtins_of(plan, WorkflowInstanceId(0), at, time_zone))
+    del builtins[INSTANCE_ID]  # a run has no id before its row exists
+    return value_of_key(written, {**builtins, **values}, at, zone(time_zone))

@@ -1,0 +1,34 @@
+"""The statement of `dao/commands/older_starts.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from model.command_moves import STARTING
+from model.commands import CommandRow, read_parent
+from model.ids import CommandId, WorkflowCode
+from tests.simulation.tables import Transaction
+
+
+def older_starts(
+    tx: Transaction, before: Mapping[WorkflowCode, CommandId], limit: int
+) -> list[tuple[CommandRow, str | None]]:
+    """What others have taken and not committed is still there."""
+    if not tx.server.protections.older:
+        return []
+    rows = sorted((each.row for _, each in tx.scan(tx.server.commands.rows)), key=lambda row: row.id)
+    return [
+        (row, _above(tx, row))
+        for code, command in before.items()
+        for row in [each for each in rows if _is_start(each, code) and each.id < command][:limit]
+    ]
+
+
+def _is_start(row: CommandRow, code: WorkflowCode) -> bool:
+    return row.type in STARTING and row.workflow_code == str(code)
+
+
+def _above(tx: Transaction, row: CommandRow) -> str | None:
+    parent = read_parent(row.parent)
+    run = tx.get(tx.server.instances, parent.instance) if parent else None
+    return run.params if run else None
