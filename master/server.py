@@ -20,6 +20,7 @@ from dao.runs import failover
 from master.claim.command_loop import CommandLoop
 from master.drive.dependents import Dependents
 from master.drive.driver import Driver
+from master.duties.loop import Duties
 from master.membership.membership import Membership
 from master.poller import Poller
 from master.schedules import Schedules
@@ -124,7 +125,8 @@ class Master:
         schedules = Schedules(life, membership, self._settings)
         poller = Poller(life, membership, driver, loop, dependents, schedules, self._settings, poll)
         watcher = Watcher(life, driver, self._settings)
-        await self._work(stop, life, registry, membership, driver, loop, poller, schedules, dependents, watcher)
+        duties = Duties(life, membership, self._settings)
+        await self._work(stop, life, registry, membership, driver, loop, poller, schedules, dependents, watcher, duties)
 
     async def _work(
         self,
@@ -138,6 +140,7 @@ class Master:
         schedules: Schedules,
         dependents: Dependents,
         watcher: Watcher,
+        duties: Duties,
     ) -> None:
         ears = Listener(
             self._database_url,
@@ -164,7 +167,7 @@ class Master:
                 membership.record(),
             ]
             running = [tasks.create_task(part) for part in parts]
-            claiming = [tasks.create_task(part) for part in (loop.run(), poller.run(), schedules.run())]
+            claiming = [tasks.create_task(part) for part in (loop.run(), poller.run(), schedules.run(), duties.run())]
             await self._check_id_step(life.database)
             await stop.wait()
             log.info("leaving", workflow_instances=driver.runs.running)

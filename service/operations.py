@@ -13,6 +13,7 @@ from service.cluster import (
     command_slot,
     data_sources,
     drill,
+    duties,
     environments,
     examination,
     failover_receipt,
@@ -76,7 +77,7 @@ _MODULES = (
     *(schemas, projects, schedule_listing, schedule_calendar, schedule_changes),
     *(clock, members, slot_replay, failover_receipt, claims, command_queue, command_slot, examination),
     *(settings_in_force, names, search),
-    *(slot_picture, servers, drill),
+    *(slot_picture, servers, drill, duties),
     *(data_sources, environments, secrets),
     *(own_account, people, own_sessions, own_tokens, project_access, audit_pages, saved_views),
 )

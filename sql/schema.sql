@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (11, 'schema');
+INSERT INTO schema_version (version, name) VALUES (12, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -231,6 +231,51 @@ COMMENT ON TABLE slot_change IS 'How the masters with slots changed in the last 
 COMMENT ON COLUMN slot_change.members IS 'Who has a slot from then on, first slot first: epoch, name, slot.';
 COMMENT ON COLUMN slot_change.changes IS 'Who came or went: epoch, name and reason, JOINED, BACK, LEFT, FENCED or BUSY.';
 CREATE INDEX slot_change_at ON slot_change (at);
+
+CREATE TABLE duty (
+    name           text PRIMARY KEY CHECK (name <> ''),
+    every_s        double precision NOT NULL CONSTRAINT duty_every CHECK (every_s >= 1 AND every_s <= 31536000),
+    due_at         timestamptz NOT NULL DEFAULT clock_timestamp() CONSTRAINT duty_due CHECK (due_at BETWEEN '2000-01-01' AND '9000-01-01'),
+    holder         bigint,
+    free_at        timestamptz NOT NULL DEFAULT '-infinity',
+    began_at       timestamptz,
+    steps          integer NOT NULL DEFAULT 0,
+    progress       jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(progress) = 'object'),
+    failures       integer NOT NULL DEFAULT 0,
+    error          text,
+    error_at       timestamptz
+);
+COMMENT ON TABLE duty IS 'What is done once in a while for the whole cluster, by one master, whose turn it is by slot, or by any if it is overdue (docs/duties.md).';
+COMMENT ON COLUMN duty.every_s IS 'The length of a period in seconds.';
+COMMENT ON COLUMN duty.due_at IS 'When the period begins for which it is to be done next.';
+COMMENT ON COLUMN duty.holder IS 'The epoch of the master that did the last step, which goes on with the next one; null = nobody is at it.';
+COMMENT ON COLUMN duty.free_at IS 'Until then only its holder does the next step, if that lives; without a holder nobody does: it failed.';
+COMMENT ON COLUMN duty.began_at IS 'When the first step for this period was done; null = none was yet.';
+COMMENT ON COLUMN duty.progress IS 'What the steps before the next one found and did; empty before the first.';
+COMMENT ON COLUMN duty.failures IS 'How many steps failed since one last succeeded.';
+COMMENT ON COLUMN duty.error IS 'Why its last failure failed, in a sentence; null = none was recorded.';
+
+CREATE TABLE duty_done (
+    name       text NOT NULL,
+    due_at     timestamptz NOT NULL,
+    node_id    bigint NOT NULL,
+    node_name  text NOT NULL,
+    began_at   timestamptz NOT NULL,
+    ended_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    steps      integer NOT NULL,
+    late       boolean NOT NULL,
+    is_fine    boolean NOT NULL,
+    result     text NOT NULL,
+    PRIMARY KEY (name, due_at)
+);
+COMMENT ON TABLE duty_done IS 'The duties that were done in the last days: one row for each period, which its primary key ensures. Written by the transaction of the last step.';
+COMMENT ON COLUMN duty_done.due_at IS 'The period: when the duty became due.';
+COMMENT ON COLUMN duty_done.node_id IS 'The epoch of the master that did the last step.';
+COMMENT ON COLUMN duty_done.late IS 'Whether another than the master whose turn it was did the last step, since it was overdue.';
+COMMENT ON COLUMN duty_done.is_fine IS 'false = a check found something; `result` says what.';
+COMMENT ON COLUMN duty_done.result IS 'What was done or found, in a sentence.';
+-- Statement: what is old.
+CREATE INDEX duty_done_ended ON duty_done (ended_at);
 
 CREATE TABLE log_key (
     node_id bigint PRIMARY KEY,

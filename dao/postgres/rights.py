@@ -34,6 +34,8 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "task_event": "SELECT INSERT UPDATE DELETE",
         "schedule": "SELECT UPDATE",
         "slot_change": "SELECT INSERT DELETE",
+        "duty": "SELECT INSERT UPDATE",
+        "duty_done": "SELECT INSERT UPDATE DELETE",
         "project": "SELECT",
         "workflow_definition": "SELECT UPDATE(updated_at)",
         "workflow_version": "SELECT",

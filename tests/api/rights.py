@@ -154,6 +154,7 @@ ROWS: Mapping[str, Row] = {
     "get_database": Row(),
     "get_registry": Row(),
     "get_drill": Row(),
+    "list_duties": Row(),
     "kill_master": Row(body={"master": "m1"}),
     "suggest_names": Row(query={"kind": "run"}, is_list=True),
     "search": Row(query={"q": "w"}, is_list=True),

@@ -25,6 +25,21 @@ NOT_SIMULATED = {
     "dao.checks.stuck_runs.end_timeless_waits": "rows changed by hand",
     "dao.secrets.data_sources.url_of": "what a task needs while it runs",
     "dao.secrets.environments.script_of": "what a task needs while it runs",
+    **dict.fromkeys(
+        (
+            "dao.duties.duties.next_in_s",
+            "dao.duties.duties.add",
+            "dao.duties.duties.take",
+            "dao.duties.duties.record",
+            "dao.duties.duties.failed",
+            "dao.duties.queue_statistics.read",
+            "dao.duties.queue_statistics.analyze",
+            "dao.duties.queue_statistics.vacuum",
+            "dao.checks.table_checks.find",
+            "dao.views.queue_listings.queue_by_group",
+        ),
+        "duties",
+    ),
     "dao.tasks.log_keys.publish": "what readers of logs need",
 }
 """What masters and workers call of `dao/` and nothing in a simulation asks for, each with the reason. Should anything

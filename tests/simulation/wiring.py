@@ -39,6 +39,7 @@ from dao.postgres.listen import Listener
 from dao.postgres.notify import NODE
 from master.claim.serial import Lines
 from master.drive.held_runs import HeldRuns
+from master.duties.loop import Duties
 from master.membership.failure_detector import FailureDetector
 from master.membership.membership import Membership
 from model.nodes import NodeKind, ProcessIdentity
@@ -418,6 +419,7 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     ]
     made.append((Overload, "measure", _measure_nothing))
     made.append((Overload, "run", _idle))
+    made.append((Duties, "run", _idle))
     return made + _without(world.protections)
 
 
