@@ -30,6 +30,7 @@ class DutyName(StrEnum):
     ENDED_NODES = "ended_nodes"
     LEFT_WORK = "left_work"
     QUEUE_STATISTICS = "queue_statistics"
+    RETENTION = "retention"
     SLOT_HISTORY = "slot_history"
     WORKER_GROUPS = "worker_groups"
 
@@ -40,6 +41,7 @@ PERIODS: Mapping[DutyName, timedelta] = {
     DutyName.QUEUE_STATISTICS: timedelta(minutes=5),
     DutyName.ENDED_NODES: timedelta(minutes=10),
     DutyName.SLOT_HISTORY: timedelta(minutes=10),
+    DutyName.RETENTION: timedelta(minutes=10),
     DutyName.DUTY_HISTORY: timedelta(hours=1),
 }
 """How often each is done, unless its row says otherwise."""

@@ -1,5 +1,4 @@
-"""Statistics and dead rows of the tables whose rows come and go fastest, and whether this user may do something about
-them.
+"""Statistics and dead rows of the tables whose rows come and go fastest.
 
 Only the owner of a table may ANALYZE and VACUUM it; from PostgreSQL 17 on also who has MAINTAIN on it or is a member of
 pg_maintain.

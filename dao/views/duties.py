@@ -1,5 +1,4 @@
-"""The duties as they stand, for people: what each is, when it was done last, by whom, and with which result. Reads
-only."""
+"""The duties as they stand, for people: when each was done last, by whom, and with which result. Reads only."""
 
 from __future__ import annotations
 
@@ -61,4 +60,4 @@ _ALL = text("""
 async def all_of_them(connection: AsyncConnection) -> list[Duty]:
     """All duties, by name."""
     rows = (await connection.execute(_ALL)).all()
-    return [Duty(*row[:8], DutyDone(*row[8:]) if row[8] is not None else None) for row in rows]
+    return [Duty(*row[:8], last=DutyDone(*row[8:]) if row[8] is not None else None) for row in rows]

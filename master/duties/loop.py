@@ -39,7 +39,7 @@ class Duties:
         self._life = life
         self._membership = membership
         # As long as the nodes need to detect a loss and to find what it left, with a few seconds to do it.
-        self._context = Context(life.timing.master_fence_after + settings.sweep_every * 2)
+        self._context = Context(life.timing.master_fence_after + settings.sweep_every * 2, settings.kept_days)
 
     async def run(self) -> None:
         """Do what is due until cancelled. Raises `Fenced`."""

@@ -13,6 +13,7 @@ from dao.duties import duties, queue_statistics
 from dao.duties.queue_statistics import LAG, VACUUMED, TableState
 from dao.postgres.database import FencedTransaction
 from dao.views import queue_listings
+from master.duties import retention
 from model.duties import DutyName, Step
 from model.nodes import NodeKind
 
@@ -26,9 +27,15 @@ SHOWN_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What steps need to know; `failed_over_after`: the time within which living nodes have done each failover."""
+    """What steps need to know.
+
+    Args:
+        failed_over_after: the time within which living nodes have done each failover.
+        kept_days: for how long ended runs are kept where their project says nothing; 0 = for ever.
+    """
 
     failed_over_after: timedelta
+    kept_days: int
 
 
 DoStep = Callable[[FencedTransaction, Context, Mapping[str, Any]], Awaitable[Step]]
@@ -84,7 +91,7 @@ def _found(count: int, what: str, shown: list[str]) -> Step:
 
 async def maintain_queues(connection: FencedTransaction, _context: Context, progress: Mapping[str, Any]) -> Step:
     """Collect statistics and remove dead rows where autovacuum lags behind, as far as this user may."""
-    done = [each for each in progress.get("done", ()) if isinstance(each, str)]
+    done = list(map(str, given)) if isinstance(given := progress.get("done"), list) else []
     tables = await queue_statistics.read(connection)
     stale = [table for table in tables if table.stale > LAG]
     for table in stale:
@@ -110,10 +117,16 @@ def _advice(table: TableState) -> str:
     return f"autovacuum lags behind at {table.name}: {table.dead_rows} dead rows{why}; run VACUUM ANALYZE {table.name}"
 
 
+async def delete_what_is_over(connection: FencedTransaction, context: Context, progress: Mapping[str, Any]) -> Step:
+    """Delete what has ended longer ago than it is kept."""
+    return await retention.delete_old(connection, context.kept_days, progress)
+
+
 STEPS: Mapping[DutyName, DoStep] = {
     DutyName.LEFT_WORK: check_left_work,
     DutyName.WORKER_GROUPS: check_worker_groups,
     DutyName.QUEUE_STATISTICS: maintain_queues,
+    DutyName.RETENTION: delete_what_is_over,
     DutyName.ENDED_NODES: deleting(gone_nodes.delete_ended, NODES_KEPT, "nodes that ended long ago"),
     DutyName.SLOT_HISTORY: deleting(slot_changes.delete_old, SLOT_CHANGES_KEPT, "old changes of slots"),
     DutyName.DUTY_HISTORY: deleting(duties.delete_old, HISTORY_KEPT, "old rows of duties"),

@@ -32,7 +32,7 @@ def scene(database: Database) -> Scene:
     return Scene(database)
 
 
-CONTEXT = Context(failed_over_after=timedelta(seconds=5))
+CONTEXT = Context(failed_over_after=timedelta(seconds=5), kept_days=90)
 
 
 async def _do(scene: Scene, name: DutyName, progress: dict[str, Any] | None = None) -> Step:
@@ -47,8 +47,10 @@ def test_each_duty_has_its_step() -> None:
 
 async def test_nothing_is_found_and_deleted_in_a_new_cluster(scene: Scene) -> None:
     for name in DutyName:
-        step = await _do(scene, name, {"deleted": "many", "done": 7} if name is DutyName.ENDED_NODES else None)
-        assert (step.is_over, step.is_fine) == (True, True), step
+        step = await _do(scene, name, {"deleted": "many", "done": 7, "part": "runs", "after": "x"})
+        while not step.is_over:
+            step = await _do(scene, name, dict(step.progress))
+        assert step.is_fine, step
 
 
 async def test_old_rows_are_deleted_in_several_steps(scene: Scene) -> None:

@@ -32,6 +32,12 @@ NOT_SIMULATED = {
             "dao.duties.duties.take",
             "dao.duties.duties.record",
             "dao.duties.duties.failed",
+            "dao.duties.duties.delete_old",
+            "dao.definitions.references.needed_by_dependents",
+            "dao.retention.old_runs.find",
+            "dao.retention.old_runs.delete",
+            "dao.retention.old_commands.delete",
+            "dao.retention.old_audit.delete",
             "dao.duties.queue_statistics.read",
             "dao.duties.queue_statistics.analyze",
             "dao.duties.queue_statistics.vacuum",
@@ -40,6 +46,7 @@ NOT_SIMULATED = {
         ),
         "duties",
     ),
+    "dao.retention.gone_runs.gone": "logs on a disk",
     "dao.tasks.log_keys.publish": "what readers of logs need",
 }
 """What masters and workers call of `dao/` and nothing in a simulation asks for, each with the reason. Should anything

@@ -30,7 +30,7 @@ import node.lives
 import node.watchdog
 import registry.clock
 import registry.process
-import worker.server  # noqa: F401 - so that its modules are loaded
+import worker.server
 from dao.cluster import nodes as dao_nodes
 from dao.cluster.nodes import Me, NodeRow
 from dao.commands import suspect_commands as dao_suspect_commands
@@ -420,6 +420,7 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     made.append((Overload, "measure", _measure_nothing))
     made.append((Overload, "run", _idle))
     made.append((Duties, "run", _idle))
+    made.append((worker.server, "delete_old_logs", _idle))
     return made + _without(world.protections)
 
 

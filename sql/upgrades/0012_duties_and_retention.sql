@@ -45,4 +45,40 @@ COMMENT ON COLUMN duty_done.result IS 'What was done or found, in a sentence.';
 -- Statement: what is old.
 CREATE INDEX duty_done_ended ON duty_done (ended_at);
 
-INSERT INTO schema_version (version, name, old_nodes_may_run) VALUES (12, 'duties', true);
+-- How long what has ended is kept.
+ALTER TABLE project ADD COLUMN kept_days integer CONSTRAINT project_kept_days CHECK (kept_days BETWEEN 0 AND 36500);
+COMMENT ON COLUMN project.kept_days IS 'For how many days its ended runs are kept; 0 = for ever, null = as long as the masters'' settings say.';
+
+CREATE TABLE history_floor (
+    step       integer NOT NULL CHECK (step > 0),
+    residue    integer NOT NULL CHECK (residue >= 0),
+    command_id bigint NOT NULL CHECK (command_id > 0),
+    PRIMARY KEY (step, residue)
+);
+COMMENT ON TABLE history_floor IS 'Up to which id rows of command_history were deleted: a command with such an id that has no row was handled before (docs/retention.md).';
+COMMENT ON COLUMN history_floor.step IS 'The stride of the ids that this database generated then; 1 unless databases replicate each other.';
+
+CREATE FUNCTION delete_old_audit(after bigint, kept_days integer, read_max integer,
+                                 OUT deleted bigint, OUT last_id bigint, OUT is_over boolean)
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    WITH walked AS MATERIALIZED (
+        SELECT a.id, a.at, coalesce(p.kept_days, delete_old_audit.kept_days) AS days
+        FROM audit a LEFT JOIN project p ON p.name = a.project
+        WHERE a.id > after ORDER BY a.id LIMIT read_max
+    ), gone AS (
+        DELETE FROM audit WHERE id = ANY(ARRAY(
+            SELECT w.id FROM walked w
+            WHERE w.days > 0 AND w.at < clock_timestamp() - make_interval(days => greatest(w.days, 90))))
+        RETURNING id
+    )
+    SELECT (SELECT count(*) FROM gone), coalesce((SELECT max(w.id) FROM walked w), after),
+           (SELECT count(*) FROM walked) < read_max
+               OR (SELECT min(w.at) FROM walked w) > clock_timestamp() - interval '90 days'
+    INTO deleted, last_id, is_over;
+END $$;
+COMMENT ON FUNCTION delete_old_audit IS 'Deletes the audit rows after an id whose time is over, 90 days at least: for masters, which have no right on the table.';
+REVOKE ALL ON FUNCTION delete_old_audit FROM PUBLIC;
+DO $$ BEGIN EXECUTE format('ALTER FUNCTION delete_old_audit SET search_path TO %I, pg_temp', current_schema()); END $$;
+
+INSERT INTO schema_version (version, name, old_nodes_may_run) VALUES (12, 'duties_and_retention', true);
