@@ -6,7 +6,21 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
-from bench import api, buffers, command_line, dependents, holds, idle, large, limits, line, starts, sustained, watched
+from bench import (
+    api,
+    buffers,
+    command_line,
+    dependents,
+    holds,
+    idle,
+    large,
+    limits,
+    line,
+    retention,
+    starts,
+    sustained,
+    watched,
+)
 from bench.cluster import Cluster
 from bench.figures import Figure
 from bench.flow import Flow
@@ -19,6 +33,7 @@ PARTS = (
     "command-line",
     "watched",
     "api",
+    "retention",
 )
 """What can be measured alone, in this order."""
 RATIOS = "Shoal beside the limits, in this run"
@@ -89,6 +104,8 @@ def _course(
         yield "tasks while somebody watches", lambda: watched.watched(server, sizes)
     if "api" in parts:
         yield f"the API with {sizes.api_runs:,} runs", lambda: api.api(server, sizes)
+    if "retention" in parts:
+        yield "a history that is deleted beside work", lambda: retention.beside_work(server, sizes)
 
 
 def _on_one_cluster(

@@ -42,6 +42,8 @@ class Sizes:
     api_starts: int
     api_events: int
     api_listeners: int
+    retention_runs: int
+    retention_workflows: int
     is_quick: bool
 
 
@@ -79,6 +81,8 @@ FULL = Sizes(
     api_starts=5_000,
     api_events=30,
     api_listeners=500,
+    retention_runs=100_000,
+    retention_workflows=3_000,
     is_quick=False,
 )
 QUICK = Sizes(
@@ -115,5 +119,7 @@ QUICK = Sizes(
     api_starts=50,
     api_events=3,
     api_listeners=10,
+    retention_runs=2_000,
+    retention_workflows=20,
     is_quick=True,
 )

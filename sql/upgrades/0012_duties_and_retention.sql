@@ -58,21 +58,21 @@ CREATE TABLE history_floor (
 COMMENT ON TABLE history_floor IS 'Up to which id rows of command_history were deleted: a command with such an id that has no row was handled before (docs/retention.md).';
 COMMENT ON COLUMN history_floor.step IS 'The stride of the ids that this database generated then; 1 unless databases replicate each other.';
 
-CREATE FUNCTION delete_old_audit(after bigint, kept_days integer, read_max integer,
+CREATE FUNCTION delete_old_audit(after_id bigint, kept_days integer, read_max integer,
                                  OUT deleted bigint, OUT last_id bigint, OUT is_over boolean)
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     WITH walked AS MATERIALIZED (
         SELECT a.id, a.at, coalesce(p.kept_days, delete_old_audit.kept_days) AS days
         FROM audit a LEFT JOIN project p ON p.name = a.project
-        WHERE a.id > after ORDER BY a.id LIMIT read_max
+        WHERE a.id > after_id ORDER BY a.id LIMIT read_max
     ), gone AS (
         DELETE FROM audit WHERE id = ANY(ARRAY(
             SELECT w.id FROM walked w
             WHERE w.days > 0 AND w.at < clock_timestamp() - make_interval(days => greatest(w.days, 90))))
         RETURNING id
     )
-    SELECT (SELECT count(*) FROM gone), coalesce((SELECT max(w.id) FROM walked w), after),
+    SELECT (SELECT count(*) FROM gone), coalesce((SELECT max(w.id) FROM walked w), after_id),
            (SELECT count(*) FROM walked) < read_max
                OR (SELECT min(w.at) FROM walked w) > clock_timestamp() - interval '90 days'
     INTO deleted, last_id, is_over;

@@ -50,8 +50,9 @@ async def _run(
         "parent_task_code, parent_attempt, child_index) VALUES (:command, :code, 1, :state, 1, 'CONTINUE', "
         "'MEDIUM', 'default', "
         "now() - CAST(:age AS interval) - interval '1 min', CASE WHEN :ended THEN now() - CAST(:age AS interval) END, "
-        "now() - CAST(:age AS interval), :above, CASE WHEN :above > 0 THEN 1 END, CASE WHEN :above > 0 THEN 1 END, "
-        "CASE WHEN :above > 0 THEN :command END) RETURNING id",
+        "now() - CAST(:age AS interval), CAST(:above AS bigint), "
+        "CASE WHEN CAST(:above AS bigint) > 0 THEN 1 END, CASE WHEN CAST(:above AS bigint) > 0 THEN 1 END, "
+        "CASE WHEN CAST(:above AS bigint) > 0 THEN :command END) RETURNING id",
         command=command, code=code, state=state if ended else "RUNNING_EXECUTION", age=age, ended=ended is not None,
         above=above,
     )  # fmt: skip
@@ -125,8 +126,8 @@ async def test_a_run_stays_while_one_above_or_below_it_is_unfinished(scene: Scen
     await scene.sql(
         "UPDATE workflow_instance SET state = 'SUCCESS', ended_at = now() - interval '100 d' WHERE ended_at IS NULL"
     )
-    await _delete(scene)
-    await _delete(scene)
+    for _each_level in range(3):
+        await _delete(scene)
     assert await _left(scene) == set()
 
 
@@ -142,7 +143,7 @@ async def test_runs_that_a_dependent_may_need_stay(scene: Scene) -> None:
     spec = {"tasks": [{"name": "w", "type": "DEPENDENT", "params": {"groups": [{"items": [item]}]}}]}
     await scene.sql(
         "INSERT INTO workflow_version (workflow_code, version, spec) VALUES (1001, 1, CAST(:spec AS jsonb))",
-        spec=json.dumps({"name": "a", **spec}),
+        spec=json.dumps(spec),
     )
     near, far = await _run(scene, "40 d", code=1002), await _run(scene, "65 d", code=1002)
     await _delete(scene)
@@ -150,8 +151,9 @@ async def test_runs_that_a_dependent_may_need_stay(scene: Scene) -> None:
     far = await _run(scene, "65 d", code=1002)
     waits = await _run(scene, None)
     await scene.sql(
-        "UPDATE task_instance SET task_type = 'DEPENDENT', state = 'RUNNING_EXECUTION', ended_at = NULL "
-        "WHERE workflow_instance_id = :run AND task_code = 1",
+        "INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group, "
+        "workflow_priority, task_priority) VALUES (:run, 3, 'w', 'DEPENDENT', 'RUNNING_EXECUTION', 'default', "
+        "'MEDIUM', 'MEDIUM')",
         run=waits,
     )
     await _delete(scene)
