@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import text
 
@@ -60,4 +62,8 @@ _ALL = text("""
 async def all_of_them(connection: AsyncConnection) -> list[Duty]:
     """All duties, by name."""
     rows = (await connection.execute(_ALL)).all()
-    return [Duty(*row[:8], last=DutyDone(*row[8:]) if row[8] is not None else None) for row in rows]
+    return [Duty(*row[:8], *_last(*row[8:])) for row in rows]
+
+
+def _last(due_at: datetime | None, *done: Any) -> Sequence[DutyDone | None]:
+    return [None if due_at is None else DutyDone(due_at, *done)]

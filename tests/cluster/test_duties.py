@@ -91,3 +91,32 @@ async def test_duties_go_on_within_five_seconds_when_their_masters_die_or_hang(
     ours = {node.epoch for node in running}
     last = set(cluster.rows("SELECT DISTINCT ON (name) node_id FROM duty_done ORDER BY name, due_at DESC"))
     assert {row[0] for row in last} == ours
+
+
+async def test_a_master_deletes_what_is_past_its_time_and_goes_on_with_the_rest(cluster: Cluster) -> None:
+    cluster.define(1001, "a", tasks=[{"name": "a", "type": "FAKE"}])
+    await cluster.master()
+    await cluster.worker()
+    cluster.start(1001, 20)
+    await eventually(lambda: cluster.one("SELECT count(*) FROM workflow_instance WHERE state = 'SUCCESS'") == 20)
+    cluster.rows(
+        "UPDATE workflow_instance SET started_at = now() - interval '101 d', ended_at = now() - interval '100 d' "
+        "WHERE id <= 10"
+    )
+    await _all_are_there(cluster)
+    cluster.rows("UPDATE duty SET due_at = clock_timestamp() WHERE name = 'retention'")
+    await eventually(lambda: cluster.one("SELECT count(*) FROM workflow_instance") == 10, within_s=30)
+    assert cluster.one("SELECT count(*) FROM task_instance WHERE workflow_instance_id <= 10") == 0
+    done = "SELECT result FROM duty_done WHERE name = 'retention' ORDER BY due_at DESC LIMIT 1"
+    await eventually(lambda: cluster.one(done).startswith("deleted 10 runs with 10 attempts"))
+    cluster.start(1001, 5)
+    await cluster.all_ends()
+    cluster.rows(
+        "INSERT INTO command (id, type, workflow_code) OVERRIDING SYSTEM VALUE VALUES (1, 'START_PROCESS', 1001)"
+    )
+    await eventually(lambda: cluster.rows("SELECT reason FROM error_command WHERE command_id = 1"))
+    (reason,) = cluster.rows("SELECT reason FROM error_command WHERE command_id = 1")[0]
+    assert reason.startswith(
+        "a command with this id was handled before (DELETED at a time that is no longer on record)"
+    )
+    assert cluster.one("SELECT count(*) FROM workflow_instance") == 15
