@@ -240,12 +240,12 @@ CREATE TABLE duty (
     due_at         timestamptz NOT NULL DEFAULT clock_timestamp() CONSTRAINT duty_due CHECK (due_at BETWEEN '2000-01-01' AND '9000-01-01'),
     holder         bigint,
     free_at        timestamptz NOT NULL DEFAULT '-infinity',
-    began_at       timestamptz,
+    began_at       timestamptz CONSTRAINT duty_began CHECK (began_at BETWEEN '2000-01-01' AND '9000-01-01'),
     steps          integer NOT NULL DEFAULT 0,
     progress       jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(progress) = 'object'),
     failures       integer NOT NULL DEFAULT 0,
     error          text,
-    error_at       timestamptz
+    error_at       timestamptz CONSTRAINT duty_failed CHECK (error_at BETWEEN '2000-01-01' AND '9000-01-01')
 );
 COMMENT ON TABLE duty IS 'What is done once in a while for the whole cluster, by one master, whose turn it is by slot, or by any if it is overdue (docs/duties.md).';
 COMMENT ON COLUMN duty.every_s IS 'The length of a period in seconds.';
@@ -268,7 +268,9 @@ CREATE TABLE duty_done (
     late       boolean NOT NULL,
     is_fine    boolean NOT NULL,
     result     text NOT NULL,
-    PRIMARY KEY (name, due_at)
+    PRIMARY KEY (name, due_at),
+    CONSTRAINT duty_done_times CHECK (due_at BETWEEN '2000-01-01' AND '9000-01-01' AND began_at BETWEEN '2000-01-01' AND '9000-01-01'
+                                      AND ended_at BETWEEN '2000-01-01' AND '9000-01-01')
 );
 COMMENT ON TABLE duty_done IS 'The duties that were done in the last days: one row for each period, which its primary key ensures. Written by the transaction of the last step.';
 COMMENT ON COLUMN duty_done.due_at IS 'The period: when the duty became due.';

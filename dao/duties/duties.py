@@ -97,7 +97,7 @@ _END = text("""
 """)
 # It begins from the beginning: what the steps before recorded may be why it fails.
 _FAILED = text("""
-    UPDATE duty SET holder = NULL, steps = 0, progress = '{}', failures = failures + 1,
+    UPDATE duty SET holder = NULL, steps = 0, progress = '{}', failures = least(failures, 1000000) + 1,
                     error = :error, error_at = clock_timestamp(),
                     free_at = clock_timestamp() + CAST(:pause AS interval)
     WHERE name = :name AND due_at = :due_at AND (holder IS NULL OR holder = :me OR free_at <= clock_timestamp())

@@ -23,5 +23,11 @@ FLOOR = """
     )"""
 """A part of a statement: raise the floor to what its part `history` deleted."""
 IS_BELOW = """
-    EXISTS (SELECT FROM history_floor f WHERE {id} % f.step = f.residue AND {id} <= f.command_id)"""
-"""Whether a command is at or below the floor."""
+    EXISTS (SELECT FROM history_floor f
+            WHERE {id} % f.step = f.residue AND {id} <= f.command_id
+              AND {id} <= (SELECT max(command_id) FROM command_history))"""
+"""Whether a command is at or below the floor. A floor above the newest row of the history was written by hand."""
+MAY_GO = f"""
+    command_id < (SELECT coalesce(min(id), {2**63 - 1}) FROM command)
+    AND command_id < (SELECT max(command_id) FROM command_history)"""  # noqa: S608 - a number
+"""Whether a row of the history may be deleted: the newest one stays, so that the floor is never above all rows."""

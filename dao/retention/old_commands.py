@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
-from dao.retention.floor import FLOOR, ID_STEP
+from dao.retention.floor import FLOOR, ID_STEP, MAY_GO
 from dao.retention.old_runs import KEPT, SHORTEST
 from model.retention import READ_MAX
 
@@ -32,9 +32,8 @@ _DELETE = text(f"""
             FROM m CROSS JOIN walked w LEFT JOIN error_command e ON e.command_id = w.command_id
             LEFT JOIN workflow_definition d ON d.code = e.workflow_code LEFT JOIN project p ON p.name = d.project
             WHERE w.handled_at < m.now - ({KEPT})
-              AND w.command_id < coalesce((SELECT min(id) FROM command), {2**63 - 1})
               AND (SELECT 1 FROM workflow_instance i WHERE i.id = w.workflow_instance_id) IS NULL
-              AND (SELECT 1 FROM workflow_instance i WHERE i.command_id = w.command_id) IS NULL))
+              AND (SELECT 1 FROM workflow_instance i WHERE i.command_id = w.command_id) IS NULL)) AND {MAY_GO}
         RETURNING command_id
     ), errors AS (
         DELETE FROM error_command WHERE command_id IN (SELECT command_id FROM history)

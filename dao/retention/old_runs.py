@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
-from dao.retention.floor import FLOOR, ID_STEP
+from dao.retention.floor import FLOOR, ID_STEP, MAY_GO
 from model.ids import WorkflowCode, WorkflowInstanceId
 from model.retention import ATTEMPTS_MAX, DEPENDENT_REACH, READ_MAX
 
@@ -95,8 +95,6 @@ _DELETE = text(f"""
         DELETE FROM task_instance WHERE workflow_instance_id = ANY(ARRAY(SELECT id FROM going)) RETURNING id
     ), events AS (
         DELETE FROM task_event WHERE workflow_instance_id = ANY(ARRAY(SELECT id FROM going))
-    ), waiting AS MATERIALIZED (
-        SELECT coalesce(min(id), {2**63 - 1}) AS first FROM command
     ), asked AS (
         SELECT h.command_id FROM command_history h                                  -- index: command_history_run
         WHERE h.workflow_instance_id = ANY(ARRAY(SELECT id FROM going))
@@ -104,7 +102,7 @@ _DELETE = text(f"""
         UNION ALL SELECT command_id FROM going
     ), history AS (
         DELETE FROM command_history
-        WHERE command_id = ANY(ARRAY(SELECT command_id FROM asked)) AND command_id < (SELECT first FROM waiting)
+        WHERE command_id = ANY(ARRAY(SELECT command_id FROM asked)) AND {MAY_GO}
         RETURNING command_id
     ), errors AS (
         DELETE FROM error_command WHERE command_id IN (SELECT command_id FROM history)
