@@ -14,7 +14,7 @@ DEPENDENT_REACH = timedelta(days=64)
 """Further back than any cycle of a DEPENDENT task reaches: the first day of last month, and two days for zones."""
 READ_MAX = 500
 """How many runs, or commands, one step reads."""
-ATTEMPTS_MAX = 2_000
+ATTEMPTS_MAX = 500
 """How many attempts one step deletes, unless a single run has more."""
 
 

@@ -11,11 +11,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import structlog
 
+from dao.postgres.database import database_time
 from dao.retention import gone_runs
 from model.errors import ShoalError
 from model.ids import WorkflowInstanceId
@@ -29,7 +30,7 @@ FIRST_AFTER_S = 60.0
 BATCH = 200
 PAUSE_S = 0.2
 DAYS_KEPT = timedelta(days=2)
-"""Logs of younger runs are not even read."""
+"""Logs of younger runs are not even asked for."""
 
 
 async def delete_old_logs(root: Path, life: Life) -> None:
@@ -48,7 +49,9 @@ async def delete_old_logs(root: Path, life: Life) -> None:
 async def delete_gone(root: Path, life: Life) -> int:
     """Delete the logs of all runs that are gone; returns of how many runs. Raises `Unavailable`."""
     deleted = 0
-    for day in await in_thread(_old_days, root):
+    async with life.database.reading() as connection:
+        newest = (await database_time(connection) - DAYS_KEPT).strftime("%Y%m%d")
+    for day in await in_thread(_days_before, root, newest):
         folders = await in_thread(_runs_of, root / day)
         for begin in range(0, len(folders), BATCH):
             part = folders[begin : begin + BATCH]
@@ -62,9 +65,8 @@ async def delete_gone(root: Path, life: Life) -> int:
     return deleted
 
 
-def _old_days(root: Path) -> list[str]:
-    """The folders of days that are long enough ago, oldest first."""
-    newest = (datetime.now(UTC) - DAYS_KEPT).strftime("%Y%m%d")
+def _days_before(root: Path, newest: str) -> list[str]:
+    """The folders of earlier days, oldest first."""
     return sorted(name for name in _folders(root) if len(name) == len(newest) and name < newest)
 
 

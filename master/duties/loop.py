@@ -30,6 +30,8 @@ LOCKED_PAUSE_S = 0.5
 STEP_PAUSE_S_MAX = 1.0
 """The longest pause between two steps of one master; shorter than `HELD`, so that it goes on."""
 STEP_PAUSE_S_MIN = 0.02
+PAUSE_SHARE = 4
+"""How many times longer than a step the pause after it is."""
 
 
 class Duties:
@@ -63,8 +65,13 @@ class Duties:
             began_s = boottime_s()
             if not await self._step():
                 return LOCKED_PAUSE_S
-            # As long as the step took: a duty of many steps leaves half of the time to others.
-            await asyncio.sleep(min(STEP_PAUSE_S_MAX, max(STEP_PAUSE_S_MIN, boottime_s() - began_s)))
+            await asyncio.sleep(self._pause_s(boottime_s() - began_s))
+
+    def _pause_s(self, took_s: float) -> float:
+        """Until the next step: a duty of many steps leaves most of the time to others, all of it on a busy machine."""
+        if self._membership.is_overloaded:
+            return STEP_PAUSE_S_MAX
+        return min(STEP_PAUSE_S_MAX, max(STEP_PAUSE_S_MIN, PAUSE_SHARE * took_s))
 
     def _turns(self) -> list[str]:
         return turns_of(self._membership.slot, list(DutyName))

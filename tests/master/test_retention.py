@@ -196,7 +196,7 @@ async def test_many_go_in_small_steps(scene: Scene) -> None:
             progress = dict((await retention.delete_old(writing, 90, progress)).progress)
             steps.append((progress["runs"], progress["attempts"]))
     sizes = [after[1] - before[1] for before, after in zip([(0, 0), *steps], steps, strict=False)]
-    assert max(sizes) <= 2_000
+    assert max(sizes) <= 510
     assert steps[-1] == (1200, 12_000)
     assert len(await _left(scene)) == 1
 
