@@ -21,7 +21,7 @@ export function Keep({ project }: { project: Schemas["ProjectPageAnswer"] }) {
       bodyOf(
         api.PATCH("/api/v1/projects/{name}", {
           params: { path: { name: project.name }, header: { "If-Match": `"${project.version}"` } },
-          body: { kept_days: days === "" ? "default" : Number(days) },
+          body: { without: [], kept_days: days === "" ? "default" : Number(days) },
         }),
       ),
     onSuccess: () => done(t("savedNamed", { name: project.name })),
