@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import quantiles
 
-from bench.cluster import Cluster, fake
+from bench.cluster import BenchFailed, Cluster, fake
 from bench.figures import Figure
 from bench.server import BenchServer, Connection
 from bench.sizes import Sizes
@@ -21,7 +21,8 @@ _HISTORY = """
     INSERT INTO project (name, kept_days) VALUES ('old', 0);
     INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy,
                                    priority, worker_group, started_at, ended_at, schedule_time)
-    SELECT 1000000000 + n, 2001, 1, 'SUCCESS', 1, 'CONTINUE', 'MEDIUM', 'default', at - interval '1 min', at, at
+    SELECT nextval(pg_get_serial_sequence('command', 'id')), 2001, 1, 'SUCCESS', 1, 'CONTINUE', 'MEDIUM', 'default',
+           at - interval '1 min', at, at
     FROM generate_series(1, {runs}) AS n, LATERAL (SELECT now() - interval '200 d' + n * interval '50 ms' AS at) AS t;
     INSERT INTO command_history (command_id, type, outcome, workflow_instance_id, master_id, created_at, handled_at)
     SELECT command_id, 'START_PROCESS', 'DONE', id, 1, started_at, started_at FROM workflow_instance
@@ -58,6 +59,9 @@ def beside_work(server: BenchServer, sizes: Sizes) -> list[Figure]:
         rate = (began_with - cluster.one(left)) * _TASKS / (time.monotonic() - began)
         used = cpu.used()
         still = cluster.one(left)
+        refused = cluster.one("SELECT count(*) FROM error_command")
+        if refused:
+            raise BenchFailed(f"{refused} commands were refused")
     how = f"{runs * _TASKS:,} attempts of {runs:,} runs; {still:,} runs were left when the tasks had ended"
     return [
         Figure("retention_tasks_before_per_s", PART, "FAKE tasks end to end, nothing is deleted", before, "/s"),
