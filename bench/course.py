@@ -17,6 +17,7 @@ from bench import (
     large,
     limits,
     line,
+    retention,
     starts,
     sustained,
     watched,
@@ -34,6 +35,7 @@ PARTS = (
     "watched",
     "api",
     "page",
+    "retention",
 )
 """What can be measured alone, in this order."""
 RATIOS = "Shoal beside the limits, in this run"
@@ -106,6 +108,8 @@ def _course(
         yield f"the API with {sizes.api_runs:,} runs", lambda: api.api(server, sizes)
     if "page" in parts:
         yield "the web page in a browser", lambda: browser.page(sizes)
+    if "retention" in parts:
+        yield "a history that is deleted beside work", lambda: retention.beside_work(server, sizes)
 
 
 def _on_one_cluster(

@@ -47,6 +47,8 @@ class Sizes:
     page_rounds: int
     page_steps: int
     page_changes: int
+    retention_runs: int
+    retention_workflows: int
     is_quick: bool
 
 
@@ -89,6 +91,8 @@ FULL = Sizes(
     page_rounds=5,
     page_steps=20,
     page_changes=10,
+    retention_runs=100_000,
+    retention_workflows=3_000,
     is_quick=False,
 )
 QUICK = Sizes(
@@ -130,5 +134,7 @@ QUICK = Sizes(
     page_rounds=1,
     page_steps=2,
     page_changes=1,
+    retention_runs=2_000,
+    retention_workflows=20,
     is_quick=True,
 )

@@ -20,6 +20,7 @@ from dao.runs import failover
 from master.claim.command_loop import CommandLoop
 from master.drive.dependents import Dependents
 from master.drive.driver import Driver
+from master.duties.loop import Duties
 from master.membership.membership import Membership
 from master.poller import Poller
 from master.schedules import Schedules
@@ -127,7 +128,8 @@ class Master:
         schedules = Schedules(life, membership, self._settings)
         poller = Poller(life, membership, driver, loop, dependents, schedules, self._settings, poll)
         watcher = Watcher(life, driver, self._settings)
-        await self._work(stop, life, registry, membership, driver, loop, poller, schedules, dependents, watcher)
+        duties = Duties(life, membership, self._settings)
+        await self._work(stop, life, registry, membership, driver, loop, poller, schedules, dependents, watcher, duties)
 
     async def _work(
         self,
@@ -141,6 +143,7 @@ class Master:
         schedules: Schedules,
         dependents: Dependents,
         watcher: Watcher,
+        duties: Duties,
     ) -> None:
         ears = Listener(
             self._database_url,
@@ -173,7 +176,8 @@ class Master:
                 await either_set(stop, life.undrained)
             if not stop.is_set():
                 membership.take_part()
-                claiming = [tasks.create_task(part) for part in (loop.run(), poller.run(), schedules.run())]
+                by_slot = (loop.run(), poller.run(), schedules.run(), duties.run())
+                claiming = [tasks.create_task(part) for part in by_slot]
                 await self._check_id_step(life.database)
                 await either_set(stop, life.drained)
             log.info("leaving", workflow_instances=driver.runs.running)

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from model.load import LoadSettings
 from model.nodes import WhenFenced
+from model.retention import KEPT_DAYS, KEPT_DAYS_MAX
 from model.timing import Duration
 
 
@@ -37,6 +38,12 @@ class MasterSettings(BaseModel):
     )
     longest_run: Duration | None = Field(
         None, description="longest time that any run may take; one that takes longer ends as FAILURE; none = no limit"
+    )
+    kept_days: int = Field(
+        KEPT_DAYS,
+        ge=0,
+        le=KEPT_DAYS_MAX,
+        description="days for which ended runs are kept, unless their project says otherwise; 0 = for ever",
     )
     id_step: int = Field(1, gt=0, description="stride of the command ids that this database generates")
     when_fenced: WhenFenced = Field(

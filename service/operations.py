@@ -14,6 +14,7 @@ from service.cluster import (
     data_sources,
     drains,
     drill,
+    duties,
     environments,
     examination,
     failover_receipt,
@@ -79,7 +80,7 @@ _MODULES = (
     *(schemas, projects, schedule_listing, schedule_calendar, schedule_changes),
     *(clock, members, slot_replay, failover_receipt, claims, command_queue, command_slot, examination),
     *(settings_in_force, names, search),
-    *(slot_picture, servers, drains, drill),
+    *(slot_picture, servers, drains, drill, duties),
     *(data_sources, environments, secrets),
     *(own_account, people, own_sessions, own_tokens, project_access, audit_pages, saved_views),
 )

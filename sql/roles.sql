@@ -83,6 +83,9 @@ BEGIN
                    'ON workflow_instance TO %s', submitter);
     EXECUTE format('GRANT SELECT (command_id, reason, refused_at) ON error_command TO %s', submitter);
 
+    -- The rows of the audit whose time is over, and no others.
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s.delete_old_audit TO %s, %s', space, owner, master);
+
     -- With the checks of the API: whoever has only this starts nothing else and reads nothing.
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s.start_workflow TO %s, %s, %s', space, owner, api, submitter);
 

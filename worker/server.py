@@ -38,6 +38,7 @@ from worker.launcher.client import Launcher
 from worker.left_results import report_last_words, report_left_results
 from worker.log_service import LogService
 from worker.named_secrets import NamedSecrets
+from worker.old_logs import delete_old_logs
 from worker.progress import ProgressBoard
 from worker.settings import WorkerSettings
 from worker.spool import Spool
@@ -191,6 +192,7 @@ class Worker:
                 writer.progress.run(writer.wake.set),
                 late.run(),
                 ears.run(),
+                delete_old_logs(self._settings.place / "logs", life),
             ]
             running = [tasks.create_task(part) for part in parts]
             await stop.wait()

@@ -254,6 +254,12 @@ AFTER_REASONS = (
 )
 """In the order in which they are reported: commands, runs (in between, `dao/checks/stuck_runs.py` checks why they
 wait), tasks."""
+OF_LOST_NODES = tuple(
+    each
+    for each in (*BEFORE_REASONS, *AFTER_REASONS)
+    if each.name in ("runs_have_an_owner", "running_tasks_have_a_worker")
+)
+"""Those that find what a lost node left and nobody failed over."""
 
 
 async def find(connection: AsyncConnection, check: Check, values: Mapping[str, Any]) -> Finds:

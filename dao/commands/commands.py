@@ -16,6 +16,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
+from dao.retention.floor import IS_BELOW
 from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.command_moves import CommandType
@@ -100,13 +101,15 @@ _OUTCOMES = RowArrays(
         "created_by": lambda each: each.row.created_by,
     },
 )
+# A command whose row in the history was deleted violates the primary key all the same: it is inserted twice.
 _RECORD = text(f"""
     INSERT INTO command_history
         (command_id, type, outcome, workflow_instance_id, master_id, slot_current, slot_total, created_at, created_by)
     SELECT n.command_id, n.type, n.outcome, n.instance, :master, CAST(:current AS smallint), CAST(:total AS smallint),
            CASE WHEN isfinite(n.created_at) THEN n.created_at ELSE clock_timestamp() END, n.created_by
     FROM {_OUTCOMES.unnest}
-""")  # noqa: S608 - the part is a constant of this module
+    CROSS JOIN LATERAL generate_series(1, CASE WHEN {IS_BELOW.format(id="n.command_id")} THEN 2 ELSE 1 END)
+""")  # noqa: S608 - the parts are constants
 
 _REFUSE = text("""
     INSERT INTO error_command
@@ -119,10 +122,12 @@ _REFUSE = text("""
             CAST(:dry_run AS boolean), :task_depend_type, :start_tasks, CAST(:schedule_time AS timestamptz),
             :time_zone, CAST(:schedule_id AS bigint), :parent)
 """)
-_BEFORE = text("""
+_BEFORE = text(f"""
     SELECT outcome, date_trunc('second', handled_at)::text AS at, workflow_instance_id
     FROM command_history WHERE command_id = :id
-""")
+    UNION ALL SELECT 'DELETED', 'a time that is no longer on record', NULL WHERE {IS_BELOW.format(id=":id")}
+    LIMIT 1
+""")  # noqa: S608 - the part is a constant
 
 _NEW = RowArrays(
     {

@@ -15,7 +15,7 @@ from model.parameters import parse_parameters
 
 # Few rows: what the projects are is read whole, and counted for those of the page only.
 _PAGE = text("""
-    SELECT n.name, coalesce(p.params, '{}'), p.created_at, p.tenants, p.worker_groups,
+    SELECT n.name, coalesce(p.params, '{}'), p.created_at, p.tenants, p.worker_groups, p.kept_days,
            (SELECT count(*) FROM workflow_definition d WHERE d.project = n.name AND NOT d.is_trial)
     FROM (SELECT name FROM project UNION SELECT project FROM workflow_definition WHERE NOT is_trial) n
     LEFT JOIN project p USING (name)
@@ -38,17 +38,22 @@ _HOLD = text("""
     INSERT INTO project (name) VALUES (:name) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING params
 """)
 _SET = text("UPDATE project SET params = :params WHERE name = :name")
+_KEEP = text("UPDATE project SET kept_days = :days WHERE name = :name")
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project. `params` is JSON text; `created_at` is None for one without a row."""
+    """A project. `params` is JSON text; `created_at` is None for one without a row.
+
+    `kept_days`: for how long its ended runs are kept; 0 = for ever, None = as the masters' settings say.
+    """
 
     name: str
     params: str
     created_at: datetime | None
     tenants: Sequence[str] | None
     worker_groups: Sequence[str] | None
+    kept_days: int | None
     workflows: int
 
 
@@ -129,3 +134,8 @@ async def change(
         raise Refused(f"{error}; nothing was changed") from None
     await connection.execute(_SET, {"name": name, "params": written})
     return left
+
+
+async def keep(connection: AsyncConnection, name: str, days: int | None) -> None:
+    """Say for how many days ended runs of a project are kept, which has a row; see `Project`."""
+    await connection.execute(_KEEP, {"name": name, "days": days})

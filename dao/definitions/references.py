@@ -20,6 +20,14 @@ _NAMING = text("""
     FROM workflow_definition d JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
     WHERE NOT d.is_trial AND v.spec @> ANY(CAST(:types AS jsonb[]))
 """)
+_WAITING = text("""
+    SELECT coalesce(d.project, 'default') AS project, v.spec::text AS spec
+    FROM (SELECT DISTINCT i.workflow_code, i.workflow_version
+          FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
+          WHERE t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT') AS i    -- index: task_instance_dependent
+    JOIN workflow_version v ON v.workflow_code = i.workflow_code AND v.version = i.workflow_version
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+""")
 _NAMES = text("SELECT code, project, name FROM workflow_definition")
 
 
@@ -79,6 +87,21 @@ async def named_by(connection: AsyncConnection, code: WorkflowCode) -> list[str]
     )
 
 
+async def needed_by_dependents(connection: AsyncConnection) -> tuple[set[WorkflowCode], set[WorkflowCode]]:
+    """The workflows that DEPENDENT tasks name: in current versions; and in runs that wait for them now."""
+    codes = await _codes(connection)
+    named = {
+        code
+        for naming in await _namings(connection, ["DEPENDENT"])
+        for reference, code in naming.named
+        if code is not None and not reference.runs
+    }
+    waited: set[WorkflowCode] = set()
+    for row in (await connection.execute(_WAITING)).all():
+        waited |= {code for each in _references(row.spec) if (code := _code(each, row.project, codes)) is not None}
+    return named, waited
+
+
 async def check(connection: AsyncConnection, project: str, name: str, spec: WorkflowSpec) -> list[str]:
     """Errors in the references of this workflow, which is not saved yet: one message each.
 
@@ -120,13 +143,17 @@ async def _namings(connection: AsyncConnection, types: Iterable[str]) -> list[_N
     codes = await _codes(connection) if rows else {}
     namings = []
     for row in rows:
-        try:
-            tasks = WorkflowSpec.parse(json.loads(row.spec)).tasks
-        except (Refused, ValueError, RecursionError):
-            continue  # it cannot be run, so it references nothing
-        named = tuple((each, _code(each, row.project, codes)) for each in references(tasks))
+        named = tuple((each, _code(each, row.project, codes)) for each in _references(row.spec))
         namings.append(_Naming(WorkflowCode(row.code), row.project, row.name, row.release_state == "ONLINE", named))
     return namings
+
+
+def _references(spec: str) -> list[Reference]:
+    """The references of a definition as it is stored; one that cannot be run references nothing."""
+    try:
+        return list(references(WorkflowSpec.parse(json.loads(spec)).tasks))
+    except (Refused, ValueError, RecursionError):
+        return []
 
 
 async def _codes(connection: AsyncConnection) -> dict[tuple[str, str], WorkflowCode]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import timedelta
 
 import structlog
 
-from dao.cluster import drains, fencing, gone_nodes, slot_changes
+from dao.cluster import fencing, gone_nodes
 from dao.cluster.nodes import NodeRow
 from dao.postgres.errors import BadData, LockTaken
 from dao.runs import serial_line
@@ -39,10 +38,6 @@ from registry.protocol import Registry
 log = structlog.get_logger()
 
 READ_MEMBERS_EVERY_S = 5.0
-NODES_KEPT = timedelta(days=30)  # rows of ended nodes
-SLOT_CHANGES_KEPT = timedelta(hours=24)
-DELETE_EVERY_S = 600.0
-DELETE_BATCH = 500
 ANNOUNCE_EVERY_S = 10.0
 DOUBTFUL_BEATS = 2
 """A master whose last beat is older than this many beat intervals seems dead to a joining master."""
@@ -189,13 +184,9 @@ class Membership:
 
     async def clean_up(self) -> None:
         """Fail over runs and tasks: when a node's life has ended, and periodically."""
-        deletes_s = 0.0
         while True:
             try:
                 await self._fail_over_all()
-                if boottime_s() >= deletes_s:
-                    await self._delete_expired()
-                    deletes_s = boottime_s() + DELETE_EVERY_S
             except ShoalError as error:
                 log.warning("clean_up_failed", error=str(error))
                 await asyncio.sleep(1)
@@ -276,16 +267,6 @@ class Membership:
         self._doubtful.pop(node.epoch, None)
         self.left.set()
         self._registry.changed.set()
-
-    async def _delete_expired(self) -> None:
-        """Delete the rows of nodes that ended long ago, drains of such, and old changes of slots, in batches."""
-        async with self._life.writing() as connection:
-            await drains.delete_unused(connection, NODES_KEPT)
-        for delete, kept in ((gone_nodes.delete_ended, NODES_KEPT), (slot_changes.delete_old, SLOT_CHANGES_KEPT)):
-            deleted = DELETE_BATCH
-            while deleted == DELETE_BATCH:
-                async with self._life.writing() as connection:
-                    deleted = await delete(connection, kept, DELETE_BATCH)
 
     async def _fail_over_all(self) -> None:
         # Almost always there is nothing: one query instead of a transaction, which would also wake all masters.

@@ -10,6 +10,7 @@ from dao.checks import stuck_runs, table_checks
 from dao.checks.table_checks import SHOWN_MAX, Check
 from dao.commands import error_commands
 from dao.postgres.database import Database
+from dao.retention import old_runs
 from model.errors import ShoalError
 from model.timing import Timing
 from service.cluster.check_result import Result, Verdict, result_of, unknown
@@ -17,6 +18,7 @@ from service.settings import ServiceSettings
 from service.words import duration
 
 COUNTED_MAX = 1_000
+OLD_RUNS_MAX = 20_000
 
 
 async def of_the_tables(database: Database, settings: ServiceSettings, timing: Timing) -> AsyncIterator[Result]:
@@ -30,6 +32,7 @@ async def of_the_tables(database: Database, settings: ServiceSettings, timing: T
     yield await _reasons(database, settings.master.stuck_after + 3 * settings.master.watch_every)
     for check in table_checks.AFTER_REASONS:
         yield await checked(database, check, values)
+    yield await _past_their_time(database, settings.master.kept_days)
     condition = "no command was refused"
     try:
         async with database.reading() as connection:
@@ -42,6 +45,19 @@ async def of_the_tables(database: Database, settings: ServiceSettings, timing: T
     found = result_of("refused_commands", condition, shown, fix, count=len(refused), bad=Verdict.NOTE)
     more = " or more" if len(refused) == COUNTED_MAX else ""
     yield replace(found, detail=f"{len(refused)}{more}") if refused else found
+
+
+async def _past_their_time(database: Database, kept_days: int) -> Result:
+    """Whether the duty `retention` deletes what has ended; those that stay for a reason are a note, no fault."""
+    name, condition = "old_runs_are_deleted", "no run is past the time for which it is kept"
+    try:
+        async with database.reading() as connection:
+            count, days = await old_runs.overdue(connection, kept_days, OLD_RUNS_MAX)
+    except ShoalError as error:
+        return unknown(name, condition, error)
+    faults = [f"{count} of the oldest runs are past their time, by {days:.1f} days at most"] if days > 1 else []
+    fix = "Is the duty `retention` done? shoal duties. Which runs stay nevertheless: docs/retention.md"
+    return result_of(name, condition, faults, fix, count=count, bad=Verdict.NOTE)
 
 
 async def _reasons(database: Database, older_than: timedelta) -> Result:

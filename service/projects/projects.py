@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ from model import fields
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX
 from model.parameters import parse_parameters
+from model.retention import KEPT_DAYS_MAX
 from model.rights import Right
 from model.secret_values import without_sealed
 from service.call import Call, Subject
@@ -36,12 +37,19 @@ class CreateProject(Asked):
 
 
 class ChangeProject(Asked):
-    """What changes in a project; all other parameters stay."""
+    """What changes in a project; all else stays."""
 
     params: Annotated[
         Mapping[Text, Text], Field(max_length=PARAMS_MAX, default_factory=dict, description="set to these values")
     ]
     without: Annotated[Sequence[Text], Field(max_length=PARAMS_MAX, description="parameters that are removed")] = ()
+    kept_days: Annotated[
+        Annotated[int, Field(ge=0, le=KEPT_DAYS_MAX)] | Literal["default"] | None,
+        Field(
+            description="days for which ended runs are kept; 0 = for ever, default = as the masters' settings say; "
+            "left out: unchanged"
+        ),
+    ] = None
 
 
 class ProjectAnswer(Answer):
@@ -52,6 +60,12 @@ class ProjectAnswer(Answer):
     created_at: Moment | None = None
     tenants: Annotated[Sequence[str] | None, Field(description="the only ones that its tasks may name")] = None
     worker_groups: Annotated[Sequence[str] | None, Field(description="the only ones that its tasks may name")] = None
+    kept_days: Annotated[
+        int | None,
+        Field(
+            description="days for which its ended runs are kept; 0 = for ever; left out: as the masters' settings say"
+        ),
+    ] = None
 
     @classmethod
     def of(cls, project: Project) -> Self:
@@ -104,7 +118,10 @@ async def create_project(call: Call, body: CreateProject) -> ProjectPageAnswer:
 
 @operation("PATCH", "/projects/{name}", Right.OWN, "projects")
 async def change_project(call: Call, name: PathName, body: ChangeProject) -> ProjectPageAnswer:
-    """Set and remove parameters of a project, for all runs that begin from now on. Needs `If-Match`."""
+    """Set and remove parameters of a project, for all runs that begin from now on. Needs `If-Match`.
+
+    With `kept_days`: say for how long its ended runs are kept.
+    """
     async with call.changing(Subject(PROJECT, name, name, name)) as change:
         await projects.hold(change.connection, name)
         before = await projects.find(change.connection, name)
@@ -113,6 +130,9 @@ async def change_project(call: Call, name: PathName, body: ChangeProject) -> Pro
         # Their names only: somebody may have written a secret into a value.
         change.before = {"params": sorted(parse_parameters(before.params, "params"))}
         change.after = {"params": sorted(after), "set": sorted(body.params), "removed": list(body.without)}
+        if body.kept_days is not None:
+            await projects.keep(change.connection, name, None if body.kept_days == "default" else body.kept_days)
+            change.before["kept_days"], change.after["kept_days"] = before.kept_days, body.kept_days
         change.answer = await _page(change.connection, name)
     answer: ProjectPageAnswer = change.answered()
     return answer
@@ -142,5 +162,5 @@ async def _page(connection: AsyncConnection, name: str) -> ProjectPageAnswer:
 
 
 def _version(project: Project) -> str:
-    content = json.dumps([project.params, project.tenants, project.worker_groups])
+    content = json.dumps([project.params, project.tenants, project.worker_groups, project.kept_days])
     return hashlib.sha256(content.encode()).hexdigest()[:16]

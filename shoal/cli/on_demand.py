@@ -38,6 +38,7 @@ MODULES = {
     "queue": "queue",
     "slots": "cluster",
     "workers": "cluster",
+    "duties": "duties",
     "top": "top",
     "datasources": "data_sources",
     "environments": "environments",

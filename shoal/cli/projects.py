@@ -1,4 +1,4 @@
-"""`shoal project`: the parameters that all workflows of a project have."""
+"""`shoal project`: the parameters that all workflows of a project have, and how long its ended runs are kept."""
 
 from __future__ import annotations
 
@@ -19,10 +19,14 @@ Project = Annotated[str, typer.Option(help="Which project.")]
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `project`."""
-    group = typer.Typer(no_args_is_help=True, help="What the workflows of a project share: its parameters.")
+    group = typer.Typer(
+        no_args_is_help=True,
+        help="What the workflows of a project share: its parameters, and how long ended runs are kept.",
+    )
     verb(group, "shoal project params", "shoal project params --project sales")(params)
     verb(group, "shoal project set bucket=s3://lake day=$[yyyyMMdd-1]", name="set")(set_)
     verb(group, "shoal project unset bucket")(unset)
+    verb(group, "shoal project keep 30 --project sales", "shoal project keep 0", "shoal project keep default")(keep)
     app.add_typer(group, name="project")
 
 
@@ -60,6 +64,30 @@ async def unset(
     async with call.client() as client:
         found = await client.ask(change_project, project, ChangeProject.read(without=name))
     _print(call, found)
+
+
+async def keep(
+    call: Invocation,
+    days: Annotated[str, typer.Argument(metavar="DAYS", help="0 = for ever, default = as the masters' settings say.")],
+    project: Project = "default",
+) -> None:
+    """Say for how many days ended runs of a project are kept; then the masters delete them."""
+    from model.errors import Refused
+    from service.projects.projects import ChangeProject, change_project
+    from shoal.cli import output
+
+    if days != "default" and not (days.isascii() and days.isdecimal()):
+        raise Refused(f'"{days[:40]}" is no number of days; give one such as 30, 0 for ever, or the word default')
+    asked = ChangeProject.read(kept_days="default" if days == "default" else int(days))
+    async with call.client() as client:
+        found = await client.ask(change_project, project, asked)
+    kept = {None: "as long as the masters' settings say", 0: "for ever"}.get(found.kept_days, f"{found.kept_days} days")
+    fields = {"project": found.name, "kept_days": found.kept_days}
+    if call.as_json:
+        output.print_json(fields)
+        return
+    output.say(f'Ended runs of project "{found.name}" are kept {kept}.')
+    output.hint("What was deleted, and when it is checked again: shoal duties")
 
 
 def _print(call: Invocation, found: ProjectPageAnswer) -> None:

@@ -159,6 +159,7 @@ ROWS: Mapping[str, Row] = {
     "drain_worker": Row({"name": "x"}, query={"wait": 0}),
     "undrain_worker": NAMED,
     "get_drill": Row(),
+    "list_duties": Row(),
     "kill_master": Row(body={"master": "m1"}),
     "suggest_names": Row(query={"kind": "run"}, is_list=True),
     "search": Row(query={"q": "w"}, is_list=True),

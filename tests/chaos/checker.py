@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS
+from tests.chaos import duty_rules
 from tests.chaos.journal import Line, not_alone, started_again, twice_at_once
 from tests.chaos.load import SCHEDULE_EVERY_S, Promises
 from tests.chaos.workflows import BACKFILLED, KEYED, Kind
@@ -77,6 +78,7 @@ class Checker:
             self.each_date_was_filled_once,
             self.children_were_made_once,
             self.the_journal_agrees,
+            self.duties_were_done_once_a_period,
         ]
         found = []
         for rule in rules:
@@ -319,6 +321,10 @@ class Checker:
         for (key, attempt), (state, _) in said.items():
             if state == "SUCCESS" and (key, attempt) not in ended:
                 yield f"{key} attempt {attempt} is told to be a SUCCESS, and never came to its end"
+
+    def duties_were_done_once_a_period(self) -> Iterator[str]:
+        """See `tests/chaos/duty_rules.py`."""
+        yield from duty_rules.broken(self._cluster)
 
     def _with_those_above(self, runs: set[int]) -> set[int]:
         query = """WITH RECURSIVE above(id) AS (

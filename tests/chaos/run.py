@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tests.chaos import duty_rules
 from tests.chaos.checker import Checker, Violation
 from tests.chaos.faults import stream
 from tests.chaos.journal import Line
@@ -68,6 +69,7 @@ async def run(site: Site, plan: Plan, tell: Callable[[str], None]) -> Report:
     if any(worker.disk is None for worker in site.workers):
         tell("no disk is filled: only root can mount a small one, and not in every container")
     await site.start()
+    site.cluster.rows(duty_rules.FASTER)
     load = Load(site.load_connection, site.kinds, plan.seed, site.limits.rate(plan.rate, masters, workers))
     load.start()
     keyed = KeyedStarts(site.watch_connection, [api.url for api in site.apis], plan.seed)

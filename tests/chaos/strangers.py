@@ -31,7 +31,7 @@ TABLES = (
     "task_instance", "task_event", "task_cache", "schedule", "node", "node_beat", "cluster", "log_key", "project",
     "environment", "data_source", "registry_lease", "schema_version", "account", "login_link", "login_session", "token",
     "project_member", "login_attempt", "audit", "idempotency_key", "workflow_draft", "slot_change", "saved_view",
-    "bulk_operation", "drain",
+    "bulk_operation", "drain", "duty", "duty_done", "history_floor",
 )  # fmt: skip
 """All that there are."""
 _LOCKS = {

@@ -251,3 +251,21 @@ def test_a_journal_that_tells_another_story_is_found(scene: Scene, lines: list[l
     """Started twice; two attempts at once; on another worker than is told; a success that never came to its end."""
     scene.lines = [Line(str(what), "1.1", int(str(attempt)), int(str(worker))) for what, attempt, worker in lines]
     assert "the journal agrees" in scene.broken_rules(), json.dumps(lines)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "INSERT INTO duty_done (name, due_at, node_id, node_name, began_at, steps, late, is_fine, result) "
+        "SELECT 'a', '2026-01-01'::timestamptz + n * interval '4 s', 1, '', clock_timestamp(), 1, false, true, '' "
+        "FROM generate_series(1, 3) AS n",
+        "INSERT INTO duty_done (name, due_at, node_id, node_name, began_at, ended_at, steps, late, is_fine, result) "
+        "SELECT 'a', '2026-01-01'::timestamptz + n * interval '5 s', 1, '', now(), now() + interval '1 s', 1, false, "
+        "true, '' FROM generate_series(1, 2) AS n",
+        "INSERT INTO duty (name, every_s, due_at) VALUES ('a', 5, clock_timestamp() - interval '1 min')",
+        "INSERT INTO duty (name, every_s, failures, error) VALUES ('a', 5, 1, 'broke')",
+    ],
+)
+def test_a_duty_that_is_out_of_step_overlaps_or_is_not_done_is_found(scene: Scene, broken: str) -> None:
+    scene.cluster.rows(broken)
+    assert scene.broken_rules() == {"duties were done once a period"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
@@ -14,7 +14,11 @@ from dao.commands import commands, waiting_work
 from dao.commands.older_starts import older_starts
 from dao.definitions import schedules
 from dao.definitions.schedules import Fire
+from dao.duties import duties
+from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
+from dao.retention import gone_runs, old_commands, old_runs
+from dao.retention.old_runs import OldRuns
 from dao.runs import children, completion, control, failover, serial_line, workflow_instances
 from dao.runs.children import Unmade
 from dao.runs.control import Revival
@@ -76,6 +80,28 @@ class Hot:
 
 KEYS = [Line(WorkflowCode(3003), f"key {number}") for number in range(10)]
 HOT = {
+    "which duty is due": Hot(
+        lambda c: duties.next_in_s(c, LIVING_MASTER, ["retention"], ["retention", "left_work"]), {"duty_pkey"}, 10
+    ),
+    "which runs are over": Hot(
+        lambda c: old_runs.find(c, 2_000, 1, [WorkflowCode(7)], [WorkflowCode(8)]),
+        {"workflow_instance_pkey"},
+        6_000,
+    ),
+    "deletion of runs": Hot(
+        lambda c: old_runs.delete(
+            cast(FencedTransaction, c),
+            OldRuns(
+                [WorkflowInstanceId(id_) for id_ in OVER], [datetime(2026, 1, 1, tzinfo=UTC)] * len(OVER), 0, False
+            ),
+        ),
+        {"workflow_instance_pkey"},
+        1_000,
+    ),
+    "deletion of commands without runs": Hot(
+        lambda c: old_commands.delete(cast(FencedTransaction, c), 0, 90), {"command_history_pkey"}, 3_000
+    ),
+    "runs that are gone": Hot(lambda c: gone_runs.gone(c, RUNNING[:200]), {"workflow_instance_pkey"}, 500),
     "progress of tasks": Hot(
         lambda c: task_progress.record(
             c, [Reported(TaskInstanceId(id_), 1, 1.0, None, None) for id_ in range(1, 501)], LIVING_WORKER

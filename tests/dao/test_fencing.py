@@ -33,13 +33,21 @@ LITERALS = {
     r"((\w+\.)?master_id|runs_owner|\(SELECT master_id FROM workflow_instance i WHERE [^()]+\)) = :master\b(?! OR )",
     ATTEMPT: r"attempt = (n\.|:)attempt\b.*worker_id = :worker\b",
     ITSELF: r"= :epoch\b.*state (IN \('ALIVE', 'LEAVING'\)|= 'ALIVE')",
-    STATE: r"(state IN \(|state = '|IS NOT DISTINCT FROM|registry_mark IS NULL)",
+    STATE: r"(state IN \(|state = '|IS NOT DISTINCT FROM|registry_mark IS NULL|due_at = :due_at)",
     GONE: r"(state IN \('FENCED', 'LEFT'\)|state IN \('LEFT', 'FENCED'\)|FROM gone_(master|owner)|"
     r"coalesce\(node_state, 'LEFT'\) IN \('FENCED', 'LEFT'\)|NOT EXISTS \(SELECT FROM node n )",
 }
 """What a statement with that fence must say."""
 
 FENCES = {
+    "duties._ADD": NEW,
+    "duties._DELETE_OLD": TAKEN,
+    "duties._END": TAKEN,
+    "duties._FAILED": STATE,
+    "duties._GO_ON": TAKEN,
+    "duties._TAKE": TAKEN,
+    "old_commands._DELETE": TAKEN,
+    "old_runs._DELETE": TAKEN,
     "accounts._CHANGE": PEOPLE,
     "accounts._INSERT": PEOPLE,
     "accounts._REHASH": PEOPLE,
@@ -72,6 +80,7 @@ FENCES = {
     "members._REMOVE": PEOPLE,
     "projects._DELETE": PEOPLE,
     "projects._INSERT": PEOPLE,
+    "projects._KEEP": PEOPLE,
     "sessions._END": PEOPLE,
     "sessions._END_ALL": PEOPLE,
     "sessions._FIND": PEOPLE,

@@ -25,6 +25,28 @@ NOT_SIMULATED = {
     "dao.checks.stuck_runs.end_timeless_waits": "rows changed by hand",
     "dao.secrets.data_sources.url_of": "what a task needs while it runs",
     "dao.secrets.environments.script_of": "what a task needs while it runs",
+    **dict.fromkeys(
+        (
+            "dao.duties.duties.next_in_s",
+            "dao.duties.duties.add",
+            "dao.duties.duties.take",
+            "dao.duties.duties.record",
+            "dao.duties.duties.failed",
+            "dao.duties.duties.delete_old",
+            "dao.definitions.references.needed_by_dependents",
+            "dao.retention.old_runs.find",
+            "dao.retention.old_runs.delete",
+            "dao.retention.old_commands.delete",
+            "dao.retention.old_audit.delete",
+            "dao.duties.queue_statistics.read",
+            "dao.duties.queue_statistics.analyze",
+            "dao.duties.queue_statistics.vacuum",
+            "dao.checks.table_checks.find",
+            "dao.views.queue_listings.queue_by_group",
+        ),
+        "duties",
+    ),
+    "dao.retention.gone_runs.gone": "logs on a disk",
     "dao.tasks.log_keys.publish": "what readers of logs need",
 }
 """What masters and workers call of `dao/` and nothing in a simulation asks for, each with the reason. Should anything

@@ -30,7 +30,7 @@ import node.lives
 import node.watchdog
 import registry.clock
 import registry.process
-import worker.server  # noqa: F401 - so that its modules are loaded
+import worker.server
 from dao.cluster import nodes as dao_nodes
 from dao.cluster.nodes import Me, NodeRow
 from dao.commands import suspect_commands as dao_suspect_commands
@@ -39,6 +39,7 @@ from dao.postgres.listen import Listener
 from dao.postgres.notify import NODE
 from master.claim.serial import Lines
 from master.drive.held_runs import HeldRuns
+from master.duties.loop import Duties
 from master.membership.failure_detector import FailureDetector
 from master.membership.membership import Membership
 from model.nodes import NodeKind, ProcessIdentity
@@ -418,6 +419,8 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     ]
     made.append((Overload, "measure", _measure_nothing))
     made.append((Overload, "run", _idle))
+    made.append((Duties, "run", _idle))
+    made.append((worker.server, "delete_old_logs", _idle))
     return made + _without(world.protections)
 
 

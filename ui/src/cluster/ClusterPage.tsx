@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import "./cluster.css";
 import { DatabaseTab } from "./DatabaseTab";
 import { DoctorTab } from "./DoctorTab";
+import { DutiesTab } from "./DutiesTab";
 import { FailoversTab } from "./FailoversTab";
 import { MastersTab } from "./MastersTab";
 import { RegistryTab } from "./RegistryTab";
@@ -18,6 +19,7 @@ const BODIES: Record<Tab, () => ReactNode> = {
   registry: RegistryTab,
   database: DatabaseTab,
   failovers: FailoversTab,
+  duties: DutiesTab,
   doctor: DoctorTab,
 };
 

@@ -4,6 +4,7 @@ import { api, bodyOf, type Schemas } from "@/api/client";
 
 export type Node = Schemas["NodeAnswer"];
 export type Group = Schemas["WorkerGroupAnswer"];
+export type Duty = Schemas["DutyAnswer"];
 export type Check = Schemas["CheckAnswer"];
 
 export const slots = queryOptions({
@@ -34,6 +35,12 @@ export const registry = queryOptions({
 export const database = queryOptions({
   queryKey: ["database"],
   queryFn: () => bodyOf(api.GET("/api/v1/database")),
+});
+
+/** What is done once in a while for the whole cluster. */
+export const duties = queryOptions({
+  queryKey: ["cluster", "duties"],
+  queryFn: () => bodyOf(api.GET("/api/v1/duties")),
 });
 
 export const doctor = queryOptions({

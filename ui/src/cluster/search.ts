@@ -2,7 +2,7 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback } from "react";
 
-export const TABS = ["slots", "masters", "workers", "registry", "database", "failovers", "doctor"] as const;
+export const TABS = ["slots", "masters", "workers", "registry", "database", "failovers", "duties", "doctor"] as const;
 export type Tab = (typeof TABS)[number];
 export const SPANS = { "15m": 900_000, "2h": 7_200_000, "24h": 86_400_000 } as const;
 export type Span = keyof typeof SPANS;

@@ -11,6 +11,7 @@ import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { Keep } from "./Keep";
 import { Limits } from "./Limits";
 import { Members } from "./Members";
 
@@ -40,6 +41,7 @@ export function Project({ name, onGone }: { name: string; onGone: () => void }) 
           <SharedParams key={project.version} project={project} />
           <Members project={name} />
           <Limits project={name} />
+          <Keep key={`keep ${project.version}`} project={project} />
           <Panel title={t("deleteProject")}>
             <div className="pad form-end">
               <span className="soft">{t("deleteProjectHelp")}</span>

@@ -1,0 +1,1 @@
+"""Retention: rows of ended work whose time is over, deleted in batches."""

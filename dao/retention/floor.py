@@ -1,0 +1,33 @@
+"""`history_floor`: up to which id commands may have been handled whose rows in the history are deleted.
+
+The primary key of `command_history` proves that a command is handled once. When rows are deleted, the highest id of
+them takes their place: a command with an id up to it that has no row was handled, or its id came again. The history has
+no id below it that still waits: rows are deleted only below the first command that waits. Databases that replicate each
+other give ids in strides, each at its own pace, so there is a floor for each residue.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import text
+
+ID_STEP = text("""
+    SELECT greatest(1, abs(seqincrement)) FROM pg_sequence
+    WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
+""")
+FLOOR = """
+    floor AS (
+        INSERT INTO history_floor (step, residue, command_id)
+        SELECT :id_step, command_id % :id_step, max(command_id) FROM history GROUP BY command_id % :id_step
+        ON CONFLICT (step, residue)
+            DO UPDATE SET command_id = greatest(history_floor.command_id, excluded.command_id)
+    )"""
+"""A part of a statement: raise the floor to what its part `history` deleted."""
+IS_BELOW = """
+    EXISTS (SELECT FROM history_floor f
+            WHERE {id} % f.step = f.residue AND {id} <= f.command_id
+              AND {id} <= (SELECT max(command_id) FROM command_history))"""
+"""Whether a command is at or below the floor. A floor above the newest row of the history was written by hand."""
+MAY_GO = f"""
+    command_id < (SELECT coalesce(min(id), {2**63 - 1}) FROM command)
+    AND command_id < (SELECT max(command_id) FROM command_history)"""  # noqa: S608 - a number
+"""Whether a row of the history may be deleted: the newest one stays, so that the floor is never above all rows."""

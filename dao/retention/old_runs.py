@@ -1,0 +1,158 @@
+"""Runs whose time is over: which of them may go, and their deletion with all that belongs to them.
+
+A run goes when it ended longer ago than its project keeps runs, unless it has a parent or an unfinished run below it,
+or a DEPENDENT task may need it (docs/retention.md). A parent goes before its children: so nothing that can still be
+continued misses a child, and no child is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
+from dao.retention.floor import FLOOR, ID_STEP, MAY_GO
+from model.ids import WorkflowCode, WorkflowInstanceId
+from model.retention import ATTEMPTS_MAX, DEPENDENT_REACH, READ_MAX
+
+KEPT = """
+    CASE WHEN coalesce(p.kept_days, :kept_days) > 0
+         THEN make_interval(days => coalesce(p.kept_days, CAST(:kept_days AS integer))) END"""
+"""How long the project `p` keeps what has ended; null = for ever."""
+SHORTEST = """
+    (SELECT make_interval(days => min(days)) FROM (
+        SELECT kept_days AS days FROM project WHERE kept_days > 0
+        UNION ALL SELECT CAST(:kept_days AS integer) WHERE :kept_days > 0) AS each)"""
+"""The shortest of these times; null if all is kept for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class OldRuns:
+    """A part of a walk over the runs by id: which of those that were read may go.
+
+    `after`: up to which the walk has come; `is_over`: no later run can be old enough.
+    """
+
+    ids: Sequence[WorkflowInstanceId]
+    ended_at: Sequence[datetime]
+    after: int
+    is_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """How many runs and attempts were deleted."""
+
+    runs: int
+    attempts: int
+
+
+# Ids rise with time: behind a batch in which every run began later than the shortest time ago, nothing is old enough.
+_FIND = text(f"""
+    WITH m AS MATERIALIZED (SELECT now() AS now, now() - {SHORTEST} AS horizon), walked AS MATERIALIZED (
+        SELECT i.id, i.workflow_code, i.started_at, i.ended_at, i.schedule_time, i.parent_instance_id
+        FROM workflow_instance i WHERE i.id > :after ORDER BY i.id LIMIT :read_max   -- index: workflow_instance_pkey
+    ), old AS MATERIALIZED (
+        SELECT w.id, w.ended_at,
+               (SELECT count(*) FROM task_instance t WHERE t.workflow_instance_id = w.id) AS attempts
+        FROM m CROSS JOIN walked w
+        LEFT JOIN workflow_definition d ON d.code = w.workflow_code LEFT JOIN project p ON p.name = d.project
+        WHERE w.ended_at < m.now - ({KEPT})
+          AND NOT (w.workflow_code = ANY(CAST(:waited AS bigint[])))
+          AND NOT (w.workflow_code = ANY(CAST(:named AS bigint[]))
+                   AND w.schedule_time > m.now - CAST(:reach AS interval))
+          AND (SELECT 1 FROM workflow_instance above WHERE above.id = w.parent_instance_id) IS NULL
+          AND NOT EXISTS (
+              WITH RECURSIVE below (id, ended_at) AS (                              -- index: workflow_instance_child
+                  SELECT c.id, c.ended_at FROM workflow_instance c WHERE c.parent_instance_id = w.id
+                  UNION SELECT c.id, c.ended_at FROM below b JOIN workflow_instance c ON c.parent_instance_id = b.id
+              ) SELECT FROM below b WHERE b.ended_at IS NULL)
+    ), picked AS (
+        SELECT id, ended_at FROM (
+            SELECT id, ended_at, sum(attempts) OVER (ORDER BY id) - attempts AS before FROM old) AS summed
+        WHERE before < :attempts_max
+    )
+    SELECT ARRAY(SELECT id FROM picked ORDER BY id), ARRAY(SELECT ended_at FROM picked ORDER BY id),
+           CASE WHEN (SELECT count(*) FROM picked) < (SELECT count(*) FROM old) THEN (SELECT max(id) FROM picked)
+                ELSE coalesce((SELECT max(id) FROM walked), :after) END,
+           (SELECT count(*) FROM picked) = (SELECT count(*) FROM old)
+               AND ((SELECT count(*) FROM walked) < :read_max
+                    OR coalesce((SELECT min(started_at) FROM walked) >= m.horizon, true))
+    FROM m
+""")  # noqa: S608 - the parts are constants
+# What was continued meanwhile, or is locked, stays.
+_DELETE = text(f"""
+    WITH going AS MATERIALIZED (
+        SELECT i.id, i.command_id
+        FROM unnest(CAST(:ids AS bigint[]), CAST(:ended_at AS timestamptz[])) AS o (id, ended_at)
+        JOIN workflow_instance i ON i.id = o.id AND coalesce(i.ended_at = o.ended_at, false)
+        FOR UPDATE OF i SKIP LOCKED
+    ), attempts AS (
+        DELETE FROM task_instance WHERE workflow_instance_id = ANY(ARRAY(SELECT id FROM going)) RETURNING id
+    ), events AS (
+        DELETE FROM task_event WHERE workflow_instance_id = ANY(ARRAY(SELECT id FROM going))
+    ), asked AS (
+        SELECT h.command_id FROM command_history h                                  -- index: command_history_run
+        WHERE h.workflow_instance_id = ANY(ARRAY(SELECT id FROM going))
+          AND h.type NOT IN ('START_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA', 'START_CURRENT_TASK_PROCESS')
+        UNION ALL SELECT command_id FROM going
+    ), history AS (
+        DELETE FROM command_history
+        WHERE command_id = ANY(ARRAY(SELECT command_id FROM asked)) AND {MAY_GO}
+        RETURNING command_id
+    ), errors AS (
+        DELETE FROM error_command WHERE command_id IN (SELECT command_id FROM history)
+    ), {FLOOR}, runs AS (
+        DELETE FROM workflow_instance WHERE id = ANY(ARRAY(SELECT id FROM going)) RETURNING id
+    )
+    SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM attempts)
+""")  # noqa: S608 - the parts are constants
+# Of the first runs by id: what is over for longest.
+_OVERDUE = text(f"""
+    SELECT count(*), coalesce(max(extract(epoch FROM now() - ({KEPT}) - i.ended_at)), 0)::float8 / 86400
+    FROM (SELECT * FROM workflow_instance ORDER BY id LIMIT :read_max) AS i        -- index: workflow_instance_pkey
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code LEFT JOIN project p ON p.name = d.project
+    WHERE i.parent_instance_id IS NULL AND isfinite(i.ended_at) AND i.ended_at < now() - ({KEPT})
+""")  # noqa: S608 - the part is a constant of this module
+
+
+async def find(
+    connection: AsyncConnection,
+    after: int,
+    kept_days: int,
+    named: Collection[WorkflowCode],
+    waited: Collection[WorkflowCode],
+) -> OldRuns:
+    """Read the next runs by id, and find those that may go.
+
+    Args:
+        after: the id after which to begin.
+        kept_days: of projects that say nothing; 0 = for ever.
+        named: workflows that DEPENDENT tasks name: their runs stay as far as a cycle reaches back.
+        waited: those for which one waits now: their runs stay.
+    """
+    values = {"after": after, "kept_days": kept_days, "named": list(named), "waited": list(waited)}
+    limits = {"read_max": READ_MAX, "attempts_max": ATTEMPTS_MAX, "reach": DEPENDENT_REACH}
+    return OldRuns(*(await connection.execute(_FIND, {**values, **limits})).one())
+
+
+async def delete(connection: FencedTransaction, old: OldRuns) -> Deleted:
+    """Delete these runs with their attempts, events, and commands, except those that were continued meanwhile."""
+    if not old.ids:
+        return Deleted(0, 0)
+    step = (await connection.execute(ID_STEP)).scalar_one()
+    values = {"ids": list(old.ids), "ended_at": list(old.ended_at), "id_step": step}
+    return Deleted(*(await connection.execute(_DELETE, values)).one())
+
+
+async def overdue(connection: AsyncConnection, kept_days: int, read_max: int) -> tuple[int, float]:
+    """How many of the first `read_max` runs (children not counted) are past their time, and by how many days at most.
+
+    Those that stay for another reason are counted too (docs/retention.md).
+    """
+    count, days = (await connection.execute(_OVERDUE, {"kept_days": kept_days, "read_max": read_max})).one()
+    return count, days

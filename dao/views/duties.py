@@ -1,0 +1,69 @@
+"""The duties as they stand, for people: when each was done last, by whom, and with which result. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+
+from dao.postgres.engine import AsyncConnection
+from model.ids import Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class DutyDone:
+    """That a duty was done for the period that began at `due_at`."""
+
+    due_at: datetime
+    node: Epoch
+    node_name: str
+    began_at: datetime
+    ended_at: datetime
+    steps: int
+    late: bool
+    is_fine: bool
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """A duty. `holder` and `began_at` are of the period that is being done, None while none is; `last` is the last one
+    that was done; `error` is why the last step failed that did."""
+
+    name: str
+    every_s: float
+    due_at: datetime
+    holder: str | None
+    began_at: datetime | None
+    failures: int
+    error: str | None
+    error_at: datetime | None
+    last: DutyDone | None
+
+
+# There are a few; of each the newest row of its history. index: duty_done_pkey
+_ALL = text("""
+    SELECT d.name, d.every_s, d.due_at,
+           CASE WHEN d.began_at IS NOT NULL THEN coalesce(nullif(n.name, ''), n.address, d.holder::text) END,
+           d.began_at, d.failures, d.error, d.error_at,
+           l.due_at, l.node_id, l.node_name, l.began_at, l.ended_at, l.steps, l.late, l.is_fine, l.result
+    FROM (SELECT * FROM duty ORDER BY name LIMIT 1000) AS d
+    LEFT JOIN node n ON n.id = d.holder
+    LEFT JOIN LATERAL (
+        SELECT * FROM duty_done h WHERE h.name = d.name ORDER BY h.due_at DESC LIMIT 1
+    ) AS l ON true
+    ORDER BY d.name
+""")
+
+
+async def all_of_them(connection: AsyncConnection) -> list[Duty]:
+    """All duties, by name."""
+    rows = (await connection.execute(_ALL)).all()
+    return [Duty(*row[:8], *_last(*row[8:])) for row in rows]
+
+
+def _last(due_at: datetime | None, *done: Any) -> Sequence[DutyDone | None]:
+    return [None if due_at is None else DutyDone(due_at, *done)]

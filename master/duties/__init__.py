@@ -1,0 +1,1 @@
+"""Duties: what one master does once in a while for the whole cluster."""

@@ -1,0 +1,128 @@
+"""Does the duties whose turn is this master's, and those of others that are overdue (docs/duties.md).
+
+The rows say what is due; this loop sleeps until something is, and polls rarely besides, so that a row changed by plain
+SQL or a changed clock costs only a delay. Each step is one fenced transaction, with its record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from dao.duties import duties, queue_statistics
+from dao.duties.duties import TakenDuty
+from master.duties.steps import STEPS, Context
+from master.membership.membership import Membership
+from model.duties import PERIODS, DutyName, Step, is_turn_of, turns_of
+from model.errors import Fenced, ShoalError, Unknown
+from model.master_settings import MasterSettings
+from node.life import Life
+from node.write_loop import blaming_the_data
+from registry.clock import boottime_s
+
+log = structlog.get_logger()
+
+POLL_EVERY_S = 10.0
+"""How often the rows are read though nothing is due."""
+LOCKED_PAUSE_S = 0.5
+"""Until the next try, if what is due is locked: another master does a step of it, or hangs in one."""
+STEP_PAUSE_S_MAX = 1.0
+"""The longest pause between two steps of one master; shorter than `HELD`, so that it goes on."""
+STEP_PAUSE_S_MIN = 0.02
+PAUSE_SHARE = 4
+"""How many times longer than a step the pause after it is."""
+
+
+class Duties:
+    """Does duties until cancelled."""
+
+    def __init__(self, life: Life, membership: Membership, settings: MasterSettings) -> None:
+        self._life = life
+        self._membership = membership
+        # As long as the nodes need to detect a loss and to find what it left, with a few seconds to do it.
+        self._context = Context(life.timing.master_fence_after + settings.sweep_every * 2, settings.kept_days)
+
+    async def run(self) -> None:
+        """Do what is due until cancelled. Raises `Fenced`."""
+        while True:
+            pause_s = POLL_EVERY_S
+            try:
+                pause_s = await self._round()
+            except Fenced:
+                raise
+            except ShoalError as error:
+                log.warning("duties_wait", error=str(error))
+                pause_s = LOCKED_PAUSE_S
+            await asyncio.sleep(pause_s)
+
+    async def _round(self) -> float:
+        """Do what is due, a step at a time; returns seconds until something may be."""
+        while True:
+            due_in_s = await self._due_in_s()
+            if due_in_s is None or due_in_s > 0:
+                return min(POLL_EVERY_S, due_in_s + STEP_PAUSE_S_MIN) if due_in_s is not None else POLL_EVERY_S
+            began_s = boottime_s()
+            if not await self._step():
+                return LOCKED_PAUSE_S
+            await asyncio.sleep(self._pause_s(boottime_s() - began_s))
+
+    def _pause_s(self, took_s: float) -> float:
+        """Until the next step: a duty of many steps leaves most of the time to others, all of it on a busy machine."""
+        if self._membership.is_overloaded:
+            return STEP_PAUSE_S_MAX
+        return min(STEP_PAUSE_S_MAX, max(STEP_PAUSE_S_MIN, PAUSE_SHARE * took_s))
+
+    def _turns(self) -> list[str]:
+        return turns_of(self._membership.slot, list(DutyName))
+
+    async def _due_in_s(self) -> float | None:
+        async with self._life.database.reading() as connection:
+            count, due_in_s = await duties.next_in_s(connection, self._life.me.epoch, self._turns(), list(DutyName))
+        if count < len(DutyName):
+            async with self._life.writing() as connection:
+                await duties.add(connection, PERIODS)
+            return 0.0
+        return due_in_s
+
+    async def _step(self) -> bool:
+        """Do one step of what is due. False if others are at all of it."""
+        taken: TakenDuty | None = None
+        try:
+            with blaming_the_data():
+                async with self._life.writing() as connection:
+                    taken = await duties.take(connection, self._life.me.epoch, self._turns(), list(DutyName))
+                    if taken is None:
+                        return False
+                    step = await STEPS[DutyName(taken.name)](connection, self._context, taken.progress)
+                    late = not is_turn_of(self._membership.slot, taken.name)
+                    if not await duties.record(connection, self._life.me, taken, step, late=late):
+                        return False
+        except Fenced:
+            raise
+        except Unknown as error:
+            log.warning("duty_outcome_unknown", error=str(error), so="waits for its end; the rows say what was done")
+            await self._life.barrier()
+            return True
+        except ShoalError as error:
+            if taken is None:
+                raise
+            await self._failed(taken, error)
+            return True
+        self._log(taken, step, late=late)
+        for table in step.vacuum:
+            await queue_statistics.vacuum(self._life.database, table)
+        return True
+
+    async def _failed(self, taken: TakenDuty, error: ShoalError) -> None:
+        log.warning(
+            "duty_failed", duty=taken.name, error=str(error), so="it is tried again after a pause, by any master"
+        )
+        async with self._life.writing() as connection:
+            await duties.failed(connection, self._life.me.epoch, taken, str(error))
+
+    def _log(self, taken: TakenDuty, step: Step, *, late: bool) -> None:
+        if step.is_over and not step.is_fine:
+            log.warning("duty_found", duty=taken.name, result=step.result)
+        if step.is_over and late:
+            log.info("overdue_duty_done", duty=taken.name, due_at=taken.due_at.isoformat())

@@ -1,0 +1,143 @@
+"""What each duty does in one step. A step is short, and part of the transaction that records it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from dao.checks import table_checks
+from dao.cluster import drains, gone_nodes, nodes, slot_changes
+from dao.duties import duties, queue_statistics
+from dao.duties.queue_statistics import LAG, VACUUMED, TableState
+from dao.postgres.database import FencedTransaction
+from dao.views import queue_listings
+from master.duties import retention
+from model.duties import DutyName, Step
+from model.nodes import NodeKind
+
+BATCH = 500
+NODES_KEPT = timedelta(days=30)
+SLOT_CHANGES_KEPT = timedelta(hours=24)
+HISTORY_KEPT = timedelta(days=3)
+SHOWN_MAX = 3
+"""How many findings of a check its result names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What steps need to know.
+
+    Args:
+        failed_over_after: the time within which living nodes have done each failover.
+        kept_days: for how long ended runs are kept where their project says nothing; 0 = for ever.
+    """
+
+    failed_over_after: timedelta
+    kept_days: int
+
+
+DoStep = Callable[[FencedTransaction, Context, Mapping[str, Any]], Awaitable[Step]]
+
+
+def deleting(
+    delete: Callable[[FencedTransaction, timedelta, int], Awaitable[int]], kept: timedelta, what: str
+) -> DoStep:
+    """A duty that deletes old rows, in batches."""
+
+    async def do(connection: FencedTransaction, _context: Context, progress: Mapping[str, Any]) -> Step:
+        deleted = await delete(connection, kept, BATCH)
+        total = counted(progress, "deleted") + deleted
+        return Step(f"deleted {total} {what}", is_over=deleted < BATCH, progress={"deleted": total})
+
+    return do
+
+
+def counted(progress: Mapping[str, Any], name: str) -> int:
+    """A number that an earlier step counted; 0 if there is none."""
+    count = progress.get(name)
+    return count if isinstance(count, int) and not isinstance(count, bool) else 0
+
+
+async def check_left_work(connection: FencedTransaction, context: Context, _progress: Mapping[str, Any]) -> Step:
+    """Whether the failover of any run or task is overdue: masters do it by themselves within seconds."""
+    values = {"failed_over_after": context.failed_over_after}
+    finds = [await table_checks.find(connection, check, values) for check in table_checks.OF_LOST_NODES]
+    count = sum(each.count for each in finds)
+    if not count:
+        return Step("no failover is overdue")
+    return _found(count, "overdue failovers", [what for each in finds for what in each.shown])
+
+
+async def check_worker_groups(connection: FencedTransaction, _context: Context, _progress: Mapping[str, Any]) -> Step:
+    """Whether tasks wait for a group that has no living worker."""
+    waiting = {
+        each.worker_group: each.waiting for each in await queue_listings.queue_by_group(connection) if each.waiting
+    }
+    living = [node for node in await nodes.living(connection) if node.kind is NodeKind.WORKER and node.heartbeat]
+    served = {group for node in living if node.heartbeat for group in node.heartbeat.groups}
+    without = sorted(waiting.keys() - served)
+    if not without:
+        return Step("each group with waiting tasks has a worker")
+    shown = [f'group "{group}": {waiting[group]} waiting' for group in without]
+    return _found(len(without), "worker groups without a worker", shown)
+
+
+def _found(count: int, what: str, shown: list[str]) -> Step:
+    more = f" and {count - SHOWN_MAX} more" if count > SHOWN_MAX else ""
+    return Step(f"{what}: {count}; {'; '.join(shown[:SHOWN_MAX])}{more}", is_fine=False)
+
+
+async def maintain_queues(connection: FencedTransaction, _context: Context, progress: Mapping[str, Any]) -> Step:
+    """Collect statistics and remove dead rows where autovacuum lags behind, as far as this user may."""
+    done = list(map(str, given)) if isinstance(given := progress.get("done"), list) else []
+    tables = await queue_statistics.read(connection)
+    stale = [table for table in tables if table.stale > LAG]
+    for table in stale:
+        if table.may_maintain:
+            await queue_statistics.analyze(connection, table.name)
+            done.append(f"analyzed {table.name}")
+    vacuum = [each for each in tables if each.dead > LAG and each.name in VACUUMED and each.may_maintain]
+    if vacuum and not progress:
+        done += (f"vacuumed {each.name}" for each in vacuum)
+        return Step("", is_over=False, progress={"done": done}, vacuum=[each.name for each in vacuum])
+    left = [_advice(each) for each in tables if _lags(each)]
+    if left:
+        return Step("; ".join([*done, *left]), is_fine=False)
+    return Step("; ".join(done) or "autovacuum keeps up")
+
+
+def _lags(table: TableState) -> bool:
+    return table.dead > LAG or (table.stale > LAG and not table.may_maintain)
+
+
+def _advice(table: TableState) -> str:
+    why = "" if table.may_maintain else ", and masters log in as a user who may not vacuum it (docs/duties.md)"
+    return f"autovacuum lags behind at {table.name}: {table.dead_rows} dead rows{why}; run VACUUM ANALYZE {table.name}"
+
+
+async def delete_what_is_over(connection: FencedTransaction, context: Context, progress: Mapping[str, Any]) -> Step:
+    """Delete what has ended longer ago than it is kept."""
+    return await retention.delete_old(connection, context.kept_days, progress)
+
+
+_delete_nodes = deleting(gone_nodes.delete_ended, NODES_KEPT, "nodes that ended long ago")
+
+
+async def delete_ended_nodes(connection: FencedTransaction, context: Context, progress: Mapping[str, Any]) -> Step:
+    """Delete the rows of nodes that ended long ago, and the drains of names that no node has had since."""
+    await drains.delete_unused(connection, NODES_KEPT)
+    return await _delete_nodes(connection, context, progress)
+
+
+STEPS: Mapping[DutyName, DoStep] = {
+    DutyName.LEFT_WORK: check_left_work,
+    DutyName.WORKER_GROUPS: check_worker_groups,
+    DutyName.QUEUE_STATISTICS: maintain_queues,
+    DutyName.RETENTION: delete_what_is_over,
+    DutyName.ENDED_NODES: delete_ended_nodes,
+    DutyName.SLOT_HISTORY: deleting(slot_changes.delete_old, SLOT_CHANGES_KEPT, "old changes of slots"),
+    DutyName.DUTY_HISTORY: deleting(duties.delete_old, HISTORY_KEPT, "old rows of duties"),
+}
+"""Of each duty what it does."""

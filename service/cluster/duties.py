@@ -1,0 +1,92 @@
+"""The operation that shows the duties: what is done once in a while for the whole cluster, by whom, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dao.views import duties
+from dao.views.duties import Duty, DutyDone
+from model.rights import Right
+from service.call import Call
+from service.fields import Answer, Id, Moment
+from service.operation import operation
+
+
+class DutyDoneAnswer(Answer):
+    """A duty that was done: by which master, from when to when, and what came of it.
+
+    `late`: by another master than the one whose turn it was, since it was overdue. `is_fine` is false if a check found
+    something that needs a person; `result` says what.
+    """
+
+    due_at: Moment
+    epoch: Id
+    master: str
+    began_at: Moment
+    ended_at: Moment
+    took_s: float
+    steps: int
+    late: bool
+    is_fine: bool
+    result: str
+
+    @classmethod
+    def of(cls, done: DutyDone) -> DutyDoneAnswer:
+        """The answer for a row of the history."""
+        return cls(
+            due_at=done.due_at,
+            epoch=done.node,
+            master=done.node_name,
+            began_at=done.began_at,
+            ended_at=done.ended_at,
+            took_s=(done.ended_at - done.began_at).total_seconds(),
+            steps=done.steps,
+            late=done.late,
+            is_fine=done.is_fine,
+            result=done.result,
+        )
+
+
+class DutyAnswer(Answer):
+    """What is done every `every_s` seconds for the whole cluster, next at `due_at`.
+
+    `master` is who is at it now, since `began_at`. `error`: why a step failed, of which it has not recovered yet.
+    """
+
+    name: str
+    every_s: float
+    due_at: Moment
+    master: str | None = None
+    began_at: Moment | None = None
+    error: str | None = None
+    error_at: Moment | None = None
+    last: DutyDoneAnswer | None = None
+
+    @classmethod
+    def of(cls, duty: Duty) -> DutyAnswer:
+        """The answer for a row."""
+        return cls(
+            name=duty.name,
+            every_s=duty.every_s,
+            due_at=duty.due_at,
+            master=duty.holder,
+            began_at=duty.began_at,
+            error=duty.error if duty.failures > 0 else None,
+            error_at=duty.error_at if duty.failures > 0 else None,
+            last=None if duty.last is None else DutyDoneAnswer.of(duty.last),
+        )
+
+
+class DutiesAnswer(Answer):
+    """All duties, by name. There are none before the first master has joined."""
+
+    items: Sequence[DutyAnswer]
+
+
+@operation("GET", "/duties", Right.VIEW_CLUSTER, "cluster")
+async def list_duties(call: Call) -> DutiesAnswer:
+    """List what is done once in a while for the whole cluster: when, by which master, and what came of it."""
+    call.permit(None)
+    async with call.reading() as connection:
+        found = await duties.all_of_them(connection)
+    return DutiesAnswer(items=[DutyAnswer.of(each) for each in found])

@@ -1,0 +1,38 @@
+"""Duties under faults: once a period, one after the other, and at the end they are done again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.cluster.cluster import Cluster
+
+EVERY_S = 5.0
+"""The period of all duties in a chaos test."""
+FASTER = f"UPDATE duty SET every_s = {EVERY_S}, due_at = clock_timestamp()"
+_OUT_OF_STEP = """
+    SELECT name, due_at, next_due FROM (
+        SELECT name, due_at, lead(due_at) OVER (PARTITION BY name ORDER BY due_at) AS next_due,
+               row_number() OVER (PARTITION BY name ORDER BY due_at) AS number
+        FROM duty_done) AS d
+    WHERE number > 1 AND abs(extract(epoch FROM next_due - due_at) / %s
+                             - round(extract(epoch FROM next_due - due_at) / %s)) > 0.001
+"""
+_OVERLAP = """
+    SELECT name, ended_at, next_began FROM (
+        SELECT name, ended_at, lead(began_at) OVER (PARTITION BY name ORDER BY due_at) AS next_began
+        FROM duty_done) AS d
+    WHERE next_began < ended_at
+"""
+_LEFT = (
+    "SELECT name, due_at, failures, error FROM duty WHERE due_at < clock_timestamp() - interval '10 s' OR failures > 0"
+)
+
+
+def broken(cluster: Cluster) -> Iterator[str]:
+    """What is wrong with the duties that were done; that no period is there twice is ensured by the primary key."""
+    for name, due_at, next_due in cluster.rows(_OUT_OF_STEP, EVERY_S, EVERY_S):
+        yield f"the periods of {name} are out of step: {due_at}, {next_due}"
+    for name, ended_at, next_began in cluster.rows(_OVERLAP):
+        yield f"{name} began at {next_began}, before the period before it ended at {ended_at}"
+    for name, due_at, failures, error in cluster.rows(_LEFT):
+        yield f"{name} is due since {due_at}, and failed {failures} times: {error}"

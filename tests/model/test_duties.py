@@ -1,0 +1,32 @@
+"""Whose turn a duty is: of one master always, whatever the slots."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.duties import HELD, OVERDUE, PAUSE_MAX, PERIODS, DutyName, is_turn_of, pause_after, turns_of
+from model.nodes import Slot
+
+
+@given(name=st.text(max_size=40), total=st.integers(min_value=1, max_value=100))
+def test_every_duty_is_the_turn_of_exactly_one_master(name: str, total: int) -> None:
+    assert sum(is_turn_of(Slot(current, total), name) for current in range(total)) == 1
+
+
+def test_a_master_without_a_slot_has_no_turn() -> None:
+    assert turns_of(None, list(DutyName)) == []
+    assert turns_of(Slot(0, 1), list(DutyName)) == list(DutyName)
+
+
+def test_each_duty_has_a_period_that_is_longer_than_what_others_wait_for() -> None:
+    assert PERIODS.keys() == set(DutyName)
+    assert min(PERIODS.values()) > 5 * max(OVERDUE, HELD)
+    assert timedelta(seconds=5) > OVERDUE, "others begin within five seconds"
+
+
+@given(failures=st.integers(min_value=1))
+def test_pauses_after_failures_grow_and_end(failures: int) -> None:
+    assert timedelta(0) < pause_after(failures) <= pause_after(failures + 1) <= PAUSE_MAX

@@ -1,0 +1,62 @@
+import { useQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+import { useTopics } from "@/live/browser";
+import { Answer, Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { Ago, Moment } from "@/parts/Time";
+import { duration } from "@/parts/time";
+import { type Duty, duties } from "./queries";
+
+/** What is done once in a while for the whole cluster: when, by which master, and what came of it. */
+export function DutiesTab() {
+  const { t } = useTranslation("cluster");
+  useTopics("cluster");
+  const found = useQuery({ ...duties, refetchInterval: 5_000 });
+  return (
+    <Panel title={t("tab.duties")} remark={t("dutiesRemark")}>
+      <Answer of={found} isEmpty={(data) => data.items.length === 0} empty={<Empty title={t("noDuties")} />}>
+        {(data) => (
+          <div className="scroll-x">
+            <table className="dense">
+              <thead>
+                <tr>
+                  <th>{t("duty")}</th>
+                  <th className="num">{t("every")}</th>
+                  <th>{t("lastDone")}</th>
+                  <th>{t("doneBy")}</th>
+                  <th className="num">{t("dutyTook")}</th>
+                  <th>{t("nextDue")}</th>
+                  <th>{t("result")}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {data.items.map((each) => (
+                  <tr key={each.name}>
+                    <td>
+                      <i className="st" data-s={isFine(each) ? "NORMAL" : "DEAD"} aria-hidden /> <b>{each.name}</b>
+                    </td>
+                    <td className="num">{duration(each.every_s)}</td>
+                    <td>{each.last ? <Ago at={each.last.ended_at} /> : t("notDoneYet")}</td>
+                    <td title={each.last?.late ? t("wasOverdue") : undefined}>
+                      {each.last?.master}
+                      {each.last?.late && " *"}
+                    </td>
+                    <td className="num">{each.last && duration(each.last.took_s)}</td>
+                    <td>{each.master ? t("isAtIt", { master: each.master }) : <Moment at={each.due_at} />}</td>
+                    <td className={isFine(each) ? undefined : "bad"}>
+                      {each.error ? t("dutyFailed", { error: each.error }) : each.last?.result}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Answer>
+    </Panel>
+  );
+}
+
+function isFine(duty: Duty): boolean {
+  return duty.error == null && duty.last?.is_fine !== false;
+}
