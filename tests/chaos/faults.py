@@ -1,8 +1,4 @@
-"""The faults, and a seeded stream of them.
-
-A fault is struck by `begin` and healed by `end` after `lasts_s` seconds. `begin` tells which lives must have been
-fenced or have left before the cluster can count as recovered (`tests/chaos/recovery.py`).
-"""
+"""The faults, and a seeded stream of them."""
 
 from __future__ import annotations
 
@@ -11,63 +7,21 @@ import contextlib
 import random
 import resource
 import signal
-from collections.abc import Awaitable, Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 from functools import partial
 
-import psutil
-
-from tests.chaos import below
-from tests.chaos.disk import FREE_MIN
 from tests.chaos.draining import drain, undrain_all
+from tests.chaos.fault import Epochs, Factory, Fault, epochs_of, fault
 from tests.chaos.proxy import Way
 from tests.chaos.site import SESSION_S, WORKER_FENCE_S, Member, Role, Site
 from tests.chaos.strangers import LOCKS, Lock, add_schedule, edit, set_read_only
+from tests.chaos.worker_faults import disk_filled, frozen_below, keepers_killed, launchers_killed
 
-Epochs = set[int]
 ROLLING = "rolling restart"
 
 
-@dataclass(frozen=True)
-class Fault:
-    """`family`: of two faults at once each must be of another family. `what` is for people."""
-
-    kind: str
-    family: str
-    what: str
-    lasts_s: float
-    begin: Callable[[], Awaitable[Epochs]]
-    end: Callable[[], Awaitable[None]]
-
-
-Factory = Callable[[random.Random, Site, float], Fault]
-
-
-def _fault(
-    kind: str,
-    family: str,
-    what: str,
-    lasts_s: float,
-    begin: Callable[[], Epochs | None],
-    end: Callable[[], object] = lambda: None,
-) -> Fault:
-    """Of two plain functions."""
-
-    async def begun() -> Epochs:
-        return begin() or set()
-
-    async def ended() -> None:
-        end()
-
-    return Fault(kind, family, f"{what}, {lasts_s:.1f} s" if lasts_s else what, lasts_s, begun, ended)
-
-
-def _epochs(*members: Member) -> Epochs:
-    return {member.epoch for member in members if member.epoch is not None and member.lives}
-
-
 def _kill(members: list[Member]) -> Epochs:
-    epochs = _epochs(*members)
+    epochs = epochs_of(*members)
     for member in members:
         member.signal(signal.SIGKILL)
     for member in members:  # who still lives is not started again
@@ -78,7 +32,7 @@ def _kill(members: list[Member]) -> Epochs:
 
 def _killed(role: Role, chance: random.Random, site: Site, _outage_s: float) -> Fault:
     member = site.pick(chance, role)
-    return _fault(
+    return fault(
         f"kill -9 {role}", "process", f"kill -9 {member.name}", chance.uniform(0.5, 5), lambda: _kill([member]),
         member.start,
     )  # fmt: skip
@@ -95,7 +49,7 @@ def _all_masters_killed(chance: random.Random, site: Site, _outage_s: float) -> 
             member.start()
 
     what = "kill -9 all masters, and a schedule is made"
-    return _fault("kill -9 all masters", "process", what, chance.uniform(0.5, 3), kill, start)
+    return fault("kill -9 all masters", "process", what, chance.uniform(0.5, 3), kill, start)
 
 
 def _paused(role: Role, chance: random.Random, site: Site, _outage_s: float) -> Fault:
@@ -103,19 +57,19 @@ def _paused(role: Role, chance: random.Random, site: Site, _outage_s: float) -> 
     lasts_s = WORKER_FENCE_S + chance.uniform(3, 5) if role == "worker" else 3 * SESSION_S + chance.uniform(0, 2)
 
     def pause() -> Epochs:
-        epochs = _epochs(member)
+        epochs = epochs_of(member)
         member.signal(signal.SIGSTOP)
         return epochs
 
     what = f"SIGSTOP {member.name}"
-    return _fault(f"SIGSTOP {role}", "process", what, lasts_s, pause, lambda: member.signal(signal.SIGCONT))
+    return fault(f"SIGSTOP {role}", "process", what, lasts_s, pause, lambda: member.signal(signal.SIGCONT))
 
 
 def _rolling_restart(chance: random.Random, site: Site, _outage_s: float) -> Fault:
     members = chance.sample(site.members, k=len(site.members))
 
     async def restart() -> Epochs:
-        epochs = _epochs(*members)
+        epochs = epochs_of(*members)
         for member in members:
             former = member.node
             member.signal(signal.SIGTERM)
@@ -151,12 +105,12 @@ def _leader_killed(chance: random.Random, site: Site, _outage_s: float) -> Fault
             leader.kill()
 
     what = "kill -9 ZooKeeper's leader"
-    return _fault("ZooKeeper leader kill", "zookeeper", what, chance.uniform(1, 5), kill, site.ensemble.start)
+    return fault("ZooKeeper leader kill", "zookeeper", what, chance.uniform(1, 5), kill, site.ensemble.start)
 
 
 def _ensemble_stopped(_chance: random.Random, site: Site, outage_s: float) -> Fault:
     what = "stop the whole ensemble"
-    return _fault("ensemble stop", "zookeeper", what, outage_s, site.ensemble.stop, site.ensemble.start)
+    return fault("ensemble stop", "zookeeper", what, outage_s, site.ensemble.stop, site.ensemble.start)
 
 
 def _postgres_down(chance: random.Random, site: Site, _outage_s: float) -> Fault:
@@ -169,14 +123,12 @@ def _postgres_down(chance: random.Random, site: Site, _outage_s: float) -> Fault
             site.postgres.stop("fast" if mode == "fast" else "immediate")
 
     what = f"PostgreSQL down ({mode})"
-    return _fault("PostgreSQL restart", "postgres", what, chance.choice((0.0, 1.0, 4.0)), stop, site.postgres.start)
+    return fault("PostgreSQL restart", "postgres", what, chance.choice((0.0, 1.0, 4.0)), stop, site.postgres.start)
 
 
 def _postgres_frozen(chance: random.Random, site: Site, _outage_s: float) -> Fault:
     what = "PostgreSQL accepts and does not answer"
-    return _fault(
-        "PostgreSQL frozen", "postgres", what, chance.uniform(2, 8), site.postgres.pause, site.postgres.resume
-    )
+    return fault("PostgreSQL frozen", "postgres", what, chance.uniform(2, 8), site.postgres.pause, site.postgres.resume)
 
 
 _OTHERS = "FROM pg_stat_activity WHERE application_name LIKE 'shoal-%' AND pid <> pg_backend_pid()"
@@ -208,7 +160,7 @@ def _dropped(chance: random.Random, site: Site, _outage_s: float) -> Fault:
                 gate.drop()
 
     names = ", ".join(member.name for member in members)
-    return _fault("connections dropped", "network", f"drop all connections of {names}", 0.0, drop)
+    return fault("connections dropped", "network", f"drop all connections of {names}", 0.0, drop)
 
 
 def _delayed(chance: random.Random, site: Site, _outage_s: float) -> Fault:
@@ -221,9 +173,7 @@ def _delayed(chance: random.Random, site: Site, _outage_s: float) -> Fault:
                 gate.delay(by_s)
 
     what = f"{seconds:g} s of delay each way for {', '.join(member.name for member in members)}"
-    return _fault(
-        "connections delayed", "network", what, chance.uniform(2, 6), lambda: delay(seconds), lambda: delay(0)
-    )
+    return fault("connections delayed", "network", what, chance.uniform(2, 6), lambda: delay(seconds), lambda: delay(0))
 
 
 def _cut_off(chance: random.Random, site: Site, _outage_s: float) -> Fault:
@@ -241,7 +191,7 @@ def _cut_off(chance: random.Random, site: Site, _outage_s: float) -> Fault:
         for gate in gates:
             gate.open()
 
-    return _fault("cut off", "network", f"{member.name} cut off from {which} ({how})", lasts_s, cut, fix)
+    return fault("cut off", "network", f"{member.name} cut off from {which} ({how})", lasts_s, cut, fix)
 
 
 def _swallowed(way: Way, chance: random.Random, site: Site, _outage_s: float) -> Fault:
@@ -259,7 +209,7 @@ def _swallowed(way: Way, chance: random.Random, site: Site, _outage_s: float) ->
 
     lost = "is asked" if way is Way.ASK else "is answered"
     sentence = f"links of {', '.join(member.name for member in members)} to {what} acknowledge what {lost} and lose it"
-    return _fault("links that swallow", "network", sentence, chance.uniform(1, 4), swallow, open_again)
+    return fault("links that swallow", "network", sentence, chance.uniform(1, 4), swallow, open_again)
 
 
 def _without_descriptors(chance: random.Random, site: Site, _outage_s: float) -> Fault:
@@ -278,7 +228,7 @@ def _without_descriptors(chance: random.Random, site: Site, _outage_s: float) ->
                 resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
 
     what = f"{member.name} can open nothing"
-    return _fault("no descriptors", "descriptors", what, chance.uniform(1, 4), take, give_back)
+    return fault("no descriptors", "descriptors", what, chance.uniform(1, 4), take, give_back)
 
 
 def _commits_lost(chance: random.Random, site: Site, _outage_s: float) -> Fault:
@@ -289,7 +239,7 @@ def _commits_lost(chance: random.Random, site: Site, _outage_s: float) -> Fault:
             member.database.lose_commits(many, late_s)
 
     what = f"the answers of {count} COMMITs of each lost, arriving {late_s:g} s late"
-    return _fault("COMMIT answer lost", "network", what, 3.0, lambda: lose(count), lambda: lose(0))
+    return fault("COMMIT answer lost", "network", what, 3.0, lambda: lose(count), lambda: lose(0))
 
 
 def _locked(chance: random.Random, site: Site, _outage_s: float) -> Fault:
@@ -305,12 +255,12 @@ def _locked(chance: random.Random, site: Site, _outage_s: float) -> Fault:
             lock.release()
 
     what = f"somebody locks {', '.join(names)}"
-    return _fault("locks of strangers", "postgres", what, chance.uniform(1, 5), take, release)
+    return fault("locks of strangers", "postgres", what, chance.uniform(1, 5), take, release)
 
 
 def _read_only(chance: random.Random, site: Site, _outage_s: float) -> Fault:
     what = "PostgreSQL is read-only"
-    return _fault(
+    return fault(
         "PostgreSQL read-only", "postgres", what, chance.uniform(1, 4),
         lambda: set_read_only(site, "on"), lambda: set_read_only(site, "off"),
     )  # fmt: skip
@@ -318,63 +268,7 @@ def _read_only(chance: random.Random, site: Site, _outage_s: float) -> Fault:
 
 def _edited(chance: random.Random, site: Site, _outage_s: float) -> Fault:
     count = chance.randrange(3, 12)
-    return _fault("rows edited", "people", f"{count} rows are edited by hand", 0.0, lambda: edit(site, chance, count))
-
-
-def _launchers_killed(chance: random.Random, site: Site, _outage_s: float) -> Fault:
-    worker = site.pick(chance, "worker")
-
-    def kill() -> None:
-        below.send(signal.SIGKILL, below.launchers(worker))
-
-    return _fault("kill -9 launchers", "below", f"kill -9 the launchers of {worker.name}", 0.0, kill)
-
-
-def _keepers_killed(chance: random.Random, site: Site, _outage_s: float) -> Fault:
-    worker, most = site.pick(chance, "worker"), chance.randrange(1, 4)
-
-    def kill() -> None:
-        for kept in below.keepers(worker)[:most]:
-            site.unkept.add((kept.key, kept.attempt))
-            below.send(signal.SIGKILL, [kept.process])
-
-    return _fault("kill -9 keepers", "below", f"kill -9 up to {most} keepers of {worker.name}", 0.0, kill)
-
-
-def _frozen_below(chance: random.Random, site: Site, _outage_s: float) -> Fault:
-    worker = site.pick(chance, "worker")
-    whom = chance.choice(("launchers", "keepers", "launchers and keepers"))
-    frozen: list[psutil.Process] = []
-
-    def freeze() -> None:
-        if "launchers" in whom:
-            frozen.extend(below.launchers(worker))
-        if "keepers" in whom:
-            frozen.extend(kept.process for kept in below.keepers(worker))
-        below.send(signal.SIGSTOP, frozen)
-
-    what = f"SIGSTOP the {whom} of {worker.name}"
-    return _fault(
-        "SIGSTOP below a worker", "below", what, chance.uniform(1, WORKER_FENCE_S + 2), freeze,
-        lambda: below.send(signal.SIGCONT, frozen),
-    )  # fmt: skip
-
-
-def _disk_filled(chance: random.Random, site: Site, _outage_s: float) -> Fault:
-    worker, left = site.pick(chance, "worker"), chance.choice((0, 100_000, FREE_MIN // 2))
-
-    def fill() -> None:
-        assert worker.disk is not None
-        site.cramped.update(_epochs(worker))
-        worker.disk.fill(left)
-
-    def empty() -> None:
-        assert worker.disk is not None
-        site.cramped.update(_epochs(worker))  # who was started meanwhile
-        worker.disk.empty()
-
-    what = f"the disk of {worker.name} is full but for {left} bytes"
-    return _fault("disk full", "disk", what, chance.uniform(1, 5), fill, empty)
+    return fault("rows edited", "people", f"{count} rows are edited by hand", 0.0, lambda: edit(site, chance, count))
 
 
 FACTORIES: dict[Factory, int] = {
@@ -402,10 +296,10 @@ FACTORIES: dict[Factory, int] = {
     _locked: 3,
     _read_only: 2,
     _edited: 4,
-    _launchers_killed: 2,
-    _keepers_killed: 2,
-    _frozen_below: 3,
-    _disk_filled: 3,
+    launchers_killed: 2,
+    keepers_killed: 2,
+    frozen_below: 3,
+    disk_filled: 3,
 }
 """What may happen, and how often beside the others."""
 
@@ -425,7 +319,7 @@ def stream(seed: int, site: Site, outage_s: float, only: Collection[str] = ()) -
         for factory, weight in FACTORIES.items()
         if (site.apis or not (isinstance(factory, partial) and factory.args == ("api",)))
         and (not only or factory(random.Random(0), site, outage_s).kind in only)
-        and (factory is not _disk_filled or all(worker.disk is not None for worker in site.workers))
+        and (factory is not disk_filled or all(worker.disk is not None for worker in site.workers))
     }
     if not weights:
         raise ValueError(f"there is no kind of fault among {', '.join(only)}")
@@ -433,14 +327,14 @@ def stream(seed: int, site: Site, outage_s: float, only: Collection[str] = ()) -
     chance.shuffle(first)
     while True:
         factory = first.pop() if first else chance.choices(list(weights), weights=list(weights.values()))[0]
-        fault = factory(chance, site, outage_s)
+        first_one = factory(chance, site, outage_s)
         if chance.random() < AT_ONCE:
             second = chance.choices(list(weights), weights=list(weights.values()))[0](chance, site, outage_s)
             # Who restarts one after the other waits for each to join, which a server that is away would hold up.
-            if second.family != fault.family and second.kind != ROLLING:
-                yield _together(fault, second)
+            if second.family != first_one.family and second.kind != ROLLING:
+                yield _together(first_one, second)
                 continue
-        yield fault
+        yield first_one
 
 
 def _together(first: Fault, second: Fault) -> Fault:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from tests.chaos.faults import Fault
+from tests.chaos.fault import Fault
 from tests.chaos.load import ask
 from tests.chaos.site import Site
 from tests.chaos.workflows import CANARY, EDITED

@@ -69,6 +69,7 @@ FENCES = {
     "drafts._UPDATE": PEOPLE,
     "idempotency._PUT": PEOPLE,
     "layouts._WRITE": PEOPLE,
+    "source_texts._WRITE": PEOPLE,
     "login_attempts._INSERT": PEOPLE,
     "login_attempts._SUCCEEDED": PEOPLE,
     "login_links._DELETE": PEOPLE,
