@@ -17,6 +17,16 @@ CHECKS = (
     "response_headers_conformance,negative_data_rejection"
 )
 
+# The API's limit of a body comes before that of a list; the worker whose log is asked for does not run any more.
+CONFIG = """
+[checks.negative_data_rejection]
+expected-statuses = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429, "5xx"]
+
+[[operations]]
+include-path = "/api/v1/task-instances/{id}/log:search"
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]
+"""
+
 
 async def fuzz(database_url: str, folder: Path, examples: int, phases: str) -> str:
     """What schemathesis says of an API with a workflow and an ended run."""
@@ -26,10 +36,13 @@ async def fuzz(database_url: str, folder: Path, examples: int, phases: str) -> s
         await cluster.worker()
         cluster.start(1)
         await cluster.all_ends()
+    config = folder / "schemathesis.toml"
+    config.write_text(CONFIG, "utf-8")
     async with serving(database_url) as api:
         token = await token_of(api.backend, "ada", is_admin=True)
         process = await asyncio.create_subprocess_exec(
-            *(str(Path(sys.executable).with_name("schemathesis")), "run", f"{api.url}/api/v1/openapi.json"),
+            *(str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(config)),
+            *("run", f"{api.url}/api/v1/openapi.json"),
             *("-H", f"Authorization: Bearer {token}", "--checks", CHECKS, "--phases", phases),
             *("--max-examples", str(examples), "--exclude-path", "/api/v1/events", "--request-timeout", "30"),
             *("--generation-database", "none", "--suppress-health-check", "all", "--seed", "1", "--no-color"),
