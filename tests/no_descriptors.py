@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ def no_descriptors(pid: int = 0, spare: int = 0, *, also_none_again: bool = Fals
 
     Nor, with `also_none_again`, any that it has closed meanwhile.
     """
+    gc.collect()  # what earlier tests left open must not be closed within the block
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     folder = Path(f"/proc/{pid or 'self'}/fd")
     used = {int(each.name) for each in list(folder.iterdir()) if each.is_symlink()}  # not that of the look itself

@@ -38,13 +38,14 @@ def _left_out(cluster: Cluster) -> list[Any]:
     )
 
 
-async def _all_are_there(cluster: Cluster) -> None:
-    await eventually(lambda: cluster.one("SELECT count(*) FROM duty") == len(DutyName))
+async def _all_are_done_once(cluster: Cluster) -> None:
+    """A duty that is at work would go on with what a test writes into its row."""
+    await eventually(lambda: cluster.one("SELECT count(DISTINCT name) FROM duty_done") == len(DutyName))
 
 
 async def test_one_master_does_all_duties(cluster: Cluster) -> None:
     await cluster.master(SHOAL_NAME="m1")
-    await _all_are_there(cluster)
+    await _all_are_done_once(cluster)
     _faster(cluster)
     await eventually(lambda: _periods(cluster) >= 3, within_s=40)
     assert not _left_out(cluster)
@@ -55,7 +56,7 @@ async def test_masters_share_the_duties_by_their_slots(cluster: Cluster) -> None
     for name in ("m1", "m2", "m3"):
         await cluster.master(SHOAL_NAME=name)
     await cluster.slots_become(3)
-    await _all_are_there(cluster)
+    await _all_are_done_once(cluster)
     _faster(cluster)
     await eventually(lambda: _periods(cluster) >= 3, within_s=40)
     assert len(cluster.rows("SELECT DISTINCT node_name FROM duty_done")) > 1
@@ -77,7 +78,7 @@ async def test_duties_go_on_within_five_seconds_when_their_masters_die_or_hang(
 ) -> None:
     running = [await cluster.master(SHOAL_NAME=f"m{n}") for n in range(masters)]
     await cluster.slots_become(masters)
-    await _all_are_there(cluster)
+    await _all_are_done_once(cluster)
     _faster(cluster)
     await eventually(lambda: _periods(cluster) >= 1, within_s=30)
     chance = random.Random(masters)
@@ -99,7 +100,7 @@ async def test_a_master_deletes_what_is_past_its_time_and_goes_on_with_the_rest(
     await cluster.worker()
     cluster.start(1001, 20)
     await eventually(lambda: cluster.one("SELECT count(*) FROM workflow_instance WHERE state = 'SUCCESS'") == 20)
-    await eventually(lambda: cluster.one("SELECT count(DISTINCT name) FROM duty_done") == len(DutyName))
+    await _all_are_done_once(cluster)
     cluster.rows(
         "UPDATE workflow_instance SET started_at = now() - interval '101 d', ended_at = now() - interval '100 d' "
         "WHERE id <= 10"

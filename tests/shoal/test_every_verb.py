@@ -42,6 +42,7 @@ ARGUMENTS = {
     "role": "VIEWER",
     "token": "1",
     "action": "stop",
+    "days": "30",
 }
 """A value for each argument of a verb, by its name."""
 MORE = {

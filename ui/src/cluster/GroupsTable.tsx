@@ -1,4 +1,5 @@
 import { useTranslation } from "react-i18next";
+import { ScrollX } from "@/parts/ScrollX";
 import { Mark } from "@/parts/State";
 import { duration } from "@/parts/time";
 import { Bar } from "./Bar";
@@ -9,7 +10,7 @@ import type { Group, Node } from "./queries";
 export function GroupsTable({ groups, workers }: { groups: Group[]; workers: Node[] }) {
   const { t } = useTranslation("cluster");
   return (
-    <div className="scroll-x">
+    <ScrollX>
       <table className="dense">
         <thead>
           <tr>
@@ -54,6 +55,6 @@ export function GroupsTable({ groups, workers }: { groups: Group[]; workers: Nod
           })}
         </tbody>
       </table>
-    </div>
+    </ScrollX>
   );
 }

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { ScrollX } from "@/parts/ScrollX";
 import { coarse } from "@/parts/Time";
 import { queue } from "../queries";
 import { AskCommand } from "./AskCommand";
@@ -30,7 +31,7 @@ export function QueuePanel({ usual, ms }: { usual: Story | null; ms: number }) {
               {waitMs === null ? t("noneTakenLately") : t("usualWait", { ms: Math.round(waitMs) })}
             </p>
           ) : (
-            <div className="scroll-x">
+            <ScrollX>
               <table className="dense">
                 <tbody>
                   {data.commands.map((each) => (
@@ -53,7 +54,7 @@ export function QueuePanel({ usual, ms }: { usual: Story | null; ms: number }) {
                   ))}
                 </tbody>
               </table>
-            </div>
+            </ScrollX>
           )
         }
       </Answer>

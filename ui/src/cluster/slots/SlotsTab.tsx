@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useTopics } from "@/live/browser";
 import { Empty, Failure, Skeleton } from "@/parts/Answer";
+import { ScrollX } from "@/parts/ScrollX";
 import { receipt } from "../queries";
 import { useClusterSearch } from "../search";
 import { Agreement } from "./Agreement";
@@ -68,6 +69,7 @@ export function SlotsTab() {
   if (told.error !== null && story === null) return <Failure error={told.error} again={told.again} />;
   const total = story?.changes[placeAt(story.changes, shownMs)]?.members.length ?? 0;
   const isPicture = search.view !== "table" && total <= LANES_MAX;
+  const table = story && <SlotsTable story={story} ms={shownMs} live={isLive ? live : undefined} />;
   return (
     <>
       <section className="panel slots" aria-label={t("slotsLive")} ref={panel}>
@@ -107,9 +109,7 @@ export function SlotsTab() {
               <HeatStrip story={story} ms={shownMs} live={isLive ? live : undefined} />
             )}
             {!isPicture && <Ticker clock={clock} isShown={isShown} onTime={setShownMs} />}
-            <div className={isPicture ? "unseen" : "scroll-x"}>
-              <SlotsTable story={story} ms={shownMs} live={isLive ? live : undefined} />
-            </div>
+            {isPicture ? <div className="unseen">{table}</div> : <ScrollX>{table}</ScrollX>}
             <Receipt story={story} ms={shownMs} live={isLive ? live : undefined} gone={gone} cost={cost.data} />
             <Agreement story={story} ms={shownMs} live={isLive ? live : undefined} />
           </>

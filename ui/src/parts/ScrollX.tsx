@@ -1,0 +1,11 @@
+import type { ReactNode } from "react";
+
+/** What may be wider than the page, and is then scrolled: by the keyboard too, also where nothing in it has the focus. */
+export function ScrollX({ children }: { children: ReactNode }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by the keyboard
+    <div className="scroll-x" tabIndex={0}>
+      {children}
+    </div>
+  );
+}
