@@ -51,7 +51,7 @@ async def fuzz(database_url: str, folder: Path, examples: int, phases: str) -> s
             stderr=asyncio.subprocess.STDOUT,
         )
         said = (await process.communicate())[0].decode()
-        assert process.returncode == 0, said[said.find("FAILURES") :][:6000]
+        assert process.returncode == 0, said[said.find("FAILURES") :][:6000] + said[-1500:]
         return said
 
 
