@@ -48,8 +48,8 @@ def test_what_is_not_said_has_its_usual_value() -> None:
     spec = WorkflowSpec.parse({"tasks": [TASK]})
     assert spec.model_dump(mode="json", exclude={"tasks"}) == {
         "description": "", "priority": "MEDIUM", "failure_strategy": "CONTINUE", "worker_group": "default",
-        "params": {}, "execution_type": "PARALLEL", "serial_key": None, "timeout_minutes": 0, "time_zone": "UTC", "environment": None,
-        "tenant": None, "outputs": [], "secrets": [], "timeout_strategy": "WARN",
+        "params": {}, "execution_type": "PARALLEL", "serial_key": None, "timeout_minutes": 0, "time_zone": "UTC",
+        "environment": None, "tenant": None, "outputs": [], "secrets": [], "timeout_strategy": "WARN",
     }  # fmt: skip
     assert spec.tasks[0].model_dump(mode="json") == TASK | {
         "params": {}, "after": [], "priority": "MEDIUM", "worker_group": None, "on_worker_loss": "retry", "code": None,
