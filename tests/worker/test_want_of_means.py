@@ -42,6 +42,7 @@ async def test_a_task_that_finds_no_descriptor_is_given_back_and_the_next_one_ru
 
 
 async def test_a_task_that_no_worker_can_begin_fails_at_last_with_the_reason(errands: Errands) -> None:
+    assert (await errands.shell("echo before")).state is TaskState.SUCCESS  # what it imports is there
     with no_descriptors():
         end = await errands.shell("echo hello", attempt=TRIES_MAX)
     assert end.state is TaskState.FAILURE
