@@ -21,7 +21,7 @@ CSRF_HEADER = "X-CSRF-Token"
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IF_MATCH = "If-Match"
 HEADER_LENGTH_MAX = 200
-"""Characters of each of both."""
+"""Characters of each of these three."""
 SECRET_LENGTH_MAX = 200
 
 
@@ -33,7 +33,7 @@ async def make_call(backend: Backend, request: Request, operation: Operation[Any
 
 async def authenticate(backend: Backend, request: Request, *, changes: bool) -> Caller:
     """Who sent a request; `changes`: one that changes something. Raises `Unauthenticated`."""
-    visitor = visitor_of(request)
+    visitor, csrf = visitor_of(request), _csrf(request)
     if (token := _bearer(request)) is not None:
         return await Caller.of_token(backend.database, backend.batches, token, visitor)
     cookie = request.cookies.get(COOKIE, "")
@@ -41,7 +41,7 @@ async def authenticate(backend: Backend, request: Request, *, changes: bool) -> 
         raise Unauthenticated("say who asks: a token in the header Authorization: Bearer shoal_..., or log in")
     async with backend.database.reading() as connection:
         caller = await Caller.of_session(connection, cookie, visitor)
-    if changes and not caller.has_csrf(request.headers.get(CSRF_HEADER, "")):
+    if changes and not caller.has_csrf(csrf):
         raise Forbidden(f"the header {CSRF_HEADER} is not that of this session; load the page again")
     return caller
 
@@ -65,6 +65,13 @@ def _bearer(request: Request) -> str | None:
     if kind.lower() != "bearer" or not 0 < len(token.strip()) <= SECRET_LENGTH_MAX:
         raise Unauthenticated("the header Authorization cannot be read; write Authorization: Bearer shoal_...")
     return token.strip()
+
+
+def _csrf(request: Request) -> str:
+    given = request.headers.get(CSRF_HEADER, "")
+    if len(given) > HEADER_LENGTH_MAX:
+        raise Refused(f"{CSRF_HEADER} has {HEADER_LENGTH_MAX} characters at most; send that of the session, or none")
+    return given
 
 
 def _if_match(request: Request) -> str | None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+from api.authentication import CSRF_HEADER, HEADER_LENGTH_MAX, IDEMPOTENCY_KEY, IF_MATCH
 from tests.api.serving import BASE, serving, token_of
 
 ROOT = Path(__file__).parents[2]
@@ -19,6 +22,17 @@ async def test_no_answer_lets_another_site_read_it(database_url: str) -> None:
             assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
             assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
             assert answer.headers["Content-Type"].partition(";")[0] in ("application/json", "application/problem+json")
+
+
+@pytest.mark.parametrize("name", [CSRF_HEADER, IDEMPOTENCY_KEY, IF_MATCH])
+async def test_a_header_that_is_too_long_is_refused_even_where_nobody_needs_it(database_url: str, name: str) -> None:
+    async with serving(database_url) as api, api.client(await token_of(api.backend, "ada", is_admin=True)) as client:
+        project = {"name": "sales"}
+        refused = await client.post(f"{BASE}/projects", json=project, headers={name: "x" * (HEADER_LENGTH_MAX + 1)})
+        assert refused.status_code == 422, refused.text
+        assert name in refused.json()["detail"]
+        longest = {} if name == IF_MATCH else {name: "x" * HEADER_LENGTH_MAX}  # one that is no ETag of it is refused
+        assert (await client.post(f"{BASE}/projects", json=project, headers=longest)).is_success
 
 
 def test_each_test_that_the_page_on_security_names_exists() -> None:
