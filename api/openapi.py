@@ -103,7 +103,7 @@ def _header(name: str, description: str) -> dict[str, Any]:
         "in": "header",
         "required": False,
         "description": description,
-        "schema": {"type": "string", "maxLength": HEADER_LENGTH_MAX},
+        "schema": {"type": "string"} | ({} if name == PREFER else {"maxLength": HEADER_LENGTH_MAX}),
     }
 
 

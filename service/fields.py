@@ -23,11 +23,12 @@ ID_MAX = 2**63 - 1
 
 
 def _number(given: Any) -> Any:
+    written = str(given) if isinstance(given, str | bool | float) else "0"
+    if not (written.isascii() and written.isdecimal() and len(written) <= 19):
+        raise ValueError("an id is a whole number, written in digits")
     if isinstance(given, str):
-        if not (given.isascii() and given.isdecimal() and len(given) <= 19):
-            raise ValueError("an id is a whole number, written in digits")
         given = int(given)
-    if isinstance(given, int) and not isinstance(given, bool) and not 0 <= given <= ID_MAX:
+    if isinstance(given, int) and not 0 <= given <= ID_MAX:
         raise ValueError(f"an id is between 0 and {ID_MAX}")
     return given
 
