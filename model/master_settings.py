@@ -36,6 +36,11 @@ class MasterSettings(BaseModel):
     steal_after: Duration = Field(
         timedelta(seconds=5), description="waiting time after which any free master takes a command of any slot"
     )
+    rebalance_after: Duration | None = Field(
+        timedelta(seconds=10),
+        description="how long streams may be spread unevenly over the workers of their group before masters move some, "
+        "a few at a time; none = only `shoal rebalance` does",
+    )
     longest_run: Duration | None = Field(
         None, description="longest time that any run may take; one that takes longer ends as FAILURE; none = no limit"
     )

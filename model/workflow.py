@@ -21,6 +21,7 @@ from model.choices import (
     OnWorkerLoss,
     ParameterType,
     Priority,
+    Restart,
     TimeoutStrategy,
 )
 from model.errors import Refused
@@ -33,6 +34,7 @@ from model.logic.catalog import LOGIC_TYPES, check_logic
 from model.parameter_text import ParameterValue, plain_data
 from model.parameters import references
 from model.secrets_written import made_of_secret, secrets_apart
+from model.streams import Readiness, misused
 from model.workflow_problems import InvalidWorkflow, wrong_field, wrong_task
 from model.zones import zone
 
@@ -65,7 +67,8 @@ class TaskSpec(BaseModel):
     between the moment it is ready and the queue. `dispatch_timeout` counts from the queue, `timeout` from its start on
     the worker. `flag` NO disables it: it is skipped. `cache` reuses the outputs of an earlier success with the same
     parameters. `tenant` is the user of the operating system that it runs as. `resources` are the pools of which it
-    needs resources while it runs, and how many of each.
+    needs resources while it runs, and how many of each. A `stream` runs until it is stopped (`model/streams.py`):
+    `restart` and the fields after it are for streams only.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -89,6 +92,12 @@ class TaskSpec(BaseModel):
     environment: Name | None = None
     tenant: TenantName | None = None
     resources: Annotated[dict[PoolName, Annotated[int, Field(ge=1, le=RESOURCES_MAX)]], AfterValidator(plain_data)] = {}
+    stream: bool = False
+    restart: Restart = Restart.ALWAYS
+    restart_pause: Minutes = 1 / 60
+    restart_pause_max: Minutes = 5
+    healthy_after: Minutes = 1
+    readiness: Readiness | None = None
     code: Annotated[int, Field(gt=0, le=TASK_CODE_MAX)] | None = None
 
 
@@ -145,6 +154,8 @@ class WorkflowSpec(BaseModel):
                     raise wrong_task(place, f'task "{task.name}": {sentence}')
             if len({param.name for param in task.local_params}) < len(task.local_params):
                 raise wrong_task(place, f'task "{task.name}" has two local_params of one name; give each its own')
+            if sentence := misused(task):
+                raise wrong_task(place, f'task "{task.name}": {sentence}')
             if len(set(task.after)) < len(task.after):
                 raise wrong_task(place, f'task "{task.name}" names the same task twice in its "after"; once is enough')
         if absent := [
@@ -249,7 +260,7 @@ class WorkflowSpec(BaseModel):
         return Graph.of({codes[task.name]: [codes[before] for before in task.after] for task in self.tasks})
 
 
-_ON_WORKERS = ("retry_times", "delay_time", "timeout", "dispatch_timeout", "cache", "tenant", "resources")
+_ON_WORKERS = ("retry_times", "delay_time", "timeout", "dispatch_timeout", "cache", "tenant", "resources", "stream")
 
 
 def _is_dependent_timeout(task: TaskSpec, field: str) -> bool:

@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (16, 'schema');
+INSERT INTO schema_version (version, name) VALUES (17, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -527,7 +527,7 @@ CREATE TABLE task_instance (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
     workflow_instance_id bigint NOT NULL,
     task_code            integer NOT NULL,
-    attempt              smallint NOT NULL DEFAULT 1 CHECK (attempt > 0),
+    attempt              integer NOT NULL DEFAULT 1 CHECK (attempt > 0),
     task_name            text NOT NULL,
     task_type            text NOT NULL,
     state                text NOT NULL CHECK (state IN ('DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION', 'SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')),
@@ -565,6 +565,9 @@ CREATE TABLE task_instance (
     progress_at          timestamptz,
     is_plain             boolean NOT NULL DEFAULT true,
     resources            jsonb,
+    stream               jsonb CHECK (jsonb_typeof(stream) = 'object'),
+    ready_at             timestamptz,
+    handover             text,
     CONSTRAINT task_instance_end CHECK (
         (ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS'))),
     -- Also the index of everything that is asked by workflow instance.
@@ -589,6 +592,9 @@ COMMENT ON COLUMN task_instance.tenant IS 'The user of the operating system to r
 COMMENT ON COLUMN task_instance.parameter_types IS 'JSON object: the types of local parameters that are no VARCHAR.';
 COMMENT ON COLUMN task_instance.is_plain IS 'false = the claim of what needs nothing but a place passes it by, since something else decides when it may begin.';
 COMMENT ON COLUMN task_instance.resources IS 'JSON object: the resource pools of which it needs resources, and how many of each; null = of none.';
+COMMENT ON COLUMN task_instance.stream IS 'JSON object: of a task that runs until it is stopped, how its worker finds out whether it is ready; null = another task.';
+COMMENT ON COLUMN task_instance.ready_at IS 'Of a stream with a readiness probe: since when it is ready; null = it is not.';
+COMMENT ON COLUMN task_instance.handover IS 'Why its worker is to end this attempt of a stream as PAUSE, so that another follows, in words; null = it is to run.';
 -- Statement: the workers' claim, in the order of priority; what is not plain stands apart, however much of it waits.
 CREATE INDEX task_instance_queue ON task_instance (worker_group, is_plain, workflow_priority, workflow_instance_id, task_priority, id)
     WHERE state = 'QUEUED';
@@ -603,6 +609,9 @@ CREATE INDEX task_instance_dependent ON task_instance (workflow_instance_id, id)
 -- Statement: pages of attempts that did not succeed by themselves, newest first.
 CREATE INDEX task_instance_failed ON task_instance (state, (-id))
     WHERE state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS');
+-- Statements: the streams of a worker group that wait or run; their claim.
+CREATE INDEX task_instance_stream ON task_instance (worker_group, state, worker_id)
+    WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION');
 -- Of the attempts of a task one counts.
 CREATE UNIQUE INDEX task_instance_valid ON task_instance (workflow_instance_id, task_code) WHERE flag = 'YES';
 
@@ -617,6 +626,26 @@ END $$;
 CREATE TRIGGER task_instance_supersedes BEFORE INSERT ON task_instance FOR EACH ROW
     WHEN (NEW.attempt > 1 AND NEW.flag = 'YES') EXECUTE FUNCTION supersede_attempts();
 
+CREATE TABLE stream_restart (
+    workflow_instance_id bigint NOT NULL,
+    task_code            integer NOT NULL,
+    asked_at             timestamptz NOT NULL DEFAULT clock_timestamp(),
+    asked_by             text NOT NULL DEFAULT session_user,
+    begun_at             timestamptz,
+    ended_attempt        integer,
+    PRIMARY KEY (workflow_instance_id, task_code)
+);
+COMMENT ON TABLE stream_restart IS 'Streams that are to be restarted, those of a run one after the other. A master deletes a row when its stream is ready again.';
+COMMENT ON COLUMN stream_restart.begun_at IS 'When its turn came; null = it waits for the others of its run.';
+COMMENT ON COLUMN stream_restart.ended_attempt IS 'The attempt that was ended: a later one is to become ready.';
+
+CREATE TABLE rebalance (
+    worker_group text PRIMARY KEY CHECK (worker_group <> ''),
+    asked_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    asked_by     text NOT NULL DEFAULT session_user
+);
+COMMENT ON TABLE rebalance IS 'Worker groups whose streams are to be spread evenly, a few at a time. A master deletes a row when they are.';
+
 CREATE TABLE task_cache (
     key        text PRIMARY KEY,
     outputs    text,
@@ -628,7 +657,7 @@ CREATE TABLE task_event (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     workflow_instance_id bigint NOT NULL,
     task_code            integer NOT NULL,
-    attempt              smallint NOT NULL,
+    attempt              integer NOT NULL,
     state                text NOT NULL,
     created_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     outputs              text,

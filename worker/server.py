@@ -11,7 +11,7 @@ import structlog
 from dao.cluster import nodes
 from dao.postgres import reserved_descriptors
 from dao.postgres.listen import Listener
-from dao.postgres.notify import DRAIN, EVENT, KILL, TASK, concerns, notify
+from dao.postgres.notify import DRAIN, EVENT, KILL, TASK, concerns, notify, of_streams
 from dao.postgres.readiness import wait_until_ready
 from dao.secrets.vault import Vault
 from dao.tasks import task_claims
@@ -40,6 +40,7 @@ from worker.log_service import LogService
 from worker.named_secrets import NamedSecrets
 from worker.old_logs import delete_old_logs
 from worker.progress import ProgressBoard
+from worker.readiness import ReadinessBoard
 from worker.settings import WorkerSettings
 from worker.spool import Spool
 from worker.writer import Writer
@@ -138,9 +139,10 @@ class Worker:
         secrets = NamedSecrets(life.database, self._vault)
         load = self._settings.load
         overload = Overload(load, so="takes no new tasks; running tasks continue", folder=self._settings.place)
-        progress = ProgressBoard()
-        executor = Executor(self._settings, launcher, life.me.epoch, secrets, overload, last_words, progress)
-        writer = Writer(life, executor, self._settings, overload, last_words.reported, progress)
+        progress, readiness = ProgressBoard(), ReadinessBoard()
+        executor = Executor(self._settings, launcher, life.me.epoch, secrets, overload, last_words, progress, readiness)
+        writer = Writer(life, executor, self._settings, overload, last_words.reported, progress, readiness)
+        readiness.on_news = writer.wake.set
         late = LateResults(lambda: writer.unreported, spool, last_words.reported)
         beats = Beats(life, registry, launcher, self._settings, overload, writer)
         try:
@@ -170,6 +172,9 @@ class Worker:
         def queued(payload: str) -> None:
             if concerns(payload, self._settings.groups):
                 writer.queued = True
+                writer.wake.set()
+            if concerns(payload, map(of_streams, self._settings.groups)):
+                writer.streams.queued = bool(payload)  # else everybody is meant: the next poll finds streams
                 writer.wake.set()
 
         def kills(_payload: str) -> None:
@@ -212,10 +217,11 @@ class Worker:
                 writer.wake.set()
             try:
                 async with life.database.reading() as connection:
-                    queued, kills = await task_claims.work_waits(connection, self._settings.groups, life.me.epoch)
-                writer.queued = writer.queued or queued
-                writer.kills = writer.kills or kills
-                if queued or kills:
+                    waits = await task_claims.work_waits(connection, self._settings.groups, life.me.epoch)
+                writer.queued = writer.queued or waits.queued
+                writer.kills = writer.kills or waits.kills
+                writer.streams.note(waits=waits.streams)
+                if any(waits):
                     writer.wake.set()
             except ShoalError as error:
                 log.warning("poll_failed", error=str(error))
@@ -230,6 +236,7 @@ class Worker:
                 await nodes.set_leaving(connection, life.me)
         except ShoalError as error:
             log.warning("leave_not_recorded", error=str(error))
+        writer.wake.set()  # its streams are not waited for
         await _until(lambda: not writer.running, self._settings.drain.total_seconds())
         if writer.running:
             writer.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was stopped")

@@ -16,7 +16,7 @@ import structlog
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
 from dao.postgres.notify import EVENT, notify
-from dao.tasks import task_claims, task_progress
+from dao.tasks import stream_readiness, task_claims, task_progress
 from dao.tasks.task_claims import ClaimedTask, Report
 from dao.tasks.task_progress import Reported
 from model.backoff import Backoff
@@ -28,8 +28,10 @@ from node.overload import Overload
 from node.write_loop import run_rounds
 from worker.executor import Executor
 from worker.progress import ProgressBoard
+from worker.readiness import ReadinessBoard
 from worker.report import report
 from worker.settings import WorkerSettings
+from worker.stream_claims import StreamClaims
 
 log = structlog.get_logger()
 
@@ -48,6 +50,7 @@ class Writer:
         overload: Overload,
         on_reported: Callable[[TaskInstanceId], None],
         progress: ProgressBoard | None = None,
+        readiness: ReadinessBoard | None = None,
     ) -> None:
         self.queued = False
         """Whether there may be tasks to claim; set it, then `wake`."""
@@ -66,6 +69,9 @@ class Writer:
         self._on_reported = on_reported
         self.progress = progress or ProgressBoard()
         """What running tasks reported and the database does not have yet."""
+        self.readiness = readiness or ReadinessBoard()
+        """What the probes of streams found and the database does not have yet."""
+        self.streams = StreamClaims(life, settings.groups)
         self._running: dict[TaskInstanceId, asyncio.Task[None]] = {}
         self._claimed: dict[TaskInstanceId, ClaimedTask] = {}
         self._ended: dict[TaskInstanceId, Report] = {}
@@ -130,16 +136,37 @@ class Writer:
         if self.compares:
             self.compares = False
             await self._compare()
-        while self._ended or self.progress.has_news or self._room_for(0) > 0:
+        if self._life.takes_nothing:
+            self._hand_over_streams()
+        if self.streams.queued and self._may_claim:
+            await self._claim_streams()
+        while self._ended or self.progress.has_news or self.readiness.has_news or self._room_for(0) > 0:
             await self._write_batch()
+
+    @property
+    def _may_claim(self) -> bool:
+        return self.trusted and not (self._life.takes_nothing or self._overload.takes_nothing or self._one_by_one)
 
     def _room_for(self, reported: int) -> int:
         """How many tasks to claim once this many ended ones are reported."""
-        if self._life.takes_nothing or self._overload.takes_nothing or self._one_by_one:
+        if not (self.queued and self._may_claim):
             return 0
-        if not (self.trusted and self.queued):
-            return 0
-        return self._settings.capacity - len(self._claimed) + reported
+        return self._settings.capacity - len(self._claimed) + reported - self.streams.reserved
+
+    async def _claim_streams(self) -> None:
+        self._claims, self.streams.queued = True, False
+        try:
+            claimed = await self.streams.claim(self._settings.capacity - len(self._claimed))
+        except BaseException as error:
+            self.streams.queued, self._claims = True, isinstance(error, Unknown)
+            raise
+        self._start(claimed)
+        self._claims = False
+
+    def _hand_over_streams(self) -> None:
+        """They do not end by themselves: they go on elsewhere."""
+        for id_ in [id_ for id_ in self._running if self._claimed[id_].stream is not None]:
+            self._cancel(id_, TaskState.PAUSE, "it moves: its worker takes nothing any more")
 
     async def _write_batch(self) -> None:
         ended = list(self._ended.values())
@@ -150,11 +177,13 @@ class Writer:
             self._claims = True
             self.queued = False  # a notification from here on may mean a task that this claim did not see
         claimed: list[ClaimedTask] = []
-        progress = self.progress.take()
+        progress, probed = self.progress.take(), self.readiness.take()
         try:
             async with self._life.writing() as connection:
                 if progress:
                     await self._record_progress(connection, progress)
+                if probed:
+                    await stream_readiness.record(connection, list(probed.values()), self._life.me.epoch)
                 if ended:
                     await self._report(connection, ended)
                 if limit > 0:
@@ -162,6 +191,7 @@ class Writer:
         except BaseException as error:
             self.queued = True
             self.progress.put_back(progress)
+            self.readiness.put_back(probed)
             self._claims = isinstance(error, Unknown)
             raise
         for each in ended:
@@ -241,9 +271,12 @@ class Writer:
 
     async def _kill(self) -> None:
         async with self._life.database.reading() as connection:
-            wanted = await task_claims.to_kill(connection, self._life.me.epoch)
-        for id_ in wanted & self._running.keys():
-            self._cancel(id_, TaskState.KILL, "it was killed because its workflow ends")
+            wanted = await task_claims.to_end(connection, self._life.me.epoch)
+        for id_ in wanted.keys() & self._running.keys():
+            if (handover := wanted[id_]) is not None:
+                self._cancel(id_, TaskState.PAUSE, handover)
+            else:
+                self._cancel(id_, TaskState.KILL, "it was killed because its workflow ends")
 
     def _cancel(self, id_: TaskInstanceId, state: TaskState, reason: str) -> None:
         if id_ not in self._why_cancelled:

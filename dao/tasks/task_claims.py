@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import text
 
@@ -28,7 +29,7 @@ class ClaimedTask:
 
     `owner` is the master that owned its run at the claim: a hint which master to wake. `day` is the day on which it was
     queued, yyyyMMdd in UTC, for the log's path. `timeout_s` counts from its start. `schedule_time` (aware) and
-    `time_zone` are those of its run; `parameter_types` is JSON text.
+    `time_zone` are those of its run; `parameter_types` is JSON text, and so is `stream`, which only streams have.
     """
 
     id: TaskInstanceId
@@ -51,6 +52,7 @@ class ClaimedTask:
     tenant: str | None = None
     parameter_types: str | None = None
     environment: str | None = None
+    stream: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +68,12 @@ class Report:
 
 
 # One row must not fail the fetch of all: a time in a year that Python does not support, a timeout that is not a number.
-_COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
+COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
               t.params, t.parameter_values, i.master_id, to_char(t.queued_at, 'YYYYMMDD'),
               least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
               CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
-              t.parameter_types, t.environment"""
+              t.parameter_types, t.environment, t.stream::text"""
+"""What is read of a task `t` of a run `i` for its worker: the fields of `ClaimedTask`."""
 # Per group, so that each reads its own part of the index in order of priority; the outer LIMIT leaves the rest queued.
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
@@ -78,6 +81,7 @@ _CLAIM = text(f"""
         CROSS JOIN LATERAL (
             SELECT id, workflow_priority, workflow_instance_id, task_priority FROM task_instance t
             WHERE state = 'QUEUED' AND worker_group = wanted.worker_group           -- index: task_instance_queue
+              AND is_plain
               -- One of no run would keep its place in each claim: of a worker with one free place, the only one.
               AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
             ORDER BY workflow_priority, workflow_instance_id, task_priority, id
@@ -94,7 +98,7 @@ _CLAIM = text(f"""
         started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END
     FROM picked, workflow_instance i
     WHERE t.id = picked.id AND i.id = t.workflow_instance_id
-    RETURNING {_COLUMNS}
+    RETURNING {COLUMNS}
 """)  # noqa: S608 - the columns are a constant of this module
 # Also matches its own earlier write, in case the answer to that was lost.
 _MARK_RUNNING = text("""
@@ -107,7 +111,7 @@ _MARK_RUNNING = text("""
 # not ended is DISPATCH or RUNNING_EXECUTION.
 _REPORTS = RowArrays(
     {
-        **{"id": "bigint", "attempt": "smallint", "exit_code": "integer"},
+        **{"id": "bigint", "attempt": "integer", "exit_code": "integer"},
         **dict.fromkeys(("state", "reason", "outputs"), "text"),
     }
 )
@@ -132,19 +136,22 @@ _REPORT = text(f"""
     )
     SELECT id, workflow_instance_id FROM ended
 """)  # noqa: S608 - the part is a constant of this module
-_TO_KILL = text("""
-    SELECT id FROM task_instance
-    WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION') AND kill_requested
+_TO_END = text("""
+    SELECT id, CASE WHEN NOT kill_requested THEN handover END AS handover FROM task_instance
+    WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION') AND (kill_requested OR handover IS NOT NULL)
 """)
 _OWNED = text(f"""
-    SELECT {_COLUMNS} FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
+    SELECT {COLUMNS} FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
     WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
 """)  # noqa: S608 - the columns are a constant of this module
 _WORK_WAITS = text("""
-    SELECT EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[])))
-           AS queued,
+    SELECT EXISTS (SELECT FROM task_instance
+                   WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[])) AND is_plain) AS queued,
            EXISTS (SELECT FROM task_instance WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
-                   AND kill_requested) AS kills
+                   AND (kill_requested OR handover IS NOT NULL)) AS kills,
+           EXISTS (SELECT FROM task_instance                                        -- index: task_instance_stream
+                   WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[])) AND stream IS NOT NULL
+                     AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')) AS streams
 """)
 
 
@@ -174,9 +181,10 @@ async def report(connection: FencedTransaction, reports: Sequence[Report], worke
     return {TaskInstanceId(id_) for id_, _ in rows}
 
 
-async def to_kill(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanceId]:
-    """Running tasks of this worker that are to be killed."""
-    return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_TO_KILL, {"worker": worker})).all()}
+async def to_end(connection: AsyncConnection, worker: Epoch) -> dict[TaskInstanceId, str | None]:
+    """Running tasks of this worker that are to be killed (None), or handed over, with the reason."""
+    rows = (await connection.execute(_TO_END, {"worker": worker})).all()
+    return {TaskInstanceId(row.id): row.handover for row in rows}
 
 
 async def owned(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]:
@@ -185,7 +193,15 @@ async def owned(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]
     return [ClaimedTask(*row) for row in rows]
 
 
-async def work_waits(connection: AsyncConnection, groups: Sequence[str], worker: Epoch) -> tuple[bool, bool]:
-    """Whether tasks of these groups are queued, and whether a task of ours is to be killed."""
+class WorkWaits(NamedTuple):
+    """What waits for a worker: queued tasks of its groups, tasks of its own to be ended, and queued streams."""
+
+    queued: bool
+    kills: bool
+    streams: bool
+
+
+async def work_waits(connection: AsyncConnection, groups: Sequence[str], worker: Epoch) -> WorkWaits:
+    """What waits for this worker, which serves these groups."""
     row = (await connection.execute(_WORK_WAITS, {"groups": list(groups), "worker": worker})).one()
-    return row.queued, row.kills
+    return WorkWaits(row.queued, row.kills, row.streams)
