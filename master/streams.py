@@ -1,8 +1,8 @@
 """Moves streams where they are spread unevenly, and restarts those of a run one after the other.
 
-Done by the master whose turn it is, in one transaction: it only writes which attempts their workers are to end; each is
-followed by another, which the worker with the smallest share claims. A few move at a time: the next ones when the former
-run, and are ready, again. So it may be interrupted anywhere, and any other master goes on from the rows.
+Done by the master whose turn it is, in one transaction: it only writes which attempts their workers are to end; each
+is followed by another, which the worker with the fewest streams claims. A few move at a time: the next ones when the
+former run, and are ready, again. So it may be interrupted anywhere, and any other master goes on from the rows.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Streams:
         self._life = life
         self._membership = membership
         self._every_s = settings.look_every.total_seconds()
-        self._after_s = None if settings.rebalance_after is None else settings.rebalance_after.total_seconds()
+        self._after_s = settings.rebalance_after.total_seconds()
         self._uneven_since_s: dict[str, float] = {}
 
     async def run(self) -> None:
@@ -99,7 +99,7 @@ class Streams:
     def _is_time(self, group: str) -> bool:
         """Whether it has been uneven for so long that it is rebalanced without being asked for."""
         since_s = self._uneven_since_s.setdefault(group, boottime_s())
-        return self._after_s is not None and boottime_s() - since_s >= self._after_s
+        return self._after_s > 0 and boottime_s() - since_s >= self._after_s
 
 
 def moves_of(

@@ -25,6 +25,7 @@ STATUS_LINE_BYTES_MAX = 8_192
 FINE = range(200, 400)
 """The statuses of an answer that mean ready."""
 
+
 class Dropped:
     """A `TaskLog` that drops everything."""
 
@@ -141,7 +142,9 @@ async def _status(url: SplitResult) -> int:
     try:
         target = (url.path or "/") + (f"?{url.query}" if url.query else "")
         host = url.netloc.rpartition("@")[2]
-        writer.write(f"GET {target} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: shoal\r\nConnection: close\r\n\r\n".encode())
+        writer.write(
+            f"GET {target} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: shoal\r\nConnection: close\r\n\r\n".encode()
+        )
         await writer.drain()
         version, status, *_ = (await reader.readuntil(b"\n")).decode("latin-1").split()
         if not version.startswith("HTTP/"):

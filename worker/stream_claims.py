@@ -18,6 +18,7 @@ from model.spread import WorkerLoad, shares
 from node.life import Life
 from node.stream_workers import loads_of
 
+
 class StreamClaims:
     """The streams that one worker takes."""
 

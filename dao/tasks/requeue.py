@@ -52,8 +52,8 @@ _PUT_BACK = text("""
 
 
 async def put_back(connection: FencedTransaction, ids: Sequence[TaskInstanceId]) -> list[str]:
-    """Queue these attempts, which this transaction locks and no worker has started; returns the worker group of each, as the
-    hint with which workers are notified.
+    """Queue these attempts, which this transaction locks and no worker has started; returns for each the hint that
+    notifies the workers of its group.
 
     If their run is halted they end instead, as PAUSE or KILL, and its owner is notified.
     """

@@ -138,7 +138,8 @@ _REPORT = text(f"""
 """)  # noqa: S608 - the part is a constant of this module
 _TO_END = text("""
     SELECT id, CASE WHEN NOT kill_requested THEN handover END AS handover FROM task_instance
-    WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION') AND (kill_requested OR handover IS NOT NULL)
+    WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
+      AND (kill_requested OR handover IS NOT NULL)
 """)
 _OWNED = text(f"""
     SELECT {COLUMNS} FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
