@@ -21,6 +21,8 @@ WAITING = range(NESTED.stop, NESTED.stop + 6)
 """Those after these have DEPENDENT tasks."""
 KEYED = range(WAITING.stop, WAITING.stop + 2)
 """Those after these have a line for each value of `key`."""
+STREAMING = range(KEYED.stop, KEYED.stop + 2)
+"""Those after these have tasks that run until they are stopped."""
 
 
 @cache
@@ -30,7 +32,8 @@ def specs() -> dict[int, WorkflowSpec]:
     drawn = {code: _drawn(random, code) for code in range(1, COUNT + 1)}
     waiting = {code: _waiting(Random(f"{code} waits")) for code in WAITING}
     keyed = {code: _keyed(Random(f"{code} keys")) for code in KEYED}
-    every = drawn | dict(map(_nested, NESTED)) | waiting | keyed
+    streaming = {code: _streaming(Random(f"{code} streams")) for code in STREAMING}
+    every = drawn | dict(map(_nested, NESTED)) | waiting | keyed | streaming
     return {code: WorkflowSpec.parse(given) for code, given in every.items()}
 
 
@@ -102,6 +105,15 @@ def _keyed(random: Random) -> dict[str, Any]:
     names = [f"t{number}" for number in range(random.choice((1, 2)))]
     tasks = [{"name": name, "type": "SHELL", "params": {"script": "true"}} for name in names]
     return {"tasks": tasks, "execution_type": "SERIAL_WAIT", "serial_key": "${key}", "params": {"key": ""}}
+
+
+def _streaming(random: Random) -> dict[str, Any]:
+    tasks = []
+    for number in range(random.choice((3, 4))):
+        task = {"name": f"t{number}", "type": "SHELL", "params": {"script": "true"}, "stream": True}
+        pauses = {"restart_pause": 0.01, "restart_pause_max": 0.05, "healthy_after": 0.05}
+        tasks.append(task | pauses | ({"on_worker_loss": "retry"} if random.random() < 0.5 else {}))
+    return {"tasks": tasks}
 
 
 def _nested(code: int) -> tuple[int, dict[str, Any]]:

@@ -7,7 +7,7 @@ would have to refuse is a violation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dao.runs.failover import TAKEOVERS_MAX
@@ -15,6 +15,7 @@ from model.choices import ExecutionType
 from model.command_moves import URGENT, CommandType
 from model.nodes import Heartbeat, NodeState
 from model.states import TaskState, WorkflowState
+from tests.simulation.stream_shares import took_too_many
 from tests.simulation.tables import Row, Transaction, Values
 from tests.simulation.trace import Trace
 
@@ -93,6 +94,26 @@ class Invariants:
                     self._instance(row, before, after)
                 case "task_instance":
                     self._task(row, before, after)
+        self._streams(changes)
+
+    def _streams(self, changes: Sequence[Change]) -> None:
+        """I24: no worker takes more than its share of the streams that wait."""
+        taken = [
+            after
+            for row, before, after in changes
+            if row.table.name == "task_instance"
+            and before is not None
+            and after is not None
+            and after.stream is not None
+            and before.state is T.QUEUED
+            and after.state in _BEGINNING
+        ]
+        if taken and (fault := took_too_many(self.server, taken[0].worker_id, taken, self.is_innocent)):
+            self._broken("I24", fault)
+
+    def running_tasks(self) -> Mapping[tuple[int, int], TaskRun]:
+        """What runs, by run and code."""
+        return self._running
 
     def _node(self, row: Row, before: Values, after: Values) -> None:
         """I14: silence that is not a death costs nobody its life."""

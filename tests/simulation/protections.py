@@ -77,6 +77,15 @@ class Protections:
     """A run with a key waits for older commands of its key that are still in the table
     (`dao/commands/older_starts.py`)."""
 
+    shares: bool = True
+    """A worker takes only its share of the streams that wait (`worker/stream_claims.py`)."""
+
+    rebalance: bool = True
+    """Masters move streams where they are spread unevenly (`master/streams.py`)."""
+
+    handover: bool = True
+    """A worker that takes nothing any more hands over its streams (`worker/writer.py`)."""
+
     superseded: bool = True
     """A new attempt takes the place of those before it (the trigger `task_instance_supersedes`)."""
 

@@ -11,6 +11,7 @@ from typing import Any
 from model.choices import ExecutionType
 from model.command_moves import CommandType
 from model.states import WorkflowState
+from tests.simulation import streams
 from tests.simulation.definitions import COUNT, KEYED, NESTED, PLAIN, WAITING, awaited, specs, waits_without_limit
 from tests.simulation.statements.commands import commands
 from tests.simulation.statements.definitions import schedules
@@ -68,6 +69,7 @@ def arrange(world: World) -> None:
             loop.in_world(lines.uniform(0, FAULTS_S), _stand_in_line, world, world.draw("line", number), code)
     _stand_in_lines_by_key(world)
     _wait_for_others(world)
+    streams.arrange(world, partial(ask, world))
     loop.in_world(FAULTS_S + 5, _resume_children, world)
 
 
