@@ -25,8 +25,10 @@ from model.states import TaskState
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """An attempt to write, and what its row has of its task: `params`, `parameter_types` and `stream` are JSON
-    text; `stream` has only one of a stream."""
+    """An attempt to write, and what its row has of its task.
+
+    `params`, `parameter_types`, `resources` and `stream` are JSON text; only streams have the last one.
+    """
 
     workflow_instance_id: WorkflowInstanceId
     attempt: TaskAttempt
@@ -45,12 +47,8 @@ class NewTask:
     tenant: str | None = None
     parameter_types: str | None = None
     dispatch_timeout_s: float | None = None
+    resources: str | None = None
     stream: str | None = None
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it needs nothing but a place."""
-        return self.stream is None
 
 
 _TASKS = RowArrays(
@@ -59,9 +57,8 @@ _TASKS = RowArrays(
         **dict.fromkeys(("task_name", "task_type", "state", "worker_group"), "text"),
         **dict.fromkeys(("workflow_priority", "task_priority", "params", "parameter_values"), "text"),
         **dict.fromkeys(("wait_reason", "timeout_strategy", "reason", "outputs", "branch", "cache_key"), "text"),
-        **dict.fromkeys(("environment", "tenant", "parameter_types"), "text"),
-        "stream": "jsonb",
-        **dict.fromkeys(("write_ahead", "dry_run", "is_plain"), "boolean"),
+        **dict.fromkeys(("environment", "tenant", "parameter_types", "resources", "stream"), "text"),
+        **dict.fromkeys(("write_ahead", "dry_run"), "boolean"),
         **dict.fromkeys(("due_in_minutes", "timeout_s", "dispatch_timeout_s"), "double precision"),
         "retries": "smallint",
     },
@@ -84,6 +81,9 @@ _QUEUED = {
     "ended_at": """CASE WHEN n.state NOT IN ('QUEUED', 'DELAY_EXECUTION', 'RUNNING_EXECUTION')
                         THEN clock_timestamp() END""",
     "reason": "nullif(n.reason, '')",
+    "resources": "n.resources::jsonb",
+    "stream": "n.stream::jsonb",
+    "is_plain": "n.resources IS NULL AND n.stream IS NULL",
     "dispatch_by": """CASE WHEN n.state = 'QUEUED'
                            THEN clock_timestamp() + n.dispatch_timeout_s * interval '1 s' END""",
 }
