@@ -111,4 +111,5 @@ def work_waits(tx: Transaction, groups: Sequence[str], worker: Epoch) -> WorkWai
         if task.state is T.QUEUED and task.worker_group in groups
     ]
     is_plain = any(task.is_plain for task in queued)
-    return WorkWaits(is_plain, bool(to_end(tx, worker)), any(task.stream is not None for task in queued))
+    streams = any(task.stream is not None for task in queued)
+    return WorkWaits(is_plain, for_pools=False, kills=bool(to_end(tx, worker)), streams=streams)
