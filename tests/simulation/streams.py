@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -110,7 +111,7 @@ def check(world: World, without: int | None) -> None:
         (run, code)
         for run, values in _runs(world)
         if values.state is WorkflowState.RUNNING_EXECUTION and values.requested_state is None
-        for code in range(1, len(specs()[values.workflow_code].tasks) + 1)
+        for code in json.loads(values.executing or "null") or range(1, len(specs()[values.workflow_code].tasks) + 1)
     }
     if missing := sorted(wanted - running.keys()):
         world.trace.violation(f"I25: the streams {missing} do not run, though all is well")

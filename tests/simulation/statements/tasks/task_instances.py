@@ -47,7 +47,7 @@ def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
             "worker_id": None,
             "kill_requested": False,
             "handover": None,
-            "is_plain": task.is_plain,
+            "is_plain": task.resources is None and task.stream is None,
             "flag": True,
             "queued_s": server.now_s,
             "started_s": None if attempt.state in (T.QUEUED, T.DELAY_EXECUTION) else server.now_s,
