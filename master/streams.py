@@ -84,7 +84,7 @@ class Streams:
         for group in sorted({each.worker_group for each in living}):
             of_group = [each for each in living if each.worker_group == group]
             found = moves_of(group, of_group, workers, MOVES_AT_ONCE)
-            on_the_way = sum(1 for each in of_group if each.moves or each.settles or each.worker is None)
+            on_the_way = sum(1 for each in of_group if each.moves or each.begins or each.worker is None)
             if not found and not on_the_way:
                 self._uneven_since_s.pop(group, None)
                 even |= asked & {group}
@@ -111,7 +111,7 @@ def moves_of(
     """
     resting = [each for each in living if each.worker is not None and not each.moves]
     running = Counter(each.worker for each in resting if each.worker is not None)
-    on_the_way = sum(1 for each in living if each.moves or each.settles or each.worker is None)
+    on_the_way = sum(1 for each in living if each.moves or each.begins or each.worker is None)
     names = {row.epoch: row.shown for row in workers}
     moves: dict[TaskInstanceId, str] = {}
     for source in surplus(loads_of(group, running, workers), at_once - on_the_way):

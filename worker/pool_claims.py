@@ -119,6 +119,8 @@ class PoolClaims:
             self._waits = self._waits or lacks_some or found.lacks_places or len(claimed) >= FREE_READ_MAX
             if lacks_some:
                 await asyncio.sleep(random.uniform(AGAIN_S_MIN, AGAIN_S_MAX))  # noqa: S311 - jitter
+            elif found.lacks_places:
+                return  # the places that are left are for others, which are more urgent
 
     def _had_its_turn(self) -> None:
         """Leave the other places to others."""

@@ -26,14 +26,14 @@ WITHIN_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LivingStream:
-    """An attempt of a stream that waits (`worker` is None) or runs. `moves`: its worker is to end it. `settles`: it has
+    """An attempt of a stream that waits (`worker` is None) or runs. `moves`: its worker is to end it. `begins`: it has
     begun lately and is not ready yet."""
 
     id: TaskInstanceId
     worker_group: str
     worker: Epoch | None
     moves: bool
-    settles: bool
+    begins: bool
 
 
 _ANY = text("""
@@ -47,7 +47,7 @@ _LIVING = text("""
     SELECT id, worker_group, CASE WHEN state <> 'QUEUED' THEN worker_id END AS worker,
            handover IS NOT NULL OR kill_requested AS moves,
            state <> 'QUEUED' AND stream ? 'readiness' AND ready_at IS NULL
-           AND coalesce(started_at > clock_timestamp() - interval '1 minute', true) AS settles
+           AND coalesce(started_at > clock_timestamp() - interval '1 minute', true) AS begins
     FROM task_instance
     WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_stream
     ORDER BY id DESC
@@ -127,7 +127,7 @@ async def living(connection: AsyncConnection) -> list[LivingStream]:
             row.worker_group,
             None if row.worker is None else Epoch(row.worker),
             row.moves,
-            row.settles,
+            row.begins,
         )
         for row in rows
     ]

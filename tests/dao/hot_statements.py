@@ -361,9 +361,7 @@ HOT = {
         60,
     ),
     "deletion of old attempts": Hot(
-        lambda c: stream_ends.delete_old(
-            licensed(c), [(each, TaskCode(7), 5) for each in RUNNING[:20]], LIVING_MASTER
-        ),
+        lambda c: stream_ends.delete_old(licensed(c), [(each, TaskCode(1), 5) for each in RUNNING[:20]], LIVING_MASTER),
         {"task_instance_attempt", "workflow_instance_pkey"},
         70,
     ),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def took_too_many(server: Server, worker: Epoch, taken: list[Values], is_innocent: Callable[[int], bool]) -> str | None:
-    """I24: of a claim of streams, which has been committed: whether it took more than this worker's share, by what all
+    """I25: of a claim of streams, which has been committed: whether it took more than this worker's share, by what all
     others could see. Workers to which something was done just now do not count."""
     tasks = [row.values for row in server.tasks.unfinished.values() if row.values is not None]
     here = [task for task in tasks if task.stream is not None and task.worker_group == taken[0].worker_group]

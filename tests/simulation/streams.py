@@ -105,7 +105,7 @@ def _workers(world: World) -> dict[int, str]:
 
 
 def check(world: World, without: int | None) -> None:
-    """I25: all streams of runs that run do run, as many on each worker, and none on one that is drained."""
+    """I26: all streams of runs that run do run, as many on each worker, and none on one that is drained."""
     running = world.invariants.running_tasks()
     wanted = {
         (run, code)
@@ -114,13 +114,13 @@ def check(world: World, without: int | None) -> None:
         for code in json.loads(values.executing or "null") or range(1, len(specs()[values.workflow_code].tasks) + 1)
     }
     if missing := sorted(wanted - running.keys()):
-        world.trace.violation(f"I25: the streams {missing} do not run, though all is well")
+        world.trace.violation(f"I26: the streams {missing} do not run, though all is well")
     places = Counter({epoch: 0 for epoch in _workers(world) if epoch != without})
     for key in wanted & running.keys():
         row = world.server.tasks.rows[running[key].task.id].values
         assert row is not None
         places[row.worker_id] += 1
     if without in places:
-        world.trace.violation(f"I25: worker {without} is drained, and {places[without]} streams run there")
+        world.trace.violation(f"I26: worker {without} is drained, and {places[without]} streams run there")
     if places and max(places.values()) - min(places.values()) > 1:
-        world.trace.violation(f"I25: streams are spread unevenly in the end: {dict(places)}")
+        world.trace.violation(f"I26: streams are spread unevenly in the end: {dict(places)}")

@@ -44,6 +44,7 @@ from master.membership.failure_detector import FailureDetector
 from master.membership.membership import Membership
 from master.streams import Streams
 from model.nodes import NodeKind, ProcessIdentity
+from model.pool_turns import turns
 from model.timing import Timing
 from node.overload import Overload
 from registry.connect import make_registry
@@ -277,6 +278,12 @@ async def _detect_by_timestamps(membership: Any, now_s: float) -> None:
 _DETECT_FAILURES = Membership._detect_failures
 
 
+def _turns_of_what_fits(waiters: Any, rooms: Any, *of: Any) -> Any:
+    """What is short reserves nothing."""
+    fits = [each for each in waiters if all(rooms[name].free >= n for name, n in each.needs.items() if name in rooms)]
+    return turns(fits, rooms, *of)
+
+
 def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
     """Protections that are no statements of `dao/`, switched off."""
     made: list[tuple[Any, str, Any]] = []
@@ -298,6 +305,8 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
         made.append((Writer, "_hand_over_streams", lambda _writer: None))
     if not protections.shares:
         made.append((sys.modules["worker.stream_claims"], "share_of", lambda *of: of[2].waiting))
+    if not protections.reserved:
+        made.append((sys.modules["worker.pool_claims"], "turns", _turns_of_what_fits))
     return made
 
 

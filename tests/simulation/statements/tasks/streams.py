@@ -39,7 +39,7 @@ def living(tx: Transaction) -> list[LivingStream]:
             task.worker_group,
             None if task.state is T.QUEUED else task.worker_id,
             task.handover is not None or task.kill_requested,
-            settles=False,
+            begins=False,
         )
         for task in sorted(_living(tx), key=lambda each: -each.id)
     ]

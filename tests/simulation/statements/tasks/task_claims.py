@@ -8,6 +8,7 @@ from dao.tasks.task_claims import ClaimedTask, Report, WorkWaits
 from model.ids import Epoch, TaskInstanceId
 from model.states import TaskState
 from tests.simulation.statements.rows import RUNNING, tell_event
+from tests.simulation.statements.tasks import pool_leases
 from tests.simulation.tables import Transaction, Values
 
 T = TaskState
@@ -36,6 +37,7 @@ def claim(tx: Transaction, groups: Sequence[str], limit: int, worker: Epoch) -> 
 
 
 def claimed_task(tx: Transaction, task: Values) -> ClaimedTask:
+    """What a worker gets of an attempt."""
     instance = tx.get(tx.server.instances, task.workflow_instance_id)
     assert instance is not None
     return ClaimedTask(
@@ -54,6 +56,7 @@ def claimed_task(tx: Transaction, task: Values) -> ClaimedTask:
         instance.schedule_time,
         instance.time_zone,
         stream=task.stream,
+        leases=pool_leases.leases(tx, task),
     )
 
 
@@ -110,6 +113,5 @@ def work_waits(tx: Transaction, groups: Sequence[str], worker: Epoch) -> WorkWai
         for _, task in tx.scan(tx.server.tasks.unfinished)
         if task.state is T.QUEUED and task.worker_group in groups
     ]
-    is_plain = any(task.is_plain for task in queued)
-    streams = any(task.stream is not None for task in queued)
-    return WorkWaits(is_plain, for_pools=False, kills=bool(to_end(tx, worker)), streams=streams)
+    for_pools, streams = (any(getattr(task, name) is not None for task in queued) for name in ("resources", "stream"))
+    return WorkWaits(any(task.is_plain for task in queued), for_pools, bool(to_end(tx, worker)), streams)
