@@ -38,8 +38,8 @@ FOUND: dict[str, tuple[int, str]] = {
     "line": (81, "I18"),
     "older": (4, "I21"),
     "shares": (171, "I25"),
-    "rebalance": (24, "I26: streams are spread unevenly"),
-    "handover": (18, "I26: worker"),
+    "rebalance": (177, "I26: streams are spread unevenly"),
+    "handover": (223, "I26: worker"),
     "superseded": (1, "I19"),
 }
 """Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws
