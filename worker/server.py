@@ -38,9 +38,8 @@ from worker.launcher.client import Launcher
 from worker.left_results import report_last_words, report_left_results
 from worker.log_service import LogService
 from worker.named_secrets import NamedSecrets
+from worker.news import News
 from worker.old_logs import delete_old_logs
-from worker.progress import ProgressBoard
-from worker.readiness import ReadinessBoard
 from worker.settings import WorkerSettings
 from worker.spool import Spool
 from worker.writer import Writer
@@ -139,10 +138,19 @@ class Worker:
         secrets = NamedSecrets(life.database, self._vault)
         load = self._settings.load
         overload = Overload(load, so="takes no new tasks; running tasks continue", folder=self._settings.place)
-        progress, readiness = ProgressBoard(), ReadinessBoard()
-        executor = Executor(self._settings, launcher, life.me.epoch, secrets, overload, last_words, progress, readiness)
-        writer = Writer(life, executor, self._settings, overload, last_words.reported, progress, readiness)
-        readiness.on_news = writer.wake.set
+        news = News()
+        executor = Executor(
+            self._settings,
+            launcher,
+            life.me.epoch,
+            secrets,
+            overload,
+            last_words,
+            news.progress,
+            news.readiness,
+        )
+        writer = Writer(life, executor, self._settings, overload, last_words.reported, news)
+        news.readiness.on_news = writer.wake.set
         late = LateResults(lambda: writer.unreported, spool, last_words.reported)
         beats = Beats(life, registry, launcher, self._settings, overload, writer)
         try:
@@ -199,7 +207,7 @@ class Worker:
                 self._poll(life, writer),
                 writer.run(),
                 writer.pools.run(),
-                writer.progress.run(writer.wake.set),
+                writer.news.progress.run(writer.wake.set),
                 late.run(),
                 ears.run(),
                 delete_old_logs(self._settings.place / "logs", life),

@@ -6,7 +6,9 @@ share has and that find no place, places are left free as they become so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from dao.cluster import nodes
 from dao.cluster.nodes import NodeRow
@@ -45,28 +47,36 @@ class StreamClaims:
                 self.reserved = 0
                 return []
             living = await nodes.living(connection)
-            wanted: dict[str, int] = {}
-            for group, streams in waiting.items():
-                wanted[group] = share_of(self._life.me.epoch, group, streams, living, free)
-            self.reserved = max(0, sum(wanted.values()) - free)
-            limits = _limited(wanted, free)
+            wanted = {
+                group: share_of(self._life.me.epoch, group, streams, living, free) for group, streams in waiting.items()
+            }
+            self.reserved = sum(each.lacking for each in wanted.values())
+            limits = _limited({group: each.now for group, each in wanted.items()}, free)
             return await stream_claims.claim(connection, limits, self._life.me.epoch) if limits else []
 
 
-def share_of(me: Epoch, group: str, streams: GroupStreams, living: Sequence[NodeRow], free: int) -> int:
-    """How many of the waiting streams of a group a worker is to take, or would with more places. Pure."""
+class Share(NamedTuple):
+    """Of the waiting streams of a group: how many a worker takes now, and for how many more it lacks places."""
+
+    now: int
+    lacking: int
+
+
+def share_of(me: Epoch, group: str, streams: GroupStreams, living: Sequence[NodeRow], free: int) -> Share:
+    """The share of a worker with so many free places. Pure.
+
+    Those that have waited for too long and are another's share are taken too, some of them: that one does not.
+    """
+    loads = [each for each in loads_of(group, streams.running, living) if each.worker != me]
+    loads.append(WorkerLoad(me, streams.running.get(me, 0), free))
+    now = shares(streams.waiting, loads)[me]
     if streams.is_overdue:
-        return streams.waiting
-    others = [each for each in loads_of(group, streams.running, living) if each.worker != me]
-    here = streams.running.get(me, 0)
-    share = shares(streams.waiting, [*others, WorkerLoad(me, here, free)])[me]
-    if share == free:  # with places for all of them, others may have less
-        unlimited = [WorkerLoad(each.worker, each.streams, streams.waiting) for each in others if each.free > 0]
-        share = max(share, shares(streams.waiting, [*unlimited, WorkerLoad(me, here, streams.waiting)])[me])
-    return share
+        now = max(now, min(free, -(-streams.waiting // len(loads))))
+    in_the_end = shares(streams.waiting, [replace(each, free=streams.waiting) for each in loads])[me]
+    return Share(now, max(0, in_the_end - max(now, free)))
 
 
-def _limited(wanted: dict[str, int], free: int) -> dict[str, int]:
+def _limited(wanted: Mapping[str, int], free: int) -> dict[str, int]:
     """The same with no more than the free places in all."""
     limits = {}
     for group, number in wanted.items():

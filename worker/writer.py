@@ -15,9 +15,8 @@ import structlog
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
 from dao.postgres.notify import EVENT, notify
-from dao.tasks import pool_leases, stream_readiness, task_claims, task_progress
+from dao.tasks import pool_leases, task_claims
 from dao.tasks.task_claims import ClaimedTask, Report
-from dao.tasks.task_progress import Reported
 from model.errors import Unknown
 from model.ids import TaskInstanceId
 from model.states import TaskState
@@ -26,9 +25,8 @@ from node.overload import Overload
 from node.write_loop import run_rounds
 from worker.attempts import Attempts
 from worker.executor import Executor
+from worker.news import News, record
 from worker.pool_claims import PoolClaims
-from worker.progress import ProgressBoard
-from worker.readiness import ReadinessBoard
 from worker.report import report
 from worker.settings import WorkerSettings
 from worker.stream_claims import StreamClaims
@@ -49,8 +47,7 @@ class Writer:
         settings: WorkerSettings,
         overload: Overload,
         on_reported: Callable[[TaskInstanceId], None],
-        progress: ProgressBoard | None = None,
-        readiness: ReadinessBoard | None = None,
+        news: News | None = None,
     ) -> None:
         self.queued = False
         """Whether there may be tasks to claim; set it, then `wake`."""
@@ -65,10 +62,8 @@ class Writer:
         self._life = life
         self._settings = settings
         self._overload = overload
-        self.progress = progress or ProgressBoard()
-        """What running tasks reported and the database does not have yet."""
-        self.readiness = readiness or ReadinessBoard()
-        """What the probes of streams found and the database does not have yet."""
+        self.news = news or News()
+        """What running tasks have to say and the database does not have yet."""
         self.streams = StreamClaims(life, settings.groups)
         self._attempts = Attempts(life, executor, settings.capacity, self._on_end, on_reported)
         self.pools = PoolClaims(
@@ -152,7 +147,7 @@ class Writer:
             self._hand_over_streams()
         if self.streams.queued and self._takes:
             await self._claim_streams()
-        while self._attempts.ended or self._has_news or self._room_for(0) > 0:
+        while self._attempts.ended or self.news.is_there or self._room_for(0) > 0:
             await self._write_batch()
 
     @property
@@ -171,11 +166,6 @@ class Writer:
         if self._life.takes_nothing or self._overload.takes_nothing or self._one_by_one:
             return False
         return self.trusted and not (self._in_doubt or self.pools.in_doubt)
-
-    @property
-    def _has_news(self) -> bool:
-        """Whether running tasks have something to be written."""
-        return self.progress.has_news or self.readiness.has_news
 
     async def _claim_streams(self) -> None:
         self._claims, self.streams.queued, places = True, False, max(0, self._attempts.places)
@@ -203,22 +193,18 @@ class Writer:
             self._claims = True
             self.queued = False  # a notification from here on may mean a task that this claim did not see
         claimed: list[ClaimedTask] = []
-        progress, probed = self.progress.take(), self.readiness.take()
+        news = self.news.take()
         try:
             with self._attempts.asking(limit - len(ended) if limit > 0 else 0):
                 async with self._life.writing() as connection:
-                    if progress:
-                        await self._record_progress(connection, progress)
-                    if probed:
-                        await stream_readiness.record(connection, list(probed.values()), self._life.me.epoch)
+                    await record(connection, news, self._life.me.epoch)
                     if ended:
                         await self._report(connection, ended)
                     if limit > 0:
                         claimed = await task_claims.claim(connection, self._settings.groups, limit, self._life.me.epoch)
         except BaseException as error:
             self.queued = True
-            self.progress.put_back(progress)
-            self.readiness.put_back(probed)
+            self.news.put_back(news)
             self._claims = self._in_doubt = limit > 0 and isinstance(error, Unknown)
             raise
         for each in ended:
@@ -230,14 +216,6 @@ class Writer:
         if ended:
             self.pools.try_again()
         self._claims = False
-
-    async def _record_progress(self, connection: FencedTransaction, progress: dict[TaskInstanceId, Reported]) -> None:
-        reported = list(progress.values())
-        try:
-            await task_progress.record(connection, reported, self._life.me.epoch)
-        except BadData:
-            progress.clear()  # the next round goes without it
-            raise
 
     async def _report(self, connection: FencedTransaction, ended: list[Report]) -> None:
         try:

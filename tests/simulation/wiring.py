@@ -63,6 +63,7 @@ from worker.beats import Beats
 from worker.executor import Executor
 from worker.launcher.client import Launcher
 from worker.spool import Spool
+from worker.stream_claims import Share
 from worker.writer import Writer
 
 _SHELL = ("master.", "worker.", "node.", "registry.")
@@ -304,7 +305,7 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
     if not protections.handover:
         made.append((Writer, "_hand_over_streams", lambda _writer: None))
     if not protections.shares:
-        made.append((sys.modules["worker.stream_claims"], "share_of", lambda *of: of[2].waiting))
+        made.append((sys.modules["worker.stream_claims"], "share_of", lambda *of: Share(of[2].waiting, 0)))
     if not protections.reserved:
         made.append((sys.modules["worker.pool_claims"], "turns", _turns_of_what_fits))
     return made
