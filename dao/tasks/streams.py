@@ -56,13 +56,13 @@ _HAND_OVER = text("""
     UPDATE task_instance t SET handover = n.why
     FROM unnest(CAST(:ids AS bigint[]), CAST(:whys AS text[])) AS n (id, why)
     WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[])) FOR UPDATE SKIP LOCKED))
-      AND t.id = n.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.stream IS NOT NULL
-      AND t.handover IS NULL AND NOT t.kill_requested
+      AND t.id = n.id AND coalesce(t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.stream IS NOT NULL
+                                   AND t.handover IS NULL AND NOT t.kill_requested, false)
     RETURNING t.id, t.workflow_instance_id
 """)
 _START_NOW = text("""
     UPDATE task_instance t SET due_at = clock_timestamp()
-    WHERE t.id = ANY(CAST(:ids AS bigint[])) AND t.state = 'DELAY_EXECUTION' AND t.stream IS NOT NULL
+    WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'DELAY_EXECUTION' AND t.stream IS NOT NULL, false)
 """)
 _RESTARTS = text("""
     SELECT r.workflow_instance_id, r.task_code, r.asked_by, coalesce(i.ended_at IS NULL, false) AS goes_on, t.id,

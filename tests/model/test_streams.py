@@ -39,7 +39,7 @@ def _parsed(**task: Any) -> WorkflowSpec:
         ({"stream": True, "readiness": {"port": 1, "command": "true"}}, "must have exactly one of command, url"),
         ({"stream": True, "readiness": {"url": "ftp://x"}}, "must be a web address, such as http://127.0.0.1:8080"),
         ({"stream": True, "readiness": {"port": 80, "every": 0}}, "a time of at least 0.1 s in every"),
-        ({"stream": True, "readiness": {"prt": 80}}, 'no field "prt", did you mean "port"?'),
+        ({"stream": True, "readiness": {"prt": 80}}, 'no field "prt" in "readiness", did you mean "port"?'),
         ({"stream": True, "type": "SWITCH"}, "a SWITCH task runs in the master and has no stream; remove it"),
     ],
 )

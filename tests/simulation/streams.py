@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from random import Random
+from typing import Any
 
+import worker.stream_claims
 from dao.postgres.notify import DRAIN
+from master.streams import Streams
 from model.command_moves import CommandType
 from model.nodes import NodeKind, NodeState
 from model.states import WorkflowState
 from tests.simulation.definitions import STREAMING, specs
 from tests.simulation.tables import Blocked, Transaction, Values
 from tests.simulation.world import FAULTS_S, World
+from worker.stream_claims import Share
+from worker.writer import Writer
 
 C = CommandType
 JUDGED_AFTER_S = 60.0
@@ -23,6 +29,22 @@ JUDGED_AFTER_S = 60.0
 DRAINED_S = 20.0
 STOPPED_EVERY_S = 5.0
 DRAIN_ID = 10_000
+
+
+async def _idle(_: Streams) -> None:
+    await asyncio.Event().wait()
+
+
+def replaced(world: World) -> list[tuple[Any, str, Any]]:
+    """Nothing of streams runs in a seed without them; and the protections that are off."""
+    made: list[tuple[Any, str, Any]] = []
+    if not world.has_streams or not world.protections.rebalance:
+        made.append((Streams, "run", _idle))
+    if not world.protections.handover:
+        made.append((Writer, "_hand_over_streams", lambda _writer: None))
+    if not world.protections.shares:
+        made.append((worker.stream_claims, "share_of", lambda *of: Share(of[2].waiting, 0)))
+    return made
 
 
 def arrange(world: World, ask: Callable[..., None]) -> None:

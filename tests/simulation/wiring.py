@@ -42,13 +42,12 @@ from master.drive.held_runs import HeldRuns
 from master.duties.loop import Duties
 from master.membership.failure_detector import FailureDetector
 from master.membership.membership import Membership
-from master.streams import Streams
 from model.nodes import NodeKind, ProcessIdentity
 from model.pool_turns import turns
 from model.timing import Timing
 from node.overload import Overload
 from registry.connect import make_registry
-from tests.simulation import disk, statements
+from tests.simulation import disk, statements, streams
 from tests.simulation.disk import SimulatedSpool
 from tests.simulation.loop import PROCESS
 from tests.simulation.protections import Protections
@@ -63,8 +62,6 @@ from worker.beats import Beats
 from worker.executor import Executor
 from worker.launcher.client import Launcher
 from worker.spool import Spool
-from worker.stream_claims import Share
-from worker.writer import Writer
 
 _SHELL = ("master.", "worker.", "node.", "registry.")
 _WITHOUT_LOG = ("worker.launcher", "worker.tasks", "worker.statements")
@@ -302,10 +299,6 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
         made.append((sys.modules["master.membership.membership"], "READ_MEMBERS_EVERY_S", 1e9))
     if not protections.line:
         made.append((Lines, "goes_on", lambda *_: None))
-    if not protections.handover:
-        made.append((Writer, "_hand_over_streams", lambda _writer: None))
-    if not protections.shares:
-        made.append((sys.modules["worker.stream_claims"], "share_of", lambda *of: Share(of[2].waiting, 0)))
     if not protections.reserved:
         made.append((sys.modules["worker.pool_claims"], "turns", _turns_of_what_fits))
     return made
@@ -436,8 +429,7 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     made.append((Overload, "measure", _measure_nothing))
     made.append((Overload, "run", _idle))
     made.append((Duties, "run", _idle))
-    if not world.has_streams or not world.protections.rebalance:
-        made.append((Streams, "run", _idle))
+    made += streams.replaced(world)
     made.append((worker.server, "delete_old_logs", _idle))
     return made + _without(world.protections)
 
