@@ -119,7 +119,7 @@ async def watch(task: ClaimedTask, readiness: Readiness, board: ReadinessBoard, 
 
 
 async def _is_fine(readiness: Readiness, run: RunCommand) -> bool:
-    with suppress(TimeoutError, OSError, ShoalError, ValueError, EOFError):
+    with suppress(TimeoutError, OSError, ShoalError, ValueError, EOFError, asyncio.LimitOverrunError):
         async with asyncio.timeout(readiness.timeout * 60):
             if readiness.command is not None:
                 return await run(["bash", "-c", readiness.command]) == 0

@@ -14,7 +14,7 @@ _OF_RUN = text("""
     ORDER BY task_code
 """)
 _GROUPS = text("""
-    SELECT worker_group, count(*) FROM task_instance
+    SELECT worker_group, count(*) AS streams FROM task_instance
     WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_stream
     GROUP BY worker_group ORDER BY worker_group
 """)
@@ -29,4 +29,4 @@ async def of_run(connection: AsyncConnection, run: WorkflowInstanceId) -> dict[s
 async def by_group(connection: AsyncConnection) -> dict[str, int]:
     """How many streams wait or run in each worker group."""
     rows = (await connection.execute(_GROUPS)).all()
-    return {row.worker_group: row.count for row in rows}
+    return {row.worker_group: row.streams for row in rows}

@@ -12,7 +12,6 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
-from tests.servers.postgres import PostgresServer
 from tests.shoal.command_line import CommandLine
 
 STREAMS = """
@@ -225,14 +224,40 @@ async def test_more_streams_than_an_even_share_run_where_other_workers_are_full(
     await eventually(lambda: _spread(cluster), within_s=30, until=[2, 8])
 
 
-async def test_a_worker_frozen_within_its_claim_of_streams_holds_up_nobody(
-    cluster: Cluster, witness: Witness, postgres_server: PostgresServer
-) -> None:
+async def test_a_worker_that_sleeps_holds_up_nobody(cluster: Cluster, witness: Witness) -> None:
     _define(cluster, 4, witness.script())
     await cluster.master()
     first, second = [await cluster.worker() for _ in range(2)]
-    del postgres_server
     with first.stopped():
         cluster.start(1)
         await eventually(lambda: dict(cluster.rows(STREAMS)), within_s=20, until={second.epoch: 4})
     assert witness.twice == []
+
+
+async def test_streams_go_on_while_their_master_dies_and_the_next_one_restarts_them(
+    cluster: Cluster, witness: Witness
+) -> None:
+    _define(cluster, 2, witness.script("exit 3"))
+    first = await cluster.master()
+    await cluster.worker()
+    cluster.start(1)
+    await eventually(lambda: _spread(cluster), within_s=20, until=[2])
+    await cluster.master()
+    first.kill()
+    driven = "SELECT count(*) FROM workflow_instance WHERE master_id <> %s AND state = 'RUNNING_EXECUTION'"
+    await eventually(lambda: cluster.one(driven, first.epoch), within_s=20, until=1)
+    assert cluster.rows("SELECT DISTINCT attempt, state FROM task_instance") == [(1, "RUNNING_EXECUTION")]
+    await asyncio.to_thread(cluster.shoal, "restart", "1")
+    again = "SELECT count(*) FROM task_instance WHERE attempt = 2 AND state = 'RUNNING_EXECUTION'"
+    await eventually(lambda: cluster.one(again), within_s=30, until=2)
+    assert witness.twice == []
+
+
+async def test_a_backfill_of_a_workflow_with_streams_is_refused(cluster: Cluster) -> None:
+    _define(cluster, 1, "sleep 60")
+    await cluster.master()
+    params = json.dumps({"backfill": {"dates": ["2026-01-01", "2026-01-02"]}})
+    cluster.rows("INSERT INTO command (type, workflow_code, params) VALUES ('COMPLEMENT_DATA', 1, %s)", params)
+    reason = "SELECT reason FROM error_command"
+    [(said,)] = await eventually(lambda: cluster.rows(reason), within_s=20)
+    assert 'workflow "crawl" has streams, which run until they are stopped' in said, said

@@ -125,9 +125,9 @@ def _pooled(random: Random) -> dict[str, Any]:
 
 
 def _streaming(random: Random) -> dict[str, Any]:
-    tasks = []
+    tasks: list[dict[str, Any]] = []
     for number in range(random.choice((3, 4))):
-        task = {"name": f"t{number}", "type": "SHELL", "params": {"script": "true"}, "stream": True}
+        task: dict[str, Any] = {"name": f"t{number}", "type": "SHELL", "params": {"script": "true"}, "stream": True}
         pauses = {"restart_pause": 0.01, "restart_pause_max": 0.05, "healthy_after": 0.05}
         tasks.append(task | pauses | ({"on_worker_loss": "retry"} if random.random() < 0.5 else {}))
     return {"tasks": tasks}

@@ -25,8 +25,8 @@ def took_too_many(server: Server, worker: Epoch, taken: list[Values], is_innocen
     loads = [WorkerLoad(worker, ran[worker] - len(taken), waiting)]
     for row in server.nodes.unfinished.values():
         beat = server.beats.rows[row.id].values
-        is_free = beat is not None and beat.heartbeat is not None and beat.heartbeat.status == "NORMAL"
-        is_free = is_free and beat.heartbeat.capacity - beat.heartbeat.running >= waiting
+        said = None if beat is None else beat.heartbeat
+        is_free = said is not None and said.status == "NORMAL" and said.capacity - said.running >= waiting
         if row.id != worker and is_free and _takes_streams(server, row.values) and is_innocent(row.id):
             loads.append(WorkerLoad(row.id, ran[row.id], waiting))
     share = shares(waiting, loads)[worker]

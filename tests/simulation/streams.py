@@ -142,7 +142,7 @@ def check(world: World, without: int | None) -> None:
         row = world.server.tasks.rows[running[key].task.id].values
         assert row is not None
         places[row.worker_id] += 1
-    if without in places:
+    if without is not None and without in places:
         world.trace.violation(f"I26: worker {without} is drained, and {places[without]} streams run there")
     if places and max(places.values()) - min(places.values()) > 1:
         world.trace.violation(f"I26: streams are spread unevenly in the end: {dict(places)}")
