@@ -114,4 +114,4 @@ def work_waits(tx: Transaction, groups: Sequence[str], worker: Epoch) -> WorkWai
         if task.state is T.QUEUED and task.worker_group in groups
     ]
     for_pools, streams = (any(getattr(task, name) is not None for task in queued) for name in ("resources", "stream"))
-    return WorkWaits(any(task.is_plain for task in queued), for_pools, bool(to_end(tx, worker)), streams)
+    return WorkWaits(any(task.is_plain for task in queued), for_pools, False, bool(to_end(tx, worker)), streams)
