@@ -93,6 +93,9 @@ def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
             if run_state.is_final:
                 return Why(f"{lost}, and its run has ended as {run_state}.", f"See the run: shoal show {task.run}")
             return next_step(lost, "decide on a new attempt", task.idle_s, f"Then: shoal show {task.run}")
+        case TaskState.PAUSE if task.is_stream and not run_state.is_final:
+            ended = f"{task.name} ended to be started again: {task.reason or 'its run is paused'}"
+            return next_step(ended, "queue it", task.idle_s, f"Then: shoal show {task.run}")
         case TaskState.PAUSE:
             return Why(f"{task.name} was held back by a pause.", f"Go on: shoal resume {task.run}")
         case TaskState.FORCED_SUCCESS:

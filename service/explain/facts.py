@@ -210,7 +210,9 @@ def _explaining(children: Sequence[ChildRun], run: Run, attempt: TaskRun) -> Chi
 
 
 def _given_back(attempts: Sequence[TaskRun], attempt: TaskRun) -> str | None:
-    """Why a worker gave back the attempt before this one; None if none did."""
+    """Why a worker gave back the attempt before this one; None if none did. A stream that moved had begun."""
+    if attempt.is_stream:
+        return None
     for each in attempts:
         if (each.code, each.attempt) == (attempt.code, attempt.attempt - 1) and each.worker is not None:
             return each.reason if each.state is TaskState.PAUSE else None
