@@ -18,12 +18,12 @@ T = TaskState
     [
         (
             {"state": T.DELAY_EXECUTION, "due_in_s": 20.0, "retries": 5, "last_exit_code": 1},
-            "a starts again in 20 s: it ended 5 times in a row, the last time with exit code 1.",
+            "a starts again in 20.0 s: it ended 5 times in a row, the last time with exit code 1.",
         ),
         ({"state": T.DELAY_EXECUTION, "due_in_s": 1.0, "retries": 1}, "a starts again in 1.0 s: it ended once."),
         (
             {"state": T.RUNNING_EXECUTION, "worker": "w1", "since_s": 60.0, "is_ready": True},
-            "a runs on w1 for 1 min, and is ready.",
+            "a runs on w1 for 1 min 0 s, and is ready.",
         ),
         (
             {"state": T.RUNNING_EXECUTION, "worker": "w1", "is_ready": False},
