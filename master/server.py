@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import structlog
@@ -24,6 +24,7 @@ from master.duties.loop import Duties
 from master.membership.membership import Membership
 from master.poller import Poller
 from master.schedules import Schedules
+from master.streams import Streams
 from master.watcher import Watcher
 from model.errors import ShoalError
 from model.master_settings import MasterSettings
@@ -129,7 +130,9 @@ class Master:
         poller = Poller(life, membership, driver, loop, dependents, schedules, self._settings, poll)
         watcher = Watcher(life, driver, self._settings)
         duties = Duties(life, membership, self._settings)
-        await self._work(stop, life, registry, membership, driver, loop, poller, schedules, dependents, watcher, duties)
+        streams = Streams(life, membership, self._settings)
+        by_slot = (loop, poller, schedules, duties, streams)
+        await self._work(stop, life, registry, membership, driver, loop, schedules, dependents, watcher, by_slot)
 
     async def _work(
         self,
@@ -139,11 +142,10 @@ class Master:
         membership: Membership,
         driver: Driver,
         loop: CommandLoop,
-        poller: Poller,
         schedules: Schedules,
         dependents: Dependents,
         watcher: Watcher,
-        duties: Duties,
+        by_slot: Sequence[CommandLoop | Poller | Schedules | Duties | Streams],
     ) -> None:
         ears = Listener(
             self._database_url,
@@ -176,8 +178,7 @@ class Master:
                 await either_set(stop, life.undrained)
             if not stop.is_set():
                 membership.take_part()
-                by_slot = (loop.run(), poller.run(), schedules.run(), duties.run())
-                claiming = [tasks.create_task(part) for part in by_slot]
+                claiming = [tasks.create_task(part.run()) for part in by_slot]
                 await self._check_id_step(life.database)
                 await either_set(stop, life.drained)
             log.info("leaving", workflow_instances=driver.runs.running)

@@ -31,6 +31,14 @@ class OnWorkerLoss(StrEnum):
     FAIL = "fail"
 
 
+class Restart(StrEnum):
+    """When a stream that ended by itself is started again."""
+
+    ALWAYS = "always"
+    ON_FAILURE = "on_failure"
+    NEVER = "never"
+
+
 class TimeoutStrategy(StrEnum):
     """What happens to an attempt or a run that takes longer than its timeout."""
 

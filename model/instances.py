@@ -61,6 +61,7 @@ class TaskAttempt:
     again. `outputs` is a JSON object as text or None, `reason` a sentence, `branch` the tasks that it chose if its type
     chooses a branch. `values` is a JSON object: the value of each `${name}`; a row's only if it runs in its master.
     `due_in_minutes` is what is left of a timed wait, by the database's time; 0 = it does not wait.
+    `ran_s` is how long one of a stream ran that has ended.
     """
 
     code: TaskCode
@@ -74,17 +75,20 @@ class TaskAttempt:
     due_in_minutes: float = 0
     wait_reason: WaitReason | None = None
     reason: str = ""
+    ran_s: float = 0
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnd:
-    """How an attempt ended. `outputs` is a JSON object as text or None; `reason` is a sentence."""
+    """How an attempt ended. `outputs` is a JSON object as text or None; `reason` is a sentence; `ran_s` is how long a
+    stream ran."""
 
     code: TaskCode
     attempt: int
     state: TaskState
     outputs: str | None = None
     reason: str = ""
+    ran_s: float = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from model.load import LoadSettings
 from model.nodes import WhenFenced
 from model.retention import KEPT_DAYS, KEPT_DAYS_MAX
-from model.timing import Duration
+from model.timing import Duration, DurationOrNone
 
 
 class MasterSettings(BaseModel):
@@ -35,6 +35,11 @@ class MasterSettings(BaseModel):
     )
     steal_after: Duration = Field(
         timedelta(seconds=5), description="waiting time after which any free master takes a command of any slot"
+    )
+    rebalance_after: DurationOrNone = Field(
+        timedelta(seconds=10),
+        description="how long streams may be spread unevenly over the workers of their group before masters move some, "
+        "a few at a time; 0 = only `shoal rebalance` does",
     )
     longest_run: Duration | None = Field(
         None, description="longest time that any run may take; one that takes longer ends as FAILURE; none = no limit"

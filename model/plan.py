@@ -20,17 +20,18 @@ from model.logic.dynamic import DynamicParams
 from model.logic.fields import LogicParams
 from model.logic.sub_process import SubProcessParams
 from model.secret_values import check_sealed
+from model.streams import StreamRule
 from model.workflow import TaskSpec, WorkflowSpec
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """One task of a plan; `params` is already JSON text, times are in minutes, 0 = none. Where `worker_group` and
-    `environment` are None, those of the instance apply.
+    """One task of a plan; `params` and `resources` are already JSON text, times are in minutes, 0 = none. Where
+    `worker_group` and `environment` are None, those of the instance apply.
 
     `logic` is set for a task that runs in the master; `branches` are the tasks that it may choose. `inputs` are its
     local parameters with a value of their own, `outputs` its OUT ones with their defaults (None: it outputs all that it
-    prints).
+    prints). `stream` is set for a task that is not expected to end.
     """
 
     code: TaskCode
@@ -46,6 +47,7 @@ class PlannedTask:
     timeout: float
     timeout_strategy: TimeoutStrategy
     dispatch_timeout: float
+    resources: str | None
     is_forbidden: bool
     cache: bool
     environment: str | None
@@ -56,6 +58,7 @@ class PlannedTask:
     outputs: Mapping[str, str] | None
     parameter_types: str | None
     uses_builtins: bool
+    stream: StreamRule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,11 @@ class Plan:
     def has_dependents(self) -> bool:
         """Whether one of its tasks waits for other workflows."""
         return any(isinstance(task.logic, DependentParams) for task in self.tasks.values())
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether one of its tasks is a stream."""
+        return any(task.stream is not None for task in self.tasks.values())
 
     def find(self, names: Iterable[str]) -> list[TaskCode]:
         """The tasks of these names or codes. Raises `Refused` for one that does not exist."""
@@ -159,6 +167,7 @@ def _planned(task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode]) 
         task.timeout,
         task.timeout_strategy,
         task.dispatch_timeout,
+        json.dumps(task.resources, sort_keys=True) if task.resources else None,
         task.flag is Flag.NO,
         task.cache,
         task.environment,
@@ -169,6 +178,20 @@ def _planned(task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode]) 
         outs or None,
         json.dumps(types) if types else None,
         "{system." in params,
+        _stream(task),
+    )
+
+
+def _stream(task: TaskSpec) -> StreamRule | None:
+    if not task.stream:
+        return None
+    return StreamRule(
+        task.restart,
+        task.restart_pause * 60,
+        task.restart_pause_max * 60,
+        task.healthy_after * 60,
+        task.on_worker_loss is OnWorkerLoss.RETRY,
+        task.readiness,
     )
 
 

@@ -38,6 +38,9 @@ def _from_number(value: object) -> object:
 Duration = Annotated[timedelta, BeforeValidator(_from_number), Field(gt=timedelta(0))]
 """A duration: seconds (2, 0.5, "2"), or ISO 8601 (PT1M)."""
 
+DurationOrNone = Annotated[timedelta, BeforeValidator(_from_number), Field(ge=timedelta(0))]
+"""The same, or 0 for none."""
+
 
 def _seconds(value: float) -> timedelta:
     return timedelta(seconds=value)

@@ -21,10 +21,11 @@ from model.choices import (
     OnWorkerLoss,
     ParameterType,
     Priority,
+    Restart,
     TimeoutStrategy,
 )
 from model.errors import Refused
-from model.fields import DEFAULT_WORKER_GROUP, GroupName, Minutes, Name, TenantName
+from model.fields import DEFAULT_WORKER_GROUP, GroupName, Minutes, Name, PoolName, TenantName
 from model.graph import Graph, find_cycle
 from model.ids import TaskCode
 from model.lines import KEY_WRITTEN_MAX
@@ -33,10 +34,13 @@ from model.logic.catalog import LOGIC_TYPES, check_logic
 from model.parameter_text import ParameterValue, plain_data
 from model.parameters import references
 from model.secrets_written import made_of_secret, secrets_apart
+from model.streams import Readiness, misused
 from model.workflow_problems import InvalidWorkflow, wrong_field, wrong_task
 from model.zones import zone
 
 RETRIES_MAX = 1_000
+RESOURCES_MAX = 10_000
+"""How many resources of one pool a task may need."""
 TASKS_MAX = 10_000
 TASK_CODE_MAX = 2**31 - 1
 
@@ -62,7 +66,9 @@ class TaskSpec(BaseModel):
     `retry_times` attempts follow a FAILURE, each `retry_interval` after the previous one. `delay_time` is the pause
     between the moment it is ready and the queue. `dispatch_timeout` counts from the queue, `timeout` from its start on
     the worker. `flag` NO disables it: it is skipped. `cache` reuses the outputs of an earlier success with the same
-    parameters. `tenant` is the user of the operating system that it runs as.
+    parameters. `tenant` is the user of the operating system that it runs as. `resources` are the pools of which it
+    needs resources while it runs, and how many of each. A `stream` runs until it is stopped (`model/streams.py`):
+    `restart` and the fields after it are for streams only.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -85,6 +91,13 @@ class TaskSpec(BaseModel):
     cache: bool = False
     environment: Name | None = None
     tenant: TenantName | None = None
+    resources: Annotated[dict[PoolName, Annotated[int, Field(ge=1, le=RESOURCES_MAX)]], AfterValidator(plain_data)] = {}
+    stream: bool = False
+    restart: Restart = Restart.ALWAYS
+    restart_pause: Minutes = 1 / 60
+    restart_pause_max: Minutes = 5
+    healthy_after: Minutes = 1
+    readiness: Readiness | None = None
     code: Annotated[int, Field(gt=0, le=TASK_CODE_MAX)] | None = None
 
 
@@ -141,6 +154,8 @@ class WorkflowSpec(BaseModel):
                     raise wrong_task(place, f'task "{task.name}": {sentence}')
             if len({param.name for param in task.local_params}) < len(task.local_params):
                 raise wrong_task(place, f'task "{task.name}" has two local_params of one name; give each its own')
+            if sentence := misused(task):
+                raise wrong_task(place, f'task "{task.name}": {sentence}')
             if len(set(task.after)) < len(task.after):
                 raise wrong_task(place, f'task "{task.name}" names the same task twice in its "after"; once is enough')
         if absent := [
@@ -245,7 +260,7 @@ class WorkflowSpec(BaseModel):
         return Graph.of({codes[task.name]: [codes[before] for before in task.after] for task in self.tasks})
 
 
-_ON_WORKERS = ("retry_times", "delay_time", "timeout", "dispatch_timeout", "cache", "tenant")
+_ON_WORKERS = ("retry_times", "delay_time", "timeout", "dispatch_timeout", "cache", "tenant", "resources", "stream")
 
 
 def _is_dependent_timeout(task: TaskSpec, field: str) -> bool:

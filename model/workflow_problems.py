@@ -102,7 +102,8 @@ def _problem(model: type[BaseModel], content: Mapping[str, Any], part: Any, besi
     if part["type"] == "string_pattern_mismatch" or (is_length and where[-1] == "worker_group"):
         message = _PATTERNS.get("local_params" if "local_params" in where else str(where[-1]), _NO_CONTROL)
     if part["type"] == "extra_forbidden":
-        message = f"there is no field {_quoted(where[-1])}{_near(model, where, beside)}"
+        inside = f' in "{where[2]}"' if len(where) == 4 and where[0] == "tasks" and where[2] == "readiness" else ""
+        message = f"there is no field {_quoted(where[-1])}{inside}{_near(model, where, beside)}"
     elif part["type"] == "missing":
         message = f'the field "{where[-1]}" is missing'
     elif fields := _fields(where):

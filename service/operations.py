@@ -42,6 +42,7 @@ from service.runs import (
     operations,
     showing,
     story_answers,
+    streams,
 )
 from service.runs import listing as run_listing
 from service.workflows import (
@@ -70,6 +71,7 @@ _MODULES = (
         log_source,
         log_search,
         control,
+        streams,
         bulk,
         operations,
         error_commands,

@@ -44,6 +44,7 @@ PURE = (
     "master/drive/logic.py",
     "master/drive/outcome.py",
     "master/drive/events.py",
+    "master/drive/repeats.py",
     "master/drive/runnable.py",
     "master/claim/revival.py",
     "master/claim/batch.py",

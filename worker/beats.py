@@ -105,6 +105,9 @@ class Beats:
         if took_nothing and not self._took_nothing:
             self._writer.queued = True
             self._writer.wake.set()
+            self._writer.pools.notice()
+        if self._life.takes_nothing:
+            self._writer.wake.set()  # to hand over its streams
         return is_news
 
     def _heartbeat(self) -> Heartbeat:

@@ -15,6 +15,7 @@ from dao.tasks.task_claims import ClaimedTask, Report
 from model.choices import TimeoutStrategy
 from model.errors import ShoalError
 from model.ids import Epoch
+from model.pool_variables import resource_variables
 from model.secret_values import has_sealed
 from node.overload import Overload
 from worker.attempt_launcher import AttemptLauncher
@@ -26,8 +27,10 @@ from worker.launcher.errors import BrokenLauncher
 from worker.named_secrets import NamedSecrets
 from worker.order import Order
 from worker.progress import FILE, VARIABLE, ProgressBoard
+from worker.readiness import Dropped, ReadinessBoard, probed
 from worker.report import report
 from worker.settings import WorkerSettings
+from worker.stream_logs import StreamLogs
 from worker.task_log import LogFile
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import ProcessRunner, Task, TaskContext, TaskResult
@@ -55,9 +58,13 @@ class Executor:
         overload: Overload,
         last_words: LastWords | None = None,
         progress: ProgressBoard | None = None,
+        readiness: ReadinessBoard | None = None,
     ) -> None:
-        """With `last_words` keepers record how attempts ended; `progress` is what running tasks report."""
+        """With `last_words` keepers record how attempts ended; `progress` is what running tasks report, and `readiness`
+        what probes of streams find."""
         self._progress = progress or ProgressBoard()
+        self._readiness = readiness or ReadinessBoard()
+        self._stream_logs = StreamLogs()
         self._overload = overload
         self._catalog = TaskCatalog()
         self._processes = processes
@@ -89,6 +96,8 @@ class Executor:
             except OSError as error:
                 log.warning("log_without_its_end", task_instance=task.id, error=str(error))
             await folder.remove()
+            if task.stream is not None:
+                await self._stream_logs.ended(task, self._logs)
         return report(task, result.state, file.masked(result.reason), result.exit_code, result.outputs)
 
     def _result_of(self, error: Exception, task: ClaimedTask, file: LogFile, launcher: AttemptLauncher) -> TaskResult:
@@ -149,9 +158,19 @@ class Executor:
         if task.dry_run:
             file.write("[shoal] a dry run: its parameters are right, its work is left out\n")
             return TaskResult.success()
-        if made.below_keeper:
-            return await self._carried_out(task, made, values, file, folder, account, launcher)
-        return await made.run(self._context(task, values, file, folder, account, launcher))
+        async with probed(task, self._readiness, partial(self._probe, task, folder, account)):
+            if made.below_keeper:
+                return await self._carried_out(task, made, values, file, folder, account, launcher)
+            return await made.run(self._context(task, values, file, folder, account, launcher))
+
+    async def _probe(self, task: ClaimedTask, folder: WorkFolder, account: Account | None, argv: list[str]) -> int:
+        return await self._processes.run(
+            argv,
+            env=self._environment(task, account, folder),
+            cwd=folder.make(),
+            log=Dropped(),
+            identity=None if account is None else account.identity,
+        )
 
     async def _carried_out(
         self,
@@ -202,7 +221,7 @@ class Executor:
             fence=self._epoch,
             extra={},
         )
-        return {**made, VARIABLE: str(folder.path / FILE)}
+        return {**made, VARIABLE: str(folder.path / FILE), **resource_variables(task.leases)}
 
     def _context(
         self,

@@ -11,7 +11,7 @@ import structlog
 from dao.cluster import nodes
 from dao.postgres import reserved_descriptors
 from dao.postgres.listen import Listener
-from dao.postgres.notify import DRAIN, EVENT, KILL, TASK, concerns, notify
+from dao.postgres.notify import DRAIN, EVENT, KILL, POOL, TASK, concerns, notify, of_streams
 from dao.postgres.readiness import wait_until_ready
 from dao.secrets.vault import Vault
 from dao.tasks import task_claims
@@ -38,8 +38,9 @@ from worker.launcher.client import Launcher
 from worker.left_results import report_last_words, report_left_results
 from worker.log_service import LogService
 from worker.named_secrets import NamedSecrets
+from worker.news import News
 from worker.old_logs import delete_old_logs
-from worker.progress import ProgressBoard
+from worker.pool_checks import PoolChecks
 from worker.settings import WorkerSettings
 from worker.spool import Spool
 from worker.writer import Writer
@@ -138,9 +139,21 @@ class Worker:
         secrets = NamedSecrets(life.database, self._vault)
         load = self._settings.load
         overload = Overload(load, so="takes no new tasks; running tasks continue", folder=self._settings.place)
-        progress = ProgressBoard()
-        executor = Executor(self._settings, launcher, life.me.epoch, secrets, overload, last_words, progress)
-        writer = Writer(life, executor, self._settings, overload, last_words.reported, progress)
+        news = News()
+        executor = Executor(
+            self._settings,
+            launcher,
+            life.me.epoch,
+            secrets,
+            overload,
+            last_words,
+            news.progress,
+            news.readiness,
+        )
+        writer = Writer(life, executor, self._settings, overload, last_words.reported, news)
+        news.readiness.on_news = writer.wake.set
+        checks = PoolChecks(life, launcher, self._settings.place.absolute() / "work", takes=lambda: writer.takes_new)
+        writer.pools.on_unchecked = checks.notice
         late = LateResults(lambda: writer.unreported, spool, last_words.reported)
         beats = Beats(life, registry, launcher, self._settings, overload, writer)
         try:
@@ -152,7 +165,7 @@ class Worker:
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url
                 )
                 self._joined(life.me.address)
-                await self._work(stop, life, registry, writer, beats, late)
+                await self._work(stop, life, registry, writer, beats, late, checks)
         finally:
             await writer.abandon()
             await late.close()
@@ -166,11 +179,19 @@ class Worker:
         writer: Writer,
         beats: Beats,
         late: LateResults,
+        checks: PoolChecks,
     ) -> None:
         def queued(payload: str) -> None:
             if concerns(payload, self._settings.groups):
                 writer.queued = True
                 writer.wake.set()
+            if concerns(payload, map(of_streams, self._settings.groups)):
+                writer.streams.queued = bool(payload)  # else everybody is meant: the next poll finds streams
+                writer.wake.set()
+
+        def for_pools(payload: str) -> None:
+            if concerns(payload, self._settings.groups):
+                writer.pools.notice()
 
         def kills(_payload: str) -> None:
             writer.kills = True
@@ -179,7 +200,7 @@ class Worker:
         ears = Listener(
             self._database_url,
             nodes.application_name(NodeKind.WORKER, life.me.epoch),
-            {TASK: queued, KILL: kills, DRAIN: lambda _: life.beat_now.set()},
+            {TASK: queued, POOL: for_pools, KILL: kills, DRAIN: lambda _: life.beat_now.set()},
         )
         registry.use(ears)
         async with asyncio.TaskGroup() as tasks:
@@ -187,9 +208,11 @@ class Worker:
                 beats.beat(),
                 beats.guard(),
                 beats.measure(),
-                self._poll(life, writer),
+                self._poll(life, writer, checks),
                 writer.run(),
-                writer.progress.run(writer.wake.set),
+                writer.pools.run(),
+                checks.run(),
+                writer.news.progress.run(writer.wake.set),
                 late.run(),
                 ears.run(),
                 delete_old_logs(self._settings.place / "logs", life),
@@ -202,7 +225,7 @@ class Worker:
         await writer.abandon()  # what outlived the drain must have ended before others may start it
         await self._say_goodbye(life)
 
-    async def _poll(self, life: Life, writer: Writer) -> None:
+    async def _poll(self, life: Life, writer: Writer, checks: PoolChecks) -> None:
         """Poll for work and for tasks to kill without a notification; periodically compare what runs with the rows."""
         compared_s = boottime_s()
         while True:
@@ -212,11 +235,16 @@ class Worker:
                 writer.wake.set()
             try:
                 async with life.database.reading() as connection:
-                    queued, kills = await task_claims.work_waits(connection, self._settings.groups, life.me.epoch)
-                writer.queued = writer.queued or queued
-                writer.kills = writer.kills or kills
-                if queued or kills:
+                    waits = await task_claims.work_waits(connection, self._settings.groups, life.me.epoch)
+                writer.queued = writer.queued or waits.queued
+                writer.kills = writer.kills or waits.kills
+                writer.streams.note(waits=waits.streams)
+                if waits.queued or waits.kills or waits.streams:
                     writer.wake.set()
+                if waits.for_pools:
+                    writer.pools.notice()
+                if waits.checks:
+                    checks.notice()
             except ShoalError as error:
                 log.warning("poll_failed", error=str(error))
             await asyncio.sleep(self._settings.look_every.total_seconds())
@@ -230,6 +258,7 @@ class Worker:
                 await nodes.set_leaving(connection, life.me)
         except ShoalError as error:
             log.warning("leave_not_recorded", error=str(error))
+        writer.wake.set()  # its streams are not waited for
         await _until(lambda: not writer.running, self._settings.drain.total_seconds())
         if writer.running:
             writer.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was stopped")

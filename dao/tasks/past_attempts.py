@@ -25,7 +25,9 @@ _LATEST = text("""
                    AS parameter_values,
                CASE WHEN state = 'DELAY_EXECUTION' AND isfinite(due_at)
                     THEN least(greatest(extract(epoch FROM due_at - clock_timestamp()) / 60, 0), 1e6)::integer
-                    ELSE 0 END AS due_in_minutes
+                    ELSE 0 END AS due_in_minutes,
+               CASE WHEN stream IS NOT NULL AND isfinite(ended_at) AND isfinite(started_at)
+                    THEN extract(epoch FROM ended_at - started_at)::float8 ELSE 0 END AS ran_s
         FROM task_instance
         WHERE workflow_instance_id = wanted.id                                  -- index: task_instance_attempt
         ORDER BY task_code DESC, attempt DESC                                   -- both, so that it is read backwards
@@ -58,4 +60,5 @@ def _attempt(row: Row[Any]) -> TaskAttempt:
         read_codes(row.branch, f"the branch of task {row.task_code} of workflow instance {row.workflow_instance_id}"),
         row.parameter_values,
         row.due_in_minutes,
+        ran_s=row.ran_s,
     )

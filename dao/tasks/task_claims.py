@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import text
 
@@ -17,6 +18,8 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
+from dao.tasks.pool_conditions import DUE, LATE_S
+from dao.tasks.pool_leases import LEASES
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState
@@ -28,7 +31,8 @@ class ClaimedTask:
 
     `owner` is the master that owned its run at the claim: a hint which master to wake. `day` is the day on which it was
     queued, yyyyMMdd in UTC, for the log's path. `timeout_s` counts from its start. `schedule_time` (aware) and
-    `time_zone` are those of its run; `parameter_types` is JSON text.
+    `time_zone` are those of its run; `parameter_types` is JSON text, and so are `stream`, which only streams have, and
+    `leases`: what it holds of which pools.
     """
 
     id: TaskInstanceId
@@ -51,6 +55,8 @@ class ClaimedTask:
     tenant: str | None = None
     parameter_types: str | None = None
     environment: str | None = None
+    stream: str | None = None
+    leases: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +71,31 @@ class Report:
     outputs: str | None
 
 
+class WorkWaits(NamedTuple):
+    """Whether tasks are queued that need only a place, whether tasks wait for resources, whether resources are to be
+    checked, whether a task of this worker is to be ended, and whether streams are queued."""
+
+    queued: bool
+    for_pools: bool
+    checks: bool
+    kills: bool
+    streams: bool
+
+
 # One row must not fail the fetch of all: a time in a year that Python does not support, a timeout that is not a number.
-_COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
+COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
               t.params, t.parameter_values, i.master_id, to_char(t.queued_at, 'YYYYMMDD'),
               least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
               CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
-              t.parameter_types, t.environment"""
+              t.parameter_types, t.environment, t.stream::text"""
+"""What a `ClaimedTask` has, but its leases, of `task_instance t` and `workflow_instance i`."""
 # Per group, so that each reads its own part of the index in order of priority; the outer LIMIT leaves the rest queued.
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT best.id FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
         CROSS JOIN LATERAL (
             SELECT id, workflow_priority, workflow_instance_id, task_priority FROM task_instance t
-            WHERE state = 'QUEUED' AND worker_group = wanted.worker_group           -- index: task_instance_queue
+            WHERE state = 'QUEUED' AND worker_group = wanted.worker_group AND is_plain  -- index: task_instance_queue
               -- One of no run would keep its place in each claim: of a worker with one free place, the only one.
               AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
             ORDER BY workflow_priority, workflow_instance_id, task_priority, id
@@ -94,7 +112,7 @@ _CLAIM = text(f"""
         started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END
     FROM picked, workflow_instance i
     WHERE t.id = picked.id AND i.id = t.workflow_instance_id
-    RETURNING {_COLUMNS}
+    RETURNING {COLUMNS}
 """)  # noqa: S608 - the columns are a constant of this module
 # Also matches its own earlier write, in case the answer to that was lost.
 _MARK_RUNNING = text("""
@@ -107,7 +125,7 @@ _MARK_RUNNING = text("""
 # not ended is DISPATCH or RUNNING_EXECUTION.
 _REPORTS = RowArrays(
     {
-        **{"id": "bigint", "attempt": "smallint", "exit_code": "integer"},
+        **{"id": "bigint", "attempt": "integer", "exit_code": "integer"},
         **dict.fromkeys(("state", "reason", "outputs"), "text"),
     }
 )
@@ -132,20 +150,26 @@ _REPORT = text(f"""
     )
     SELECT id, workflow_instance_id FROM ended
 """)  # noqa: S608 - the part is a constant of this module
-_TO_KILL = text("""
-    SELECT id FROM task_instance
-    WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION') AND kill_requested
+_TO_END = text("""
+    SELECT id, CASE WHEN NOT kill_requested THEN handover END AS handover FROM task_instance
+    WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
+      AND (kill_requested OR handover IS NOT NULL)
 """)
 _OWNED = text(f"""
-    SELECT {_COLUMNS} FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
+    SELECT {COLUMNS}, {LEASES} FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
     WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
-""")  # noqa: S608 - the columns are a constant of this module
-_WORK_WAITS = text("""
-    SELECT EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[])))
-           AS queued,
+""")  # noqa: S608 - the columns are constants
+_WORK_WAITS = text(f"""
+    SELECT EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[]))
+                   AND is_plain) AS queued,
+           EXISTS (SELECT FROM pool_line WHERE worker_group = ANY(CAST(:groups AS text[]))) AS for_pools,
+           EXISTS (SELECT FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code WHERE {DUE}) AS checks,
            EXISTS (SELECT FROM task_instance WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
-                   AND kill_requested) AS kills
-""")
+                   AND (kill_requested OR handover IS NOT NULL)) AS kills,
+           EXISTS (SELECT FROM task_instance                                        -- index: task_instance_stream
+                   WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[])) AND stream IS NOT NULL
+                     AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')) AS streams
+""")  # noqa: S608 - the part is a constant
 
 
 async def claim(connection: FencedTransaction, groups: Sequence[str], limit: int, worker: Epoch) -> list[ClaimedTask]:
@@ -174,9 +198,10 @@ async def report(connection: FencedTransaction, reports: Sequence[Report], worke
     return {TaskInstanceId(id_) for id_, _ in rows}
 
 
-async def to_kill(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanceId]:
-    """Running tasks of this worker that are to be killed."""
-    return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_TO_KILL, {"worker": worker})).all()}
+async def to_end(connection: AsyncConnection, worker: Epoch) -> dict[TaskInstanceId, str | None]:
+    """Running tasks of this worker that are to be killed (None), or handed over, with the reason."""
+    rows = (await connection.execute(_TO_END, {"worker": worker})).all()
+    return {TaskInstanceId(row.id): row.handover for row in rows}
 
 
 async def owned(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]:
@@ -185,7 +210,8 @@ async def owned(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]
     return [ClaimedTask(*row) for row in rows]
 
 
-async def work_waits(connection: AsyncConnection, groups: Sequence[str], worker: Epoch) -> tuple[bool, bool]:
-    """Whether tasks of these groups are queued, and whether a task of ours is to be killed."""
-    row = (await connection.execute(_WORK_WAITS, {"groups": list(groups), "worker": worker})).one()
-    return row.queued, row.kills
+async def work_waits(connection: AsyncConnection, groups: Sequence[str], worker: Epoch) -> WorkWaits:
+    """What there is to do for a worker of these groups."""
+    values = {"groups": list(groups), "worker": worker, "late_s": LATE_S}
+    row = (await connection.execute(_WORK_WAITS, values)).one()
+    return WorkWaits(row.queued, row.for_pools, row.checks, row.kills, row.streams)

@@ -25,7 +25,10 @@ from model.states import TaskState
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """An attempt to write, and what its row has of its task: `params` and `parameter_types` are JSON text."""
+    """An attempt to write, and what its row has of its task.
+
+    `params`, `parameter_types`, `resources` and `stream` are JSON text; only streams have the last one.
+    """
 
     workflow_instance_id: WorkflowInstanceId
     attempt: TaskAttempt
@@ -44,15 +47,17 @@ class NewTask:
     tenant: str | None = None
     parameter_types: str | None = None
     dispatch_timeout_s: float | None = None
+    resources: str | None = None
+    stream: str | None = None
 
 
 _TASKS = RowArrays(
     {
-        **{"workflow_instance_id": "bigint", "task_code": "integer", "attempt": "smallint"},
+        **{"workflow_instance_id": "bigint", "task_code": "integer", "attempt": "integer"},
         **dict.fromkeys(("task_name", "task_type", "state", "worker_group"), "text"),
         **dict.fromkeys(("workflow_priority", "task_priority", "params", "parameter_values"), "text"),
         **dict.fromkeys(("wait_reason", "timeout_strategy", "reason", "outputs", "branch", "cache_key"), "text"),
-        **dict.fromkeys(("environment", "tenant", "parameter_types"), "text"),
+        **dict.fromkeys(("environment", "tenant", "parameter_types", "resources", "stream"), "text"),
         **dict.fromkeys(("write_ahead", "dry_run"), "boolean"),
         **dict.fromkeys(("due_in_minutes", "timeout_s", "dispatch_timeout_s"), "double precision"),
         "retries": "smallint",
@@ -76,6 +81,9 @@ _QUEUED = {
     "ended_at": """CASE WHEN n.state NOT IN ('QUEUED', 'DELAY_EXECUTION', 'RUNNING_EXECUTION')
                         THEN clock_timestamp() END""",
     "reason": "nullif(n.reason, '')",
+    "resources": "n.resources::jsonb",
+    "stream": "n.stream::jsonb",
+    "is_plain": "n.resources IS NULL AND n.stream IS NULL",
     "dispatch_by": """CASE WHEN n.state = 'QUEUED'
                            THEN clock_timestamp() + n.dispatch_timeout_s * interval '1 s' END""",
 }
@@ -140,6 +148,13 @@ _HALT = text("""
                        AND (t.task_type = 'DEPENDENT' OR h.abandoned)), false)
     RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
 """)
+_HAND_OVER = text("""
+    UPDATE task_instance t SET handover = 'its run is paused'
+    FROM workflow_instance i
+    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+      AND t.stream IS NOT NULL AND t.handover IS NULL AND NOT t.kill_requested
+      AND i.id = t.workflow_instance_id AND i.master_id = :master
+""")
 _ASK_KILL = text("""
     UPDATE task_instance t SET kill_requested = true
     FROM workflow_instance i
@@ -148,7 +163,7 @@ _ASK_KILL = text("""
 """)
 _ENDS = RowArrays(
     {
-        **{"workflow_instance_id": "bigint", "task_code": "integer", "attempt": "smallint"},
+        **{"workflow_instance_id": "bigint", "task_code": "integer", "attempt": "integer"},
         **dict.fromkeys(("state", "reason", "outputs"), "text"),
     },
     {
@@ -236,6 +251,13 @@ async def ask_kill(connection: FencedTransaction, instances: Sequence[WorkflowIn
     A task with children is marked too: requested children that have not begun yet do not begin any more.
     """
     await connection.execute(_ASK_KILL, {"instances": list(instances), "master": master})
+
+
+async def hand_over_streams(
+    connection: FencedTransaction, instances: Sequence[WorkflowInstanceId], master: Epoch
+) -> None:
+    """Ask the workers to end the running streams of own runs as PAUSE, after `halt`."""
+    await connection.execute(_HAND_OVER, {"instances": list(instances), "master": master})
 
 
 async def end_in_master(

@@ -24,7 +24,7 @@ class Reported:
 
 
 _ROWS = RowArrays(
-    {"id": "bigint", "attempt": "smallint", "done": "double precision", "total": "double precision", "text": "text"}
+    {"id": "bigint", "attempt": "integer", "done": "double precision", "total": "double precision", "text": "text"}
 )
 # The condition is that of the report of an end (`dao/tasks/task_claims.py`).
 _RECORD = text(f"""

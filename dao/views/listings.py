@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Double, Select, TextClause, cast, extract, func, select, text
+from sqlalchemy import Double, Select, TextClause, case, cast, extract, func, select, text
 
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData
@@ -78,7 +78,8 @@ class TaskRun:
     `due_in_s` is the rest of a wait for `wait_reason`, in seconds (<= 0: it is over). `log_day` (yyyyMMdd, UTC) and
     `log_url` locate its log: the folder of that day in that worker's log service. One that is not `valid` belongs to an
     earlier execution of the same run, or its task is to run again. `branch` is the branch that a task selected.
-    `progress` is what the task itself reported last, written at `progress_at`.
+    `progress` is what the task itself reported last, written at `progress_at`. `is_ready` is what the readiness probe
+    of a stream found, None without one.
     """
 
     id: TaskInstanceId
@@ -108,6 +109,8 @@ class TaskRun:
     retries: int = 0
     progress: Progress | None = None
     progress_at: datetime | None = None
+    is_stream: bool = False
+    is_ready: bool | None = None
 
 
 async def runs(
@@ -240,6 +243,7 @@ def tasks() -> Select[Any]:
             cast(extract("epoch", t.due_at - func.clock_timestamp()), Double),
             *(t.flag == Flag.YES, t.branch, t.retries),
             *(t.progress_done, t.progress_total, t.progress_text, t.progress_at),
+            *(t.stream.is_not(None), case((t.stream.has_key("readiness"), t.ready_at.is_not(None)))),
         )
         .select_from(task_instance)
         .outerjoin(node, node.c.id == t.worker_id)
@@ -259,9 +263,10 @@ def _run(row: Sequence[Any]) -> Run:
 def read_task(row: Sequence[Any]) -> TaskRun:
     """An attempt of the columns of `tasks` after the first."""
     id_, code, attempt, name, type_, state, kill_requested, worker_group, priority, *others = row
-    *between, wait_reason, due_in_s, valid, branch, retries, done, total, said, progress_at = others
+    *others, done, total, said, progress_at, is_stream, is_ready = others
+    *between, wait_reason, due_in_s, valid, branch, retries = others
     between += [WaitReason(wait_reason) if wait_reason else None, due_in_s, valid, _codes(branch), retries]
-    between += [None if done is None else Progress(done, total, said or ""), progress_at]
+    between += [None if done is None else Progress(done, total, said or ""), progress_at, is_stream, is_ready]
     return TaskRun(
         *(id_, code, attempt, name, type_, TaskState(state), kill_requested, worker_group, Priority(priority)),
         *between,

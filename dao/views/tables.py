@@ -21,7 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
     Uuid,
 )
-from sqlalchemy.dialects.postgresql import ENUM
+from sqlalchemy.dialects.postgresql import ENUM, JSONB
 
 from model.choices import Priority
 
@@ -112,7 +112,7 @@ task_instance = Table(
     Column("id", BigInteger, primary_key=True),
     Column("workflow_instance_id", BigInteger, nullable=False),
     Column("task_code", Integer, nullable=False),
-    Column("attempt", SmallInteger, nullable=False),
+    Column("attempt", Integer, nullable=False),
     Column("task_name", Text, nullable=False),
     Column("task_type", Text, nullable=False),
     Column("state", Text, nullable=False),
@@ -148,6 +148,11 @@ task_instance = Table(
     Column("progress_total", Double),
     Column("progress_text", Text),
     Column("progress_at", _TIME),
+    Column("is_plain", Boolean, nullable=False),
+    Column("resources", JSONB),
+    Column("stream", JSONB),
+    Column("ready_at", _TIME),
+    Column("handover", Text),
     UniqueConstraint("workflow_instance_id", "task_code", "attempt", name="task_instance_attempt"),
 )
 

@@ -18,6 +18,7 @@ from dao.postgres.engine import AsyncConnection
 from model.backfill import BackfillSpec, rest
 from model.command_moves import CommandType
 from model.commands import BACKFILL, Start
+from model.errors import Refused
 from model.ids import WorkflowCode
 from model.plan import Plan
 
@@ -25,8 +26,13 @@ from model.plan import Plan
 async def first_date(connection: AsyncConnection, command: Start, plan: Plan) -> Start:
     """The start for the date of this command; everything else that it asks for becomes commands.
 
-    Raises `Refused` if the dates cannot be read.
+    Raises `Refused` if the dates cannot be read, and for a workflow with streams.
     """
+    if plan.has_streams and not command.dry_run:
+        raise Refused(
+            f'workflow "{plan.name}" has streams, which run until they are stopped, so no date of a backfill would '
+            f"follow another; start it without a backfill"
+        )
     spec = BackfillSpec.parse(command.backfill or "")
     given = command.time_zone
     calendar, (own, *others) = await dates_of(connection, command.workflow_code, plan.spec.time_zone, spec, given)

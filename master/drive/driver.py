@@ -31,6 +31,7 @@ from master.drive.held_runs import HeldRuns
 from master.drive.plans import Plans
 from master.drive.restorer import Restorer
 from master.drive.runnable import WorkflowRunnable
+from master.drive.stream_events import with_run_times
 from master.drive.work import Transactions, Work
 from model.ids import WorkflowInstanceId
 from model.instances import AttemptEnd
@@ -216,7 +217,7 @@ class Driver:
         work.suspects = sorted(work.touched)
         await self.restorer.restore_owned(work, work.touched - self.runs.ids())
         unreadable: dict[WorkflowInstanceId, str] = {}
-        for event in events:
+        for event in await with_run_times(work.connection, events, self.runs):
             if isinstance(event.what, Unreadable):
                 unreadable[event.run] = event.what.why
             elif (runnable := self.runs.get(event.run)) is not None:  # else it has ended, as its rows said

@@ -18,8 +18,9 @@ from master.drive.children import Children
 from master.drive.events import Effect, Enter, Event, Finish, HoldTasks, KillTasks, Restored, Started, TookTooLong
 from master.drive.outcome import Ends
 from master.drive.parameters import Parameters
+from master.drive.repeats import is_repeated, repeated
 from master.drive.task_starter import TaskStarter
-from model.choices import FailureStrategy, OnWorkerLoss
+from model.choices import FailureStrategy
 from model.ids import TaskCode
 from model.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt, WorkflowInstance
 from model.logic.dynamic import DynamicParams
@@ -89,10 +90,10 @@ class WorkflowRunnable:
                     ]
                     for code in resumes
                 }
-            case AttemptEnd(code, attempt, state, outputs):
+            case AttemptEnd(code, attempt, state, outputs, _, ran_s):
                 if not self._attempts.is_under_way(code, attempt):
                     return []
-                effects = self._record(code, state, outputs)
+                effects = self._record(code, state, outputs, ran_s=ran_s)
             case ChildState(code, attempt, index, state, outputs):
                 if code not in self._children or not self._attempts.is_last(code, attempt):
                     return []
@@ -156,7 +157,9 @@ class WorkflowRunnable:
                 if isinstance(logic, SubProcessParams | DynamicParams):
                     self._children[attempt.code] = Children.restored(self.plan, attempt, children)
             elif self._progress.is_in_scope(attempt.code):
-                effects += self._record(attempt.code, attempt.state, attempt.outputs, attempt.branch)
+                effects += self._record(
+                    attempt.code, attempt.state, attempt.outputs, attempt.branch, ran_s=attempt.ran_s
+                )
             elif attempt.state in _SUCCEEDED:
                 self._give(attempt.code, attempt.outputs)
                 self._ends.kept.add(attempt.code)
@@ -181,23 +184,31 @@ class WorkflowRunnable:
         return _FAILED.index(attempt.state) if attempt.state in _FAILED else 3
 
     def _record(
-        self, code: TaskCode, state: TaskState, outputs: str | None = None, branch: frozenset[TaskCode] | None = None
+        self,
+        code: TaskCode,
+        state: TaskState,
+        outputs: str | None = None,
+        branch: frozenset[TaskCode] | None = None,
+        *,
+        ran_s: float = 0,
     ) -> list[Effect]:
-        """Record that an attempt has ended."""
+        """Record that an attempt has ended; one of a stream ran for so many seconds."""
         self._attempts.end(code)
         self._children.pop(code, None)
         match state:
+            case T.SUCCESS if self._runs_again(code, state):
+                return self._again(code, state, ran_s)
             case T.SUCCESS | T.FORCED_SUCCESS:
                 self._give(code, outputs)
                 self._ready += self._progress.succeeded(code, branch)
                 return []
             case T.PAUSE if not self._is_halted:
-                return [self._starter.queue(code)]  # a pause without an event: somebody changed rows
+                return [self._starter.queue(code)]  # handed over or given back by its worker
             case T.PAUSE:
                 self._ends.paused.add(code)
                 return []
             case T.FAILURE | T.KILL | T.NEED_FAULT_TOLERANCE:
-                return self._again(code, state) if self._runs_again(code, state) else self._fail(code, state)
+                return self._again(code, state, ran_s) if self._runs_again(code, state) else self._fail(code, state)
             case _:
                 raise AssertionError(f"an attempt cannot end in {state}")
 
@@ -205,24 +216,19 @@ class WorkflowRunnable:
         self._parameters.contexts.gave(code, self._parameters.given_by(self.plan.tasks[code], outputs))
 
     def _runs_again(self, code: TaskCode, state: TaskState) -> bool:
-        """Whether another attempt follows one with this end: after a loss, or after a failure with retries left."""
-        task = self.plan.tasks[code]
-        match state:
-            case T.NEED_FAULT_TOLERANCE:
-                may = task.on_worker_loss is OnWorkerLoss.RETRY
-            case T.FAILURE:
-                may = self._attempts.retries[code] < task.retry_times
-            case _:
-                may = False
+        """Whether another attempt follows one with this end (`repeats.py`)."""
+        task, used = self.plan.tasks[code], self._attempts.retries[code]
+        may = is_repeated(task, state, used, dry_run=self.instance.dry_run)
         return may and not self._ending and self.state is not W.READY_STOP
 
-    def _again(self, code: TaskCode, state: TaskState) -> list[Effect]:
-        retries = self._attempts.retries[code] = self._attempts.retries[code] + (state is T.FAILURE)
+    def _again(self, code: TaskCode, state: TaskState, ran_s: float) -> list[Effect]:
+        attempt = (self.instance.id, code, self._attempts.next(code))
+        used, minutes = repeated(self.plan.tasks[code], state, self._attempts.retries[code], ran_s, attempt)
+        self._attempts.retries[code] = used
         if self.state is W.READY_PAUSE:
             self._ends.paused.add(code)
-            return [TaskAttempt(code, self._attempts.skip(code), T.PAUSE, retries)]
-        interval = self.plan.tasks[code].retry_interval if state is T.FAILURE else 0
-        return [self._starter.queue(code, WaitReason.RETRY, interval)]
+            return [TaskAttempt(code, self._attempts.skip(code), T.PAUSE, used)]
+        return [self._starter.queue(code, WaitReason.RETRY, minutes)]
 
     def _fail(self, code: TaskCode, state: TaskState) -> list[Effect]:
         self._ends.failed[code] = state

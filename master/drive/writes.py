@@ -11,11 +11,11 @@ from collections.abc import Iterable
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
-from dao.postgres.notify import KILL, TASK, notify
+from dao.postgres.notify import KILL, POOL, TASK, notify, of_streams
 from dao.runs import children, completion, workflow_instances
 from dao.runs.children import NewChild
 from dao.runs.workflow_instances import InstanceEnd
-from dao.tasks import task_instances
+from dao.tasks import stream_ends, task_instances
 from dao.tasks.task_instances import NewTask
 from master.drive.events import (
     Effect,
@@ -34,6 +34,7 @@ from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent, TaskAttempt, WorkflowInstance
 from model.plan import PlannedTask
 from model.states import TaskState, WorkflowState
+from model.streams import ATTEMPTS_KEPT
 
 SIZE_MAX = 128_000_000
 """About the characters of what one transaction writes for several runs. A batch grows while runs are small, and may
@@ -71,6 +72,7 @@ class Writes:
         self._halts: dict[WorkflowInstanceId, tuple[TaskState, str]] = {}
         self._halting: dict[WorkflowInstanceId, WorkflowRunnable | None] = {}
         self._groups: set[str] = set()
+        self._pool_groups: set[str] = set()
         self._kills = False
         self._size = 0
 
@@ -144,7 +146,14 @@ class Writes:
             tasks, self._tasks = self._tasks, []
             for part in range(0, len(tasks), ROWS_AT_ONCE):
                 self.known += await task_instances.queue(connection, tasks[part : part + ROWS_AT_ONCE], master)
-            self._groups |= {task.worker_group for task in tasks if task.attempt.state is TaskState.QUEUED}
+            queued = [task for task in tasks if task.attempt.state is TaskState.QUEUED]
+            self._groups |= {
+                task.worker_group if task.stream is None else of_streams(task.worker_group)
+                for task in queued
+                if task.resources is None
+            }
+            self._pool_groups |= {task.worker_group for task in queued if task.resources is not None}
+            await self._delete_old(connection, tasks, master)
         if self._task_ends:
             task_ends, self._task_ends = self._task_ends, []
             await task_instances.end_in_master(connection, task_ends, master)
@@ -152,6 +161,16 @@ class Writes:
             return []
         halts, self._halts = self._halts, {}
         return await self._halt(connection, halts, master)
+
+    async def _delete_old(self, connection: FencedTransaction, tasks: list[NewTask], master: Epoch) -> None:
+        """A stream may be started again for ever: delete its attempts that are too old to be kept."""
+        old = [
+            (task.workflow_instance_id, task.attempt.code, task.attempt.attempt - ATTEMPTS_KEPT)
+            for task in tasks
+            if task.stream is not None and task.attempt.attempt > ATTEMPTS_KEPT
+        ]
+        if old:
+            await stream_ends.delete_old(connection, old, master)
 
     async def finish(self, connection: FencedTransaction, master: Epoch) -> None:
         """Write the rest, and wake whom it concerns; once, last in the transaction. Raises `OwnershipLost`."""
@@ -165,6 +184,8 @@ class Writes:
             await notify(connection, KILL)
         if self._groups:
             await notify(connection, TASK, self._groups)
+        if self._pool_groups:
+            await notify(connection, POOL, self._pool_groups)
 
     async def _halt(
         self, connection: FencedTransaction, halts: dict[WorkflowInstanceId, tuple[TaskState, str]], master: Epoch
@@ -181,7 +202,16 @@ class Writes:
         if killed:
             await task_instances.ask_kill(connection, killed, master)
             self._kills = True
+        paused = [id_ for id_ in halts if id_ not in killed and has_streams(self._halting[id_])]
+        if paused:
+            await task_instances.hand_over_streams(connection, paused, master)
+            self._kills = True
         return ended
+
+
+def has_streams(runnable: WorkflowRunnable | None) -> bool:
+    """Whether one of the tasks of a run is a stream."""
+    return runnable is not None and runnable.plan.has_streams
 
 
 def _new_task(runnable: WorkflowRunnable, attempt: TaskAttempt) -> NewTask:
@@ -205,7 +235,16 @@ def _new_task(runnable: WorkflowRunnable, attempt: TaskAttempt) -> NewTask:
         task.tenant,
         task.parameter_types,
         task.dispatch_timeout * 60 or None,
+        None if instance.dry_run else task.resources,
+        _stream_of(task),
     )
+
+
+def _stream_of(task: PlannedTask) -> str | None:
+    if task.stream is None:
+        return None
+    readiness = task.stream.readiness
+    return json.dumps({} if readiness is None else {"readiness": readiness.model_dump(exclude_none=True)})
 
 
 def _cache_key(runnable: WorkflowRunnable, task: PlannedTask, values: str) -> str:

@@ -20,6 +20,7 @@ from service.explain.answer import (
     next_step,
     task_named,
 )
+from service.explain.streams import said_readiness, why_pausing
 from service.explain.subjects import CommandFacts, MasterFacts, TaskFacts
 from service.words import counted, duration, said_progress
 
@@ -92,6 +93,9 @@ def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
             if run_state.is_final:
                 return Why(f"{lost}, and its run has ended as {run_state}.", f"See the run: shoal show {task.run}")
             return next_step(lost, "decide on a new attempt", task.idle_s, f"Then: shoal show {task.run}")
+        case TaskState.PAUSE if task.is_stream and not run_state.is_final:
+            ended = f"{task.name} ended to be started again: {task.reason or 'its run is paused'}"
+            return next_step(ended, "queue it", task.idle_s, f"Then: shoal show {task.run}")
         case TaskState.PAUSE:
             return Why(f"{task.name} was held back by a pause.", f"Go on: shoal resume {task.run}")
         case TaskState.FORCED_SUCCESS:
@@ -169,6 +173,8 @@ def why_delayed(task: TaskFacts) -> Why:
     if task.due_in_s <= -MOVES_WITHIN_S:
         was_due = f"{task.name} waits for {what}, which was due {duration(-task.due_in_s)} ago"
         return next_step(was_due, "queue it", -task.due_in_s, again)
+    if task.is_stream and task.wait_reason is WaitReason.RETRY:
+        return why_pausing(task, task.due_in_s)
     due = f"due in {duration(task.due_in_s)}" if task.due_in_s > 0 else "due now"
     return Why(f"{task.name} waits for {what}, {due}.", again)
 
@@ -245,7 +251,7 @@ def why_running(task: TaskFacts, *, halting: bool = False) -> Why:
     if task.kill_requested:
         return Why(f"{task.name} is being killed {on}; it had been running{since}.", follow)
     progress = f", and reports {said_progress(task.progress)}" if task.progress else ""
-    return Why(f"{task.name} runs {on}{since}{progress}.", follow)
+    return Why(f"{task.name} runs {on}{since}{said_readiness(task)}{progress}.", follow)
 
 
 def _stands_for(task: TaskFacts, *, halting: bool) -> Why:

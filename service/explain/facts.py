@@ -176,6 +176,10 @@ class Family:
             depends_on=_depends_on(plan, attempt),
             given_back=_given_back(reading.attempts[run.id], attempt),
             progress=attempt.progress,
+            is_stream=attempt.is_stream,
+            is_ready=attempt.is_ready,
+            retries=attempt.retries,
+            last_exit_code=_exit_code_before(reading.attempts[run.id], attempt),
         )
 
 
@@ -206,11 +210,19 @@ def _explaining(children: Sequence[ChildRun], run: Run, attempt: TaskRun) -> Chi
 
 
 def _given_back(attempts: Sequence[TaskRun], attempt: TaskRun) -> str | None:
-    """Why a worker gave back the attempt before this one; None if none did."""
+    """Why a worker gave back the attempt before this one; None if none did. A stream that moved had begun."""
+    if attempt.is_stream:
+        return None
     for each in attempts:
         if (each.code, each.attempt) == (attempt.code, attempt.attempt - 1) and each.worker is not None:
             return each.reason if each.state is TaskState.PAUSE else None
     return None
+
+
+def _exit_code_before(attempts: Sequence[TaskRun], attempt: TaskRun) -> int | None:
+    """The exit code of the attempt before this one, if it had one."""
+    before = (attempt.code, attempt.attempt - 1)
+    return next((each.exit_code for each in attempts if (each.code, each.attempt) == before), None)
 
 
 def _depends_on(plan: Plan | None, attempt: TaskRun) -> list[str]:

@@ -88,6 +88,8 @@ class TaskFacts:
     answer for the most important one. `depends_on` is what a DEPENDENT task waits for, in words. `given_back` is why
     a worker did not begin the previous attempt. `choice` says which branch was chosen and why: by this task, or by the
     one for which it is skipped. `progress` is what it reported last.
+    A stream has ended `retries` times in a row, the last time with `last_exit_code`; `is_ready` is what its readiness
+    probe found, None without one.
     """
 
     run: int
@@ -114,3 +116,7 @@ class TaskFacts:
     idle_s: float = 0
     choice: str | None = None
     progress: Progress | None = None
+    is_stream: bool = False
+    is_ready: bool | None = None
+    retries: int = 0
+    last_exit_code: int | None = None

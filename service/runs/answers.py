@@ -117,7 +117,8 @@ class TaskAnswer(Answer):
     `due_in_s` is the rest of a wait for `wait_reason` (<= 0: it is over). One that is not `valid` counts no more: it
     belongs to an earlier execution of the same run, or its task is to run again. `branch` are the codes of the tasks
     that it chose, `choice` says why. `left_s` is an estimate of the time left. `stands_for` are
-    the child runs that it represents, in words.
+    the child runs that it represents, in words. A stream runs until it is stopped; `is_ready` is what its readiness
+    probe found, left out without one.
     """
 
     id: Id
@@ -151,6 +152,8 @@ class TaskAnswer(Answer):
     choice: str | None = None
     failed_below: FailedBelowAnswer | None = None
     stands_for: str | None = None
+    is_stream: bool = False
+    is_ready: bool | None = None
     counts: bool = True
     """Whether it is of the present execution of the run: the valid attempt, or one that it replaces."""
 

@@ -31,8 +31,8 @@ class TimeLeft:
 
 async def time_left(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun]) -> TimeLeft:
     """The estimate for one run, with its attempts."""
-    if run.state.is_final:
-        return TimeLeft()
+    if run.state.is_final or any(task.is_stream and task.valid and not task.state.is_final for task in tasks):
+        return TimeLeft()  # it is not expected to end
     running = [task for task in tasks if task.state is TaskState.RUNNING_EXECUTION and task.valid]
     usual_s = (await usual_times.of_runs(connection, [run.workflow_code])).get(run.workflow_code)
     codes = [task.code for task in running if task.progress is None][:TASKS_MAX]

@@ -27,6 +27,8 @@ MODULES = {
     "pause": "halting",
     "stop": "halting",
     "resume": "halting",
+    "restart": "streams",
+    "rebalance": "streams",
     "tasks": "runs",
     "bulk": "bulk",
     "rerun": "rerun",

@@ -134,7 +134,7 @@ def _row_without_attempt(label: str, not_begun: TaskNotBegun) -> tuple[object, .
 
 def _attempt_row(label: str, task: TaskAnswer) -> tuple[object, ...]:
     reason = said_failure(task.failed_below) if task.failed_below else task.reason or ""
-    said = [task.stands_for or "", task.choice or "", reason]
+    said = [_stream(task), task.stands_for or "", task.choice or "", reason]
     shown = state(task.state)
     if not task.counts:
         shown.stylize("dim")
@@ -142,6 +142,15 @@ def _attempt_row(label: str, task: TaskAnswer) -> tuple[object, ...]:
     why = ": ".join(filter(None, said))
     how_far = (label, shown, task.attempt, duration(task.took_s), _progress(task))
     return (*how_far, task.id, task.worker or "-", why)
+
+
+def _stream(task: TaskAnswer) -> str:
+    """Of a stream that has not ended: whether it is ready, or when it starts again."""
+    if not task.is_stream or task.state.is_final:
+        return ""
+    if task.state is TaskState.DELAY_EXECUTION and task.due_in_s is not None:
+        return f"stream, starts in {duration(max(0.0, task.due_in_s))}"
+    return {None: "stream", True: "stream, ready", False: "stream, not ready"}[task.is_ready]
 
 
 def _progress(task: TaskAnswer) -> str:

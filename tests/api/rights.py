@@ -69,6 +69,8 @@ ROWS: Mapping[str, Row] = {
     "pause_run": RUN,
     "stop_run": RUN,
     "resume_run": RUN,
+    "restart_streams": Row({"id": "run"}, {}),
+    "rebalance_streams": Row(body={}),
     "force_task_success": TASK,
     "explain_run": RUN,
     "change_runs": Row(body={"action": "STOP", "ids": ["<run>"], "dry_run": False}),

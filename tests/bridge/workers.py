@@ -45,7 +45,7 @@ async def give_back(p: Program) -> None:
 async def report(p: Program) -> None:
     """Of what it holds; now and then of what was taken from it."""
     me = await p.licensed(NodeKind.WORKER)
-    await p.call(task_claims.to_kill, me.epoch)
+    await p.call(task_claims.to_end, me.epoch)
     any_ = p.chance(0.15)
     tasks = [
         each for _, each in p.rows(p.server.tasks) if any_ or (each.worker_id == me.epoch and each.state in _RUNNING)

@@ -92,6 +92,9 @@ def kinds(journal: Journal) -> list[Kind]:
         Kind("delayed", 1025, {"tasks": [{**fake("a"), "delay_time": 0.03}]}),
         Kind("hasty", 1026, {"tasks": [
             shell("a", 1, '[ "$SHOAL_ATTEMPT" -gt 1 ] || sleep 60', timeout=0.03, retry_times=3)]}),
+        Kind("crawling", 1028, {"tasks": [
+            shell("crawl", 8, second_time, stream=True, restart="on_failure", restart_pause=0.01),
+            shell("after", after=["crawl"])]}, weight=2, movable=True),
         Kind("ending", 1027, {"failure_strategy": "END", "tasks": [
             fake("fail", fail=True, sleep_s=0.5), shell("long", 20), fake("never", "long")]}, ends=("FAILURE",)),
     ]  # fmt: skip

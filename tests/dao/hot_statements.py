@@ -23,7 +23,19 @@ from dao.runs import children, completion, control, failover, serial_line, workf
 from dao.runs.children import Unmade
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
-from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances, task_progress
+from dao.tasks import (
+    lost_tasks,
+    past_attempts,
+    stream_claims,
+    stream_ends,
+    stream_readiness,
+    streams,
+    task_claims,
+    task_events,
+    task_instances,
+    task_progress,
+)
+from dao.tasks.stream_readiness import Probed
 from dao.tasks.task_claims import Report
 from dao.tasks.task_progress import Reported
 from dao.views import (
@@ -67,6 +79,11 @@ FIRES = [
     for id_ in range(1, 201)
 ]
 """Of the schedules that are due."""
+
+
+def licensed(connection: AsyncConnection) -> FencedTransaction:
+    """Only the plan of what is sent in it is looked at."""
+    return cast(FencedTransaction, connection)
 
 
 @dataclass(frozen=True)
@@ -320,6 +337,40 @@ HOT = {
     ),
     "task claim, nothing is queued": Hot(
         lambda c: task_claims.claim(c, ["gpu"], 50, LIVING_WORKER), {"task_instance_queue"}, 0
+    ),
+    "count of streams": Hot(lambda c: stream_claims.count(licensed(c), ["streams"]), {"task_instance_stream"}, 110),
+    "claim of streams": Hot(
+        lambda c: stream_claims.claim(licensed(c), {"streams": 10}, LIVING_WORKER),
+        {"task_instance_stream", "task_instance_pkey", "workflow_instance_pkey"},
+        170,
+    ),
+    "claim of streams, none wait": Hot(
+        lambda c: stream_claims.claim(licensed(c), {"gpu": 10}, LIVING_WORKER), {"task_instance_stream"}, 0
+    ),
+    "streams for a master": Hot(lambda c: streams.living(c), {"task_instance_stream"}, 110),
+    "whether there are streams": Hot(lambda c: streams.any_to_do(c), {"task_instance_stream"}, 10),
+    "handover of streams": Hot(
+        lambda c: streams.hand_over(licensed(c), dict.fromkeys([TaskInstanceId(1), TaskInstanceId(2)], "it moves")),
+        {"task_instance_pkey"},
+        10,
+    ),
+    "restarts of streams": Hot(lambda c: streams.restarts(c), set(), 10),
+    "how long streams ran": Hot(
+        lambda c: stream_ends.ran_s(c, [(each, TaskCode(1), 1) for each in RUNNING[:50]]),
+        {"task_instance_attempt"},
+        60,
+    ),
+    "deletion of old attempts": Hot(
+        lambda c: stream_ends.delete_old(licensed(c), [(each, TaskCode(1), 5) for each in RUNNING[:20]], LIVING_MASTER),
+        {"task_instance_attempt", "workflow_instance_pkey"},
+        70,
+    ),
+    "readiness of streams": Hot(
+        lambda c: stream_readiness.record(
+            licensed(c), [Probed(TaskInstanceId(2), RUNNING[0], 1, is_ready=True)], LIVING_WORKER
+        ),
+        {"task_instance_pkey"},
+        10,
     ),
     "idle look of a worker": Hot(
         lambda c: task_claims.work_waits(c, ["gpu"], LIVING_WORKER),

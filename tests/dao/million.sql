@@ -65,6 +65,12 @@ INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, stat
                                worker_group, ended_at, parent_instance_id, parent_task_code, parent_attempt, child_index)
 SELECT 6000000 + 100 * i + n, 1001, 1, 'SUCCESS', 2, 'CONTINUE', 'MEDIUM', 'default', clock_timestamp(), 4 * i, 3, 1, n
 FROM generate_series(1, 20) AS i, generate_series(0, 9) AS n;
+-- A hundred streams in a group of their own: sixty run on worker 52, the others wait.
+INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,
+                           workflow_priority, task_priority, worker_id, started_at, is_plain, stream)
+SELECT 4 * i + 1, 7, 'g', 'SHELL', CASE WHEN i <= 60 THEN 'RUNNING_EXECUTION' ELSE 'QUEUED' END, 'streams', 'MEDIUM', 'MEDIUM',
+       CASE WHEN i <= 60 THEN 52 END, clock_timestamp(), false, '{}'
+FROM generate_series(1, 100) AS i;
 -- Their tasks that stand for other workflows, and one that waits for another.
 INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,
                            workflow_priority, task_priority, started_at)

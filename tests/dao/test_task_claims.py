@@ -182,7 +182,8 @@ async def test_a_worker_is_told_what_it_holds_what_waits_and_what_to_kill(scene:
 
     async def look() -> tuple[bool, bool]:
         async with scene.database.reading() as connection:
-            return await task_claims.work_waits(connection, ["default"], worker.epoch)
+            waits = await task_claims.work_waits(connection, ["default"], worker.epoch)
+        return waits.queued, waits.kills
 
     assert await look() == (False, False)
     await scene.queue(instance, 1, 2, master=master)
@@ -193,9 +194,9 @@ async def test_a_worker_is_told_what_it_holds_what_waits_and_what_to_kill(scene:
     await scene.sql("UPDATE task_instance SET kill_requested = true WHERE task_code = 2")
     assert await look() == (False, True)
     async with scene.database.reading() as connection:
-        to_kill = await task_claims.to_kill(connection, worker.epoch)
+        to_kill = await task_claims.to_end(connection, worker.epoch)
         held = await task_claims.owned(connection, worker.epoch)
         assert await task_claims.owned(connection, other.epoch) == []
-    assert to_kill == {task.id for task in claimed if task.code == 2}
+    assert to_kill == {task.id: None for task in claimed if task.code == 2}
     assert codes(held) == [1, 2]
     assert {task.id: task for task in held} == {task.id: task for task in claimed}

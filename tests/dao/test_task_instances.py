@@ -111,7 +111,7 @@ async def test_a_kill_marks_what_lives_in_the_master_and_asks_no_worker_for_it(s
     assert await kill(scene, instance, master=master) == []
     assert await scene.sql("SELECT state, kill_requested FROM task_instance") == [("RUNNING_EXECUTION", True)]
     async with scene.database.reading() as connection:
-        assert await task_claims.to_kill(connection, worker.epoch) == set()
+        assert await task_claims.to_end(connection, worker.epoch) == {}
 
 
 async def test_an_instance_that_is_given_up_leaves_nothing_in_its_master(scene: Scene) -> None:

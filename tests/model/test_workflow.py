@@ -55,6 +55,8 @@ def test_what_is_not_said_has_its_usual_value() -> None:
         "params": {}, "after": [], "priority": "MEDIUM", "worker_group": None, "on_worker_loss": "retry", "code": None,
         "retry_times": 0, "retry_interval": 0, "delay_time": 0, "timeout": 0, "timeout_strategy": "FAILED",
         "flag": "YES", "local_params": [], "cache": False, "environment": None, "tenant": None, "dispatch_timeout": 0,
+        "resources": {}, "stream": False, "restart": "always", "restart_pause": 1 / 60, "restart_pause_max": 5,
+        "healthy_after": 1, "readiness": None,
     }  # fmt: skip
 
 
@@ -105,7 +107,8 @@ def test_an_unknown_field_that_is_like_none_is_met_with_all_of_them() -> None:
     assert fault_in_task(zzz=1) == (
         'task "a": there is no field "zzz"; known are name, type, params, after, priority, worker_group, '
         "on_worker_loss, retry_times, retry_interval, delay_time, timeout, timeout_strategy, dispatch_timeout, flag, "
-        "local_params, cache, environment, tenant, code"
+        "local_params, cache, environment, tenant, resources, stream, restart, restart_pause, restart_pause_max, "
+        "healthy_after, readiness, code"
     )
 
 

@@ -105,8 +105,12 @@ class Server:
         self.events = Table("task_event")
         self.schedules = Table("schedule")
         self.definitions = Table("workflow_definition")
+        self.stream_restarts = Table("stream_restart")
+        self.stream_lock = Row(Table("advisory locks"), "streams")
         self.drains: dict[tuple[NodeKind, str], int] = {}
         """Who is drained, by kind and name -> the id of the drain. No transaction changes it: people do, at once."""
+        self.pools = Table("resource_pool")
+        self.resources = Table("pool_resource")
         self.schemas = Table("schema_version")
         """Those that are newer than this program."""
 

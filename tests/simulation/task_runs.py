@@ -7,6 +7,7 @@ that the worker set, though the worker itself sleeps.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +37,17 @@ class TaskRun:
         self.done: asyncio.Future[TaskState | None] = world.loop.create_future()
         world.invariants.task_starts(self)
         random = world.random
+        self.ends_s = math.inf
+        """When it ends if nobody ends it before."""
+        if task.stream is not None:
+            if not world.is_healed and random.random() < 0.4:
+                world.loop.in_world(random.uniform(0.1, 8), self.end_by_itself, random.choice((T.FAILURE, T.SUCCESS)))
+            return
         state = T.FAILURE if random.random() < world.failing else T.SUCCESS
         lasts_s = random.choice(world.lasts_s) * random.random()
         if task.workflow_code == world.poison:
             lasts_s += POISON_LASTS_S  # so that it kills several masters before anything of it has ended
         self.ends_s = world.loop.now + lasts_s
-        """When it ends if nobody ends it before."""
         world.loop.in_world(lasts_s, self.end_by_itself, state)
 
     @property

@@ -37,6 +37,9 @@ FOUND: dict[str, tuple[int, str]] = {
     "obeyed": (35, "I17"),
     "line": (81, "I18"),
     "older": (4, "I21"),
+    "shares": (171, "I25"),
+    "rebalance": (177, "I26: streams are spread unevenly"),
+    "handover": (223, "I26: worker"),
     "superseded": (1, "I19"),
 }
 """Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws

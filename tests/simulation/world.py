@@ -22,7 +22,7 @@ from model.means import NO_THREAD
 from model.nodes import Heartbeat, NodeKind, NodeState
 from model.timing import Timing
 from node.lives import live_until_stopped
-from tests.simulation.definitions import KEYED
+from tests.simulation.definitions import POOLS, STREAMING
 from tests.simulation.disk import Files
 from tests.simulation.invariants import Invariants
 from tests.simulation.loop import Process, VirtualLoop
@@ -40,6 +40,8 @@ END_S = 1_000.0
 INNOCENT_AFTER_S = 4.0
 CALM_S = 12.0
 """After all faults have ended, the slots must be right by then, and no command may have waited for so long."""
+PLACES_FOR_STREAMS = 12
+"""More than a seed has streams, so that each worker has a place for all."""
 ROOM_FOR_ALL = 20_000
 """More runs than any seed has."""
 LASTING = (0.2, 4.0, 18.0)
@@ -60,6 +62,7 @@ MASTER = MasterSettings(
     drain=timedelta(seconds=1),
     watch_every=timedelta(seconds=4),
     stuck_after=timedelta(seconds=2),
+    rebalance_after=timedelta(seconds=3),
 )
 
 
@@ -107,8 +110,13 @@ class World:
         self.server.on_statement = self._count_statement
         self.server.on_goodbye = self._gives_up
         self.server.on_suspect = self.kill
-        for code in range(1, KEYED.stop):
+        for code in range(1, STREAMING.stop):
             self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
+        for pool, size in POOLS.items():
+            self.server.do(lambda tx, pool=pool: tx.insert(self.server.pools, pool, Values(name=pool)))
+            for number in range(size):
+                resource = Values(pool=pool, name=f"{pool}{number}", holder=None, worker_id=None, free_since_s=0.0)
+                self.server.do(lambda tx, new=resource: tx.insert(self.server.resources, new.name, new))
         drawn = self.draw("cluster")
         self.failing = drawn.choice((0.0, 0.15, 0.4))
         self.lasts_s = drawn.choice(((0.01, 0.2), (0.01, 0.2, 1.0, 4.0), LASTING))
@@ -116,6 +124,9 @@ class World:
         self._hosts = drawn.choice((1, 9, 9))
         limits = self.draw("limits")
         runs, self._capacity = limits.choice((ROOM_FOR_ALL, ROOM_FOR_ALL, 1, 2, 4)), limits.choice((2, 2, 1, 4))
+        self.has_streams = self.draw("has streams").random() < 0.15 and self.has("streams")
+        if self.has_streams:
+            runs, self._capacity = ROOM_FOR_ALL, PLACES_FOR_STREAMS
         self._settings = MASTER.model_copy(update={"max_running_workflows": runs})
         self.may_be_full = runs < ROOM_FOR_ALL
         """Whether commands may wait for room, and masters turn BUSY and leave their slots for a while."""

@@ -10,6 +10,7 @@ import { Bar } from "./Bar";
 import { Drain, DrainedBy, isLastOf, stateOf } from "./Drain";
 import { GroupsTable } from "./GroupsTable";
 import { workerGroups, workers } from "./queries";
+import { Rebalance } from "./Rebalance";
 
 const EVERY_MS = 3_000;
 
@@ -29,7 +30,11 @@ export function WorkersTab() {
   );
   return (
     <>
-      <Panel title={t("groups")} remark={groups.data && String(groups.data.items?.length ?? 0)}>
+      <Panel
+        title={t("groups")}
+        remark={groups.data && String(groups.data.items?.length ?? 0)}
+        end={<Rebalance isAdmin={isAdmin} />}
+      >
         <Answer of={groups} isEmpty={(data) => (data.items?.length ?? 0) === 0} empty={none}>
           {(data) => <GroupsTable groups={data.items ?? []} workers={nodes.data?.items ?? []} />}
         </Answer>

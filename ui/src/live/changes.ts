@@ -132,7 +132,7 @@ function begunTask(patch: TaskPatch): Task {
   return {
     ...{ id, name, type, attempt, state, started_at, ended_at, reason, valid },
     ...{ code: String(patch.code), queued_at: queued_at ?? new Date().toISOString(), retries: attempt - 1 },
-    ...{ kill_requested: false, worker_group: "", priority: "MEDIUM", log_day: "", counts: true },
+    ...{ kill_requested: false, worker_group: "", priority: "MEDIUM", log_day: "", counts: true, is_stream: false },
   };
 }
 

@@ -17,6 +17,11 @@ export const ENDED = ["SUCCESS", "FAILURE", "PAUSE", "STOP"];
 const FAILED = ["FAILURE", "KILL", "NEED_FAULT_TOLERANCE"];
 const PASSED = ["SUCCESS", "FORCED_SUCCESS"];
 
+/** Whether a task is a stream that runs, waits or pauses. */
+export function isLivingStream(task: TaskView): boolean {
+  return task.last?.is_stream === true && task.last.ended_at == null;
+}
+
 /** The tasks in the order of the definition. */
 export function tasksOf(run: RunPage): TaskView[] {
   const attempts = Map.groupBy(run.tasks, (attempt) => attempt.name);

@@ -32,7 +32,15 @@ def latest_attempts(
                 None if task.branch is None else frozenset(map(TaskCode, json.loads(task.branch))),
                 task.parameter_values if task.state is TaskState.RUNNING_EXECUTION and task.worker_id is None else "{}",
                 max(0, round((task.due_s - tx.server.now_s) / 60)) if task.state is TaskState.DELAY_EXECUTION else 0,
+                ran_s=ran_s(task),
             )
             for task in ordered
         ]
     return found
+
+
+def ran_s(task: Values) -> float:
+    """For how long a stream ran that has ended."""
+    if task.stream is None or task.ended_s is None or task.started_s is None:
+        return 0
+    return float(task.ended_s - task.started_s)

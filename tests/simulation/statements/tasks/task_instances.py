@@ -46,6 +46,8 @@ def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
             "dispatch_by_s": dispatch_by_s(tx, task.dispatch_timeout_s) if attempt.state is T.QUEUED else None,
             "worker_id": None,
             "kill_requested": False,
+            "handover": None,
+            "is_plain": task.resources is None and task.stream is None,
             "flag": True,
             "queued_s": server.now_s,
             "started_s": None if attempt.state in (T.QUEUED, T.DELAY_EXECUTION) else server.now_s,
@@ -99,6 +101,14 @@ def ask_kill(tx: Transaction, instances: Sequence[WorkflowInstanceId], master: E
         for row, task in tx.of_key(tx.server.tasks, id_):
             if task.state in RUNNING and not task.kill_requested:
                 tx.update(row, kill_requested=True)
+
+
+def hand_over_streams(tx: Transaction, instances: Sequence[WorkflowInstanceId], master: Epoch) -> None:
+    for id_ in _own(tx, instances, master):
+        for row, task in tx.of_key(tx.server.tasks, id_):
+            is_asked = task.handover is not None or task.kill_requested
+            if task.state in RUNNING and task.stream is not None and not is_asked:
+                tx.update(row, handover="its run is paused")
 
 
 def end_in_master(tx: Transaction, ends: Sequence[tuple[WorkflowInstanceId, AttemptEnd]], master: Epoch) -> None:

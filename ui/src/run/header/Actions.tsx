@@ -10,10 +10,11 @@ import {
   IconPlayerStop,
   IconRefresh,
   IconRefreshAlert,
+  IconRotateClockwise,
 } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
 import { useRun } from "../context";
-import { isFailed } from "../model";
+import { isFailed, isLivingStream } from "../model";
 import { MenuDeed } from "../tasks/TaskMenu";
 import { Deed } from "./Deed";
 import { ParametersDialog } from "./ParametersDialog";
@@ -23,7 +24,7 @@ const ICON = { size: 16, stroke: 1.5, "aria-hidden": true } as const;
 /** The buttons of a run: what can be done now in plain sight, all ways to run it again in a menu. */
 export function Actions() {
   const { t } = useTranslation("run");
-  const { run, focus, whyNot, change, isChanging } = useRun();
+  const { run, tasks, focus, whyNot, change, isChanging } = useRun();
   const [asks, { open, close }] = useDisclosure(false);
   const isPaused = whyNot.resume === null;
   const failed = focus !== null && isFailed(focus.state) ? focus : null;
@@ -41,6 +42,15 @@ export function Actions() {
       <Deed whyNot={whyNot.stop} icon={<IconPlayerStop {...ICON} />} onClick={() => change({ do: "stop" })}>
         {t("stop")}
       </Deed>
+      {tasks.some(isLivingStream) && (
+        <Deed
+          whyNot={whyNot.restart}
+          icon={<IconRotateClockwise {...ICON} />}
+          onClick={() => change({ do: "restart", tasks: [] })}
+        >
+          {t("restartStreams")}
+        </Deed>
+      )}
       <Menu position="bottom-end" width={320} shadow="md">
         <Menu.Target>
           <Button

@@ -11,7 +11,8 @@ export type Change =
   | { do: "pause" | "resume" | "stop" }
   | { do: "rerun"; what: Schemas["RerunRun"] }
   | { do: "start"; params: Record<string, string> }
-  | { do: "mark"; attempt: string };
+  | { do: "mark"; attempt: string }
+  | { do: "restart"; tasks: string[] };
 
 export interface Changed {
   change: Change;
@@ -48,6 +49,12 @@ async function ask(run: RunPage, change: Change): Promise<Schemas["CommandAsked"
           body: { params: change.params, version: run.version, tasks: [], dry_run: false },
         }),
       );
+    case "restart":
+      await api.POST("/api/v1/workflow-instances/{id}/restart-streams", {
+        params: { path: { id: run.id } },
+        body: { tasks: change.tasks },
+      });
+      return null;
     case "mark":
       await api.POST("/api/v1/task-instances/{id}/force-success", { params: { path: { id: change.attempt } } });
       return null;
@@ -61,12 +68,20 @@ export interface WhyNot {
   stop: string | null;
   rerun: string | null;
   failed: string | null;
+  restart: string | null;
 }
 
 /** What stands in the way of each change, by the state of the run and the role of the reader. */
 export function whyNot(state: string, mayOperate: boolean): WhyNot {
   if (!mayOperate)
-    return { pause: "not.role", resume: "not.role", stop: "not.role", rerun: "not.role", failed: "not.role" };
+    return {
+      pause: "not.role",
+      resume: "not.role",
+      stop: "not.role",
+      rerun: "not.role",
+      failed: "not.role",
+      restart: "not.role",
+    };
   const isEnded = ENDED.includes(state);
   const rerun = isEnded ? null : "not.stillRuns";
   return {
@@ -80,6 +95,13 @@ export function whyNot(state: string, mayOperate: boolean): WhyNot {
     stop: isEnded ? "not.ended" : state === "READY_STOP" ? "not.stopping" : null,
     resume: state === "PAUSE" || state === "STOP" ? null : "not.notPaused",
     rerun,
+    restart: isEnded
+      ? "not.ended"
+      : state === "READY_PAUSE"
+        ? "not.pausing"
+        : state === "READY_STOP"
+          ? "not.stopping"
+          : null,
     failed: rerun ?? (state === "FAILURE" ? null : "not.noFailure"),
   };
 }

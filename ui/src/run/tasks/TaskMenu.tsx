@@ -7,12 +7,13 @@ import {
   IconHelp,
   IconPencil,
   IconRefresh,
+  IconRotateClockwise,
 } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { useRun } from "../context";
-import { isFailed } from "../model";
+import { isFailed, isLivingStream } from "../model";
 
 const ICON = { size: 16, stroke: 1.5, "aria-hidden": true } as const;
 
@@ -48,6 +49,15 @@ export function TaskMenu({ name, x, y, close }: Props) {
         <MenuDeed whyNot={null} icon={<IconHelp {...ICON} />} onClick={() => go({ task: name, tab: undefined })}>
           {t("why")}
         </MenuDeed>
+        {task !== undefined && isLivingStream(task) && (
+          <MenuDeed
+            whyNot={whyNot.restart}
+            icon={<IconRotateClockwise {...ICON} />}
+            onClick={() => change({ do: "restart", tasks: [name] })}
+          >
+            {t("restartStream")}
+          </MenuDeed>
+        )}
         <Menu.Divider />
         <MenuDeed whyNot={whyNot.rerun} icon={<IconRefresh {...ICON} />} onClick={() => again("TASK_ONLY")}>
           {t("rerunThis")}

@@ -15,6 +15,7 @@ import { gridOf } from "../queries";
 import { axisOf } from "./bars";
 import { AxisHead, GanttBars, Key } from "./GanttBars";
 import { chosenByKey } from "./keys";
+import { StreamMark } from "./StreamMark";
 
 const ROW = 28;
 const TALL_ROW = 40;
@@ -173,6 +174,7 @@ function TaskRow({ task, isChosen, usualS, bars }: RowProps) {
         >
           <Mark state={task.state} />
           <span className="cut">{task.name}</span>
+          <StreamMark task={task} />
         </button>
       </td>
       <td className="mute opt">{last?.type ?? ""}</td>

@@ -1,0 +1,54 @@
+"""What a master needs to know of an attempt of a stream that ended, and the attempts that are too old to be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import text
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
+from dao.postgres.notify import changed
+from model.changes import Changes
+from model.ids import Epoch, TaskCode, WorkflowInstanceId
+
+Attempt = tuple[WorkflowInstanceId, TaskCode, int]
+"""A run, a task of it, and the number of an attempt."""
+
+_NAMED = """
+    unnest(CAST(:runs AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS integer[])) AS n (run, code, attempt)
+"""
+_RAN = text(f"""
+    SELECT t.workflow_instance_id, t.task_code, t.attempt,
+           extract(epoch FROM t.ended_at - t.started_at)::float8 AS ran_s
+    FROM {_NAMED}
+    JOIN task_instance t ON t.workflow_instance_id = n.run AND t.task_code = n.code AND t.attempt = n.attempt
+    WHERE isfinite(t.ended_at) AND isfinite(t.started_at)                           -- index: task_instance_attempt
+""")  # noqa: S608 - the part is a constant of this module
+_DELETE_OLD = text(f"""
+    DELETE FROM task_instance t
+    USING {_NAMED}
+    JOIN workflow_instance i ON i.id = n.run AND coalesce(i.master_id = :master, false)
+    WHERE t.workflow_instance_id = n.run AND t.task_code = n.code                   -- index: task_instance_attempt
+      AND t.attempt <= n.attempt AND t.flag = 'NO' AND t.ended_at IS NOT NULL
+""")  # noqa: S608 - the part is a constant of this module
+
+
+def _values(attempts: Sequence[Attempt]) -> dict[str, object]:
+    return {
+        "runs": [run for run, _, _ in attempts],
+        "codes": [code for _, code, _ in attempts],
+        "attempts": [attempt for _, _, attempt in attempts],
+    }
+
+
+async def ran_s(connection: AsyncConnection, attempts: Sequence[Attempt]) -> dict[Attempt, float]:
+    """For how many seconds each of these attempts ran; one that did not run is missing."""
+    rows = (await connection.execute(_RAN, _values(attempts))).all()
+    return {(row.workflow_instance_id, row.task_code, row.attempt): row.ran_s for row in rows}
+
+
+async def delete_old(connection: FencedTransaction, last_old: Sequence[Attempt], master: Epoch) -> None:
+    """Delete these attempts of own runs and those before them, as far as they have ended and do not count."""
+    await connection.execute(_DELETE_OLD, {**_values(last_old), "master": master})
+    await changed(connection, Changes(tasks={run for run, _, _ in last_old}))

@@ -1,0 +1,39 @@
+"""Whether streams are ready, as their worker writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import changed
+from dao.postgres.row_arrays import RowArrays
+from model.changes import Changes
+from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What the probe of an attempt found."""
+
+    id: TaskInstanceId
+    run: WorkflowInstanceId
+    attempt: int
+    is_ready: bool
+
+
+_ROWS = RowArrays({"id": "bigint", "attempt": "integer", "is_ready": "boolean"})
+# The condition is that of the report of an end (`dao/tasks/task_claims.py`).
+_RECORD = text(f"""
+    UPDATE task_instance t SET ready_at = CASE WHEN n.is_ready THEN clock_timestamp() END
+    FROM {_ROWS.unnest}
+    WHERE t.id = n.id AND coalesce(t.attempt = n.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
+""")  # noqa: S608 - the part is a constant of this module
+
+
+async def record(connection: FencedTransaction, probed: Sequence[Probed], worker: Epoch) -> None:
+    """Write whether attempts are ready that still belong to this worker and have not ended."""
+    await connection.execute(_RECORD, {**_ROWS.values(probed), "worker": worker})
+    await changed(connection, Changes(tasks={each.run for each in probed}))

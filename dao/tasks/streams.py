@@ -1,0 +1,210 @@
+"""The streams that run, as a master sees them: which are to move, which are to be restarted.
+
+A stream is ended by its worker: a master only writes why (`handover`), and never twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, text
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
+from dao.postgres.notify import KILL, changed, notify
+from model.changes import Changes
+from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
+from model.rolling import Restart
+from model.states import TaskState
+
+WITHIN_S = 60.0
+"""How long a restart waits for a stream whose definition says nothing about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LivingStream:
+    """An attempt of a stream that waits (`worker` is None) or runs. `moves`: its worker is to end it. `begins`: it has
+    begun lately and is not ready yet."""
+
+    id: TaskInstanceId
+    worker_group: str
+    worker: Epoch | None
+    moves: bool
+    begins: bool
+
+
+_ANY = text("""
+    SELECT EXISTS (SELECT FROM stream_restart) OR EXISTS (SELECT FROM rebalance)
+           OR EXISTS (SELECT FROM task_instance                                     -- index: task_instance_stream
+                      WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION'))
+""")
+# Two masters may believe that it is their turn. The lock ends with the transaction, and a frozen one with its session.
+_TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal streams ' || current_schema(), 0))")
+_LIVING = text("""
+    SELECT id, worker_group, CASE WHEN state <> 'QUEUED' THEN worker_id END AS worker,
+           handover IS NOT NULL OR kill_requested AS moves,
+           state <> 'QUEUED' AND stream ? 'readiness' AND ready_at IS NULL
+           AND coalesce(started_at > clock_timestamp() - interval '1 minute', true) AS begins
+    FROM task_instance
+    WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_stream
+    ORDER BY id DESC
+""")
+_HAND_OVER = text("""
+    UPDATE task_instance t SET handover = n.why
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:whys AS text[])) AS n (id, why)
+    WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[])) FOR UPDATE SKIP LOCKED))
+      AND t.id = n.id AND coalesce(t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.stream IS NOT NULL
+                                   AND t.handover IS NULL AND NOT t.kill_requested, false)
+    RETURNING t.id, t.workflow_instance_id
+""")
+_START_NOW = text("""
+    UPDATE task_instance t SET due_at = clock_timestamp()
+    WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'DELAY_EXECUTION' AND t.stream IS NOT NULL, false)
+""")
+_RESTARTS = text("""
+    SELECT r.workflow_instance_id, r.task_code, r.asked_by, coalesce(i.ended_at IS NULL, false) AS goes_on, t.id,
+           t.state, t.attempt, t.ready_at IS NOT NULL OR NOT t.stream ? 'readiness' AS is_ready,
+           CASE WHEN isfinite(r.begun_at) THEN extract(epoch FROM clock_timestamp() - r.begun_at)::float8
+                WHEN r.begun_at IS NOT NULL THEN 1e9 END AS begun_s,
+           coalesce(r.ended_attempt, 0) AS ended_attempt, t.stream #>> '{readiness,within}' AS within_minutes
+    FROM stream_restart r
+    LEFT JOIN workflow_instance i ON i.id = r.workflow_instance_id
+    LEFT JOIN task_instance t ON t.workflow_instance_id = r.workflow_instance_id AND t.task_code = r.task_code
+                             AND t.flag = 'YES' AND t.stream IS NOT NULL           -- index: task_instance_valid
+    ORDER BY r.workflow_instance_id, r.task_code LIMIT 10000
+""")
+_BEGIN = text("""
+    UPDATE stream_restart SET begun_at = clock_timestamp(), ended_attempt = :attempt
+    WHERE workflow_instance_id = :run AND task_code = :code AND begun_at IS NULL
+""")
+_DONE = text("""
+    DELETE FROM stream_restart r
+    USING unnest(CAST(:runs AS bigint[]), CAST(:codes AS integer[])) AS n (run, code)
+    WHERE r.workflow_instance_id = n.run AND r.task_code = n.code
+""")
+_ASK_RESTART = text("""
+    INSERT INTO stream_restart (workflow_instance_id, task_code, asked_by)
+    SELECT :run, code, :asked_by FROM unnest(CAST(:codes AS integer[])) AS code
+    ON CONFLICT (workflow_instance_id, task_code) DO NOTHING
+""")
+_ASKED = text("SELECT worker_group FROM rebalance ORDER BY worker_group")
+_ASK_REBALANCE = text("""
+    INSERT INTO rebalance (worker_group, asked_by)
+    SELECT worker_group, :asked_by FROM unnest(CAST(:groups AS text[])) AS worker_group
+    ON CONFLICT (worker_group) DO NOTHING
+""")
+_REBALANCED = text("DELETE FROM rebalance WHERE worker_group = ANY(CAST(:groups AS text[]))")
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRestart:
+    """A restart that was asked for, by whom, and the row of the stream's last attempt, if it has one."""
+
+    restart: Restart
+    asked_by: str
+    id: TaskInstanceId | None
+
+
+async def any_to_do(connection: AsyncConnection) -> bool:
+    """Whether there are streams, or anything is asked of them."""
+    return bool((await connection.execute(_ANY)).scalar_one())
+
+
+async def try_lock(connection: FencedTransaction) -> bool:
+    """Whether this transaction alone decides about streams until it ends."""
+    return bool((await connection.execute(_TRY_LOCK)).scalar_one())
+
+
+async def living(connection: AsyncConnection) -> list[LivingStream]:
+    """All streams that wait for a worker or run, the youngest first."""
+    rows = (await connection.execute(_LIVING)).all()
+    return [
+        LivingStream(
+            TaskInstanceId(row.id),
+            row.worker_group,
+            None if row.worker is None else Epoch(row.worker),
+            row.moves,
+            row.begins,
+        )
+        for row in rows
+    ]
+
+
+async def hand_over(connection: FencedTransaction, reasons: Mapping[TaskInstanceId, str]) -> set[TaskInstanceId]:
+    """Ask the workers to end these streams, each with a reason, so that they go on elsewhere. Returns those that were
+    running, and that nobody had asked to end."""
+    values = {"ids": list(reasons), "whys": list(reasons.values())}
+    rows = (await connection.execute(_HAND_OVER, values)).all()
+    if rows:
+        await changed(connection, Changes(tasks={row.workflow_instance_id for row in rows}))
+        await notify(connection, KILL)
+    return {TaskInstanceId(row.id) for row in rows}
+
+
+async def start_now(connection: FencedTransaction, ids: Sequence[TaskInstanceId]) -> None:
+    """End the pauses of these streams."""
+    await connection.execute(_START_NOW, {"ids": list(ids)})
+
+
+async def restarts(connection: AsyncConnection) -> list[AskedRestart]:
+    """All restarts that were asked for and are not done."""
+    return [_restart(row) for row in (await connection.execute(_RESTARTS)).all()]
+
+
+async def begin_restart(connection: FencedTransaction, restart: Restart, ended_attempt: int) -> None:
+    """Record that the turn of a restart has come, and that attempts after this one are new."""
+    values = {"run": restart.run, "code": restart.code, "attempt": ended_attempt}
+    await connection.execute(_BEGIN, values)
+
+
+async def restarted(connection: FencedTransaction, done: Sequence[Restart]) -> None:
+    """Delete what is done."""
+    await connection.execute(_DONE, {"runs": [each.run for each in done], "codes": [each.code for each in done]})
+
+
+async def ask_restart(
+    connection: AsyncConnection, run: WorkflowInstanceId, codes: Sequence[TaskCode], asked_by: str
+) -> int:
+    """Ask that these streams of a run be restarted; returns how many had not been asked for."""
+    values = {"run": run, "codes": list(codes), "asked_by": asked_by}
+    return (await connection.execute(_ASK_RESTART, values)).rowcount
+
+
+async def asked_rebalances(connection: AsyncConnection) -> list[str]:
+    """The worker groups of which somebody asked that they be rebalanced."""
+    return [group for (group,) in (await connection.execute(_ASKED)).all()]
+
+
+async def ask_rebalance(connection: AsyncConnection, groups: Sequence[str], asked_by: str) -> None:
+    """Ask that the streams of these groups be spread evenly."""
+    await connection.execute(_ASK_REBALANCE, {"groups": list(groups), "asked_by": asked_by})
+
+
+async def rebalanced(connection: FencedTransaction, groups: Sequence[str]) -> None:
+    """Record that these groups are even."""
+    await connection.execute(_REBALANCED, {"groups": list(groups)})
+
+
+def _restart(row: Row[Any]) -> AskedRestart:
+    restart = Restart(
+        WorkflowInstanceId(row.workflow_instance_id),
+        TaskCode(row.task_code),
+        row.goes_on,
+        None if row.state is None else TaskState(row.state),
+        row.attempt or 0,
+        bool(row.is_ready),
+        row.begun_s,
+        row.ended_attempt,
+        _seconds(row.within_minutes),
+    )
+    return AskedRestart(restart, row.asked_by, None if row.id is None else TaskInstanceId(row.id))
+
+
+def _seconds(minutes: str | None) -> float:
+    try:
+        return WITHIN_S if minutes is None else float(json.loads(minutes)) * 60
+    except (ValueError, TypeError):
+        return WITHIN_S

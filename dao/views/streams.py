@@ -1,0 +1,32 @@
+"""Streams for people: those of a run, and the worker groups that have any. Reads only."""
+
+from __future__ import annotations
+
+from sqlalchemy import text
+
+from dao.postgres.engine import AsyncConnection
+from model.ids import TaskCode, WorkflowInstanceId
+
+_OF_RUN = text("""
+    SELECT task_name, task_code FROM task_instance
+    WHERE workflow_instance_id = :run AND flag = 'YES' AND stream IS NOT NULL       -- index: task_instance_attempt
+      AND state IN ('DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
+    ORDER BY task_code
+""")
+_GROUPS = text("""
+    SELECT worker_group, count(*) AS streams FROM task_instance
+    WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_stream
+    GROUP BY worker_group ORDER BY worker_group
+""")
+
+
+async def of_run(connection: AsyncConnection, run: WorkflowInstanceId) -> dict[str, TaskCode]:
+    """The streams of a run that run, wait or pause, by the names of their tasks."""
+    rows = (await connection.execute(_OF_RUN, {"run": run})).all()
+    return {name: TaskCode(code) for name, code in rows}
+
+
+async def by_group(connection: AsyncConnection) -> dict[str, int]:
+    """How many streams wait or run in each worker group."""
+    rows = (await connection.execute(_GROUPS)).all()
+    return {row.worker_group: row.streams for row in rows}

@@ -1,0 +1,34 @@
+"""Whether another attempt follows one that has ended, and after how long. Pure."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from model.choices import OnWorkerLoss
+from model.ids import TaskCode, WorkflowInstanceId
+from model.plan import PlannedTask
+from model.states import TaskState
+
+
+def is_repeated(task: PlannedTask, state: TaskState, used: int, *, dry_run: bool) -> bool:
+    """Whether another attempt follows one with this end: after a loss, or after a failure with retries left, of which
+    so many are used; of a stream as its rule says."""
+    if task.stream is not None:
+        return task.stream.starts_again(state) and not dry_run
+    if state is TaskState.NEED_FAULT_TOLERANCE:
+        return task.on_worker_loss is OnWorkerLoss.RETRY
+    return state is TaskState.FAILURE and used < task.retry_times
+
+
+def repeated(
+    task: PlannedTask, state: TaskState, used: int, ran_s: float, attempt: tuple[WorkflowInstanceId, TaskCode, int]
+) -> tuple[int, float]:
+    """The retries used by now, and the minutes until the next attempt, which is `attempt`."""
+    if state is TaskState.NEED_FAULT_TOLERANCE:
+        return used, 0
+    if task.stream is None:
+        return used + 1, task.retry_interval
+    failures = task.stream.failures_after(used, ran_s)
+    # Different for streams that end together, and the same whoever computes it.
+    share = crc32("/".join(map(str, attempt)).encode()) / 2**32
+    return failures, task.stream.pause_after(failures, share) / 60

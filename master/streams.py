@@ -1,0 +1,156 @@
+"""Moves streams where they are spread unevenly, and restarts those of a run one after the other.
+
+Done by the master whose turn it is, in one transaction: it only writes which attempts their workers are to end; each
+is followed by another, which the worker with the fewest streams claims. A few move at a time: the next ones when the
+former run, and are ready, again. So it may be interrupted anywhere, and any other master goes on from the rows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import structlog
+
+from dao.cluster import nodes
+from dao.cluster.nodes import NodeRow
+from dao.postgres.database import FencedTransaction
+from dao.tasks import streams
+from dao.tasks.streams import AskedRestart, LivingStream
+from master.membership.membership import Membership
+from model.duties import is_turn_of
+from model.errors import Fenced, ShoalError, Unknown
+from model.ids import Epoch, TaskInstanceId
+from model.master_settings import MasterSettings
+from model.rolling import Turn, turns
+from model.spread import surplus
+from model.states import TaskState
+from node.life import Life
+from node.stream_workers import loads_of
+from node.write_loop import blaming_the_data
+from registry.clock import boottime_s
+
+log = structlog.get_logger()
+
+NAME = "streams"
+"""Whose turn it is is computed as for a duty of this name."""
+MOVES_AT_ONCE = 2
+"""How many streams of a group are between two workers at the same time."""
+
+
+class Streams:
+    """Cares for streams, until cancelled, while it is this master's turn."""
+
+    def __init__(self, life: Life, membership: Membership, settings: MasterSettings) -> None:
+        self._life = life
+        self._membership = membership
+        self._every_s = settings.look_every.total_seconds()
+        self._after_s = settings.rebalance_after.total_seconds()
+        self._uneven_since_s: dict[str, float] = {}
+
+    async def run(self) -> None:
+        """Poll until cancelled. Raises `Fenced`."""
+        while True:
+            try:
+                if is_turn_of(self._membership.slot, NAME):
+                    await self._poll()
+                else:
+                    self._uneven_since_s.clear()
+            except Fenced:
+                raise
+            except Unknown:
+                await self._life.barrier()
+            except ShoalError as error:
+                log.warning("streams_wait", error=str(error))
+            await asyncio.sleep(self._every_s)
+
+    async def _poll(self) -> None:
+        async with self._life.database.reading() as connection:
+            if not await streams.any_to_do(connection):
+                return
+        with blaming_the_data():
+            async with self._life.writing() as connection:
+                if await streams.try_lock(connection):
+                    await _restart(connection)
+                    await self._rebalance(connection)
+
+    async def _rebalance(self, connection: FencedTransaction) -> None:
+        asked = set(await streams.asked_rebalances(connection))
+        living = await streams.living(connection)
+        workers = await nodes.living(connection)
+        moves: dict[TaskInstanceId, str] = {}
+        even = asked - {each.worker_group for each in living}
+        for group in sorted({each.worker_group for each in living}):
+            of_group = [each for each in living if each.worker_group == group]
+            found = moves_of(group, of_group, workers, MOVES_AT_ONCE)
+            on_the_way = sum(1 for each in of_group if each.moves or each.begins or each.worker is None)
+            if not found and not on_the_way:
+                self._uneven_since_s.pop(group, None)
+                even |= asked & {group}
+            elif found and (group in asked or self._is_time(group)):
+                moves |= found
+        if moves:
+            moved = await streams.hand_over(connection, moves)
+            log.info("streams_move", count=len(moved))
+        if even:
+            await streams.rebalanced(connection, sorted(even))
+
+    def _is_time(self, group: str) -> bool:
+        """Whether it has been uneven for so long that it is rebalanced without being asked for."""
+        since_s = self._uneven_since_s.setdefault(group, boottime_s())
+        return self._after_s > 0 and boottime_s() - since_s >= self._after_s
+
+
+def moves_of(
+    group: str, living: Sequence[LivingStream], workers: Sequence[NodeRow], at_once: int
+) -> Mapping[TaskInstanceId, str]:
+    """The streams of a group that are to move now, each with the reason: the youngest of the workers that have most.
+
+    So many may be on their way at once, those included that move, wait, or are not ready again. Pure.
+    """
+    resting = [each for each in living if each.worker is not None and not each.moves]
+    running = Counter(each.worker for each in resting if each.worker is not None)
+    on_the_way = sum(1 for each in living if each.moves or each.begins or each.worker is None)
+    names = {row.epoch: row.shown for row in workers}
+    moves: dict[TaskInstanceId, str] = {}
+    for source in surplus(loads_of(group, running, workers), at_once - on_the_way):
+        moved = _youngest(resting, source, moves)
+        if moved is not None:
+            moves[moved] = f"it moves: {names[source]} has more streams of group {group} than others"
+    return moves
+
+
+def _youngest(
+    streams_: Sequence[LivingStream], worker: Epoch, without: Mapping[TaskInstanceId, str]
+) -> TaskInstanceId | None:
+    return max((each.id for each in streams_ if each.worker == worker and each.id not in without), default=None)
+
+
+async def _restart(connection: FencedTransaction) -> None:
+    """Begin the restarts whose turn has come, and delete those that are done."""
+    asked = {(each.restart.run, each.restart.code): each for each in await streams.restarts(connection)}
+    done = []
+    for restart, turn in turns([each.restart for each in asked.values()]):
+        if turn is Turn.DONE:
+            done.append(restart)
+        elif turn is Turn.BEGIN:
+            await _begin(connection, asked[restart.run, restart.code])
+    if done:
+        await streams.restarted(connection, done)
+
+
+async def _begin(connection: FencedTransaction, asked: AskedRestart) -> None:
+    restart, id_ = asked.restart, asked.id
+    assert id_ is not None
+    match restart.state:
+        case TaskState.DISPATCH | TaskState.RUNNING_EXECUTION:
+            if await streams.hand_over(connection, {id_: f"{asked.asked_by} restarts it"}):
+                await streams.begin_restart(connection, restart, restart.attempt)
+        case TaskState.DELAY_EXECUTION:  # its pause ends
+            await streams.start_now(connection, [id_])
+            await streams.begin_restart(connection, restart, restart.attempt - 1)
+        case TaskState.QUEUED:
+            await streams.begin_restart(connection, restart, restart.attempt - 1)
+        case _:  # it ended by itself: if it is started again, that is waited for
+            await streams.begin_restart(connection, restart, restart.attempt)

@@ -1,0 +1,64 @@
+"""Rolling restarts: the streams of a run one after the other, the next when the former is ready again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from itertools import groupby
+
+from model.ids import TaskCode, WorkflowInstanceId
+from model.states import TaskState
+
+
+class Turn(Enum):
+    """What is to be done about a restart."""
+
+    WAIT = auto()
+    """Nothing: it is another's turn, or the stream is not ready again yet."""
+    BEGIN = auto()
+    """Its turn has come."""
+    DONE = auto()
+    """The stream is ready again, was waited for long enough, or there is nothing to restart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """A stream that is to be restarted, with its last attempt; `state` is None if it has none.
+
+    `begun_s` is how long ago its turn came, None = it has not; `ended_attempt` the attempt that was ended then.
+    `within_s` is how long it is waited for. `goes_on`: its run has not ended.
+    """
+
+    run: WorkflowInstanceId
+    code: TaskCode
+    goes_on: bool
+    state: TaskState | None
+    attempt: int
+    is_ready: bool
+    begun_s: float | None
+    ended_attempt: int
+    within_s: float
+
+
+def turns(restarts: Sequence[Restart]) -> list[tuple[Restart, Turn]]:
+    """What is to be done about each of all the restarts there are; of each run at most one is under way."""
+    found: list[tuple[Restart, Turn]] = []
+    for _, group in groupby(sorted(restarts, key=lambda each: (each.run, each.code)), key=lambda each: each.run):
+        of_run = list(group)
+        over = [each for each in of_run if _is_over(each)]
+        found += [(each, Turn.DONE) for each in over]
+        left = [each for each in of_run if each not in over]
+        is_free = all(each.begun_s is None for each in left)
+        for place, each in enumerate(left):
+            found.append((each, Turn.BEGIN if is_free and place == 0 else Turn.WAIT))
+    return found
+
+
+def _is_over(restart: Restart) -> bool:
+    if not restart.goes_on or restart.state is None:
+        return True
+    if restart.begun_s is None:
+        return False
+    is_back = restart.attempt > restart.ended_attempt and restart.state is TaskState.RUNNING_EXECUTION
+    return (is_back and restart.is_ready) or restart.begun_s >= restart.within_s

@@ -1,0 +1,63 @@
+"""How streams are spread over the workers of a group, as evenly as their free places allow.
+
+Each waiting stream goes to the worker that has fewest; of several to the one that has lived longest. Every worker
+computes the same shares from the same rows, and takes only its own. What one takes does not change the shares of the
+others, in whatever order they take, so no two of them together take too much, and nobody has to hold a lock.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from model.ids import Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLoad:
+    """A worker that takes streams of a group: how many of them it runs, and how many places it has left."""
+
+    worker: Epoch
+    streams: int
+    free: int
+
+
+def shares(waiting: int, workers: Sequence[WorkerLoad]) -> dict[Epoch, int]:
+    """How many of so many waiting streams each worker is to take; none for one without free places."""
+    given = {each.worker: 0 for each in workers}
+    least = [(each.streams, each.worker, each.free) for each in workers if each.free > 0]
+    heapq.heapify(least)
+    for _ in range(waiting):
+        if not least:
+            break
+        streams, worker, free = least[0]
+        given[worker] += 1
+        if free > 1:
+            heapq.heapreplace(least, (streams + 1, worker, free - 1))
+        else:
+            heapq.heappop(least)
+    return given
+
+
+def surplus(workers: Sequence[WorkerLoad], most: int) -> list[Epoch]:
+    """The workers from which a stream is to move, at most so many moves; a worker that gives several is there so often.
+
+    A stream moves only from a worker to one that has at least two less, so every move makes it more even and none is
+    ever undone.
+    """
+    streams = {each.worker: each.streams for each in workers}
+    free = {each.worker: each.free for each in workers}
+    moves: list[Epoch] = []
+    for _ in range(most):
+        targets = [worker for worker in streams if free[worker] > 0]
+        if not targets:
+            break
+        target = min(targets, key=lambda worker: (streams[worker], worker))
+        source = max(streams, key=lambda worker: (streams[worker], worker))
+        if streams[source] - streams[target] < 2:
+            break
+        moves.append(source)
+        streams[source], free[source] = streams[source] - 1, free[source] + 1
+        streams[target], free[target] = streams[target] + 1, free[target] - 1
+    return moves

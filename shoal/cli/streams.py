@@ -1,0 +1,55 @@
+"""The verbs for long-lived work: `restart`, `rebalance`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shoal.cli.invocation import Invocation
+from shoal.cli.runs import RunName
+from shoal.cli.values import AnyProject
+from shoal.cli.verbs import verb
+
+Tasks = Annotated[list[str] | None, typer.Option("--task", help="Only this stream; repeat for more.")]
+Group = Annotated[str | None, typer.Argument(help="A worker group; else all that have streams.", metavar="[GROUP]")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these verbs."""
+    verb(app, "shoal restart @last", "shoal restart crawl --task news")(restart)
+    verb(app, "shoal rebalance", "shoal rebalance default")(rebalance)
+
+
+async def restart(call: Invocation, run: RunName, project: AnyProject = None, task: Tasks = None) -> None:
+    """Restart the streams of a run one after the other: the next when the former is ready again."""
+    from service.runs.requests import RunReference
+    from service.runs.showing import find_run
+    from service.runs.streams import RestartStreams, restart_streams
+    from service.words import counted, plain
+    from shoal.cli import output
+    from shoal.cli.following import name_of
+
+    async with call.client() as client:
+        found = await client.ask(find_run, RunReference.read(name=run, project=project))
+        answer = await client.ask(restart_streams, found.id, RestartStreams(tasks=task or ()))
+    names = ", ".join(map(plain, answer.tasks[:5])) + (" ..." if len(answer.tasks) > 5 else "")
+    order = ", one after the other" if len(answer.tasks) > 1 else ""
+    sentence = f"{name_of(found)} restarts {counted(len(answer.tasks), 'stream')}{order}: {names}."
+    output.print_result(call, output.answer_fields(answer), sentence, f"How far it is: shoal show {found.id}")
+
+
+async def rebalance(call: Invocation, group: Group = None) -> None:
+    """Move streams from workers that have many to workers of the same group that have few, a few at a time."""
+    from service.runs.streams import Rebalance, rebalance_streams
+    from service.words import counted, plain
+    from shoal.cli import output
+
+    async with call.client() as client:
+        answer = await client.ask(rebalance_streams, Rebalance(worker_group=group))
+    groups = ", ".join(map(plain, answer.worker_groups))
+    if answer.worker_groups:
+        sentence = f"The {counted(answer.streams, 'stream')} of {groups} are spread evenly, a few at a time."
+    else:
+        sentence = "There are no streams."
+    output.print_result(call, output.answer_fields(answer), sentence, "How many tasks each worker has: shoal workers")

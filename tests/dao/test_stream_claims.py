@@ -1,0 +1,90 @@
+"""Streams in the tables: who claims them, how they are handed over, and that nobody waits for a frozen one."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
+from dao.tasks import stream_claims, stream_ends, streams, task_claims
+from model.ids import TaskCode
+from tests.dao.scene import Scene
+
+
+def fenced(connection: AsyncConnection) -> FencedTransaction:
+    return cast(FencedTransaction, connection)
+
+
+async def test_the_claim_of_plain_tasks_passes_streams_by_and_theirs_takes_no_others(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    run = await scene.instance(master)
+    await scene.queue(run, 1, 2, master=master, stream="{}")
+    await scene.queue(run, 3, master=master)
+    assert [task.code for task in await scene.claim(worker)] == [3]
+    async with scene.database.reading() as connection:
+        waits = await task_claims.work_waits(connection, ["default"], worker.epoch)
+    assert (waits.queued, waits.streams) == (False, True)
+    async with scene.writing() as connection:
+        found = await stream_claims.count(fenced(connection), ["default", "gpu"])
+        claimed = await stream_claims.claim(fenced(connection), {"default": 5, "gpu": 5}, worker.epoch)
+    assert (found["default"].waiting, found["default"].running, "gpu" in found) == (2, {}, False)
+    assert sorted(task.code for task in claimed) == [1, 2]
+    assert [task.stream for task in claimed] == ["{}", "{}"]
+
+
+async def test_a_claim_that_hangs_holds_up_no_other(scene: Scene) -> None:
+    """It holds the rows that it picked; others skip them, and take theirs."""
+    master, frozen, other = await scene.master(), await scene.worker(), await scene.worker()
+    await scene.queue(await scene.instance(master), 1, 2, 3, 4, master=master, stream="{}")
+    async with scene.writing() as hangs:
+        held = await stream_claims.claim(fenced(hangs), {"default": 2}, frozen.epoch)
+        async with scene.writing() as connection:
+            assert (await stream_claims.count(fenced(connection), ["default"]))["default"].waiting == 4
+            taken = await stream_claims.claim(fenced(connection), {"default": 4}, other.epoch)
+    assert len(held) == len(taken) == 2
+    assert not {task.id for task in held} & {task.id for task in taken}
+
+
+async def test_a_stream_is_handed_over_once_and_a_kill_goes_before_that(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    await scene.queue(await scene.instance(master), 1, 2, 3, master=master, stream="{}")
+    async with scene.writing() as connection:
+        one, two, _ = await stream_claims.claim(fenced(connection), {"default": 3}, worker.epoch)
+    await scene.sql("UPDATE task_instance SET kill_requested = true WHERE id = :id", id=two.id)
+    async with scene.writing() as connection:
+        assert await streams.hand_over(fenced(connection), {one.id: "it moves", two.id: "it moves"}) == {one.id}
+        assert await streams.hand_over(fenced(connection), {one.id: "again"}) == set()
+    async with scene.database.reading() as connection:
+        assert await task_claims.to_end(connection, worker.epoch) == {one.id: "it moves", two.id: None}
+
+
+async def test_only_one_transaction_decides_about_streams_and_the_next_may_when_it_has_ended(scene: Scene) -> None:
+    async with scene.writing() as one:
+        assert await streams.try_lock(fenced(one))
+        async with scene.writing() as other:
+            assert not await streams.try_lock(fenced(other))
+    async with scene.writing() as later:
+        assert await streams.try_lock(fenced(later))
+
+
+async def test_old_attempts_of_an_own_stream_are_deleted_and_those_of_others_stay(scene: Scene) -> None:
+    master, other, worker = await scene.master(), await scene.master(), await scene.worker()
+    run = await scene.instance(master)
+    ended = (
+        "UPDATE task_instance SET state = 'SUCCESS', ended_at = started_at + interval '90 s' WHERE state LIKE 'RUN%'"
+    )
+    for attempt in (1, 2, 3, 40_000):
+        await scene.queue(run, 1, master=master, stream="{}", attempt=attempt)
+        async with scene.writing() as connection:
+            await stream_claims.claim(fenced(connection), {"default": 1}, worker.epoch)
+        await scene.sql(ended)
+    async with scene.database.reading() as connection:
+        ran = await stream_ends.ran_s(connection, [(run, TaskCode(1), 40_000), (run, TaskCode(9), 1)])
+    assert ran == {(run, 1, 40_000): 90.0}
+    numbers = "SELECT attempt FROM task_instance ORDER BY attempt"
+    async with scene.writing() as connection:
+        await stream_ends.delete_old(fenced(connection), [(run, TaskCode(1), 2)], other.epoch)
+    assert await scene.sql(numbers) == [1, 2, 3, 40_000]
+    async with scene.writing() as connection:
+        await stream_ends.delete_old(fenced(connection), [(run, TaskCode(1), 2)], master.epoch)
+    assert await scene.sql(numbers) == [3, 40_000]

@@ -1,0 +1,46 @@
+"""Which streams a master moves, by what it reads. Pure."""
+
+from __future__ import annotations
+
+from dao.cluster.nodes import NodeRow
+from dao.tasks.streams import LivingStream
+from master.streams import moves_of
+from model.ids import Epoch, TaskInstanceId
+from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
+
+PROCESS = ProcessIdentity("boot", 1, 1)
+
+
+def _workers(*epochs: int, capacity: int = 32) -> list[NodeRow]:
+    found = []
+    for epoch in epochs:
+        beat = Heartbeat(epoch=Epoch(epoch), kind=NodeKind.WORKER, address="a", capacity=capacity, groups=("default",))
+        found.append(
+            NodeRow(Epoch(epoch), NodeKind.WORKER, "a", NodeState.ALIVE, PROCESS, None, 1, 0, beat, f"w{epoch}")
+        )
+    return found
+
+
+def _stream(id_: int, worker: int | None, *, moves: bool = False, begins: bool = False) -> LivingStream:
+    return LivingStream(TaskInstanceId(id_), "default", None if worker is None else Epoch(worker), moves, begins)
+
+
+ON_ONE = [_stream(id_, 1) for id_ in range(10)]
+
+
+def test_the_youngest_of_the_worker_with_most_move_a_few_at_a_time() -> None:
+    moves = moves_of("default", ON_ONE, _workers(1, 2), 2)
+    assert moves == dict.fromkeys((8, 9), "it moves: w1 has more streams of group default than others")
+
+
+def test_none_moves_while_others_are_on_their_way() -> None:
+    for on_the_way in (_stream(10, None), _stream(10, 2, begins=True), _stream(10, 1, moves=True)):
+        assert len(moves_of("default", [*ON_ONE, on_the_way], _workers(1, 2), 2)) == 1
+        assert not moves_of("default", [*ON_ONE, on_the_way], _workers(1, 2), 1)
+
+
+def test_none_moves_where_it_is_even_or_no_other_has_a_place() -> None:
+    even = [_stream(1, 1), _stream(2, 1), _stream(3, 2)]
+    assert not moves_of("default", even, _workers(1, 2), 2)
+    assert not moves_of("default", ON_ONE, _workers(1), 2)
+    assert not moves_of("default", ON_ONE, [*_workers(1), *_workers(2, capacity=0)], 2)

@@ -1,0 +1,45 @@
+"""What `shoal why` says of streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from model.states import TaskState, WaitReason, WorkflowState
+from service.explain.explanation import why_task
+from service.explain.subjects import TaskFacts
+
+T = TaskState
+
+
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        (
+            {"state": T.DELAY_EXECUTION, "due_in_s": 20.0, "retries": 5, "last_exit_code": 1},
+            "a starts again in 20.0 s: it ended 5 times in a row, the last time with exit code 1.",
+        ),
+        ({"state": T.DELAY_EXECUTION, "due_in_s": 1.0, "retries": 1}, "a starts again in 1.0 s: it ended once."),
+        (
+            {"state": T.RUNNING_EXECUTION, "worker": "w1", "since_s": 60.0, "is_ready": True},
+            "a runs on w1 for 1 min 0 s, and is ready.",
+        ),
+        (
+            {"state": T.RUNNING_EXECUTION, "worker": "w1", "is_ready": False},
+            "a runs on w1, and is not ready: its readiness probe fails.",
+        ),
+        ({"state": T.RUNNING_EXECUTION, "worker": "w1"}, "a runs on w1."),
+    ],
+)
+def test_a_stream_is_explained_in_a_sentence(facts: dict[str, Any], sentence: str) -> None:
+    wait = {"wait_reason": WaitReason.RETRY} if facts["state"] is T.DELAY_EXECUTION else {}
+    task = TaskFacts(1, "a", 7, is_stream=True, **wait, **facts)
+    assert why_task(task, WorkflowState.RUNNING_EXECUTION).sentence == sentence
+
+
+def test_the_next_step_of_a_pausing_stream_starts_it() -> None:
+    task = TaskFacts(
+        1, "a", 7, T.DELAY_EXECUTION, wait_reason=WaitReason.RETRY, due_in_s=20.0, is_stream=True, retries=2
+    )
+    assert "shoal restart 1 --task a" in (why_task(task, WorkflowState.RUNNING_EXECUTION).do or "")

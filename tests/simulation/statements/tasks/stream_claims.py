@@ -1,0 +1,54 @@
+"""The statements of `dao/tasks/stream_claims.py`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from dao.tasks.stream_claims import OVERDUE, GroupStreams
+from dao.tasks.task_claims import ClaimedTask
+from model.ids import Epoch
+from model.states import TaskState
+from tests.simulation.statements.rows import RUNNING
+from tests.simulation.statements.tasks.task_claims import claimed_task
+from tests.simulation.tables import Row, Transaction, Values
+
+T = TaskState
+
+
+def _streams(tx: Transaction, group: str) -> list[tuple[Row, Values]]:
+    return [
+        (row, task)
+        for row, task in tx.scan(tx.server.tasks.unfinished)
+        if task.stream is not None and task.worker_group == group and task.state in (T.QUEUED, *RUNNING)
+    ]
+
+
+def count(tx: Transaction, groups: Sequence[str]) -> dict[str, GroupStreams]:
+    found = {}
+    for group in groups:
+        tasks = [task for _, task in _streams(tx, group)]
+        waiting = [task for task in tasks if task.state is T.QUEUED]
+        is_overdue = any(task.queued_s < tx.server.now_s - OVERDUE.total_seconds() for task in waiting)
+        running = Counter(task.worker_id for task in tasks if task.state is not T.QUEUED)
+        if tasks:
+            found[group] = GroupStreams(len(waiting), is_overdue, running)
+    return found
+
+
+def claim(tx: Transaction, limits: Mapping[str, int], worker: Epoch) -> list[ClaimedTask]:
+    """QUEUED streams of each group, FOR UPDATE SKIP LOCKED."""
+    node = tx.get(tx.server.nodes, worker)
+    if node is not None and (node.kind, node.name or node.address) in tx.server.drains:
+        return []
+    claimed: list[ClaimedTask] = []
+    for group, limit in limits.items():
+        taken = 0
+        for row, task in sorted(_streams(tx, group), key=lambda each: each[0].id):
+            if task.state is T.QUEUED and taken < limit and tx.try_lock(row):
+                state = T.RUNNING_EXECUTION if task.write_ahead else T.DISPATCH
+                started_s = tx.server.now_s if task.write_ahead else None
+                changes = {"state": state, "worker_id": worker, "started_s": started_s, "handover": None}
+                claimed.append(claimed_task(tx, tx.update(row, **changes)))
+                taken += 1
+    return claimed

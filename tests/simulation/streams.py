@@ -1,0 +1,148 @@
+"""Streams in a seed: started, restarted, and in the end judged, first with all workers and then with one drained."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from random import Random
+from typing import Any
+
+import worker.stream_claims
+from dao.postgres.notify import DRAIN
+from master.streams import Streams
+from model.command_moves import CommandType
+from model.nodes import NodeKind, NodeState
+from model.states import WorkflowState
+from tests.simulation.definitions import STREAMING, specs
+from tests.simulation.tables import Blocked, Transaction, Values
+from tests.simulation.world import FAULTS_S, World
+from worker.stream_claims import Share
+from worker.writer import Writer
+
+C = CommandType
+JUDGED_AFTER_S = 60.0
+"""Any worker is back by then, and every pause over, and streams have moved where they are to be."""
+DRAINED_S = 20.0
+STOPPED_EVERY_S = 5.0
+DRAIN_ID = 10_000
+
+
+async def _idle(_: Streams) -> None:
+    await asyncio.Event().wait()
+
+
+def replaced(world: World) -> list[tuple[Any, str, Any]]:
+    """Nothing of streams runs in a seed without them; and the protections that are off."""
+    made: list[tuple[Any, str, Any]] = []
+    if not world.has_streams or not world.protections.rebalance:
+        made.append((Streams, "run", _idle))
+    if not world.protections.handover:
+        made.append((Writer, "_hand_over_streams", lambda _writer: None))
+    if not world.protections.shares:
+        made.append((worker.stream_claims, "share_of", lambda *of: Share(of[2].waiting, 0)))
+    return made
+
+
+def arrange(world: World, ask: Callable[..., None]) -> None:
+    """Nothing in a seed without streams."""
+    if not world.has_streams:
+        return
+    random = world.draw("streams")
+    for number in range(random.choice((1, 2))):
+        own = world.draw("stream", number)
+        if world.has(f"stream {number}"):
+            when_s = own.uniform(0, FAULTS_S / 2)
+            world.loop.in_world(when_s, partial(ask, C.START_PROCESS, workflow_code=str(own.choice(STREAMING))))
+    for number in range(random.choice((0, 1, 3))):
+        own = world.draw("restart", number)
+        if world.has(f"restart {number}"):
+            world.loop.in_world(own.uniform(2, FAULTS_S), _restart, world, own)
+    world.loop.in_world(max(FAULTS_S, world.heals_registry_s) + JUDGED_AFTER_S, _judge, world, ask)
+
+
+def _runs(world: World) -> list[tuple[int, Values]]:
+    return [
+        (row.id, row.values)
+        for row in world.server.instances.unfinished.values()
+        if row.values is not None and row.values.workflow_code in STREAMING
+    ]
+
+
+def _restart(world: World, random: Random) -> None:
+    """A person asks that some streams of a run be restarted."""
+    runs = _runs(world)
+    if not runs or world.server.is_down:
+        return
+    run, values = random.choice(runs)
+    for place in range(1, len(specs()[values.workflow_code].tasks) + 1):
+        with suppress(Blocked):
+            world.server.do(partial(_ask_restart, run=run, code=place))
+    world.trace.add("somebody", f"restarts the streams of {run}")
+
+
+def _ask_restart(tx: Transaction, run: int, code: int) -> None:
+    """ON CONFLICT DO NOTHING."""
+    row = tx.server.stream_restarts.rows.get((run, code))
+    if row is None:
+        tx.insert(tx.server.stream_restarts, (run, code), Values(begun_s=None, ended_attempt=0))
+
+
+def _judge(world: World, ask: Callable[..., None]) -> None:
+    check(world, without=None)
+    workers = _workers(world)
+    if len(workers) < 2:
+        _stop(world, ask)
+        return
+    epoch, name = min(workers.items())
+    world.trace.add("somebody", f"drains {name}")
+    world.server.drains[NodeKind.WORKER, name] = DRAIN_ID
+    world.server.note(DRAIN)
+    world.loop.in_world(DRAINED_S, _judge_drained, world, ask, epoch)
+
+
+def _judge_drained(world: World, ask: Callable[..., None], drained: int) -> None:
+    check(world, without=drained)
+    world.server.drains.clear()
+    _stop(world, ask)
+
+
+def _stop(world: World, ask: Callable[..., None]) -> None:
+    """Until none is left: one may have waited for its turn to begin."""
+    for run, values in _runs(world):
+        if values.state is WorkflowState.RUNNING_EXECUTION:
+            ask(C.STOP, workflow_instance_id=str(run))
+    world.loop.in_world(STOPPED_EVERY_S, _stop, world, ask)
+
+
+def _workers(world: World) -> dict[int, str]:
+    return {
+        row.id: row.values.name or row.values.address
+        for row in world.server.nodes.unfinished.values()
+        if row.values is not None and row.values.kind is NodeKind.WORKER and row.values.state is NodeState.ALIVE
+    }
+
+
+def check(world: World, without: int | None) -> None:
+    """I26: all streams of runs that run do run, as many on each worker, and none on one that is drained."""
+    running = world.invariants.running_tasks()
+    wanted = {
+        (run, code)
+        for run, values in _runs(world)
+        if values.state is WorkflowState.RUNNING_EXECUTION and values.requested_state is None
+        for code in json.loads(values.executing or "null") or range(1, len(specs()[values.workflow_code].tasks) + 1)
+    }
+    if missing := sorted(wanted - running.keys()):
+        world.trace.violation(f"I26: the streams {missing} do not run, though all is well")
+    places = Counter({epoch: 0 for epoch in _workers(world) if epoch != without})
+    for key in wanted & running.keys():
+        row = world.server.tasks.rows[running[key].task.id].values
+        assert row is not None
+        places[row.worker_id] += 1
+    if without is not None and without in places:
+        world.trace.violation(f"I26: worker {without} is drained, and {places[without]} streams run there")
+    if places and max(places.values()) - min(places.values()) > 1:
+        world.trace.violation(f"I26: streams are spread unevenly in the end: {dict(places)}")
