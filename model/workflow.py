@@ -24,7 +24,7 @@ from model.choices import (
     TimeoutStrategy,
 )
 from model.errors import Refused
-from model.fields import DEFAULT_WORKER_GROUP, GroupName, Minutes, Name, TenantName
+from model.fields import DEFAULT_WORKER_GROUP, GroupName, Minutes, Name, PoolName, TenantName
 from model.graph import Graph, find_cycle
 from model.ids import TaskCode
 from model.lines import KEY_WRITTEN_MAX
@@ -37,6 +37,8 @@ from model.workflow_problems import InvalidWorkflow, wrong_field, wrong_task
 from model.zones import zone
 
 RETRIES_MAX = 1_000
+RESOURCES_MAX = 10_000
+"""How many resources of one pool a task may need."""
 TASKS_MAX = 10_000
 TASK_CODE_MAX = 2**31 - 1
 
@@ -62,7 +64,8 @@ class TaskSpec(BaseModel):
     `retry_times` attempts follow a FAILURE, each `retry_interval` after the previous one. `delay_time` is the pause
     between the moment it is ready and the queue. `dispatch_timeout` counts from the queue, `timeout` from its start on
     the worker. `flag` NO disables it: it is skipped. `cache` reuses the outputs of an earlier success with the same
-    parameters. `tenant` is the user of the operating system that it runs as.
+    parameters. `tenant` is the user of the operating system that it runs as. `resources` are the pools of which it
+    needs resources while it runs, and how many of each.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -85,6 +88,7 @@ class TaskSpec(BaseModel):
     cache: bool = False
     environment: Name | None = None
     tenant: TenantName | None = None
+    resources: Annotated[dict[PoolName, Annotated[int, Field(ge=1, le=RESOURCES_MAX)]], AfterValidator(plain_data)] = {}
     code: Annotated[int, Field(gt=0, le=TASK_CODE_MAX)] | None = None
 
 
@@ -245,7 +249,7 @@ class WorkflowSpec(BaseModel):
         return Graph.of({codes[task.name]: [codes[before] for before in task.after] for task in self.tasks})
 
 
-_ON_WORKERS = ("retry_times", "delay_time", "timeout", "dispatch_timeout", "cache", "tenant")
+_ON_WORKERS = ("retry_times", "delay_time", "timeout", "dispatch_timeout", "cache", "tenant", "resources")
 
 
 def _is_dependent_timeout(task: TaskSpec, field: str) -> bool:

@@ -58,10 +58,15 @@ BEGIN
                    'progress_text, progress_at) ON task_instance TO %s', worker);
     EXECUTE format('GRANT INSERT ON task_event TO %s', worker);
     EXECUTE format('GRANT INSERT, UPDATE ON task_cache TO %s', worker);
+    -- It takes, checks and gives back resources, and holds their pool meanwhile; their lines are written by triggers.
+    EXECUTE format('GRANT UPDATE (changed_at) ON resource_pool TO %s', worker);
+    EXECUTE format('GRANT UPDATE (task_instance_id, worker_id, taken_at, free_since, set_aside_at, set_aside_why, set_aside_by, '
+                   'checked_at, checking_by, checking_since), DELETE ON pool_resource TO %s', worker);
 
     -- Whoever serves people: sees everything (secrets are sealed), asks for anything, writes definitions, drives nothing.
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %s', space, api);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON environment, data_source, schedule, workflow_draft TO %s', api);
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON resource_pool, pool_resource TO %s', api);
     EXECUTE format('GRANT INSERT, UPDATE ON project, workflow_definition, workflow_version TO %s', api);
     EXECUTE format('GRANT DELETE ON project, workflow_definition, workflow_version TO %s', api);
     EXECUTE format('GRANT INSERT (%s, created_by, schedule_id, parent) ON command TO %s', asked, api);

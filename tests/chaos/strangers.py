@@ -32,6 +32,7 @@ TABLES = (
     "environment", "data_source", "registry_lease", "schema_version", "account", "login_link", "login_session", "token",
     "project_member", "login_attempt", "audit", "idempotency_key", "workflow_draft", "slot_change", "saved_view",
     "bulk_operation", "drain", "duty", "duty_done", "history_floor",
+    "resource_pool", "pool_resource", "pool_line",
 )  # fmt: skip
 """All that there are."""
 _LOCKS = {
