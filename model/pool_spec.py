@@ -29,7 +29,7 @@ DATA_BYTES_MAX = 8_192
 """Of one resource. A task gets the data of all that it holds in one environment variable, which takes 128 KB."""
 CHECK_BYTES_MAX = 64_000
 TIMEOUT_S_MAX = 60.0
-EVERY_S_MIN, EVERY_S_MAX = 1.0, 7 * 86_400.0
+EVERY_S_MIN, EVERY_S_MAX = 5.0, 7 * 86_400.0
 RESOURCE_PREFIX = "SHOAL_RESOURCE_"
 NAME = "name"
 """`${name}` in a check is the name of the resource."""
@@ -124,7 +124,7 @@ class PoolCheck(BaseModel):
     """How a resource is checked: by a bash `script` that ends with 0, or a `url` that answers 2xx.
 
     In both, `${name}` is the name of the resource and `${key}` a value of its data. It has `timeout`, and is repeated
-    every `every`; both are texts with a unit, in seconds here.
+    `every` so often (0s: before each use); both are texts with a unit, in seconds here.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -144,8 +144,8 @@ class PoolCheck(BaseModel):
             raise ValueError("its url must begin with http:// or https:// and hold no blank")
         if not 0.1 <= self.timeout <= TIMEOUT_S_MAX:
             raise ValueError(f"its timeout must be 100ms to {TIMEOUT_S_MAX:.0f}s")
-        if not EVERY_S_MIN <= self.every <= EVERY_S_MAX:
-            raise ValueError("its `every` must be 1s to 7d")
+        if self.every and not EVERY_S_MIN <= self.every <= EVERY_S_MAX:
+            raise ValueError("its `every` must be 5s to 7d, or 0s for a check before each use")
         return self
 
 

@@ -66,7 +66,7 @@ def test_durations_of_a_check_have_units() -> None:
         ({"resources": ["a"], "check": {"url": "ftp://x"}}, ("check",), "begin with http:// or https://"),
         ({"resources": ["a"], "check": {"url": "http://x", "timeout": 5}}, ("check", "timeout"), "with its unit"),
         ({"resources": ["a"], "check": {"url": "http://x", "timeout": "61s"}}, ("check",), "100ms to 60s"),
-        ({"resources": ["a"], "check": {"url": "http://x", "every": "0s"}}, ("check",), "1s to 7d"),
+        ({"resources": ["a"], "check": {"url": "http://x", "every": "1s"}}, ("check",), "5s to 7d, or 0s"),
         ({"resouces": ["a"], "count": 1}, ("resouces",), 'there is no field "resouces", did you mean "resources"?'),
         ({"slots": 5, "count": 1}, ("slots",), 'there is no field "slots", did you mean "count"?'),
         ({"nmae": "p", "count": 1}, ("nmae",), 'did you mean "name"?'),
