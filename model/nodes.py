@@ -6,6 +6,7 @@ identity on its machine (`ProcessIdentity`) lets another node on the same machin
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -113,6 +114,16 @@ class Heartbeat(BaseModel):
         if self.slot_current is None or self.slot_total is None:
             return None
         return Slot(self.slot_current, self.slot_total)
+
+
+def served_groups(workers: Iterable[Heartbeat | None]) -> set[str]:
+    """The worker groups that can begin more now, by the last beats of living workers; None for one without a beat."""
+    return {
+        group
+        for beat in workers
+        if beat is not None and beat.status is NodeStatus.NORMAL and beat.running < beat.capacity
+        for group in beat.groups
+    }
 
 
 @dataclass(frozen=True)

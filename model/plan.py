@@ -25,8 +25,8 @@ from model.workflow import TaskSpec, WorkflowSpec
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """One task of a plan; `params` is already JSON text, times are in minutes, 0 = none. Where `worker_group` and
-    `environment` are None, those of the instance apply.
+    """One task of a plan; `params` and `resources` are already JSON text, times are in minutes, 0 = none. Where
+    `worker_group` and `environment` are None, those of the instance apply.
 
     `logic` is set for a task that runs in the master; `branches` are the tasks that it may choose. `inputs` are its
     local parameters with a value of their own, `outputs` its OUT ones with their defaults (None: it outputs all that it
@@ -46,6 +46,7 @@ class PlannedTask:
     timeout: float
     timeout_strategy: TimeoutStrategy
     dispatch_timeout: float
+    resources: str | None
     is_forbidden: bool
     cache: bool
     environment: str | None
@@ -159,6 +160,7 @@ def _planned(task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode]) 
         task.timeout,
         task.timeout_strategy,
         task.dispatch_timeout,
+        json.dumps(task.resources, sort_keys=True) if task.resources else None,
         task.flag is Flag.NO,
         task.cache,
         task.environment,

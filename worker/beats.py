@@ -105,6 +105,7 @@ class Beats:
         if took_nothing and not self._took_nothing:
             self._writer.queued = True
             self._writer.wake.set()
+            self._writer.pools.notice()
         return is_news
 
     def _heartbeat(self) -> Heartbeat:

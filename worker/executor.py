@@ -15,6 +15,7 @@ from dao.tasks.task_claims import ClaimedTask, Report
 from model.choices import TimeoutStrategy
 from model.errors import ShoalError
 from model.ids import Epoch
+from model.pool_variables import resource_variables
 from model.secret_values import has_sealed
 from node.overload import Overload
 from worker.attempt_launcher import AttemptLauncher
@@ -202,7 +203,7 @@ class Executor:
             fence=self._epoch,
             extra={},
         )
-        return {**made, VARIABLE: str(folder.path / FILE)}
+        return {**made, VARIABLE: str(folder.path / FILE), **resource_variables(task.leases)}
 
     def _context(
         self,

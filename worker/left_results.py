@@ -24,7 +24,7 @@ from dao.cluster import nodes
 from dao.postgres.database import Database
 from dao.postgres.errors import BadData
 from dao.postgres.notify import EVENT, notify
-from dao.tasks import task_claims
+from dao.tasks import pool_leases, task_claims
 from dao.tasks.task_claims import Report
 from model.backoff import Backoff
 from model.errors import Fenced, Unavailable, Unknown
@@ -101,6 +101,7 @@ async def _write(database: Database, left: Left | LeftWords, reports: list[Repor
     """Write the reports; return how many the database did not have yet."""
     async with nodes.fenced_transaction(database, left.me) as connection:
         reported = await task_claims.report(connection, reports, left.me.epoch)
+        await pool_leases.free(connection, [report.id for report in reports], left.me.epoch)
         if reported:
             await notify(connection, EVENT)  # to all masters: the owners may have changed since
     return len(reported)

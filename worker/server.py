@@ -11,7 +11,7 @@ import structlog
 from dao.cluster import nodes
 from dao.postgres import reserved_descriptors
 from dao.postgres.listen import Listener
-from dao.postgres.notify import DRAIN, EVENT, KILL, TASK, concerns, notify
+from dao.postgres.notify import DRAIN, EVENT, KILL, POOL, TASK, concerns, notify
 from dao.postgres.readiness import wait_until_ready
 from dao.secrets.vault import Vault
 from dao.tasks import task_claims
@@ -172,6 +172,10 @@ class Worker:
                 writer.queued = True
                 writer.wake.set()
 
+        def for_pools(payload: str) -> None:
+            if concerns(payload, self._settings.groups):
+                writer.pools.notice()
+
         def kills(_payload: str) -> None:
             writer.kills = True
             writer.wake.set()
@@ -179,7 +183,7 @@ class Worker:
         ears = Listener(
             self._database_url,
             nodes.application_name(NodeKind.WORKER, life.me.epoch),
-            {TASK: queued, KILL: kills, DRAIN: lambda _: life.beat_now.set()},
+            {TASK: queued, POOL: for_pools, KILL: kills, DRAIN: lambda _: life.beat_now.set()},
         )
         registry.use(ears)
         async with asyncio.TaskGroup() as tasks:
@@ -189,6 +193,7 @@ class Worker:
                 beats.measure(),
                 self._poll(life, writer),
                 writer.run(),
+                writer.pools.run(),
                 writer.progress.run(writer.wake.set),
                 late.run(),
                 ears.run(),
@@ -212,11 +217,13 @@ class Worker:
                 writer.wake.set()
             try:
                 async with life.database.reading() as connection:
-                    queued, kills = await task_claims.work_waits(connection, self._settings.groups, life.me.epoch)
-                writer.queued = writer.queued or queued
-                writer.kills = writer.kills or kills
-                if queued or kills:
+                    waits = await task_claims.work_waits(connection, self._settings.groups, life.me.epoch)
+                writer.queued = writer.queued or waits.queued
+                writer.kills = writer.kills or waits.kills
+                if waits.queued or waits.kills:
                     writer.wake.set()
+                if waits.for_pools:
+                    writer.pools.notice()
             except ShoalError as error:
                 log.warning("poll_failed", error=str(error))
             await asyncio.sleep(self._settings.look_every.total_seconds())

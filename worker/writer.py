@@ -1,4 +1,5 @@
-"""The only writer of a worker: ends of attempts are reported and new tasks claimed, in one transaction.
+"""The writer of a worker: ends of attempts are reported and new tasks claimed, in one transaction. What needs resources
+of pools is claimed beside it (`worker/pool_claims.py`).
 
 While one batch is written, the next reports accumulate, so a busy worker writes in large batches by itself. A report
 that matches no row means that the task was taken from us: its process has ended by then, and nothing is reported.
@@ -7,26 +8,25 @@ that matches no row means that the task was taken from us: its process has ended
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 
 import structlog
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
 from dao.postgres.notify import EVENT, notify
-from dao.tasks import task_claims, task_progress
+from dao.tasks import pool_leases, task_claims, task_progress
 from dao.tasks.task_claims import ClaimedTask, Report
 from dao.tasks.task_progress import Reported
-from model.backoff import Backoff
-from model.errors import Fenced, Unavailable, Unknown
+from model.errors import Unknown
 from model.ids import TaskInstanceId
 from model.states import TaskState
 from node.life import Life
 from node.overload import Overload
 from node.write_loop import run_rounds
+from worker.attempts import Attempts
 from worker.executor import Executor
+from worker.pool_claims import PoolClaims
 from worker.progress import ProgressBoard
 from worker.report import report
 from worker.settings import WorkerSettings
@@ -60,38 +60,44 @@ class Writer:
         taken."""
         self.wake = asyncio.Event()
         self._life = life
-        self._executor = executor
         self._settings = settings
         self._overload = overload
-        self._on_reported = on_reported
         self.progress = progress or ProgressBoard()
         """What running tasks reported and the database does not have yet."""
-        self._running: dict[TaskInstanceId, asyncio.Task[None]] = {}
-        self._claimed: dict[TaskInstanceId, ClaimedTask] = {}
-        self._ended: dict[TaskInstanceId, Report] = {}
-        self._why_cancelled: dict[TaskInstanceId, tuple[TaskState, str]] = {}
+        self._attempts = Attempts(life, executor, settings.capacity, self._on_end, on_reported)
+        self.pools = PoolClaims(
+            life,
+            self._attempts,
+            settings.groups,
+            takes=lambda: self._takes,
+            on_round=self.wake.set,
+            read_again=self._read_again_at_once,
+        )
+        """Claims what needs resources."""
         self._reload = False
         self._unknown: set[TaskInstanceId] = set()
+        self._held_unknown: set[TaskInstanceId] = set()
         self._one_by_one = False
         self._claims = False
-        self._not_begun: set[TaskInstanceId] = set()
+        self._in_doubt = False
         self._replaced: set[TaskInstanceId] = set()
 
     @property
     def running(self) -> int:
         """The number of tasks that this worker has: running, or ended and not yet reported."""
-        return len(self._claimed)
+        return len(self._attempts.claimed)
 
     @property
     def unreported(self) -> dict[TaskInstanceId, Report]:
         """The ends of attempts that the database does not have yet; at most as many as the capacity."""
-        return dict(self._ended)
+        return dict(self._attempts.ended)
 
     @property
     def begins_nothing(self) -> bool:
         """Whether nothing begins here any more: it is to take nothing, no claim is under way or of unknown outcome,
         and all that was claimed has begun."""
-        return self._life.takes_nothing and not (self._claims or self._not_begun)
+        claims = self._claims or self.pools.is_under_way or self.pools.in_doubt
+        return self._life.takes_nothing and self._attempts.all_began and not claims
 
     async def run(self) -> None:
         """Report and claim until cancelled. Raises `Fenced`."""
@@ -108,41 +114,52 @@ class Writer:
     def _read_again(self) -> None:
         self._reload = True
 
+    def _read_again_at_once(self) -> None:
+        self._reload = True
+        self.wake.set()
+
+    def _on_end(self) -> None:
+        self.pools.try_again()
+        self.wake.set()
+
     def cancel_all(self, state: TaskState, reason: str) -> None:
         """Kill all that runs; each attempt then ends as `state`."""
-        for id_ in self._running:
-            self._cancel(id_, state, reason)
+        for id_ in self._attempts.running:
+            self._attempts.cancel(id_, state, reason)
 
     async def abandon(self) -> None:
         """Kill all that runs and report nothing: it is no longer ours."""
-        tasks = list(self._running.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._attempts.abandon()
 
     async def _catch_up(self) -> None:
         if self._reload:
             await self._start_unknown()
-            self._reload = self._claims = False
+            self._reload = self._claims = self._in_doubt = False
+            self.pools.outcome_known()
         if self.kills:
             self.kills = False
             await self._kill()
         if self.compares:
             self.compares = False
             await self._compare()
-        while self._ended or self.progress.has_news or self._room_for(0) > 0:
+        while self._attempts.ended or self.progress.has_news or self._room_for(0) > 0:
             await self._write_batch()
 
     def _room_for(self, reported: int) -> int:
         """How many tasks to claim once this many ended ones are reported."""
+        if not (self._takes and self.queued) or self.pools.goes_first:
+            return 0
+        return self._attempts.places + reported
+
+    @property
+    def _takes(self) -> bool:
+        """Whether it takes anything new."""
         if self._life.takes_nothing or self._overload.takes_nothing or self._one_by_one:
-            return 0
-        if not (self.trusted and self.queued):
-            return 0
-        return self._settings.capacity - len(self._claimed) + reported
+            return False
+        return self.trusted and not (self._in_doubt or self.pools.in_doubt)
 
     async def _write_batch(self) -> None:
-        ended = list(self._ended.values())
+        ended = list(self._attempts.ended.values())
         if self._one_by_one:
             ended = ended[:1]
         limit = self._room_for(len(ended))
@@ -152,24 +169,27 @@ class Writer:
         claimed: list[ClaimedTask] = []
         progress = self.progress.take()
         try:
-            async with self._life.writing() as connection:
-                if progress:
-                    await self._record_progress(connection, progress)
-                if ended:
-                    await self._report(connection, ended)
-                if limit > 0:
-                    claimed = await task_claims.claim(connection, self._settings.groups, limit, self._life.me.epoch)
+            with self._attempts.asking(limit - len(ended) if limit > 0 else 0):
+                async with self._life.writing() as connection:
+                    if progress:
+                        await self._record_progress(connection, progress)
+                    if ended:
+                        await self._report(connection, ended)
+                    if limit > 0:
+                        claimed = await task_claims.claim(connection, self._settings.groups, limit, self._life.me.epoch)
         except BaseException as error:
             self.queued = True
             self.progress.put_back(progress)
-            self._claims = isinstance(error, Unknown)
+            self._claims = self._in_doubt = limit > 0 and isinstance(error, Unknown)
             raise
         for each in ended:
             self._drop(each.id)
-        self._one_by_one = self._one_by_one and bool(self._ended)
+        self._one_by_one = self._one_by_one and bool(self._attempts.ended)
         if claimed and len(claimed) == limit:
             self.queued = True
-        self._start(claimed)
+        self._attempts.start(claimed)
+        if ended:
+            self.pools.try_again()
         self._claims = False
 
     async def _record_progress(self, connection: FencedTransaction, progress: dict[TaskInstanceId, Reported]) -> None:
@@ -186,86 +206,33 @@ class Writer:
         except BadData as error:
             error.suspects = ended
             raise
+        if leased := [each.id for each in ended if self._attempts.claimed[each.id].leases is not None]:
+            await pool_leases.free(connection, leased, self._life.me.epoch)
         lost = [each.id for each in ended if each.id not in written]
         if lost:
             log.warning("reports_came_too_late", task_instances=lost, so="these attempts were abandoned by the masters")
         if written:
-            await notify(connection, EVENT, {self._claimed[id_].owner for id_ in written})
-
-    def _start(self, claimed: Iterable[ClaimedTask]) -> None:
-        for task in claimed:
-            self._claimed[task.id] = task
-            self._not_begun.add(task.id)
-            running = self._running[task.id] = asyncio.create_task(self._run(task))
-            running.add_done_callback(partial(self._if_it_never_began, task))
-
-    def _if_it_never_began(self, task: ClaimedTask, running: asyncio.Task[None]) -> None:
-        """A task that is cancelled before its first step does nothing at all: report its end for it."""
-        if running.cancelled() and task.id in self._running and task.id in self._why_cancelled:
-            self._has_ended(task, report(task, *self._why_cancelled[task.id]))
-
-    async def _run(self, task: ClaimedTask) -> None:
-        try:
-            if task.state == TaskState.DISPATCH and not await self._may_start(task):
-                end = report(task, TaskState.KILL, "it was stopped before it began")
-            else:
-                self._not_begun.discard(task.id)
-                end = await self._executor.run(task)
-        except asyncio.CancelledError:
-            if task.id not in self._why_cancelled:
-                raise
-            end = report(task, *self._why_cancelled[task.id])
-        except Fenced:
-            return  # the writer finds out by itself, and ends this life
-        except Exception as error:
-            log.exception("task_broke", task_instance=task.id)
-            end = report(task, TaskState.FAILURE, f"the worker could not run it: {error!r}")
-        self._has_ended(task, end)
-
-    def _has_ended(self, task: ClaimedTask, end: Report) -> None:
-        self._running.pop(task.id, None)
-        self._not_begun.discard(task.id)
-        self._ended[task.id] = end
-        self.wake.set()
-
-    async def _may_start(self, task: ClaimedTask) -> bool:
-        """Record its start, before it starts."""
-        backoff = Backoff()
-        while True:
-            try:
-                async with self._life.writing() as connection:
-                    return await task_claims.mark_running(connection, task, self._life.me.epoch)
-            except (Unavailable, Unknown) as error:
-                log.warning("start_waits", task_instance=task.id, error=str(error))
-                await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+            await notify(connection, EVENT, {self._attempts.claimed[id_].owner for id_ in written})
 
     async def _kill(self) -> None:
         async with self._life.database.reading() as connection:
             wanted = await task_claims.to_kill(connection, self._life.me.epoch)
-        for id_ in wanted & self._running.keys():
-            self._cancel(id_, TaskState.KILL, "it was killed because its workflow ends")
-
-    def _cancel(self, id_: TaskInstanceId, state: TaskState, reason: str) -> None:
-        if id_ not in self._why_cancelled:
-            self._why_cancelled[id_] = (state, reason)
-            self._running[id_].cancel()
+        for id_ in wanted:
+            self._attempts.cancel(id_, TaskState.KILL, "it was killed because its workflow ends")
 
     def _drop(self, id_: TaskInstanceId) -> None:
-        self._on_reported(id_)
-        self._claimed.pop(id_, None)
-        self._ended.pop(id_, None)
-        self._why_cancelled.pop(id_, None)
+        self._attempts.drop(id_)
         self._replaced.discard(id_)
 
     async def _start_unknown(self) -> None:
         """After an unknown COMMIT: start tasks that are ours by their rows and unknown here, and report the rest."""
+        ended = list(self._attempts.ended)
         async with self._life.database.reading() as connection:
-            owned: Mapping[TaskInstanceId, ClaimedTask] = {
-                task.id: task for task in await task_claims.owned(connection, self._life.me.epoch)
-            }
-        for id_ in [id_ for id_ in self._ended if id_ not in owned]:
-            self._drop(id_)
-        self._start(task for id_, task in owned.items() if id_ not in self._claimed)
+            owned = {task.id: task for task in await task_claims.owned(connection, self._life.me.epoch)}
+        for id_ in ended:
+            if id_ not in owned:
+                self._drop(id_)
+        self._attempts.start(owned.values())
 
     async def _compare(self) -> None:
         """Kill what runs here and is not ours by its row; give back what is ours by its row and does not run here.
@@ -274,19 +241,30 @@ class Writer:
         task that does not run may have run: it is reported as lost, and its master decides. A difference must be seen
         twice, since a failed batch can cause one. A fenced life has no rows, and nothing to compare.
         """
+        running = set(self._attempts.running)  # a claim with resources may bring more meanwhile
         async with self._life.writing() as connection:
             owned = {task.id: task for task in await task_claims.owned(connection, self._life.me.epoch)}
-        for id_ in self._running.keys() - owned.keys() - self._why_cancelled.keys():
+            if self._attempts.ever_leased:
+                await self._free_unknown(connection)
+        for id_ in running - owned.keys() - self._attempts.why_cancelled.keys():
             log.warning("task_runs_without_its_row", task_instance=id_, so="it is killed: others may run it again")
-            self._cancel(id_, TaskState.KILL, "its row says that this worker does not run it")
-        before, self._unknown = self._unknown, owned.keys() - self._claimed.keys()
+            self._attempts.cancel(id_, TaskState.KILL, "its row says that this worker does not run it")
+        before, self._unknown = self._unknown, owned.keys() - self._attempts.claimed.keys()
         for id_ in before & self._unknown:
             log.warning("task_does_not_run", task_instance=id_, so="it is reported as lost; please report it")
-            self._claimed[id_] = owned[id_]
-            self._has_ended(
+            self._attempts.claimed[id_] = owned[id_]
+            self._attempts.has_ended(
                 owned[id_],
                 report(owned[id_], TaskState.NEED_FAULT_TOLERANCE, "its worker was not running it"),
             )
+
+    async def _free_unknown(self, connection: FencedTransaction) -> None:
+        """Give back what this worker holds for attempts that it does not have, seen twice as well."""
+        held = await pool_leases.held(connection, self._life.me.epoch)
+        before, self._held_unknown = self._held_unknown, held - self._attempts.claimed.keys()
+        if left := before & self._held_unknown:
+            log.warning("resources_without_their_task", task_instances=sorted(left), so="they are given back")
+            await pool_leases.free(connection, left, self._life.me.epoch)
 
     def _suspect(self, error: BadData) -> None:
         """Reports failed because of their content: write one at a time. One that fails alone is reported only as
@@ -302,4 +280,4 @@ class Writer:
             return
         self._replaced.add(failing.id)
         reason = "it ended, but its result could not be written"
-        self._ended[failing.id] = report(self._claimed[failing.id], TaskState.FAILURE, reason)
+        self._attempts.ended[failing.id] = report(self._attempts.claimed[failing.id], TaskState.FAILURE, reason)

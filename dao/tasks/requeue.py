@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import EVENT, changed, notify
+from dao.postgres.notify import EVENT, POOL, changed, notify
 from model.changes import Changes
 from model.ids import Epoch, TaskInstanceId
 
@@ -39,12 +39,13 @@ _PUT_BACK = text("""
             reason = CASE m.state WHEN 'QUEUED' THEN t.reason WHEN 'PAUSE' THEN 'it was held back by a pause'
                                   ELSE 'it was stopped before it began' END
         FROM meant m WHERE t.id = m.id
-        RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state, t.worker_group
+        RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state, t.worker_group,
+                  t.resources IS NOT NULL AS is_for_pools
     ), reported AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
         SELECT workflow_instance_id, task_code, attempt, state FROM put WHERE state <> 'QUEUED'
     )
-    SELECT p.state, p.worker_group, p.workflow_instance_id AS run,
+    SELECT p.state, p.worker_group, p.is_for_pools, p.workflow_instance_id AS run,
            CASE WHEN p.state <> 'QUEUED'
                 THEN (SELECT i.master_id FROM workflow_instance i WHERE i.id = p.workflow_instance_id) END AS owner
     FROM put p
@@ -63,4 +64,6 @@ async def put_back(connection: FencedTransaction, ids: Sequence[TaskInstanceId])
     owners = {Epoch(row.owner) for row in rows if row.owner is not None}
     if owners:
         await notify(connection, EVENT, owners)
+    if for_pools := {row.worker_group for row in rows if row.state == "QUEUED" and row.is_for_pools}:
+        await notify(connection, POOL, for_pools)
     return [row.worker_group for row in rows if row.state == "QUEUED"]

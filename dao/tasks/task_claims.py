@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import text
 
@@ -17,6 +18,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
+from dao.tasks.pool_leases import LEASES
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.states import TaskState
@@ -28,7 +30,7 @@ class ClaimedTask:
 
     `owner` is the master that owned its run at the claim: a hint which master to wake. `day` is the day on which it was
     queued, yyyyMMdd in UTC, for the log's path. `timeout_s` counts from its start. `schedule_time` (aware) and
-    `time_zone` are those of its run; `parameter_types` is JSON text.
+    `time_zone` are those of its run; `parameter_types` is JSON text, and so is `leases`: what it holds of which pools.
     """
 
     id: TaskInstanceId
@@ -51,6 +53,7 @@ class ClaimedTask:
     tenant: str | None = None
     parameter_types: str | None = None
     environment: str | None = None
+    leases: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +68,29 @@ class Report:
     outputs: str | None
 
 
+class WorkWaits(NamedTuple):
+    """Whether tasks are queued that need only a place, whether tasks wait for resources, and whether a task of this
+    worker is to be killed."""
+
+    queued: bool
+    for_pools: bool
+    kills: bool
+
+
 # One row must not fail the fetch of all: a time in a year that Python does not support, a timeout that is not a number.
-_COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
+COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
               t.params, t.parameter_values, i.master_id, to_char(t.queued_at, 'YYYYMMDD'),
               least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
               CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
               t.parameter_types, t.environment"""
+"""What a `ClaimedTask` has, but its leases, of `task_instance t` and `workflow_instance i`."""
 # Per group, so that each reads its own part of the index in order of priority; the outer LIMIT leaves the rest queued.
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT best.id FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
         CROSS JOIN LATERAL (
             SELECT id, workflow_priority, workflow_instance_id, task_priority FROM task_instance t
-            WHERE state = 'QUEUED' AND worker_group = wanted.worker_group           -- index: task_instance_queue
+            WHERE state = 'QUEUED' AND worker_group = wanted.worker_group AND is_plain  -- index: task_instance_queue
               -- One of no run would keep its place in each claim: of a worker with one free place, the only one.
               AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
             ORDER BY workflow_priority, workflow_instance_id, task_priority, id
@@ -94,7 +107,7 @@ _CLAIM = text(f"""
         started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END
     FROM picked, workflow_instance i
     WHERE t.id = picked.id AND i.id = t.workflow_instance_id
-    RETURNING {_COLUMNS}
+    RETURNING {COLUMNS}
 """)  # noqa: S608 - the columns are a constant of this module
 # Also matches its own earlier write, in case the answer to that was lost.
 _MARK_RUNNING = text("""
@@ -137,12 +150,13 @@ _TO_KILL = text("""
     WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION') AND kill_requested
 """)
 _OWNED = text(f"""
-    SELECT {_COLUMNS} FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
+    SELECT {COLUMNS}, {LEASES} FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
     WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
-""")  # noqa: S608 - the columns are a constant of this module
+""")  # noqa: S608 - the columns are constants
 _WORK_WAITS = text("""
-    SELECT EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[])))
-           AS queued,
+    SELECT EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[]))
+                   AND is_plain) AS queued,
+           EXISTS (SELECT FROM pool_line WHERE worker_group = ANY(CAST(:groups AS text[]))) AS for_pools,
            EXISTS (SELECT FROM task_instance WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
                    AND kill_requested) AS kills
 """)
@@ -185,7 +199,7 @@ async def owned(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]
     return [ClaimedTask(*row) for row in rows]
 
 
-async def work_waits(connection: AsyncConnection, groups: Sequence[str], worker: Epoch) -> tuple[bool, bool]:
-    """Whether tasks of these groups are queued, and whether a task of ours is to be killed."""
+async def work_waits(connection: AsyncConnection, groups: Sequence[str], worker: Epoch) -> WorkWaits:
+    """What there is to do for a worker of these groups."""
     row = (await connection.execute(_WORK_WAITS, {"groups": list(groups), "worker": worker})).one()
-    return row.queued, row.kills
+    return WorkWaits(row.queued, row.for_pools, row.kills)

@@ -25,7 +25,10 @@ from model.states import TaskState
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """An attempt to write, and what its row has of its task: `params` and `parameter_types` are JSON text."""
+    """An attempt to write, and what its row has of its task.
+
+    `params`, `parameter_types` and `resources` are JSON text.
+    """
 
     workflow_instance_id: WorkflowInstanceId
     attempt: TaskAttempt
@@ -44,6 +47,7 @@ class NewTask:
     tenant: str | None = None
     parameter_types: str | None = None
     dispatch_timeout_s: float | None = None
+    resources: str | None = None
 
 
 _TASKS = RowArrays(
@@ -52,7 +56,7 @@ _TASKS = RowArrays(
         **dict.fromkeys(("task_name", "task_type", "state", "worker_group"), "text"),
         **dict.fromkeys(("workflow_priority", "task_priority", "params", "parameter_values"), "text"),
         **dict.fromkeys(("wait_reason", "timeout_strategy", "reason", "outputs", "branch", "cache_key"), "text"),
-        **dict.fromkeys(("environment", "tenant", "parameter_types"), "text"),
+        **dict.fromkeys(("environment", "tenant", "parameter_types", "resources"), "text"),
         **dict.fromkeys(("write_ahead", "dry_run"), "boolean"),
         **dict.fromkeys(("due_in_minutes", "timeout_s", "dispatch_timeout_s"), "double precision"),
         "retries": "smallint",
@@ -76,6 +80,8 @@ _QUEUED = {
     "ended_at": """CASE WHEN n.state NOT IN ('QUEUED', 'DELAY_EXECUTION', 'RUNNING_EXECUTION')
                         THEN clock_timestamp() END""",
     "reason": "nullif(n.reason, '')",
+    "resources": "n.resources::jsonb",
+    "is_plain": "n.resources IS NULL",
     "dispatch_by": """CASE WHEN n.state = 'QUEUED'
                            THEN clock_timestamp() + n.dispatch_timeout_s * interval '1 s' END""",
 }

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
-from dao.postgres.notify import KILL, TASK, notify
+from dao.postgres.notify import KILL, POOL, TASK, notify
 from dao.runs import children, completion, workflow_instances
 from dao.runs.children import NewChild
 from dao.runs.workflow_instances import InstanceEnd
@@ -71,6 +71,7 @@ class Writes:
         self._halts: dict[WorkflowInstanceId, tuple[TaskState, str]] = {}
         self._halting: dict[WorkflowInstanceId, WorkflowRunnable | None] = {}
         self._groups: set[str] = set()
+        self._pool_groups: set[str] = set()
         self._kills = False
         self._size = 0
 
@@ -144,7 +145,9 @@ class Writes:
             tasks, self._tasks = self._tasks, []
             for part in range(0, len(tasks), ROWS_AT_ONCE):
                 self.known += await task_instances.queue(connection, tasks[part : part + ROWS_AT_ONCE], master)
-            self._groups |= {task.worker_group for task in tasks if task.attempt.state is TaskState.QUEUED}
+            queued = [task for task in tasks if task.attempt.state is TaskState.QUEUED]
+            self._groups |= {task.worker_group for task in queued if task.resources is None}
+            self._pool_groups |= {task.worker_group for task in queued if task.resources is not None}
         if self._task_ends:
             task_ends, self._task_ends = self._task_ends, []
             await task_instances.end_in_master(connection, task_ends, master)
@@ -165,6 +168,8 @@ class Writes:
             await notify(connection, KILL)
         if self._groups:
             await notify(connection, TASK, self._groups)
+        if self._pool_groups:
+            await notify(connection, POOL, self._pool_groups)
 
     async def _halt(
         self, connection: FencedTransaction, halts: dict[WorkflowInstanceId, tuple[TaskState, str]], master: Epoch
@@ -205,6 +210,7 @@ def _new_task(runnable: WorkflowRunnable, attempt: TaskAttempt) -> NewTask:
         task.tenant,
         task.parameter_types,
         task.dispatch_timeout * 60 or None,
+        None if instance.dry_run else task.resources,
     )
 
 

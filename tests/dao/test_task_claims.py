@@ -182,7 +182,8 @@ async def test_a_worker_is_told_what_it_holds_what_waits_and_what_to_kill(scene:
 
     async def look() -> tuple[bool, bool]:
         async with scene.database.reading() as connection:
-            return await task_claims.work_waits(connection, ["default"], worker.epoch)
+            waits = await task_claims.work_waits(connection, ["default"], worker.epoch)
+        return waits.queued, waits.kills
 
     assert await look() == (False, False)
     await scene.queue(instance, 1, 2, master=master)

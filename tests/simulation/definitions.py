@@ -21,6 +21,10 @@ WAITING = range(NESTED.stop, NESTED.stop + 6)
 """Those after these have DEPENDENT tasks."""
 KEYED = range(WAITING.stop, WAITING.stop + 2)
 """Those after these have a line for each value of `key`."""
+POOLED = range(KEYED.stop, KEYED.stop + 5)
+"""The tasks of those after these need resources."""
+POOLS = {"a": 3, "b": 1, "c": 2}
+"""How many resources each pool has."""
 
 
 @cache
@@ -30,7 +34,8 @@ def specs() -> dict[int, WorkflowSpec]:
     drawn = {code: _drawn(random, code) for code in range(1, COUNT + 1)}
     waiting = {code: _waiting(Random(f"{code} waits")) for code in WAITING}
     keyed = {code: _keyed(Random(f"{code} keys")) for code in KEYED}
-    every = drawn | dict(map(_nested, NESTED)) | waiting | keyed
+    pooled = {code: _pooled(Random(f"{code} needs")) for code in POOLED}
+    every = drawn | dict(map(_nested, NESTED)) | waiting | keyed | pooled
     return {code: WorkflowSpec.parse(given) for code, given in every.items()}
 
 
@@ -102,6 +107,18 @@ def _keyed(random: Random) -> dict[str, Any]:
     names = [f"t{number}" for number in range(random.choice((1, 2)))]
     tasks = [{"name": name, "type": "SHELL", "params": {"script": "true"}} for name in names]
     return {"tasks": tasks, "execution_type": "SERIAL_WAIT", "serial_key": "${key}", "params": {"key": ""}}
+
+
+def _pooled(random: Random) -> dict[str, Any]:
+    tasks: list[dict[str, Any]] = []
+    for number in range(random.choice((1, 2, 4))):
+        pools = random.sample(sorted(POOLS), random.choice((1, 1, 2, 3)))
+        needs = {pool: random.randint(1, POOLS[pool]) for pool in pools}
+        task = {"name": f"t{number}", "type": "SHELL", "params": {"script": "true"}, "resources": needs}
+        if random.random() < 0.3:
+            task |= {"retry_times": 1, "on_worker_loss": "fail"}
+        tasks.append(task)
+    return {"tasks": tasks}
 
 
 def _nested(code: int) -> tuple[int, dict[str, Any]]:

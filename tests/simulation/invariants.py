@@ -7,11 +7,12 @@ would have to refuse is a violation.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from dao.runs.failover import TAKEOVERS_MAX
-from model.choices import ExecutionType
+from model.choices import ExecutionType, Priority
 from model.command_moves import URGENT, CommandType
 from model.nodes import Heartbeat, NodeState
 from model.states import TaskState, WorkflowState
@@ -31,6 +32,16 @@ _MASTERS_OWN = ("workflow_instance", "task_instance", "command", "command_histor
 Change = tuple[Row, Values | None, Values | None]
 
 
+NOTICED_S = 3.0
+"""Whoever has waited for so long was seen by every claim that commits now."""
+
+
+def _urgency(task: Values) -> tuple[int, int, int, int]:
+    priorities = list(Priority)
+    first, second = priorities.index(task.workflow_priority), priorities.index(task.task_priority)
+    return (first, task.workflow_instance_id, second, task.id)
+
+
 class Invariants:
     """Of one run."""
 
@@ -42,6 +53,7 @@ class Invariants:
         self._fired: dict[tuple[int, object], int] = {}
         self._last_in_line: dict[tuple[int, str], int] = {}
         self._running: dict[tuple[int, int], TaskRun] = {}
+        self._users: dict[str, TaskRun] = {}
         self.server: Server
         self.is_innocent: Callable[[int], bool] = lambda _: False
         self.on_beat: Callable[[int], None] = lambda _: None
@@ -93,6 +105,9 @@ class Invariants:
                     self._instance(row, before, after)
                 case "task_instance":
                     self._task(row, before, after)
+                case "pool_resource" if before is not None and after is not None:
+                    self._resource(row, before, after)
+        self._leases_are_whole(changes)
 
     def _node(self, row: Row, before: Values, after: Values) -> None:
         """I14: silence that is not a death costs nobody its life."""
@@ -249,6 +264,48 @@ class Invariants:
         elif before.state.is_final and (before.ended_s, before.worker_id) != (after.ended_s, after.worker_id):
             self._broken("I5", f"{who} had ended as {before.state} and was written once more")
 
+    def _resource(self, row: Row, before: Values, after: Values) -> None:
+        """I22: nobody gets what another has."""
+        self._trace.add("tables", f"resource {row.id} of task {before.holder} -> {after.holder} at {after.worker_id}")
+        if before.holder is not None and after.holder not in (None, before.holder):
+            self._broken("I22", f"resource {row.id} of task {before.holder} is given to task {after.holder}")
+
+    def _leases_are_whole(self, changes: Sequence[Change]) -> None:
+        """I22: what a worker begins holds all that it needs. I24: nobody takes what the first in order needs."""
+        begun = [
+            after
+            for row, before, after in changes
+            if row.table.name == "task_instance"
+            and before is not None
+            and after is not None
+            and before.state is T.QUEUED
+            and after.state in _BEGINNING
+            and after.resources is not None
+        ]
+        for task in begun:
+            held = [each.values for each in self.server.resources.rows.values() if each.values is not None]
+            for pool, number in json.loads(task.resources).items():
+                mine = [each for each in held if each.pool == pool and each.holder == task.id]
+                if len(mine) != number:
+                    self._broken("I22", f"task {task.id} begins with {len(mine)} of {number} resources of {pool}")
+            self._nobody_is_overtaken(task)
+
+    def _nobody_is_overtaken(self, task: Values) -> None:
+        """What the first of all that wait needs is left to it, once it has waited for some seconds."""
+        waiting = [
+            row.values
+            for row in self.server.tasks.unfinished.values()
+            if row.values is not None and row.values.state is T.QUEUED and row.values.resources is not None
+        ]
+        first = min(waiting, key=_urgency, default=None)
+        if first is None or _urgency(first) > _urgency(task) or self.server.now_s - first.queued_s < NOTICED_S:
+            return
+        needs = json.loads(first.resources)
+        for pool in needs.keys() & json.loads(task.resources).keys():
+            own = [row.values for row in self.server.resources.rows.values() if row.values and row.values.pool == pool]
+            if sum(each.holder is None for each in own) < needs[pool]:
+                self._broken("I24", f"task {task.id} takes of {pool} what task {first.id} needs, which is before it")
+
     def _queued(self, who: str, after: Values) -> None:
         """I17: of a run that is halted or over nothing is queued."""
         run = self.server.instances.rows[after.workflow_instance_id].values
@@ -270,8 +327,22 @@ class Invariants:
                 f"{who} begins at {run.process.name} while task {other.task.id} of it runs at {other.process.name}",
             )
         self._running[run.key] = run
+        for pool, leases in json.loads(run.task.leases or "{}").items():
+            for lease in leases:
+                self._uses(run, f"{pool} {lease['name']}")
         if row is None or row.state not in (T.RUNNING_EXECUTION, T.NEED_FAULT_TOLERANCE):
             self._broken("I6", f"{who} begins to run though its row says {row and row.state}")
+
+    def _uses(self, run: TaskRun, resource: str) -> None:
+        """I23: no two processes have one resource."""
+        other = self._users.get(resource)
+        if other is not None and other.is_alive:
+            self._broken(
+                "I23",
+                f"task {run.task.id} at {run.process.name} has {resource} beside task {other.task.id}, which runs at "
+                f"{other.process.name}",
+            )
+        self._users[resource] = run
 
     def task_stops(self, run: TaskRun) -> None:
         if self._running.get(run.key) is run:
@@ -316,6 +387,9 @@ class Invariants:
                     self._broken("I10", f"{table.name} {row.id} is left for ever: {told}")
         if (lost := self._asked - set(server.history.rows)) and not server.commands.rows:
             self._broken("I1", f"commands {sorted(lost)} left no record")
+        held = [row.id for row in server.resources.rows.values() if row.values is not None and row.values.holder]
+        if held:
+            self._broken("I22", f"nothing runs, and resources {held} are held")
         if self._running:
             self._broken("I11", f"processes run of which nobody knows: {sorted(self._running)}")
 

@@ -80,6 +80,15 @@ class Protections:
     superseded: bool = True
     """A new attempt takes the place of those before it (the trigger `task_instance_supersedes`)."""
 
+    pools_held: bool = True
+    """A claim holds the pools out of which it gives, and takes only what is free (`dao/tasks/pool_claims.py`)."""
+
+    lease: bool = True
+    """A lease lasts as long as its worker's life, and not until a time that passes (`dao/tasks/pool_leases.py`)."""
+
+    reserved: bool = True
+    """The first that is short of a pool reserves what there is (`model/pool_turns.py`)."""
+
     def without(self, name: str) -> Protections:
         """One of them off."""
         off = {name: False}

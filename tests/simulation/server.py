@@ -107,6 +107,8 @@ class Server:
         self.definitions = Table("workflow_definition")
         self.drains: dict[tuple[NodeKind, str], int] = {}
         """Who is drained, by kind and name -> the id of the drain. No transaction changes it: people do, at once."""
+        self.pools = Table("resource_pool")
+        self.resources = Table("pool_resource")
         self.schemas = Table("schema_version")
         """Those that are newer than this program."""
 

@@ -43,6 +43,7 @@ from master.duties.loop import Duties
 from master.membership.failure_detector import FailureDetector
 from master.membership.membership import Membership
 from model.nodes import NodeKind, ProcessIdentity
+from model.pool_turns import turns
 from model.timing import Timing
 from node.overload import Overload
 from registry.connect import make_registry
@@ -275,6 +276,12 @@ async def _detect_by_timestamps(membership: Any, now_s: float) -> None:
 _DETECT_FAILURES = Membership._detect_failures
 
 
+def _turns_of_what_fits(waiters: Any, rooms: Any, *of: Any) -> Any:
+    """What is short reserves nothing."""
+    fits = [each for each in waiters if all(rooms[name].free >= n for name, n in each.needs.items() if name in rooms)]
+    return turns(fits, rooms, *of)
+
+
 def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
     """Protections that are no statements of `dao/`, switched off."""
     made: list[tuple[Any, str, Any]] = []
@@ -292,6 +299,8 @@ def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
         made.append((sys.modules["master.membership.membership"], "READ_MEMBERS_EVERY_S", 1e9))
     if not protections.line:
         made.append((Lines, "goes_on", lambda *_: None))
+    if not protections.reserved:
+        made.append((sys.modules["worker.pool_claims"], "turns", _turns_of_what_fits))
     return made
 
 

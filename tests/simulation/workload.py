@@ -11,7 +11,17 @@ from typing import Any
 from model.choices import ExecutionType
 from model.command_moves import CommandType
 from model.states import WorkflowState
-from tests.simulation.definitions import COUNT, KEYED, NESTED, PLAIN, WAITING, awaited, specs, waits_without_limit
+from tests.simulation.definitions import (
+    COUNT,
+    KEYED,
+    NESTED,
+    PLAIN,
+    POOLED,
+    WAITING,
+    awaited,
+    specs,
+    waits_without_limit,
+)
 from tests.simulation.statements.commands import commands
 from tests.simulation.statements.definitions import schedules
 from tests.simulation.tables import Blocked
@@ -67,6 +77,7 @@ def arrange(world: World) -> None:
         for number in range(lines.choice((3, 6, 10))):
             loop.in_world(lines.uniform(0, FAULTS_S), _stand_in_line, world, world.draw("line", number), code)
     _stand_in_lines_by_key(world)
+    _share_pools(world)
     _wait_for_others(world)
     loop.in_world(FAULTS_S + 5, _resume_children, world)
 
@@ -87,6 +98,20 @@ def _stand_in_lines_by_key(world: World) -> None:
         asked["priority"] = own.choice((None, None, "HIGHEST", "LOWEST"))
         when_s = own.choice((2.0, 5.0)) if at_once else own.uniform(0, FAULTS_S)
         world.loop.in_world(when_s, partial(ask, world, C.START_PROCESS, **asked))
+
+
+def _share_pools(world: World) -> None:
+    """In a part of the seeds: runs whose tasks need resources, often more at once than there are."""
+    random = world.draw("pools")
+    if random.random() > 0.3:
+        return
+    at_once = random.random() < 0.5
+    for number in range(random.choice((3, 6, 12))):
+        own = world.draw("pooled", number)
+        if world.has(f"pooled {number}"):
+            asked = {"workflow_code": str(own.choice(POOLED)), "priority": own.choice((None, None, "HIGHEST"))}
+            when_s = own.choice((2.0, 5.0)) if at_once else own.uniform(0, FAULTS_S)
+            world.loop.in_world(when_s, partial(ask, world, C.START_PROCESS, **asked))
 
 
 def _wait_for_others(world: World) -> None:

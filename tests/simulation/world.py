@@ -22,7 +22,7 @@ from model.means import NO_THREAD
 from model.nodes import Heartbeat, NodeKind, NodeState
 from model.timing import Timing
 from node.lives import live_until_stopped
-from tests.simulation.definitions import KEYED
+from tests.simulation.definitions import POOLED, POOLS
 from tests.simulation.disk import Files
 from tests.simulation.invariants import Invariants
 from tests.simulation.loop import Process, VirtualLoop
@@ -107,8 +107,13 @@ class World:
         self.server.on_statement = self._count_statement
         self.server.on_goodbye = self._gives_up
         self.server.on_suspect = self.kill
-        for code in range(1, KEYED.stop):
+        for code in range(1, POOLED.stop):
             self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
+        for pool, size in POOLS.items():
+            self.server.do(lambda tx, pool=pool: tx.insert(self.server.pools, pool, Values(name=pool)))
+            for number in range(size):
+                resource = Values(pool=pool, name=f"{pool}{number}", holder=None, worker_id=None, free_since_s=0.0)
+                self.server.do(lambda tx, new=resource: tx.insert(self.server.resources, new.name, new))
         drawn = self.draw("cluster")
         self.failing = drawn.choice((0.0, 0.15, 0.4))
         self.lasts_s = drawn.choice(((0.01, 0.2), (0.01, 0.2, 1.0, 4.0), LASTING))

@@ -8,7 +8,7 @@ from model.ids import TaskInstanceId
 from model.nodes import NodeKind
 from model.states import TaskState
 from tests.simulation.statements.rows import RUNNING, owns_no_more, tell_event
-from tests.simulation.statements.tasks import requeue
+from tests.simulation.statements.tasks import pool_leases, requeue
 from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState
@@ -29,6 +29,7 @@ def mark_lost(
         else:
             reason = "its worker was lost"
             tx.update(row, state=T.NEED_FAULT_TOLERANCE, ended_s=tx.server.now_s, reason=reason)
+            pool_leases.leave(tx, task)
             started.append(task)
     for task in sorted(started, key=lambda each: (each.workflow_instance_id, each.task_code, each.attempt)):
         tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, T.NEED_FAULT_TOLERANCE)

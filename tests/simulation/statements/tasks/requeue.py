@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dao.postgres.notify import POOL
 from model.ids import TaskInstanceId
 from model.states import TaskState, WorkflowState
 from tests.simulation.statements.rows import note_owners, tell_event
+from tests.simulation.statements.tasks import pool_leases
 from tests.simulation.tables import Transaction, Values
 
 T, W = TaskState, WorkflowState
@@ -23,12 +25,15 @@ def put_back(tx: Transaction, ids: Sequence[TaskInstanceId]) -> list[str]:
         row = server.tasks.rows[id_]
         task = tx.see(row)
         assert task is not None
+        pool_leases.leave(tx, task)
         state = _meant(task, tx.get(server.instances, task.workflow_instance_id), obeys=server.protections.obeyed)
         if state is T.QUEUED:
             queued_s = server.now_s if task.state is T.DELAY_EXECUTION else task.queued_s
             by_s = dispatch_by_s(tx, task.dispatch_timeout_s)
             tx.update(row, state=state, worker_id=None, queued_s=queued_s, dispatch_by_s=by_s)
             groups.append(task.worker_group)
+            if task.resources is not None:
+                tx.notes.append((POOL, task.worker_group))
         else:
             tx.update(row, state=state, worker_id=None, ended_s=server.now_s, reason=_WHY[state])
             tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, state)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dao.tasks.task_claims import ClaimedTask, Report
+from dao.tasks.task_claims import ClaimedTask, Report, WorkWaits
 from model.ids import Epoch, TaskInstanceId
 from model.states import TaskState
 from tests.simulation.statements.rows import RUNNING, tell_event
+from tests.simulation.statements.tasks import pool_leases
 from tests.simulation.tables import Transaction, Values
 
 T = TaskState
@@ -22,7 +23,7 @@ def claim(tx: Transaction, groups: Sequence[str], limit: int, worker: Epoch) -> 
     queued = [
         (_ORDER.index(task.workflow_priority), task.workflow_instance_id, _ORDER.index(task.task_priority), row.id, row)
         for row, task in tx.scan(tx.server.tasks.unfinished)
-        if task.state is T.QUEUED and task.worker_group in groups
+        if task.state is T.QUEUED and task.worker_group in groups and task.resources is None
     ]
     claimed: list[ClaimedTask] = []
     for *_, row in sorted(queued, key=lambda each: each[:4]):
@@ -31,11 +32,12 @@ def claim(tx: Transaction, groups: Sequence[str], limit: int, worker: Epoch) -> 
             assert task is not None
             state = T.RUNNING_EXECUTION if task.write_ahead else T.DISPATCH
             started_s = tx.server.now_s if task.write_ahead else None
-            claimed.append(_claimed(tx, tx.update(row, state=state, worker_id=worker, started_s=started_s)))
+            claimed.append(claimed_task(tx, tx.update(row, state=state, worker_id=worker, started_s=started_s)))
     return claimed
 
 
-def _claimed(tx: Transaction, task: Values) -> ClaimedTask:
+def claimed_task(tx: Transaction, task: Values) -> ClaimedTask:
+    """What a worker gets of an attempt."""
     instance = tx.get(tx.server.instances, task.workflow_instance_id)
     assert instance is not None
     return ClaimedTask(
@@ -53,6 +55,7 @@ def _claimed(tx: Transaction, task: Values) -> ClaimedTask:
         "20260101",
         instance.schedule_time,
         instance.time_zone,
+        leases=pool_leases.leases(tx, task),
     )
 
 
@@ -96,11 +99,13 @@ def to_kill(tx: Transaction, worker: Epoch) -> set[TaskInstanceId]:
 
 
 def owned(tx: Transaction, worker: Epoch) -> list[ClaimedTask]:
-    return [_claimed(tx, task) for task in _of_worker(tx, worker)]
+    return [claimed_task(tx, task) for task in _of_worker(tx, worker)]
 
 
-def work_waits(tx: Transaction, groups: Sequence[str], worker: Epoch) -> tuple[bool, bool]:
-    queued = any(
-        task.state is T.QUEUED and task.worker_group in groups for _, task in tx.scan(tx.server.tasks.unfinished)
-    )
-    return queued, bool(to_kill(tx, worker))
+def work_waits(tx: Transaction, groups: Sequence[str], worker: Epoch) -> WorkWaits:
+    queued = [
+        task.resources is None
+        for _, task in tx.scan(tx.server.tasks.unfinished)
+        if task.state is T.QUEUED and task.worker_group in groups
+    ]
+    return WorkWaits(any(queued), not all(queued), bool(to_kill(tx, worker)))

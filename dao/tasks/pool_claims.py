@@ -1,0 +1,201 @@
+"""The claim of attempts that need resources: an attempt and all its leases, in one transaction.
+
+A transaction of its own, so that the claim of what needs none never waits for it. It holds the rows of the pools,
+always in the order of their codes; one that somebody else holds is left out and tried again soon, so that nobody waits
+for a worker that was stopped in here. Whose turn it is is decided in between (`model/pool_turns.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+
+from sqlalchemy import text
+
+from dao.cluster.nodes import SHOWN
+from dao.postgres.database import FencedTransaction
+from dao.postgres.notify import changed
+from dao.tasks import pool_leases
+from dao.tasks.task_claims import COLUMNS, ClaimedTask
+from model.changes import Changes
+from model.choices import Priority
+from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
+from model.pool_turns import PoolRoom, Waiter
+
+FREE_READ_MAX = 500
+"""So many resources of a pool are given at once."""
+HEAD = 50
+"""So many of each line are read of those who may reserve; all others only if they get what they need."""
+
+# One step of the index for each pool and group.
+_HOLD = text(f"""
+    WITH RECURSIVE waiting (worker_group, name) AS (
+        SELECT wanted.worker_group,
+               (SELECT min(l.pool_name) FROM pool_line l WHERE l.worker_group = wanted.worker_group)
+        FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
+        UNION ALL
+        SELECT w.worker_group, (SELECT min(l.pool_name) FROM pool_line l       -- index: pool_line_group
+                                WHERE l.worker_group = w.worker_group AND l.pool_name > w.name)
+        FROM waiting w WHERE w.name IS NOT NULL
+    ), wanted AS MATERIALIZED (
+        SELECT DISTINCT p.code, p.name FROM waiting w JOIN resource_pool p ON p.name = w.name
+        WHERE NOT EXISTS (SELECT FROM node n JOIN drain d ON d.kind = n.kind AND d.name = {SHOWN} WHERE n.id = :worker)
+    ), held AS MATERIALIZED (
+        SELECT p.code FROM resource_pool p WHERE p.code = ANY(ARRAY(SELECT code FROM wanted))
+        ORDER BY p.code FOR NO KEY UPDATE SKIP LOCKED
+    )
+    SELECT w.name, held.code IS NOT NULL AS is_held FROM wanted w LEFT JOIN held ON held.code = w.code
+""")  # noqa: S608 - the part is a constant
+FREE = "r.task_instance_id IS NULL AND r.set_aside_at IS NULL AND r.checking_by IS NULL AND NOT r.removed"
+"""Of a row of `pool_resource r`: nobody holds it."""
+EVERY_S_MIN = 5
+"""Where each use is to be preceded by a check, one that passed is good for so long."""
+FRESH = f"""
+    (p.validity_check IS NULL
+     OR (r.checked_at > clock_timestamp() - make_interval(
+             secs => greatest((p.validity_check ->> 'every_s')::float8, {EVERY_S_MIN}))
+         AND ((p.validity_check ->> 'every_s')::float8 > 0 OR r.checked_at >= r.free_since)))"""
+"""Of rows of `pool_resource r` and `resource_pool p`: it need not be checked before it is given."""
+# Of each pool for which anything waits, whoever serves that: what needs several pools may wait for any of them.
+_ROOMS = text(f"""
+    WITH RECURSIVE line (name) AS (
+        SELECT min(pool_name) FROM pool_line
+        UNION ALL
+        SELECT (SELECT min(l.pool_name) FROM pool_line l WHERE l.pool_name > line.name) FROM line
+        WHERE line.name IS NOT NULL
+    )
+    SELECT p.name,
+           (SELECT count(*) FROM (
+                SELECT FROM pool_resource r
+                WHERE r.pool_code = p.code AND {FREE} AND {FRESH}               -- index: pool_resource_free
+                LIMIT :free_max) AS given) AS free,
+           (SELECT count(*) FROM pool_resource r
+            WHERE r.pool_code = p.code AND r.set_aside_at IS NULL AND NOT r.removed) AS size
+    FROM line JOIN resource_pool p ON p.name = line.name
+""")  # noqa: S608 - the parts are constants
+_CAN_EVER = """NOT EXISTS (SELECT FROM jsonb_each_text(l.needs) AS need (name, number)
+                           WHERE need.number::integer > coalesce((CAST(:sizes AS jsonb) ->> need.name)::integer, 0))"""
+_CAN_NOW = """NOT EXISTS (SELECT FROM jsonb_each_text(l.needs) AS need (name, number)
+                          WHERE need.number::integer > coalesce((CAST(:free AS jsonb) ->> need.name)::integer, 0))"""
+_LINE = """
+    SELECT l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id, l.worker_group, l.needs
+    FROM pool_line l
+    WHERE l.pool_name = pool.name AND l.worker_group = ANY(CAST(:served AS text[])) AND {condition}  -- its primary key
+      AND (SELECT t.state FROM task_instance t WHERE t.id = l.task_instance_id) = 'QUEUED'
+    ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
+    LIMIT {limit}"""
+_WAITERS = text(f"""
+    SELECT first.* FROM unnest(CAST(:pools AS text[])) AS pool (name)
+    CROSS JOIN LATERAL ({_LINE.format(condition=_CAN_EVER, limit=HEAD)}) AS first
+    UNION
+    SELECT fitting.* FROM unnest(CAST(:pools AS text[])) AS pool (name)
+    CROSS JOIN LATERAL ({_LINE.format(condition=_CAN_NOW, limit=FREE_READ_MAX)}) AS fitting
+    UNION ALL
+    SELECT plain.* FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
+    CROSS JOIN LATERAL (
+        SELECT t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id, t.worker_group, CAST(NULL AS jsonb)
+        FROM task_instance t WHERE t.state = 'QUEUED' AND t.worker_group = wanted.worker_group AND t.is_plain
+        ORDER BY t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id   -- index: task_instance_queue
+        LIMIT :places) AS plain
+""")  # noqa: S608 - the parts are constants
+_HOLD_ATTEMPTS = text("""
+    SELECT t.id FROM task_instance t
+    WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'QUEUED', false)
+      AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
+    FOR UPDATE SKIP LOCKED
+""")
+# The n-th resource of a pool that is free goes to the n-th need of it.
+_TAKE = text(f"""
+    WITH need AS (
+        SELECT p.code, n.id, row_number() OVER (PARTITION BY p.code ORDER BY n.ordinal, one) AS turn
+        FROM unnest(CAST(:ids AS bigint[]), CAST(:pools AS text[]), CAST(:numbers AS integer[]))
+             WITH ORDINALITY AS n (id, pool_name, number, ordinal)
+        JOIN resource_pool p ON p.name = n.pool_name
+        CROSS JOIN LATERAL generate_series(1, n.number) AS one
+    ), free AS (
+        SELECT each.id, p.code, row_number() OVER (PARTITION BY p.code ORDER BY each.free_since, each.id) AS turn
+        FROM resource_pool p
+        CROSS JOIN LATERAL (
+            SELECT r.id, r.free_since FROM pool_resource r
+            WHERE r.pool_code = p.code AND {FREE} AND {FRESH}                     -- index: pool_resource_free
+            ORDER BY r.free_since, r.id LIMIT (SELECT count(*) FROM need WHERE need.code = p.code)) AS each
+        WHERE p.name = ANY(CAST(:pools AS text[]))
+    )
+    UPDATE pool_resource r
+    SET task_instance_id = need.id, worker_id = :worker, taken_at = clock_timestamp()
+    FROM free JOIN need ON need.code = free.code AND need.turn = free.turn
+    WHERE r.id = free.id AND coalesce({FREE}, false)
+""")  # noqa: S608 - the parts are constants
+# Its trigger leaves out an attempt that does not have all of its leases.
+_CLAIM = text(f"""
+    UPDATE task_instance t
+    SET state = CASE WHEN t.write_ahead THEN 'RUNNING_EXECUTION' ELSE 'DISPATCH' END, worker_id = :worker,
+        started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END
+    FROM workflow_instance i
+    WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'QUEUED', false) AND i.id = t.workflow_instance_id
+    RETURNING {COLUMNS}, {pool_leases.LEASES}
+""")  # noqa: S608 - the parts are constants
+
+
+async def hold_pools(connection: FencedTransaction, groups: Sequence[str], worker: Epoch) -> dict[str, bool]:
+    """Hold the pools for which attempts of these groups wait: their names, and whether this transaction holds each.
+
+    None for a worker that is drained.
+    """
+    rows = (await connection.execute(_HOLD, {"groups": list(groups), "worker": worker})).all()
+    return {row.name: row.is_held for row in rows}
+
+
+async def rooms(connection: FencedTransaction, held: Mapping[str, bool]) -> dict[str, PoolRoom]:
+    """What the pools can give for which anything waits, by name."""
+    rows = (await connection.execute(_ROOMS, {"free_max": FREE_READ_MAX})).all()
+    return {row.name: PoolRoom(row.free, row.size, held.get(row.name, False)) for row in rows}
+
+
+async def waiters(
+    connection: FencedTransaction,
+    rooms: Mapping[str, PoolRoom],
+    groups: Sequence[str],
+    served: Collection[str],
+    places: int,
+) -> list[Waiter]:
+    """Who may get or reserve resources of the held pools, and the most urgent of `groups` that need only a place."""
+    values = {
+        "pools": [name for name, room in rooms.items() if room.is_held],
+        "sizes": json.dumps({name: room.size for name, room in rooms.items()}),
+        "free": json.dumps({name: room.free for name, room in rooms.items()}),
+        "served": sorted({*groups, *served}),
+        "groups": list(groups),
+        "places": places,
+    }
+    return [
+        Waiter(
+            Priority(workflow_priority),
+            WorkflowInstanceId(run),
+            Priority(task_priority),
+            TaskInstanceId(id_),
+            group,
+            needs or {},
+        )
+        for workflow_priority, run, task_priority, id_, group, needs in (
+            await connection.execute(_WAITERS, values)
+        ).all()
+    ]
+
+
+async def claim(connection: FencedTransaction, given: Sequence[Waiter], worker: Epoch) -> list[ClaimedTask]:
+    """Take these attempts with all their leases; the transaction holds their pools. Returns those that it took: what
+    another session has locked just now stays queued."""
+    held = (await connection.execute(_HOLD_ATTEMPTS, {"ids": [waiter.id for waiter in given]})).scalars().all()
+    taken = [waiter for waiter in given if waiter.id in set(held)]
+    needs = [(waiter.id, name, number) for waiter in taken for name, number in sorted(waiter.needs.items())]
+    if not needs:
+        return []
+    values = dict(zip(("ids", "pools", "numbers"), map(list, zip(*needs, strict=True)), strict=True))
+    await connection.execute(_TAKE, {**values, "worker": worker})
+    rows = (await connection.execute(_CLAIM, {"ids": [waiter.id for waiter in taken], "worker": worker})).all()
+    claimed = [ClaimedTask(*row) for row in rows]
+    if refused := {waiter.id for waiter in taken} - {task.id for task in claimed}:  # somebody changed rows by hand
+        await pool_leases.free(connection, refused, worker)
+    await changed(connection, Changes(tasks={task.workflow_instance_id for task in claimed}))
+    return claimed

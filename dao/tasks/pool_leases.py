@@ -1,0 +1,66 @@
+"""`pool_resource` as what runs holds it: what the leases of an attempt are, and how they end.
+
+A lease begins with the claim of its attempt (`dao/tasks/pool_claims.py`), and is extended by each beat of the worker:
+it lasts as long as the worker's life. It ends when that worker says that the attempt's process has ended, in the
+transaction that reports it, or when that life has ended, in the transaction that marks the attempt as lost (a trigger).
+Nobody else frees a resource: while its worker may live, only that worker knows whether the process still runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import text
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
+from model.ids import Epoch, TaskInstanceId
+
+LEASES = """
+    CASE WHEN t.resources IS NOT NULL THEN (
+        SELECT json_object_agg(each.pool_name, each.leases)::text FROM (
+            SELECT p.name AS pool_name,
+                   json_agg(json_build_object('name', r.name, 'data', r.data) ORDER BY r.place, r.id) AS leases
+            FROM pool_resource r JOIN resource_pool p ON p.code = r.pool_code
+            WHERE r.task_instance_id = t.id AND r.worker_id = t.worker_id           -- index: pool_resource_holder
+            GROUP BY p.name) AS each) END"""
+"""A column of `task_instance t`: JSON object, for each pool the list of what it holds of it, with name and data."""
+
+_FREE = text("SELECT free_resources(CAST(:ids AS bigint[]), :worker)")
+_HELD = text("""
+    SELECT DISTINCT task_instance_id FROM pool_resource WHERE worker_id = :worker  -- index: pool_resource_worker
+""")
+# Whoever held them has no life any more, and its attempts run no more: whoever marked them as lost did not free them,
+# since they had been ended by hand before, or their rows deleted.
+_FREE_LEFT = text("""
+    SELECT coalesce(sum(free_resources(ARRAY[left_over.task_instance_id], left_over.worker_id)), 0)::integer
+    FROM (
+        SELECT DISTINCT r.task_instance_id, r.worker_id FROM pool_resource r
+        WHERE r.worker_id IS NOT NULL                                              -- index: pool_resource_worker
+          AND NOT EXISTS (SELECT FROM node n WHERE n.id = r.worker_id AND n.kind = 'WORKER'
+                                               AND n.state IN ('ALIVE', 'LEAVING'))
+          AND (SELECT t.id FROM task_instance t
+               WHERE t.id = r.task_instance_id AND t.worker_id = r.worker_id
+                 AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')) IS NULL
+        LIMIT :limit
+    ) AS left_over
+""")
+
+
+async def free(connection: FencedTransaction, attempts: Collection[TaskInstanceId], worker: Epoch) -> int:
+    """Give back what this worker holds for these attempts, which run here no more, and wake who may get it.
+
+    Returns how many resources that were.
+    """
+    values = {"ids": sorted(attempts), "worker": worker}
+    return int((await connection.execute(_FREE, values)).scalar_one() or 0)
+
+
+async def held(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanceId]:
+    """The attempts for which this worker holds resources."""
+    return {TaskInstanceId(id_) for (id_,) in (await connection.execute(_HELD, {"worker": worker})).all()}
+
+
+async def free_left(connection: FencedTransaction, limit: int) -> int:
+    """Give back what workers without a life hold for up to `limit` attempts that run no more. For any master."""
+    return int((await connection.execute(_FREE_LEFT, {"limit": limit})).scalar_one())

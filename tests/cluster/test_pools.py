@@ -1,0 +1,186 @@
+"""Resource pools on real workers that die and sleep. That no two have one resource is seen by the tasks themselves, which
+lock a file for each resource that they hold.
+
+`pytest -s -m soak tests/cluster/test_pools.py` prints the figures of 400 tasks of a second on a pool of 40.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.cluster.cluster import Cluster, Node
+from tests.eventually import eventually
+
+CODE = 1001
+LEFT = "SELECT count(*) FROM task_instance WHERE ended_at IS NULL"
+ENDED = "SELECT count(*) FROM task_instance WHERE state = 'SUCCESS'"
+
+
+def make_pool(cluster: Cluster, name: str, count: int) -> None:
+    cluster.rows(
+        "WITH made AS (INSERT INTO resource_pool (name) VALUES (%s) RETURNING code, name) "
+        "INSERT INTO pool_resource (pool_code, name, place, data) "
+        "SELECT code, name || '-' || n, n, jsonb_build_object('port', 3000 + n) FROM made, generate_series(1, %s) AS n",
+        name,
+        count,
+    )
+
+
+def locking(cluster: Cluster, pools: Mapping[str, int], lasts_s: float) -> str:
+    """A script that locks a file for each resource that it holds, for as long as any process of it lives."""
+    lines = [f"cd {cluster.folder}"]
+    for pool in pools:
+        lines += [
+            f'rest="$SHOAL_RESOURCE_{pool.upper()}"',
+            'while [[ $rest =~ \\"name\\":\\ \\"([a-z0-9-]+)\\"(.*) ]]; do',
+            '  name="${BASH_REMATCH[1]}" rest="${BASH_REMATCH[2]}"',
+            '  exec {lock}>>"lock-$name"',
+            '  flock -n $lock || echo "$SHOAL_TASK_KEY $name" >> two-holders',
+            '  echo "begin $name $SHOAL_TASK_KEY $SHOAL_ATTEMPT $EPOCHREALTIME" >> held',
+            "done",
+        ]
+    lines += [f"sleep {lasts_s}", 'echo "end - $SHOAL_TASK_KEY $SHOAL_ATTEMPT $EPOCHREALTIME" >> held']
+    return "\n".join(lines)
+
+
+def define(cluster: Cluster, *kinds: tuple[int, Mapping[str, int]], lasts_s: float) -> None:
+    """A workflow of so many parallel tasks of each kind of needs."""
+    tasks: list[dict[str, Any]] = []
+    for number, (count, needs) in enumerate(kinds):
+        script = locking(cluster, needs, lasts_s)
+        tasks += [
+            {"name": f"t{number}-{n}", "type": "SHELL", "params": {"script": script}, "resources": dict(needs)}
+            for n in range(count)
+        ]
+    cluster.define(CODE, "w", tasks=tasks)
+
+
+def check_holders(cluster: Cluster, kinds: Mapping[str, int]) -> None:
+    """Nobody saw another holder; each attempt saw as many resources as it needs; and all are free again."""
+    assert not (cluster.folder / "two-holders").exists(), (cluster.folder / "two-holders").read_text()
+    held = re.findall(r"begin (\S+) (\S+) (\S+) ", (cluster.folder / "held").read_text())
+    assert {name.rpartition("-")[0] for name, _, _ in held} == set(kinds)
+    assert cluster.rows("SELECT name FROM pool_resource WHERE task_instance_id IS NOT NULL") == []
+    assert cluster.rows("SELECT * FROM pool_line") == []
+
+
+def busy_share(cluster: Cluster, size: int) -> tuple[float, float]:
+    """The share of the pool that was leased, and that in which tasks really ran, until the last `size` tasks."""
+    leased = [
+        (begin.timestamp(), end.timestamp())
+        for begin, end in cluster.rows("SELECT started_at, ended_at FROM task_instance WHERE started_at IS NOT NULL")
+    ]
+    begun: dict[tuple[str, str], float] = {}
+    ran: list[tuple[float, float]] = []
+    for line in (cluster.folder / "held").read_text().splitlines():
+        what, _, key, attempt, at = line.split()
+        if what == "begin":
+            begun[key, attempt] = float(at)
+        else:
+            ran.append((begun[key, attempt], float(at)))
+    until = sorted(end for _, end in leased)[-size - 1]
+    since = min(begin for begin, _ in leased)
+
+    def share(spans: list[tuple[float, float]]) -> float:
+        return sum(max(0.0, min(end, until) - begin) for begin, end in spans) / (size * (until - since))
+
+    return share(leased), share(ran)
+
+
+async def stress(workers: list[Node], cluster: Cluster, chance: random.Random, *, times: int) -> None:
+    """Kill a worker and start another, or have one sleep past its fence, in turns."""
+    for number in range(times):
+        await asyncio.sleep(chance.uniform(0.3, 1.2))
+        victim = workers.pop(0)
+        if number % 2 == 0:
+            victim.kill()
+        else:
+            with victim.stopped():
+                fenced = "SELECT count(*) FROM node WHERE id = %s AND state = 'FENCED'"
+                await eventually(partial(cluster.one, fenced, victim.epoch), until=1, within_s=30)
+        workers.append(await cluster.worker() if number % 2 == 0 else victim)
+
+
+async def test_a_pool_is_shared_by_workers_that_die_and_sleep(cluster: Cluster) -> None:
+    make_pool(cluster, "proxies", 6)
+    define(cluster, (60, {"proxies": 1}), (6, {"proxies": 3}), lasts_s=0.3)
+    await cluster.master()
+    workers = [await cluster.worker() for _ in range(2)]
+    cluster.start(CODE)
+    await eventually(lambda: cluster.one(ENDED) >= 5, within_s=30)
+    await stress(workers, cluster, random.Random(7), times=2)
+    await cluster.all_ends(within_s=120)
+    assert cluster.one(ENDED) == 66
+    check_holders(cluster, {"proxies": 6})
+
+
+async def test_several_pools_in_any_order_never_wait_for_each_other(cluster: Cluster) -> None:
+    make_pool(cluster, "zebra", 2)
+    make_pool(cluster, "apple", 2)
+    make_pool(cluster, "mango", 3)
+    both, all_ = {"zebra": 2, "apple": 1}, {"apple": 1, "zebra": 1, "mango": 3}
+    define(cluster, (8, both), (8, all_), (8, {"apple": 2}), (8, {"mango": 1}), lasts_s=0.05)
+    await cluster.master()
+    for _ in range(2):
+        await cluster.worker()
+    cluster.start(CODE)
+    await cluster.all_ends(within_s=120)
+    assert cluster.one(ENDED) == 32
+    check_holders(cluster, {"zebra": 2, "apple": 2, "mango": 3})
+
+
+async def test_tasks_that_need_nothing_run_beside_a_pool_that_somebody_has_locked(cluster: Cluster) -> None:
+    make_pool(cluster, "proxies", 1)
+    plain = {"name": "plain", "type": "SHELL", "params": {"script": ":"}}
+    needy = {"name": "needy", "type": "SHELL", "params": {"script": ":"}, "resources": {"proxies": 1}}
+    cluster.define(CODE, "w", tasks=[needy, plain])
+    await cluster.master()
+    await cluster.worker()
+    with psycopg.connect(cluster.psql_url) as somebody:
+        somebody.execute("SELECT FROM resource_pool FOR UPDATE")
+        cluster.start(CODE)
+        await eventually(lambda: cluster.one(ENDED) == 1)
+        assert cluster.rows("SELECT task_name FROM task_instance WHERE state = 'SUCCESS'") == [("plain",)]
+    await cluster.all_ends()
+
+
+async def test_a_lease_lapses_with_its_worker_and_not_before(cluster: Cluster) -> None:
+    make_pool(cluster, "proxies", 1)
+    define(cluster, (2, {"proxies": 1}), lasts_s=2)
+    await cluster.master()
+    sleeper = await cluster.worker()
+    cluster.start(CODE)
+    await eventually(lambda: cluster.one("SELECT count(*) FROM pool_resource WHERE worker_id = %s", sleeper.epoch) == 1)
+    await cluster.worker()
+    with sleeper.stopped():
+        holder = "SELECT n.state FROM pool_resource r JOIN node n ON n.id = r.worker_id WHERE n.id = %s"
+        await eventually(lambda: cluster.rows(holder, sleeper.epoch) == [], within_s=30)
+        assert cluster.one("SELECT state FROM node WHERE id = %s", sleeper.epoch) == "FENCED"
+    await cluster.all_ends()
+    check_holders(cluster, {"proxies": 1})
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("is_calm", [True, False], ids=["calm", "with kills and stops"])
+async def test_400_tasks_of_a_second_keep_a_pool_of_40_busy(cluster: Cluster, is_calm: bool) -> None:
+    make_pool(cluster, "proxies", 40)
+    define(cluster, (400, {"proxies": 1}), lasts_s=1)
+    await cluster.master()
+    workers = [await cluster.worker(SHOAL_WORKER__CAPACITY="40") for _ in range(2)]
+    cluster.start(CODE)
+    if not is_calm:
+        await eventually(lambda: cluster.one(ENDED) >= 20, within_s=30)
+        await stress(workers, cluster, random.Random(11), times=4)
+    await cluster.all_ends(within_s=300)
+    assert cluster.one(ENDED) == 400
+    check_holders(cluster, {"proxies": 40})
+    leased, ran = busy_share(cluster, 40)
+    print(f"\nleased {leased:.1%}, tasks ran {ran:.1%} of the pool until the last 40")  # noqa: T201

@@ -1,0 +1,145 @@
+"""The loop that claims what needs resources of pools: a loop and transactions of its own.
+
+Whatever holds it up, a pool that somebody has locked or a slow statement, holds up no claim of what needs only a place.
+Places are given in one order nevertheless: while such work waits it chooses first, with the most urgent of the others
+in view, and leaves them their places.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from dao.cluster import nodes
+from dao.tasks import pool_claims
+from dao.tasks.pool_claims import FREE_READ_MAX
+from dao.tasks.task_claims import ClaimedTask
+from model.errors import Unknown
+from model.nodes import served_groups
+from model.pool_turns import Turns, turns
+from node.life import Life
+from node.write_loop import run_rounds
+from worker.attempts import Attempts
+
+GOES_FIRST_S = 0.3
+"""For so long other claims leave it the free places, while it finds out what it can take."""
+AGAIN_S_MIN, AGAIN_S_MAX = 0.02, 0.06
+"""When it tries again for a pool that another worker held just now."""
+_NONE = Turns((), lacks_places=False, lacks_pools=False)
+
+
+class PoolClaims:
+    """Claims attempts with all their leases.
+
+    Args:
+        takes: whether this worker takes anything new just now.
+        on_round: called after each round, whatever came of it: others may have the places that are left.
+        read_again: called after a COMMIT of unknown outcome: what is ours must be read from the rows.
+    """
+
+    def __init__(
+        self,
+        life: Life,
+        attempts: Attempts,
+        groups: tuple[str, ...],
+        *,
+        takes: Callable[[], bool],
+        on_round: Callable[[], None],
+        read_again: Callable[[], None],
+    ) -> None:
+        self.is_under_way = False
+        """Whether a claim is under way."""
+        self.in_doubt = False
+        """Whether a claim is of unknown outcome."""
+        self._wake = asyncio.Event()
+        self._waits = False
+        self._is_to_try = False
+        self._first_until_s = 0.0
+        self._life = life
+        self._attempts = attempts
+        self._groups = groups
+        self._takes = takes
+        self._on_round = on_round
+        self._read_again = read_again
+
+    @property
+    def goes_first(self) -> bool:
+        """Whether other claims are to leave it the free places."""
+        return self._is_to_try and asyncio.get_running_loop().time() < self._first_until_s
+
+    def notice(self) -> None:
+        """There may be work that waits for resources, or resources for it."""
+        self._waits = True
+        self.try_again()
+
+    def try_again(self) -> None:
+        """There are places, or are about to be, for what it could not take before."""
+        if not self._waits:
+            return
+        if not self._is_to_try:
+            self._is_to_try = True
+            self._first_until_s = asyncio.get_running_loop().time() + GOES_FIRST_S
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Claim until cancelled. Raises `Fenced`."""
+        await run_rounds(
+            "claim_with_resources",
+            self._wake,
+            self._catch_up,
+            self._life,
+            shrink=lambda: None,
+            read_again=self._outcome_unknown,
+        )
+
+    def _outcome_unknown(self) -> None:
+        self._read_again()
+
+    def outcome_known(self) -> None:
+        """What is ours by the rows has been read."""
+        self.in_doubt = False
+        self.try_again()
+
+    async def _catch_up(self) -> None:
+        while self._waits and self._takes() and self._attempts.places > 0:
+            self._waits = False  # a notification from here on may mean what this claim did not see
+            self.is_under_way = True
+            try:
+                found, claimed = await self._claim(self._attempts.places)
+            except BaseException as error:
+                self._waits = True
+                self.is_under_way, self.in_doubt = False, isinstance(error, Unknown)
+                self._had_its_turn()
+                raise
+            self._attempts.start(claimed)
+            self.is_under_way = False
+            self._had_its_turn()
+            lacks_some = found.lacks_pools or len(claimed) < len(found.given)
+            self._waits = self._waits or lacks_some or found.lacks_places or len(claimed) >= FREE_READ_MAX
+            if lacks_some:
+                await asyncio.sleep(random.uniform(AGAIN_S_MIN, AGAIN_S_MAX))  # noqa: S311 - jitter
+            elif found.lacks_places:
+                return  # the places that are left are for others, which are more urgent
+
+    def _had_its_turn(self) -> None:
+        """Leave the other places to others."""
+        self._is_to_try = False
+        self._on_round()
+
+    async def _claim(self, places: int) -> tuple[Turns, list[ClaimedTask]]:
+        epoch = self._life.me.epoch
+        with self._attempts.asking(places):
+            async with self._life.writing() as connection:
+                held = await pool_claims.hold_pools(connection, self._groups, epoch)
+                if not any(held.values()):
+                    return _NONE if not held else Turns((), lacks_places=False, lacks_pools=True), []
+                rooms = await pool_claims.rooms(connection, held)
+                if not any(room.is_held and room.free for room in rooms.values()):
+                    return Turns((), lacks_places=False, lacks_pools=not all(held.values())), []
+                served = served_groups(
+                    row.heartbeat for row in await nodes.living(connection) if row.epoch != epoch and not row.is_leaving
+                )
+                waiters = await pool_claims.waiters(connection, rooms, self._groups, served, places)
+                found = turns(waiters, rooms, self._groups, places, served)
+                return found, await pool_claims.claim(connection, found.given, epoch) if found.given else []
