@@ -19,6 +19,7 @@ from model.errors import Refused
 from model.logic.fields import model_at
 from model.parameter_text import plain_data
 from model.parameters import is_storable, references
+from model.pool_variables import resource_variable
 from model.workflow_problems import Problem
 
 POOL_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
@@ -30,17 +31,11 @@ DATA_BYTES_MAX = 8_192
 CHECK_BYTES_MAX = 64_000
 TIMEOUT_S_MAX = 60.0
 EVERY_S_MIN, EVERY_S_MAX = 5.0, 7 * 86_400.0
-RESOURCE_PREFIX = "SHOAL_RESOURCE_"
 NAME = "name"
 """`${name}` in a check is the name of the resource."""
 
 _WRONG_HERE = "wrong_here"
 _NO_OBJECT = "its data must be an object such as {host: 10.0.0.1, port: 3128}, or nothing"
-
-
-def resource_variable(pool: str) -> str:
-    """The environment variable in which a task finds what it holds of a pool."""
-    return RESOURCE_PREFIX + re.sub(r"[^A-Za-z0-9]", "_", pool).upper()
 
 
 def fault_of_pool_name(name: object) -> str | None:

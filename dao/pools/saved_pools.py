@@ -19,7 +19,8 @@ from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from model.changes import Changes
 from model.errors import NotFound, Refused
-from model.pool_spec import PoolCheck, PoolSpec, resource_variable
+from model.pool_spec import PoolCheck, PoolSpec
+from model.pool_variables import resource_variable
 
 
 @dataclass(frozen=True, slots=True)

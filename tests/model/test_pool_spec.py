@@ -13,8 +13,8 @@ from model.pool_spec import (
     PoolSpec,
     fault_of_pool_name,
     faults_of_variables,
-    resource_variable,
 )
+from model.pool_variables import resource_variable
 
 
 def problems_of(content: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
