@@ -37,11 +37,12 @@ class Waiter:
 @dataclass(frozen=True, slots=True)
 class PoolRoom:
     """How many resources a pool can give now, and how many it could if nobody had any. `is_held`: by whoever asks,
-    so that nobody else gives out of it meanwhile."""
+    so that nobody else gives out of it meanwhile. `unchecked`: some are free and are to be checked before."""
 
     free: int
     size: int
     is_held: bool
+    unchecked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

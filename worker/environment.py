@@ -19,6 +19,12 @@ PASSED_ON = frozenset(
 PASSED_ON_PREFIX = "LC_"
 
 
+def passed_on(own: Mapping[str, str]) -> dict[str, str]:
+    """What every process that a worker starts has of the worker's environment `own`."""
+    found = {name: value for name, value in own.items() if name in PASSED_ON or name.startswith(PASSED_ON_PREFIX)}
+    return {"PATH": os.defpath, **found}
+
+
 def task_environment(
     own: Mapping[str, str],
     *,
@@ -43,10 +49,8 @@ def task_environment(
     for name, value in extra.items():
         if not name or "=" in name or "\0" in name or "\0" in value:
             raise Refused(f"the variable {name!r} cannot be put into an environment: it has a wrong character")
-    passed_on = {name: value for name, value in own.items() if name in PASSED_ON or name.startswith(PASSED_ON_PREFIX)}
     return {
-        "PATH": os.defpath,
-        **passed_on,
+        **passed_on(own),
         **extra,
         "SHOAL_TASK_KEY": f"{workflow_instance_id}.{task_code}",
         "SHOAL_ATTEMPT": str(attempt),

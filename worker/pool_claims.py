@@ -48,6 +48,8 @@ class PoolClaims:
         on_round: Callable[[], None],
         read_again: Callable[[], None],
     ) -> None:
+        self.on_unchecked: Callable[[], None] = lambda: None
+        """Called when resources for which somebody waits are to be checked first."""
         self.is_under_way = False
         """Whether a claim is under way."""
         self.in_doubt = False
@@ -135,6 +137,8 @@ class PoolClaims:
                 if not any(held.values()):
                     return _NONE if not held else Turns((), lacks_places=False, lacks_pools=True), []
                 rooms = await pool_claims.rooms(connection, held)
+                if any(room.is_held and room.unchecked for room in rooms.values()):
+                    self.on_unchecked()
                 if not any(room.is_held and room.free for room in rooms.values()):
                     return Turns((), lacks_places=False, lacks_pools=not all(held.values())), []
                 served = served_groups(

@@ -39,6 +39,7 @@ from worker.left_results import report_last_words, report_left_results
 from worker.log_service import LogService
 from worker.named_secrets import NamedSecrets
 from worker.old_logs import delete_old_logs
+from worker.pool_checks import PoolChecks
 from worker.progress import ProgressBoard
 from worker.settings import WorkerSettings
 from worker.spool import Spool
@@ -141,6 +142,8 @@ class Worker:
         progress = ProgressBoard()
         executor = Executor(self._settings, launcher, life.me.epoch, secrets, overload, last_words, progress)
         writer = Writer(life, executor, self._settings, overload, last_words.reported, progress)
+        checks = PoolChecks(life, launcher, self._settings.place.absolute() / "work", takes=lambda: writer.takes_new)
+        writer.pools.on_unchecked = checks.notice
         late = LateResults(lambda: writer.unreported, spool, last_words.reported)
         beats = Beats(life, registry, launcher, self._settings, overload, writer)
         try:
@@ -152,7 +155,7 @@ class Worker:
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url
                 )
                 self._joined(life.me.address)
-                await self._work(stop, life, registry, writer, beats, late)
+                await self._work(stop, life, registry, writer, beats, late, checks)
         finally:
             await writer.abandon()
             await late.close()
@@ -166,6 +169,7 @@ class Worker:
         writer: Writer,
         beats: Beats,
         late: LateResults,
+        checks: PoolChecks,
     ) -> None:
         def queued(payload: str) -> None:
             if concerns(payload, self._settings.groups):
@@ -191,9 +195,10 @@ class Worker:
                 beats.beat(),
                 beats.guard(),
                 beats.measure(),
-                self._poll(life, writer),
+                self._poll(life, writer, checks),
                 writer.run(),
                 writer.pools.run(),
+                checks.run(),
                 writer.progress.run(writer.wake.set),
                 late.run(),
                 ears.run(),
@@ -207,7 +212,7 @@ class Worker:
         await writer.abandon()  # what outlived the drain must have ended before others may start it
         await self._say_goodbye(life)
 
-    async def _poll(self, life: Life, writer: Writer) -> None:
+    async def _poll(self, life: Life, writer: Writer, checks: PoolChecks) -> None:
         """Poll for work and for tasks to kill without a notification; periodically compare what runs with the rows."""
         compared_s = boottime_s()
         while True:
@@ -224,6 +229,8 @@ class Worker:
                     writer.wake.set()
                 if waits.for_pools:
                     writer.pools.notice()
+                if waits.checks:
+                    checks.notice()
             except ShoalError as error:
                 log.warning("poll_failed", error=str(error))
             await asyncio.sleep(self._settings.look_every.total_seconds())

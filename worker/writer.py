@@ -69,7 +69,7 @@ class Writer:
             life,
             self._attempts,
             settings.groups,
-            takes=lambda: self._takes,
+            takes=lambda: self.takes_new,
             on_round=self.wake.set,
             read_again=self._read_again_at_once,
         )
@@ -147,13 +147,13 @@ class Writer:
 
     def _room_for(self, reported: int) -> int:
         """How many tasks to claim once this many ended ones are reported."""
-        if not (self._takes and self.queued) or self.pools.goes_first:
+        if not (self.takes_new and self.queued) or self.pools.goes_first:
             return 0
         return self._attempts.places + reported
 
     @property
-    def _takes(self) -> bool:
-        """Whether it takes anything new."""
+    def takes_new(self) -> bool:
+        """Whether it takes anything new just now, if there is room."""
         if self._life.takes_nothing or self._overload.takes_nothing or self._one_by_one:
             return False
         return self.trusted and not (self._in_doubt or self.pools.in_doubt)

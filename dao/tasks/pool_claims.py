@@ -16,6 +16,7 @@ from dao.cluster.nodes import SHOWN
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.tasks import pool_leases
+from dao.tasks.pool_conditions import FREE, FRESH
 from dao.tasks.task_claims import COLUMNS, ClaimedTask
 from model.changes import Changes
 from model.choices import Priority
@@ -46,16 +47,6 @@ _HOLD = text(f"""
     )
     SELECT w.name, held.code IS NOT NULL AS is_held FROM wanted w LEFT JOIN held ON held.code = w.code
 """)  # noqa: S608 - the part is a constant
-FREE = "r.task_instance_id IS NULL AND r.set_aside_at IS NULL AND r.checking_by IS NULL AND NOT r.removed"
-"""Of a row of `pool_resource r`: nobody holds it."""
-EVERY_S_MIN = 5
-"""Where each use is to be preceded by a check, one that passed is good for so long."""
-FRESH = f"""
-    (p.validity_check IS NULL
-     OR (r.checked_at > clock_timestamp() - make_interval(
-             secs => greatest((p.validity_check ->> 'every_s')::float8, {EVERY_S_MIN}))
-         AND ((p.validity_check ->> 'every_s')::float8 > 0 OR r.checked_at >= r.free_since)))"""
-"""Of rows of `pool_resource r` and `resource_pool p`: it need not be checked before it is given."""
 # Of each pool for which anything waits, whoever serves that: what needs several pools may wait for any of them.
 _ROOMS = text(f"""
     WITH RECURSIVE line (name) AS (
@@ -69,6 +60,8 @@ _ROOMS = text(f"""
                 SELECT FROM pool_resource r
                 WHERE r.pool_code = p.code AND {FREE} AND {FRESH}               -- index: pool_resource_free
                 LIMIT :free_max) AS given) AS free,
+           EXISTS (SELECT FROM pool_resource r
+                   WHERE r.pool_code = p.code AND {FREE} AND NOT coalesce({FRESH}, false)) AS unchecked,
            (SELECT count(*) FROM pool_resource r
             WHERE r.pool_code = p.code AND r.set_aside_at IS NULL AND NOT r.removed) AS size
     FROM line JOIN resource_pool p ON p.name = line.name
@@ -149,7 +142,7 @@ async def hold_pools(connection: FencedTransaction, groups: Sequence[str], worke
 async def rooms(connection: FencedTransaction, held: Mapping[str, bool]) -> dict[str, PoolRoom]:
     """What the pools can give for which anything waits, by name."""
     rows = (await connection.execute(_ROOMS, {"free_max": FREE_READ_MAX})).all()
-    return {row.name: PoolRoom(row.free, row.size, held.get(row.name, False)) for row in rows}
+    return {row.name: PoolRoom(row.free, row.size, held.get(row.name, False), row.unchecked) for row in rows}
 
 
 async def waiters(

@@ -18,6 +18,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
+from dao.tasks.pool_conditions import DUE, LATE_S
 from dao.tasks.pool_leases import LEASES
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
@@ -69,11 +70,12 @@ class Report:
 
 
 class WorkWaits(NamedTuple):
-    """Whether tasks are queued that need only a place, whether tasks wait for resources, and whether a task of this
-    worker is to be killed."""
+    """Whether tasks are queued that need only a place, whether tasks wait for resources, whether resources are to be
+    checked, and whether a task of this worker is to be killed."""
 
     queued: bool
     for_pools: bool
+    checks: bool
     kills: bool
 
 
@@ -153,13 +155,14 @@ _OWNED = text(f"""
     SELECT {COLUMNS}, {LEASES} FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
     WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
 """)  # noqa: S608 - the columns are constants
-_WORK_WAITS = text("""
+_WORK_WAITS = text(f"""
     SELECT EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[]))
                    AND is_plain) AS queued,
            EXISTS (SELECT FROM pool_line WHERE worker_group = ANY(CAST(:groups AS text[]))) AS for_pools,
+           EXISTS (SELECT FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code WHERE {DUE}) AS checks,
            EXISTS (SELECT FROM task_instance WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
                    AND kill_requested) AS kills
-""")
+""")  # noqa: S608 - the part is a constant
 
 
 async def claim(connection: FencedTransaction, groups: Sequence[str], limit: int, worker: Epoch) -> list[ClaimedTask]:
@@ -201,5 +204,6 @@ async def owned(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]
 
 async def work_waits(connection: AsyncConnection, groups: Sequence[str], worker: Epoch) -> WorkWaits:
     """What there is to do for a worker of these groups."""
-    row = (await connection.execute(_WORK_WAITS, {"groups": list(groups), "worker": worker})).one()
-    return WorkWaits(row.queued, row.for_pools, row.kills)
+    values = {"groups": list(groups), "worker": worker, "late_s": LATE_S}
+    row = (await connection.execute(_WORK_WAITS, values)).one()
+    return WorkWaits(row.queued, row.for_pools, row.checks, row.kills)

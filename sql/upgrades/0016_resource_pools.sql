@@ -24,7 +24,9 @@ CREATE TABLE resource_pool (
     name           text NOT NULL CONSTRAINT resource_pool_name UNIQUE CHECK (name <> ''),
     description    text NOT NULL DEFAULT '',
     counted        integer CHECK (counted >= 0),
-    validity_check jsonb CHECK (jsonb_typeof(validity_check) = 'object'),
+    validity_check jsonb CONSTRAINT resource_pool_check CHECK (
+        jsonb_typeof(validity_check) = 'object' AND coalesce(jsonb_typeof(validity_check -> 'every_s'), 'number') = 'number'
+        AND coalesce(jsonb_typeof(validity_check -> 'timeout_s'), 'number') = 'number'),
     version        integer NOT NULL DEFAULT 1 CHECK (version > 0),
     changed_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     changed_by     text NOT NULL DEFAULT session_user

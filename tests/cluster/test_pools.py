@@ -7,10 +7,14 @@ lock a file for each resource that they hold.
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import Any
 
 import psycopg
@@ -184,3 +188,64 @@ async def test_400_tasks_of_a_second_keep_a_pool_of_40_busy(cluster: Cluster, is
     check_holders(cluster, {"proxies": 40})
     leased, ran = busy_share(cluster, 40)
     print(f"\nleased {leased:.1%}, tasks ran {ran:.1%} of the pool until the last 40")  # noqa: T201
+
+
+async def test_resources_are_checked_and_what_fails_is_set_aside_until_it_passes(cluster: Cluster) -> None:
+    """By a script that sees the resource, and by a URL with its values."""
+    make_pool(cluster, "proxies", 3)
+    script = f"[[ $SHOAL_RESOURCE =~ -([0-9]) && ! -e {cluster.folder}/bad-${{BASH_REMATCH[1]}} ]] || {{ echo no luck; exit 3; }}"
+    check = json.dumps({"script": script, "every_s": 1, "timeout_s": 5})
+    cluster.rows("UPDATE resource_pool SET validity_check = %s", check)
+    (cluster.folder / "bad-2").touch()
+    await cluster.master()
+    await cluster.worker()
+    why = "SELECT set_aside_why FROM pool_resource WHERE name = 'proxies-2'"
+    await eventually(lambda: cluster.one(why), until="its check failed: exit code 3: no luck", within_s=20)
+    define(cluster, (6, {"proxies": 1}), lasts_s=0.1)
+    cluster.start(CODE)
+    await cluster.all_ends()
+    assert "proxies-2" not in (cluster.folder / "held").read_text()
+    (cluster.folder / "bad-2").unlink()
+    await eventually(lambda: cluster.one(why), until=None, within_s=30)
+    check_holders(cluster, {"proxies": 3})
+
+
+async def test_a_url_is_asked_with_the_values_of_the_resource(cluster: Cluster) -> None:
+    make_pool(cluster, "sites", 2)
+    with serving() as (port, asked):
+        url = f"http://127.0.0.1:{port}/${{path}}?name=${{name}}"
+        cluster.rows("UPDATE resource_pool SET validity_check = %s", json.dumps({"url": url, "every_s": 60}))
+        cluster.rows("UPDATE pool_resource SET data = '{\"path\": \"fine & good\"}' WHERE name = 'sites-1'")
+        cluster.rows("UPDATE pool_resource SET data = '{\"path\": \"broken\"}' WHERE name = 'sites-2'")
+        await cluster.worker()
+        await eventually(lambda: cluster.one("SELECT count(*) FROM pool_resource WHERE checked_at IS NULL"), until=0)
+    assert sorted(asked) == ["/broken?name=sites-2", "/fine%20%26%20good?name=sites-1"]
+    [(name, why)] = cluster.rows("SELECT name, set_aside_why FROM pool_resource WHERE set_aside_at IS NOT NULL")
+    assert name == "sites-2"
+    assert "500" in why
+
+
+@contextmanager
+def serving() -> Iterator[tuple[int, list[str]]]:
+    """A server that answers 500 to what begins with /broken; its port, and what it was asked for."""
+    asked: list[str] = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(500 if self.path.startswith("/broken") else 200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Nothing is to be said."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_address[1], asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -46,6 +46,8 @@ NOT_SIMULATED = {
         ),
         "duties",
     ),
+    "dao.tasks.pool_checks.take": "checks of resources",
+    "dao.tasks.pool_checks.record": "checks of resources",
     "dao.retention.gone_runs.gone": "logs on a disk",
     "dao.tasks.log_keys.publish": "what readers of logs need",
 }

@@ -61,6 +61,7 @@ from worker import spool
 from worker.beats import Beats
 from worker.executor import Executor
 from worker.launcher.client import Launcher
+from worker.pool_checks import PoolChecks
 from worker.spool import Spool
 
 _SHELL = ("master.", "worker.", "node.", "registry.")
@@ -429,6 +430,7 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     made.append((Overload, "measure", _measure_nothing))
     made.append((Overload, "run", _idle))
     made.append((Duties, "run", _idle))
+    made.append((PoolChecks, "run", _idle))
     made.append((worker.server, "delete_old_logs", _idle))
     return made + _without(world.protections)
 

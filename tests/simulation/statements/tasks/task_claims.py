@@ -108,4 +108,4 @@ def work_waits(tx: Transaction, groups: Sequence[str], worker: Epoch) -> WorkWai
         for _, task in tx.scan(tx.server.tasks.unfinished)
         if task.state is T.QUEUED and task.worker_group in groups
     ]
-    return WorkWaits(any(queued), not all(queued), bool(to_kill(tx, worker)))
+    return WorkWaits(any(queued), not all(queued), False, bool(to_kill(tx, worker)))

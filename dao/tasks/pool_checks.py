@@ -1,0 +1,92 @@
+"""The checks of resources: whose turn it is, who checks it, and what came of it.
+
+Who checks a resource has it meanwhile: nobody gets it. A worker that dies at it does not keep it: another checks. What
+fails is set aside until a later check passes; what a person has set aside is not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import text
+
+from dao.postgres.database import FencedTransaction
+from dao.tasks.pool_conditions import DUE, LATE_S
+from model.ids import Epoch
+
+_TAKE = text(f"""
+    WITH due AS (
+        SELECT r.id FROM resource_pool p
+        CROSS JOIN LATERAL (SELECT * FROM pool_resource WHERE pool_code = p.code) AS r
+        WHERE {DUE}
+        ORDER BY r.checked_at NULLS FIRST, r.id LIMIT :limit
+    ), held AS (
+        SELECT r.id FROM pool_resource r JOIN resource_pool p ON p.code = r.pool_code
+        WHERE r.id = ANY(ARRAY(SELECT id FROM due)) AND {DUE}
+        FOR UPDATE OF r SKIP LOCKED
+    )
+    UPDATE pool_resource r SET checking_by = :worker, checking_since = clock_timestamp()
+    FROM held, resource_pool p
+    WHERE r.id = held.id AND p.code = r.pool_code
+    RETURNING r.id, p.name AS pool, r.name, r.data, p.validity_check
+""")  # noqa: S608 - the parts are constants
+_RECORD = text("""
+    WITH checked AS (
+        UPDATE pool_resource r
+        SET checked_at = CASE WHEN n.has_result THEN clock_timestamp() ELSE r.checked_at END,
+            checking_by = NULL, checking_since = NULL,
+            set_aside_at = CASE WHEN NOT n.has_result OR r.set_aside_by IS NOT NULL THEN r.set_aside_at
+                                WHEN n.why IS NOT NULL THEN coalesce(r.set_aside_at, clock_timestamp()) END,
+            set_aside_why = CASE WHEN NOT n.has_result OR r.set_aside_by IS NOT NULL THEN r.set_aside_why
+                                 ELSE n.why END
+        FROM unnest(CAST(:ids AS bigint[]), CAST(:results AS boolean[]), CAST(:whys AS text[]))
+             AS n (id, has_result, why)
+        WHERE r.id = n.id AND r.checking_by = :worker
+        RETURNING r.pool_code
+    )
+    SELECT wake_pool_line(ARRAY(SELECT name FROM resource_pool WHERE code IN (SELECT pool_code FROM checked)))
+""")
+_DELETE_REMOVED = text("""
+    DELETE FROM pool_resource
+    WHERE id = ANY(CAST(:ids AS bigint[])) AND removed AND task_instance_id IS NULL AND checking_by IS NULL
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class DueCheck:
+    """A resource that this worker checks now, and how: `how` is what the pool says, and may be anything."""
+
+    id: int
+    pool: str
+    name: str
+    data: Mapping[str, Any]
+    how: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of a check: why it failed, None if it passed; `has_result` is false if there was none."""
+
+    id: int
+    why: str | None
+    has_result: bool = True
+
+
+async def take(connection: FencedTransaction, limit: int, worker: Epoch) -> list[DueCheck]:
+    """Begin up to `limit` checks that are due: those that are overdue most first."""
+    rows = await connection.execute(_TAKE, {"limit": limit, "worker": worker, "late_s": LATE_S})
+    return [DueCheck(row.id, row.pool, row.name, row.data, row.validity_check) for row in rows.all()]
+
+
+async def record(connection: FencedTransaction, checked: Sequence[Checked], worker: Epoch) -> None:
+    """Write what came of checks, and wake who waits for these pools. Those that another has begun since are left."""
+    values = {
+        "ids": [each.id for each in checked],
+        "results": [each.has_result for each in checked],
+        "whys": [each.why for each in checked],
+        "worker": worker,
+    }
+    await connection.execute(_RECORD, values)
+    await connection.execute(_DELETE_REMOVED, {"ids": values["ids"]})

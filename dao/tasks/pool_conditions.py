@@ -1,0 +1,35 @@
+"""Which resources can be given, and which are to be checked: parts of the statements of claims and checks."""
+
+from __future__ import annotations
+
+FREE = "r.task_instance_id IS NULL AND r.set_aside_at IS NULL AND r.checking_by IS NULL AND NOT r.removed"
+"""Of a row of `pool_resource r`: nobody holds it."""
+EVERY_S_MIN = 5
+"""Where each use is to be preceded by a check, one that passed is good for so long."""
+FRESH = f"""
+    (p.validity_check IS NULL
+     OR (r.checked_at > clock_timestamp() - make_interval(
+             secs => greatest((p.validity_check ->> 'every_s')::float8, {EVERY_S_MIN}))
+         AND ((p.validity_check ->> 'every_s')::float8 > 0 OR r.checked_at >= r.free_since)))"""
+"""Of rows of `pool_resource r` and `resource_pool p`: it need not be checked before it is given."""
+LATE_S = 60
+"""A check that takes this much longer than its timeout has been dropped by its worker: another checks."""
+
+_CHECKS_NOW = """
+    r.checking_by IS NOT NULL
+    AND r.checking_since > clock_timestamp()
+                           - make_interval(secs => coalesce((p.validity_check ->> 'timeout_s')::float8, 0) + :late_s)
+    AND EXISTS (SELECT FROM node n
+                WHERE n.id = r.checking_by AND n.kind = 'WORKER' AND n.state IN ('ALIVE', 'LEAVING'))"""
+# Where each lease is preceded by a check, only while somebody waits; else all the while.
+DUE = f"""
+    p.validity_check IS NOT NULL AND r.task_instance_id IS NULL AND NOT r.removed AND r.set_aside_by IS NULL
+    AND NOT coalesce({_CHECKS_NOW}, false)
+    AND CASE WHEN r.set_aside_at IS NOT NULL
+             THEN r.checked_at IS NULL
+                  OR r.checked_at < clock_timestamp() - make_interval(
+                         secs => greatest((p.validity_check ->> 'every_s')::float8, {EVERY_S_MIN}))
+             ELSE NOT coalesce({FRESH}, false)
+                  AND (coalesce((p.validity_check ->> 'every_s')::float8, 0) > 0
+                       OR EXISTS (SELECT FROM pool_line l WHERE l.pool_name = p.name)) END"""
+"""Of rows of `pool_resource r` and `resource_pool p`: it is to be checked. Takes `:late_s`."""

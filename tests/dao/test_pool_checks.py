@@ -1,0 +1,154 @@
+"""`dao/tasks/pool_checks.py`: one worker checks a resource, and what fails is set aside until a check passes."""
+
+from __future__ import annotations
+
+import pytest_asyncio
+
+from dao.cluster.nodes import Me
+from dao.postgres.database import Database
+from dao.tasks import pool_checks, task_claims
+from dao.tasks.pool_checks import Checked
+from tests.dao.pool_scene import PoolScene
+
+
+@pytest_asyncio.fixture
+async def pools(database: Database) -> PoolScene:
+    """A database, and sentences for what a test wants to be there."""
+    return PoolScene(database)
+
+
+async def take(pools: PoolScene, worker: Me, limit: int = 100) -> list[str]:
+    async with pools.writing() as connection:
+        return sorted(due.name for due in await pool_checks.take(connection, limit, worker.epoch))
+
+
+async def record(pools: PoolScene, worker: Me, name: str, why: str | None, *, has_result: bool = True) -> None:
+    [id_] = await pools.sql("SELECT id FROM pool_resource WHERE name = :name", name=name)
+    async with pools.writing() as connection:
+        await pool_checks.record(connection, [Checked(id_, why, has_result)], worker.epoch)
+
+
+async def set_aside(pools: PoolScene) -> dict[str, str]:
+    return dict(await pools.sql("SELECT name, set_aside_why FROM pool_resource WHERE set_aside_at IS NOT NULL"))
+
+
+async def age(pools: PoolScene, seconds: int) -> None:
+    await pools.sql("UPDATE pool_resource SET checked_at = checked_at - make_interval(secs => :s)", s=seconds)
+
+
+async def test_what_was_never_checked_is_checked_by_one_worker_before_it_is_given(pools: PoolScene) -> None:
+    master, worker, other = await pools.master(), await pools.worker(), await pools.worker()
+    await pools.pool("a", 2, {"url": "http://x/", "every_s": 60})
+    await pools.pool("unchecked", 2)
+    await pools.wait_for(master, {"a": 1})
+    assert await pools.claim_for_pools(worker) == []
+    assert (await take(pools, worker, 1), await take(pools, other), await take(pools, worker)) == (["a-1"], ["a-2"], [])
+    assert await pools.claim_for_pools(worker) == []
+    await record(pools, worker, "a-1", None)
+    [task] = await pools.claim_for_pools(worker)
+    assert await pools.holders() == {"a-1": task.id}
+
+
+async def test_what_fails_is_set_aside_until_a_later_check_passes_and_others_go_on(pools: PoolScene) -> None:
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 2, {"url": "http://x/", "every_s": 60})
+    await take(pools, worker)
+    await record(pools, worker, "a-1", "its check failed: 500")
+    await record(pools, worker, "a-2", None)
+    assert await set_aside(pools) == {"a-1": "its check failed: 500"}
+    await pools.wait_for(master, {"a": 1}, {"a": 1})
+    assert [task.code for task in await pools.claim_for_pools(worker)] == [1]
+    assert await take(pools, worker) == []
+    await age(pools, 61)
+    assert await take(pools, worker) == ["a-1"], "what is held is not checked"
+    await record(pools, worker, "a-1", None)
+    assert await set_aside(pools) == {}
+    assert [task.code for task in await pools.claim_for_pools(worker)] == [2]
+
+
+async def test_a_resource_is_checked_again_every_so_often(pools: PoolScene) -> None:
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 1, {"script": "true", "every_s": 60})
+    await take(pools, worker)
+    await record(pools, worker, "a-1", None)
+    await age(pools, 59)
+    assert await take(pools, worker) == []
+    await age(pools, 2)
+    await pools.wait_for(master, {"a": 1})
+    assert await pools.claim_for_pools(worker) == []
+    assert await take(pools, worker) == ["a-1"]
+
+
+async def test_a_check_before_each_lease(pools: PoolScene) -> None:
+    """`every_s` 0: nothing is checked while nobody waits."""
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 1, {"script": "true", "every_s": 0})
+    assert await take(pools, worker) == []
+    await pools.wait_for(master, {"a": 1}, {"a": 1})
+    assert await take(pools, worker) == ["a-1"]
+    await record(pools, worker, "a-1", None)
+    [task] = await pools.claim_for_pools(worker)
+    await pools.end(worker, task)
+    assert await pools.claim_for_pools(worker) == []
+    assert await take(pools, worker) == ["a-1"]
+    await record(pools, worker, "a-1", None)
+    await age(pools, 6)
+    assert await pools.claim_for_pools(worker) == [], "it passed too long ago"
+
+
+async def test_another_checks_what_a_dead_worker_or_one_that_takes_too_long_began(pools: PoolScene) -> None:
+    worker, other = await pools.worker(), await pools.worker()
+    await pools.pool("a", 2, {"script": "true", "every_s": 60, "timeout_s": 5})
+    await take(pools, worker)
+    await pools.fence(worker)
+    assert await take(pools, other) == ["a-1", "a-2"]
+    await record(pools, worker, "a-1", "too late")
+    assert await set_aside(pools) == {}
+    assert await take(pools, other) == []
+    await pools.sql("UPDATE pool_resource SET checking_since = now() - interval '66 s' WHERE name = 'a-2'")
+    assert await take(pools, other) == ["a-2"]
+
+
+async def test_a_check_without_a_result_changes_nothing(pools: PoolScene) -> None:
+    worker = await pools.worker()
+    await pools.pool("a", 1, {"script": "true", "every_s": 60})
+    await take(pools, worker)
+    await record(pools, worker, "a-1", None, has_result=False)
+    assert await pools.sql("SELECT checked_at, checking_by FROM pool_resource") == [(None, None)]
+
+
+async def test_what_a_person_set_aside_is_not_checked_and_stays_aside(pools: PoolScene) -> None:
+    worker = await pools.worker()
+    await pools.pool("a", 2, {"script": "true", "every_s": 60})
+    by_hand = (
+        "UPDATE pool_resource SET set_aside_at = now(), set_aside_why = 'mine', set_aside_by = 'ann' WHERE name = "
+    )
+    await pools.sql(by_hand + "'a-1'")
+    assert await take(pools, worker) == ["a-2"]
+    await pools.sql(by_hand + "'a-2'")
+    await record(pools, worker, "a-2", None)
+    assert await set_aside(pools) == {"a-1": "mine", "a-2": "mine"}
+
+
+async def test_what_was_removed_while_it_was_checked_goes(pools: PoolScene) -> None:
+    worker = await pools.worker()
+    await pools.pool("a", 1, {"script": "true", "every_s": 60})
+    await take(pools, worker)
+    await pools.sql("UPDATE pool_resource SET removed = true")
+    await record(pools, worker, "a-1", None)
+    assert await pools.sql("SELECT id FROM pool_resource") == []
+
+
+async def test_a_poll_says_that_resources_are_to_be_checked(pools: PoolScene) -> None:
+    worker = await pools.worker()
+
+    async def is_said() -> bool:
+        async with pools.database.reading() as connection:
+            return (await task_claims.work_waits(connection, ["default"], worker.epoch)).checks
+
+    await pools.pool("plain", 1)
+    assert not await is_said()
+    await pools.pool("a", 1, {"script": "true", "every_s": 60})
+    assert await is_said()
+    await take(pools, worker)
+    assert not await is_said()

@@ -1,0 +1,170 @@
+"""Checks resources of pools: a script or a URL that says whether one works, in a process below a keeper.
+
+Any worker that takes tasks does it, and what it finds holds for all. Each check has a time limit and runs beside the
+others, so that one that hangs holds up only its own resource.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from dao.tasks import pool_checks
+from dao.tasks.pool_checks import Checked, DueCheck
+from model.errors import Refused
+from model.ids import TaskInstanceId, WorkflowInstanceId
+from model.states import TaskState
+from node.life import Life
+from node.write_loop import run_rounds
+from worker.environment import passed_on
+from worker.launcher.errors import NoMeans
+from worker.order import Order
+from worker.tasks.catalog import TaskCatalog
+from worker.tasks.plugin import TaskContext, TaskResult
+from worker.tenants import Launching
+from worker.work_folder import WorkFolder
+
+log = structlog.get_logger()
+
+AT_ONCE = 8
+"""So many checks run at once on one worker."""
+TIMEOUT_S = 10.0
+"""The limit of a check that names none."""
+VARIABLE = "SHOAL_RESOURCE"
+"""In the environment of a script: JSON object with the name and data of the resource."""
+REASON_CHARACTERS_MAX = 300
+
+
+class PoolChecks:
+    """Checks what is due, a few at once.
+
+    `takes` says whether this worker takes anything new just now; what is loaded and run lies below `folder`.
+    """
+
+    def __init__(self, life: Life, processes: Launching, folder: Path, takes: Callable[[], bool]) -> None:
+        self._life = life
+        self._processes = processes
+        self._folder = folder
+        self._takes = takes
+        self._wake = asyncio.Event()
+        self._catalog = TaskCatalog()
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._checked: list[Checked] = []
+        self._may_be_due = False
+
+    def notice(self) -> None:
+        """There may be resources to check."""
+        self._may_be_due = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Check until cancelled; then end what runs. Raises `Fenced`."""
+        try:
+            await run_rounds(
+                "check_resources",
+                self._wake,
+                self._catch_up,
+                self._life,
+                shrink=lambda: None,
+                read_again=lambda: None,
+            )
+        finally:
+            for each in list(self._running.values()):
+                each.cancel()
+            await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    async def _catch_up(self) -> None:
+        while self._checked or (self._may_be_due and self._room > 0):
+            checked, room = list(self._checked), self._room
+            if room > 0:
+                self._may_be_due = False
+            async with self._life.writing() as connection:
+                if checked:
+                    await pool_checks.record(connection, checked, self._life.me.epoch)
+                due = await pool_checks.take(connection, room, self._life.me.epoch) if room > 0 else []
+            del self._checked[: len(checked)]
+            for each in due:
+                self._running[each.id] = asyncio.create_task(self._check(each))
+            self._may_be_due = self._may_be_due or len(due) == room > 0
+
+    @property
+    def _room(self) -> int:
+        return AT_ONCE - len(self._running) if self._takes() else 0
+
+    async def _check(self, due: DueCheck) -> None:
+        folder = WorkFolder(self._folder / f"check-{due.id}")
+        checked = Checked(due.id, None, has_result=False)
+        try:
+            checked = Checked(due.id, await self._why_not(due, folder))
+        except NoMeans as error:  # of this machine, and nothing about the resource
+            log.warning("check_did_not_begin", pool=due.pool, resource=due.name, error=str(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it holds up no other check
+            checked = Checked(due.id, f"its check could not run: {error}"[:REASON_CHARACTERS_MAX])
+        finally:
+            await folder.remove()
+            self._running.pop(due.id, None)
+            self._checked.append(checked)
+            self._may_be_due = True
+            self._wake.set()
+
+    async def _why_not(self, due: DueCheck, folder: WorkFolder) -> str | None:
+        """Why it does not work, in a sentence; None if it does. Raises `NoMeans`."""
+        given = due.how.get("timeout_s")
+        timeout_s = float(given) if isinstance(given, int | float) and given > 0 else TIMEOUT_S
+        try:
+            async with asyncio.timeout(timeout_s):
+                result = await self._result(due, folder, timeout_s)
+        except TimeoutError:
+            return f"its check took longer than {timeout_s:g} s"
+        if result.state is TaskState.SUCCESS:
+            return None
+        return f"its check failed: {result.reason}"[:REASON_CHARACTERS_MAX]
+
+    async def _result(self, due: DueCheck, folder: WorkFolder, timeout_s: float) -> TaskResult:
+        values = {name: value if isinstance(value, str) else json.dumps(value) for name, value in due.data.items()}
+        values.setdefault("name", due.name)
+        log, environment = _LastLine(), _environment(due)
+        if isinstance(script := due.how.get("script"), str):
+            made = self._catalog.make("SHELL", json.dumps({"script": script}), {})
+            return await made.run(_context(folder, environment, log, self._processes))
+        if not isinstance(url := due.how.get("url"), str):
+            raise Refused(f'the check of pool "{due.pool}" has neither a script nor a url')
+        params = {"url": url, "timeout_s": timeout_s, "connect_timeout_s": timeout_s}
+        made = self._catalog.make("HTTP", json.dumps(params), values)
+        order = Order(made, *_NOBODY, due.name, 1, values, {}, {}, (), folder.make(), local_files=False)
+        code, result = await self._processes.carry_out(order, env=environment, cwd=folder.path, log=log)
+        return result or TaskResult.failure(log.last_line() or f"its process ended with exit code {code}")
+
+
+_NOBODY = (WorkflowInstanceId(0), TaskInstanceId(0))
+
+
+def _environment(due: DueCheck) -> Mapping[str, str]:
+    return {**passed_on(os.environ), VARIABLE: json.dumps({"name": due.name, "data": due.data})}
+
+
+def _context(folder: WorkFolder, environment: Mapping[str, str], log: _LastLine, processes: Any) -> TaskContext:
+    return TaskContext(
+        *_NOBODY, "check", 1, {}, log, processes, make_folder=folder.make, make_environment=lambda: environment
+    )
+
+
+class _LastLine:
+    """The log of a check: its last line is the reason, should it fail."""
+
+    def __init__(self) -> None:
+        self._tail = b""
+
+    def write(self, text: str | bytes) -> None:
+        data = text.encode(errors="replace") if isinstance(text, str) else text
+        self._tail = (self._tail + data)[-2 * REASON_CHARACTERS_MAX :]
+
+    def last_line(self) -> str:
+        line = self._tail.rstrip().rpartition(b"\n")[2].strip().decode(errors="replace")
+        return line if len(line) <= REASON_CHARACTERS_MAX and line.isprintable() else ""
