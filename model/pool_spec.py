@@ -14,11 +14,11 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from model.durations import seconds_of
 from model.errors import Refused
 from model.logic.fields import model_at
 from model.parameter_text import plain_data
-from model.parameters import is_storable, references
+from model.parameters import is_storable
+from model.pool_check import PoolCheck, misfit
 from model.pool_variables import resource_variable
 from model.workflow_problems import Problem
 
@@ -28,11 +28,6 @@ RESOURCES_MAX = 10_000
 RESOURCE_NAME_LENGTH_MAX = 200
 DATA_BYTES_MAX = 8_192
 """Of one resource. A task gets the data of all that it holds in one environment variable, which takes 128 KB."""
-CHECK_BYTES_MAX = 64_000
-TIMEOUT_S_MAX = 60.0
-EVERY_S_MIN, EVERY_S_MAX = 5.0, 7 * 86_400.0
-NAME = "name"
-"""`${name}` in a check is the name of the resource."""
 
 _WRONG_HERE = "wrong_here"
 _NO_OBJECT = "its data must be an object such as {host: 10.0.0.1, port: 3128}, or nothing"
@@ -75,14 +70,6 @@ def _data(given: Any) -> Any:
     return dict(given)
 
 
-def _seconds(given: Any) -> Any:
-    """With a unit: a bare number is minutes in a workflow, and would be seconds here to most readers."""
-    seconds = seconds_of(given) if isinstance(given, str) else None
-    if seconds is None:
-        raise ValueError("must be a duration with its unit, such as 10s or 1m")
-    return seconds
-
-
 def _named(given: Any) -> Any:
     """A list of names as a mapping."""
     if not isinstance(given, list | tuple):
@@ -106,42 +93,11 @@ def _named(given: Any) -> Any:
 
 ResourceName = Annotated[str, AfterValidator(_resource_name)]
 ResourceData = Annotated[dict[str, Any], BeforeValidator(_data)]
-Seconds = Annotated[float, BeforeValidator(_seconds, json_schema_input_type=str)]
 Resources = Annotated[
     dict[ResourceName, ResourceData],
     BeforeValidator(_named, json_schema_input_type=dict[str, dict[str, Any]] | list[str]),
     Field(min_length=1, max_length=RESOURCES_MAX),
 ]
-CheckText = Annotated[str, Field(min_length=1, max_length=CHECK_BYTES_MAX), AfterValidator(plain_data)]
-
-
-class PoolCheck(BaseModel):
-    """How a resource is checked: by a bash `script` that ends with 0, or a `url` that answers 2xx.
-
-    In both, `${name}` is the name of the resource and `${key}` a value of its data. It has `timeout`, and is repeated
-    `every` so often (0s: before each use); both are texts with a unit, in seconds here.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    script: CheckText | None = None
-    url: CheckText | None = None
-    timeout: Seconds = 10.0
-    every: Seconds = 60.0
-
-    @model_validator(mode="after")
-    def _is_one(self) -> Self:
-        if (self.script is None) == (self.url is None):
-            raise ValueError("needs either a `script` or a `url`" + ("" if self.url is None else ", not both"))
-        if self.script is not None and not self.script.strip():
-            raise ValueError("its script is empty; write one, or remove the check")
-        if self.url is not None and not re.match(r"(?:https?://|\$\{)\S+\Z", self.url, re.IGNORECASE):
-            raise ValueError("its url must begin with http:// or https:// and hold no blank")
-        if not 0.1 <= self.timeout <= TIMEOUT_S_MAX:
-            raise ValueError(f"its timeout must be 100ms to {TIMEOUT_S_MAX:.0f}s")
-        if self.every and not EVERY_S_MIN <= self.every <= EVERY_S_MAX:
-            raise ValueError("its `every` must be 5s to 7d, or 0s for a check before each use")
-        return self
 
 
 class PoolSpec(BaseModel):
@@ -169,23 +125,8 @@ class PoolSpec(BaseModel):
 
     @model_validator(mode="after")
     def _check_has_values(self) -> Self:
-        if self.check is None or self.resources is None:
-            return self
-        field = "url" if self.check.url is not None else "script"
-        keys = {key for data in self.resources.values() for key in data}
-        for name in references(self.check.url or self.check.script or ""):
-            if name == NAME:
-                continue
-            if name not in keys:
-                if field == "url" or get_close_matches(name, keys, n=1, cutoff=0.7):
-                    raise _wrong(("check", field), _unknown(field, name, keys))
-                continue  # a variable of the shell
-            for resource, data in self.resources.items():
-                if name not in data:
-                    raise _wrong(
-                        ("resources", resource),
-                        f"resource {_quoted(resource)} has no {name}, which the {field} of the check needs; add it",
-                    )
+        if self.check is not None and (fault := misfit(self.check, self.resources or {})) is not None:
+            raise _wrong(*fault)
         return self
 
     @classmethod
@@ -211,13 +152,6 @@ class InvalidPool(Refused):
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
         super().__init__("; ".join(problem.sentence for problem in problems[:20]))
-
-
-def _unknown(field: str, name: str, keys: set[str]) -> str:
-    known = [NAME, *sorted(keys)]
-    near = get_close_matches(name, known, n=1)
-    cure = f"did you mean ${{{near[0]}}}?" if near else f"known are {', '.join(known[:20])}"
-    return f"the {field} of the check has ${{{name}}}, which no resource has; {cure}"
 
 
 def _wrong(where: tuple[str | int, ...], sentence: str) -> PydanticCustomError:

@@ -19,7 +19,8 @@ from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from model.changes import Changes
 from model.errors import NotFound, Refused
-from model.pool_spec import PoolCheck, PoolSpec
+from model.pool_check import PoolCheck
+from model.pool_spec import PoolSpec
 from model.pool_variables import resource_variable
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from model.pool_spec import InvalidPool, PoolCheck, PoolSpec, fault_of_pool_name, faults_of_variables
+from model.pool_check import PoolCheck
+from model.pool_spec import InvalidPool, PoolSpec, fault_of_pool_name, faults_of_variables
 from model.pool_variables import resource_variable
 from model.workflow_problems import Problem
 from service.workflows.workflow_file import POOL, BadWorkflowFile, FileFault, plain

@@ -95,8 +95,9 @@ def test_all_problems_are_reported_at_once() -> None:
     ("check", "data", "sentence"),
     [
         ({"url": "http://${hots}/"}, {"host": "x"}, "the url of the check has ${hots}, which no resource has; did you"),
-        ({"url": "http://${nix}/"}, {"host": "x"}, "known are name, host"),
-        ({"script": "curl ${hots}"}, {"host": "x"}, "the script of the check has ${hots}, which no resource has"),
+        ({"url": "http://${nix}/"}, {"host": "x"}, "known are host, name"),
+        ({"script": "curl ${host}"}, {"host": "x"}, "host=$(jq -r '.data.host' <<< \"$SHOAL_RESOURCE\")"),
+        ({"script": "curl ${name}"}, {"host": "x"}, "name=$(jq -r '.name' <<< \"$SHOAL_RESOURCE\")"),
     ],
 )
 def test_a_check_names_only_what_resources_have(check: dict[str, str], data: dict[str, str], sentence: str) -> None:
@@ -113,8 +114,8 @@ def test_each_resource_has_what_the_check_needs() -> None:
 
 
 def test_a_script_has_variables_of_the_shell_too() -> None:
-    content = {"resources": {"a": {"host": "x"}}, "check": {"script": 'test -e "${HOME}/${name}" && ping $${host}'}}
-    assert PoolSpec.parse(content).check is not None
+    script = 'host=$(jq -r .data.host <<< "$SHOAL_RESOURCE"); test -e "${HOME}" && ping ${host}'
+    assert PoolSpec.parse({"resources": {"a": {"host": "x"}}, "check": {"script": script}}).check is not None
 
 
 @pytest.mark.parametrize("name", ["proxies", "a", "0", "A.b-c_d", "p" * 100])
