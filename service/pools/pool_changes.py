@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from dao.accounts import audit
-from dao.pools import saved_pools, set_aside
+from dao.pools import resource_changes, saved_pools
 from model.errors import Refused
 from model.pool_spec import InvalidPool, PoolSpec, fault_of_pool_name
 from model.rights import Right
@@ -79,12 +79,12 @@ async def delete_pool(call: Call, name: Name, query: DeletePool) -> None:
 
 
 @operation("POST", "/resource-pools/{name}/set-aside", Right.ADMINISTER, TAG)
-async def set_resource_aside(call: Call, name: Name, body: SetAsideResource) -> ResourceChange:
+async def set_aside_resource(call: Call, name: Name, body: SetAsideResource) -> ResourceChange:
     """Let nobody get a resource, whatever its check finds, until it is taken back. Whoever holds it goes on."""
     why = body.reason.strip() or NO_REASON
     async with call.changing(Subject(KIND, name, name=name)) as change:
         pool = await _held(call, change, name)
-        is_new = await set_aside.set_aside(change.connection, pool, body.resource, why, call.caller.name)
+        is_new = await resource_changes.set_aside(change.connection, pool, body.resource, why, call.caller.name)
         change.before, change.after = (
             {"set_aside": not is_new},
             {"resource": body.resource, "set_aside": True, "why": why},
@@ -99,7 +99,7 @@ async def take_resource_back(call: Call, name: Name, body: TakeBackResource) -> 
     """Let a resource that is set aside, by a person or its check, be given again."""
     async with call.changing(Subject(KIND, name, name=name)) as change:
         pool = await _held(call, change, name)
-        before = await set_aside.take_back(change.connection, pool, body.resource)
+        before = await resource_changes.take_back(change.connection, pool, body.resource)
         change.before = {"set_aside": True, "by": before.by or "its check"}
         change.after = {"resource": body.resource, "set_aside": False}
         change.answer = await _changed(change.connection, pool, body.resource, is_new=True)
@@ -120,7 +120,7 @@ async def _held(call: Call, change: Change[Any], name: str) -> saved_pools.PoolH
 async def _changed(
     connection: AsyncConnection, pool: saved_pools.PoolHead, resource: str, *, is_new: bool
 ) -> ResourceChange:
-    now = await set_aside.read(connection, pool, resource)
+    now = await resource_changes.read(connection, pool, resource)
     return ResourceChange(
         pool=pool.name,
         resource=resource,

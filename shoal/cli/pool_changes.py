@@ -60,13 +60,13 @@ async def set_aside(
     reason: Annotated[str, typer.Option(help="Why, in a sentence that everybody sees.")] = "",
 ) -> None:
     """Let nobody get a resource, whatever its check finds, until it is taken back. Whoever holds it goes on."""
-    from service.pools.pool_changes import set_resource_aside
+    from service.pools.pool_changes import set_aside_resource
     from service.pools.requests import SetAsideResource
     from service.words import plain
     from shoal.cli.output import answer_fields, print_result
 
     async with call.client() as client:
-        found = await client.ask(set_resource_aside, pool, SetAsideResource.read(resource=resource, reason=reason))
+        found = await client.ask(set_aside_resource, pool, SetAsideResource.read(resource=resource, reason=reason))
     held = " A task holds it, and goes on." if found.is_held else ""
     if found.is_new:
         said = f'"{plain(resource)}" of pool "{pool}" is set aside: nobody gets it until it is taken back.{held}'

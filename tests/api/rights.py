@@ -173,7 +173,7 @@ ROWS: Mapping[str, Row] = {
     "put_pool": Row({"name": "x"}, {"spec": {"count": 1}}),
     "apply_pools": Row(body={"files": [{"name": "p.yaml", "content": "kind: pool\nname: x\ncount: 1\n"}]}),
     "delete_pool": NAMED,
-    "set_resource_aside": Row({"name": "x"}, {"resource": "1"}),
+    "set_aside_resource": Row({"name": "x"}, {"resource": "1"}),
     "take_resource_back": Row({"name": "x"}, {"resource": "1"}),
     "list_data_sources": Row(),
     "get_data_source": NAMED,

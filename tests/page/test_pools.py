@@ -1,4 +1,4 @@
-"""Resource pools on the page: made, held, waited for, set aside and taken back, changed by two, on a phone and in Chinese."""
+"""Resource pools on the page: made, held, waited for, set aside, changed by two at once, on a phone and in Chinese."""
 
 from __future__ import annotations
 

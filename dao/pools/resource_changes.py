@@ -54,7 +54,7 @@ async def read(connection: AsyncConnection, pool: PoolHead, resource: str) -> Se
 async def set_aside(connection: AsyncConnection, pool: PoolHead, resource: str, why: str, by: str) -> bool:
     """Let nobody get a resource of a pool, which this transaction holds, until a person takes it back.
 
-    False: a person had set it aside before, which stays as it is. Raises `NotFound`.
+    False: it is set aside by a person already, which stays as it is. Raises `NotFound`.
     """
     before = await read(connection, pool, resource)
     if before.by is not None:
