@@ -75,10 +75,14 @@ _DELETE_REMOVED = text("""
     DELETE FROM pool_resource
     WHERE pool_code = :code AND removed AND task_instance_id IS NULL AND checking_by IS NULL
 """)
+# What stays as it is is not locked: a worker may be about to give it back.
 _ADD = text("""
     INSERT INTO pool_resource AS r (pool_code, name, data, place)
     SELECT :code, given.name, CAST(given.data AS jsonb), given.place - 1
     FROM unnest(CAST(:names AS text[]), CAST(:data AS text[])) WITH ORDINALITY AS given (name, data, place)
+    WHERE NOT EXISTS (SELECT FROM pool_resource same
+                      WHERE same.pool_code = :code AND same.name = given.name AND NOT same.removed
+                        AND same.data = CAST(given.data AS jsonb) AND same.place = given.place - 1)
     ON CONFLICT (pool_code, name) DO UPDATE SET data = excluded.data, place = excluded.place, removed = false,
         checked_at = CASE WHEN r.data IS NOT DISTINCT FROM excluded.data THEN r.checked_at END
     WHERE (r.data, r.place, r.removed) IS DISTINCT FROM (excluded.data, excluded.place, false)
@@ -251,11 +255,15 @@ def _check_of(stored: Mapping[str, Any] | None) -> PoolCheck | None:
     if stored is None:
         return None
     return PoolCheck.model_construct(
-        script=stored.get("script"),
-        url=stored.get("url"),
+        script=_text(stored.get("script")),
+        url=_text(stored.get("url")),
         timeout=stored.get("timeout_s", PoolCheck.model_fields["timeout"].default),
         every=stored.get("every_s", PoolCheck.model_fields["every"].default),
     )
+
+
+def _text(stored: object) -> str | None:
+    return stored if stored is None or isinstance(stored, str) else json.dumps(stored)
 
 
 def _same(one: PoolSpec, other: PoolSpec) -> bool:
