@@ -56,6 +56,7 @@ DETAILS: Mapping[str, str] = {
     "Content-Length is not a number": "Content-Length 不是数字",
     "the database does not let the API in": "数据库拒绝了 API 的访问",
     "the cursor is not one that a page gave; begin without one": "该游标不是由分页返回的；请不带游标重新开始",
+    "give the content either as `yaml` or as `spec`": "请以 `yaml` 或 `spec` 之一提供内容",
     "say which runs: either `ids` or `filter`": "请指明哪些运行：`ids` 或 `filter` 二选一",
     "`depend` says what runs beside the tasks of `tasks`; name those too": (
         "`depend` 说明 `tasks` 之外还运行哪些任务；请同时给出 `tasks`"

@@ -22,12 +22,17 @@ from model.rights import Right, Scope
 from service.call import Backend
 from service.callers import Caller
 from service.live.hub import Hub
-from service.live.topics import CLUSTER, DEFINITIONS, QUEUE, checked_topics
+from service.live.topics import CLUSTER, DEFINITIONS, POOLS, QUEUE, checked_topics
 from service.live.watchers import watcher_of
 
 EVENTS = "text/event-stream"
 TOPICS_LENGTH_MAX = 4_000
-_SCOPES = {CLUSTER: Scope.CLUSTER_READ, QUEUE: Scope.CLUSTER_READ, DEFINITIONS: Scope.DEFINITIONS_READ}
+_SCOPES = {
+    CLUSTER: Scope.CLUSTER_READ,
+    QUEUE: Scope.CLUSTER_READ,
+    POOLS: Scope.CLUSTER_READ,
+    DEFINITIONS: Scope.DEFINITIONS_READ,
+}
 """What a token must be for; all other topics are runs."""
 
 
@@ -53,11 +58,14 @@ def add_events(app: FastAPI, backend: Backend, hub: Hub, streams: OpenStreams, b
         request: Request,
         topics: Annotated[
             str,
-            Query(max_length=TOPICS_LENGTH_MAX, description="runs, run:ID, cluster, queue, definitions; with commas"),
+            Query(
+                max_length=TOPICS_LENGTH_MAX,
+                description="runs, run:ID, cluster, queue, pools, definitions; with commas",
+            ),
         ],
         last_event_id: Annotated[str | None, Header(alias="Last-Event-ID", max_length=100)] = None,
     ) -> Response:
-        """Watch what changes: runs, the tasks of a run, masters and workers, the queue, definitions."""
+        """Watch what changes: runs, the tasks of a run, masters and workers, the queue, pools, definitions."""
         caller = await authenticate(backend, request, changes=False)
         wanted = checked_topics(topics.split(","))
         _check_scopes(caller, wanted)

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from api import languages
 from model.errors import Denied, ShoalError, TooMany
+from model.pool_spec import InvalidPool
 from model.workflow_problems import InvalidWorkflow
 from service.problems import NOT_FOUND, Kind, kind_of
 from service.workflows.workflow_file import BadWorkflowFile
@@ -101,7 +102,7 @@ def _errors(error: ShoalError) -> list[FieldError]:
     match error:
         case BadWorkflowFile():
             return [FieldError(pointer="", detail=str(fault)) for fault in error.faults[:ERRORS_MAX]]
-        case InvalidWorkflow():
+        case InvalidWorkflow() | InvalidPool():
             problems = error.problems[:ERRORS_MAX]
             return [FieldError(pointer=_pointer(("body", *each.where)), detail=each.sentence) for each in problems]
         case _:

@@ -2,7 +2,8 @@
 
 A payload is a list of parts, separated by spaces. A part is a letter and what it names: `r` runs, `t` runs of which
 tasks changed, `d` workflow definitions, by their ids in hexadecimal, each as the difference to the one before it; `*`
-instead of the ids means many. `q` (the queue of commands), `e` (the error commands) and `n` (nodes) name nothing.
+instead of the ids means many. `q` (the queue of commands), `e` (the error commands), `n` (nodes) and `p` (resource
+pools) name nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ PAYLOAD_CHARACTERS_MAX = 7_000
 PARTS_MAX = 3
 """A kind that needs more parts is said to be many: whoever watches reads all of it again."""
 _NAMED = {"r": "runs", "t": "tasks", "d": "definitions"}
-_PLAIN = {"q": "queue", "e": "errors", "n": "nodes"}
+_PLAIN = {"q": "queue", "e": "errors", "n": "nodes", "p": "pools"}
 
 
 @dataclass(slots=True)
@@ -36,6 +37,9 @@ class Changes:
     """Whether the error commands changed."""
     nodes: bool = False
     """Whether nodes joined, left, were fenced, or have another slot."""
+    pools: bool = False
+    """Whether resource pools were changed by people, or resources set aside or taken back. Who holds what changes with
+    the attempts."""
     many: set[str] = field(default_factory=set)
 
     def __bool__(self) -> bool:

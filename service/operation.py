@@ -42,6 +42,7 @@ _SUBJECTS = {
     "data-sources": "cluster",
     "environments": "cluster",
     "secrets": "cluster",
+    "resource-pools": "cluster",
 }
 """What the scopes of tokens call a resource; all others belong to runs."""
 

@@ -27,6 +27,7 @@ from service.cluster import (
 )
 from service.explain import why
 from service.operation import Operation
+from service.pools import pool_changes, pools
 from service.projects import projects
 from service.runs import (
     attempts,
@@ -83,6 +84,7 @@ _MODULES = (
     *(clock, members, slot_replay, failover_receipt, claims, command_queue, command_slot, examination),
     *(settings_in_force, names, search),
     *(slot_picture, servers, drains, drill, duties),
+    *(pools, pool_changes),
     *(data_sources, environments, secrets),
     *(own_account, people, own_sessions, own_tokens, project_access, audit_pages, saved_views),
 )

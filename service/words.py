@@ -36,6 +36,11 @@ STATES: dict[str, tuple[str, str]] = {
     "FENCED": ("✝", "red"),
     "ONLINE": ("●", "green"),
     "OFFLINE": ("○", "dim"),
+    "FREE": ("○", "green"),
+    "TAKEN": ("●", "cyan"),
+    "SET_ASIDE": ("⊘", "red"),
+    "CHECKING": ("◐", "yellow"),
+    "REMOVED": ("◌", "dim"),
 }
 """State -> its symbol and style. A symbol besides the colour: not everyone sees colours, and pipes have none."""
 

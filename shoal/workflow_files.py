@@ -1,4 +1,4 @@
-"""Workflow files on this machine: read, and checked against the task types installed here."""
+"""Files of workflows and pools on this machine: read, and checked against the task types installed here."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from model.errors import NotFound
+from service.workflows.definition_files import FileContent, parse_files
 from service.workflows.requests import BYTES_MAX
-from service.workflows.workflow_file import BadWorkflowFile, FileFault, WorkflowDocument, parse_files
+from service.workflows.workflow_file import BadWorkflowFile, FileFault
 from service.workflows.yaml_lines import BadYaml, text_of
 from worker.tasks.catalog import TaskCatalog
 
 
-def read_workflow_files(paths: Iterable[Path]) -> list[WorkflowDocument]:
-    """All workflows in some files.
+def read_definition_files(paths: Iterable[Path]) -> FileContent:
+    """All workflows and resource pools in some files.
 
     Raises:
         NotFound: one of the files is not there.
@@ -21,12 +22,12 @@ def read_workflow_files(paths: Iterable[Path]) -> list[WorkflowDocument]:
     """
     contents, faults = _contents(paths)
     try:
-        documents = parse_files(contents, TaskCatalog())
+        content = parse_files(contents, TaskCatalog())
     except BadWorkflowFile as error:
         raise BadWorkflowFile([*error.faults, *faults]) from None
     if faults:
         raise BadWorkflowFile(faults)
-    return documents
+    return content
 
 
 def read_texts(paths: Iterable[Path]) -> list[tuple[str, str]]:

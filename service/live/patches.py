@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from dao.cluster.nodes import NodeRow
+from dao.views.pools import PoolCounts
 
 
 def _id(value: object) -> str | None:
@@ -95,6 +96,29 @@ class NodePatch(_Patch):
             status=None if node.heartbeat is None else node.heartbeat.status,
             slot=None if node.slot is None else str(node.slot),
         )
+
+
+class PoolPatch(_Patch):
+    """A resource pool now: how many of its resources are in which state. `total` is without the `removed` ones."""
+
+    name: str
+    total: int
+    free: int
+    taken: int
+    set_aside: int
+    checking: int
+    removed: int
+    waiting: int
+
+
+def pools_patch(
+    before: Mapping[str, tuple[PoolCounts, int]], now: Mapping[str, tuple[PoolCounts, int]]
+) -> dict[str, Sequence[Any]] | None:
+    """What differs, in the counts or in who holds what: pools that are new or have changed, and the names of those that
+    are gone. None = nothing."""
+    changed = [PoolPatch.model_validate(each[0]).plain() for name, each in now.items() if before.get(name) != each]
+    gone = [name for name in before if name not in now]
+    return {"pools": changed, "gone": gone} if changed or gone else None
 
 
 def nodes_patch(before: Mapping[str, NodePatch], now: Mapping[str, NodePatch]) -> dict[str, Sequence[Any]] | None:

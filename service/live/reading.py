@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 from dao.cluster import nodes
 from dao.postgres.engine import AsyncConnection
-from dao.views import live
+from dao.views import live, pools
 from dao.views.live import ChangedRun
+from dao.views.pools import PoolCounts
 from model.changes import Changes
-from service.live.patches import DefinitionPatch, NodePatch, RunPatch, TaskPatch, nodes_patch
+from service.live.patches import DefinitionPatch, NodePatch, RunPatch, TaskPatch, nodes_patch, pools_patch
 from service.live.ring import EVERYBODY
-from service.live.topics import CLUSTER, DEFINITIONS, QUEUE, RUNS, run_of, run_topic
+from service.live.topics import CLUSTER, DEFINITIONS, POOLS, QUEUE, RUNS, run_of, run_topic
 
 RUNS_MAX = 500
 """If more runs changed at once, listeners of all runs read their page again: they do not show so many."""
@@ -33,11 +34,13 @@ class Reader:
 
     def __init__(self) -> None:
         self._nodes: dict[str, NodePatch] = {}
+        self._pools: dict[str, tuple[PoolCounts, int]] = {}
         self._sent: dict[int, dict[str, int]] = {}
 
     def reset(self) -> None:
         """Listeners are told to read everything again."""
         self._nodes.clear()
+        self._pools.clear()
         self._sent.clear()
 
     async def read(self, connection: AsyncConnection, changes: Changes, topics: Collection[str]) -> list[News]:
@@ -56,6 +59,12 @@ class Reader:
             if patch := nodes_patch(self._nodes, living):
                 news.append(News(CLUSTER, CLUSTER, EVERYBODY, patch))
             self._nodes = living
+        # Who holds what changes with attempts only, which are announced anyway: nothing is sent for it on the hot path.
+        if POOLS in topics and (changes.pools or changes.tasks or "tasks" in changes.many):
+            now = await pools.all_counts(connection)
+            if patch := pools_patch(self._pools, now):
+                news.append(News(POOLS, POOLS, EVERYBODY, patch))
+            self._pools = now
         return news
 
     async def _of_runs(

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from model.errors import Refused
 
-RUNS, CLUSTER, QUEUE, DEFINITIONS = "runs", "cluster", "queue", "definitions"
-PLAIN = frozenset({RUNS, CLUSTER, QUEUE, DEFINITIONS})
+RUNS, CLUSTER, QUEUE, DEFINITIONS, POOLS = "runs", "cluster", "queue", "definitions", "pools"
+PLAIN = frozenset({RUNS, CLUSTER, QUEUE, DEFINITIONS, POOLS})
 TOPICS_MAX = 100
 """Of one listener."""
 _RUN = "run:"

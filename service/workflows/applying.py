@@ -3,71 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Annotated, Literal
-
-from pydantic import Field
+from collections.abc import Mapping, Sequence
 
 from dao.accounts import audit
-from dao.postgres.database import database_time
-from dao.postgres.engine import AsyncConnection
-from model.choices import ReleaseState
 from model.errors import Forbidden, Refused
 from model.rights import Right
-from service.call import Call, Subject
+from service.call import Call
 from service.fields import Answer, Id
 from service.operation import operation
-from service.workflows.apply import Saved, save_all
+from service.pools.saving import doubtful_resources
+from service.workflows.applied import AppliedAnswer, first_subject, rehearse, save
+from service.workflows.definition_files import FileContent, parse_files
 from service.workflows.history import DiffAnswer
-from service.workflows.listing import WorkflowAnswer, permitted_head
-from service.workflows.reach import check_reach
+from service.workflows.listing import permitted_head
 from service.workflows.requests import ApplyFiles, CheckFiles, CompareFiles, WorkflowFile
 from service.workflows.saved_workflow import file_differs
-from service.workflows.workflow_file import BadWorkflowFile, FileFault, WorkflowDocument, parse_files
+from service.workflows.workflow_file import BadWorkflowFile, FileFault
 from service.workflows.workflow_warnings import doubtful_references
-
-DEFINITION = "workflow-definition"
-
-
-class SavedSchedule(Answer):
-    """What became of a schedule of a file."""
-
-    id: Id
-    what: Literal["added", "changed", "listed", "removed"]
-    sentence: str
-
-
-class SavedWorkflow(WorkflowAnswer):
-    """What became of a workflow of a file."""
-
-    file: str
-    tasks: int
-    is_new_version: bool
-    release_state_before: Annotated[ReleaseState | None, Field(description="left out of a new workflow")] = None
-    schedules: Annotated[Sequence[SavedSchedule], Field(description="those that changed")]
-    firing: Annotated[Sequence[Id], Field(description="its ONLINE schedules, if it is OFFLINE itself")]
-    warnings: Sequence[str]
-
-    @classmethod
-    def of_saved(cls, saved: Saved) -> SavedWorkflow:
-        """The answer for a saved workflow."""
-        return cls(
-            **WorkflowAnswer.of(saved.head).model_dump(),
-            file=saved.document.file,
-            tasks=len(saved.document.spec.tasks),
-            is_new_version=saved.is_new_version,
-            release_state_before=saved.before.release_state if saved.before is not None else None,
-            schedules=[SavedSchedule(id=each.id, what=each.what, sentence=str(each)) for each in saved.schedules],
-            firing=saved.firing,
-            warnings=list(doubtful_references(saved.document.spec)),
-        )
-
-
-class AppliedAnswer(Answer):
-    """What was saved, or with `dry_run` would be; a new workflow then has a code that another one may get."""
-
-    workflows: Sequence[SavedWorkflow]
-    dry_run: bool
 
 
 class FileProblem(Answer):
@@ -86,44 +38,42 @@ class CheckedAnswer(Answer):
     warnings: Sequence[FileProblem]
 
     @classmethod
-    def of(cls, faults: Sequence[FileFault], documents: Sequence[WorkflowDocument]) -> CheckedAnswer:
-        """The answer for what is wrong with files, and the workflows in them as far as they could be read."""
+    def of(
+        cls, faults: Sequence[FileFault], content: FileContent, pool_sizes: Mapping[str, int] | None
+    ) -> CheckedAnswer:
+        """The answer for what is wrong with files, and what is in them as far as it could be read.
+
+        `pool_sizes`: how many resources the pools have that they name; None = that could not be read.
+        """
         return cls(
             valid=not faults,
             problems=[FileProblem(file=each.file, line=each.line, sentence=each.sentence) for each in faults],
             warnings=[
                 FileProblem(file=each.file, sentence=sentence)
-                for each in documents
-                for sentence in doubtful_references(each.spec)
+                for each in content.workflows
+                for sentence in (
+                    *doubtful_references(each.spec),
+                    *(doubtful_resources(each.spec, pool_sizes) if pool_sizes is not None else ()),
+                )
             ],
         )
 
 
 @operation("POST", "/workflow-definitions:apply", Right.EDIT, "workflow-definitions")
 async def apply_workflows(call: Call, body: ApplyFiles) -> AppliedAnswer:
-    """Save the workflows of YAML files with their schedules, all or none. Unchanged ones get no new version."""
-    documents = await _documents(call, body.files)
+    """Save the workflows of YAML files with their schedules, and their resource pools, all or none.
+
+    Unchanged ones get no new version. Only an admin may save pools.
+    """
+    content = await _content(call, body.files)
     if body.dry_run:
-        saved = await rehearse(call, documents)
-        return AppliedAnswer(workflows=[SavedWorkflow.of_saved(each) for each in saved], dry_run=True)
-    first = documents[0]
-    async with call.changing(Subject(DEFINITION, None, first.project, first.name)) as change:
-        saved = await _save(call, change.connection, documents)
-        change.id, change.before, change.after = saved[0].head.code, _before(saved[0]), _after(saved[0])
-        further = [
-            call.caller.entry(
-                call.operation.name,
-                DEFINITION,
-                each.head.code,
-                each.head.name,
-                project=each.head.project,
-                before=_before(each),
-                after=_after(each),
-            )
-            for each in saved[1:]
-        ]
+        return (await rehearse(call, content)).answer(dry_run=True)
+    async with call.changing(first_subject(content)) as change:
+        applied = await save(call, change.connection, content)
+        first, *further = applied.entries(call)
+        change.id, change.before, change.after = first.object_id, first.before, first.after
         await audit.insert(change.connection, further)
-        change.answer = AppliedAnswer(workflows=[SavedWorkflow.of_saved(each) for each in saved], dry_run=False)
+        change.answer = applied.answer(dry_run=False)
     answer: AppliedAnswer = change.answered()
     return answer
 
@@ -132,17 +82,17 @@ async def apply_workflows(call: Call, body: ApplyFiles) -> AppliedAnswer:
 async def validate_workflows(call: Call, body: CheckFiles) -> CheckedAnswer:
     """Say whether YAML files could be applied, and save nothing."""
     faults: Sequence[FileFault] = ()
-    documents: Sequence[WorkflowDocument] = ()
+    content, sizes = FileContent(), None
     try:
-        documents = await _documents(call, body.files)
-        await rehearse(call, documents)
+        content = await _content(call, body.files)
+        sizes = (await rehearse(call, content)).pool_sizes
     except BadWorkflowFile as error:
         faults = error.faults
     except Forbidden:
         raise
     except Refused as error:
         faults = [FileFault(body.files[0].name, str(error))]
-    return CheckedAnswer.of(faults, documents)
+    return CheckedAnswer.of(faults, content, sizes)
 
 
 @operation("POST", "/workflow-definitions/{code}/diff", Right.EDIT, "workflow-definitions")
@@ -150,61 +100,27 @@ async def diff_workflow_files(call: Call, code: Id, body: CompareFiles) -> DiffA
     """Show what applying a file would change in a workflow, as the lines of a unified diff."""
     async with call.reading() as connection:
         head = await permitted_head(call, connection, code)
-        documents = await _parsed(call, body.files)
-        lines = await file_differs(connection, head, documents, call.settings.secrets, body.version)
+        content = await _parsed(call, body.files)
+        lines = await file_differs(connection, head, content.workflows, call.settings.secrets, body.version)
     return DiffAnswer.of(head, lines)
 
 
-async def _documents(call: Call, files: Sequence[WorkflowFile]) -> list[WorkflowDocument]:
-    """The workflows of files, all of which the caller may change. Raises `Forbidden`, `BadWorkflowFile`."""
+async def _content(call: Call, files: Sequence[WorkflowFile]) -> FileContent:
+    """What stands in files, all of which the caller may change. Raises `Forbidden`, `BadWorkflowFile`."""
     editable = call.visible()
     if editable is not None and not editable:
         raise Forbidden(
             f"{call.caller.name} may not do this: it needs {Right.EDIT} in a project; ask one of its owners"
         )
-    documents = await _parsed(call, files)
-    for each in documents:
+    content = await _parsed(call, files)
+    for each in content.workflows:
         call.permit(each.project)
-    return documents
+    if content.pools:
+        call.permit(None)
+    return content
 
 
-async def _parsed(call: Call, files: Sequence[WorkflowFile]) -> list[WorkflowDocument]:
+async def _parsed(call: Call, files: Sequence[WorkflowFile]) -> FileContent:
     """In a thread, since a large file takes seconds."""
     contents = [(each.name, each.content.encode()) for each in files]
     return await asyncio.to_thread(parse_files, contents, call.backend.task_types)
-
-
-async def _save(call: Call, connection: AsyncConnection, documents: Sequence[WorkflowDocument]) -> list[Saved]:
-    for each in documents:
-        of_schedules = [schedule.worker_group for schedule in each.schedules]
-        await check_reach(call, connection, each.project, each.spec, of_schedules)
-    now = await database_time(connection)
-    return await save_all(connection, documents, call.settings.secrets, now, by=call.caller.name)
-
-
-class _Undone(Exception):
-    """Ends the transaction of a rehearsal."""
-
-
-async def rehearse(call: Call, documents: Sequence[WorkflowDocument]) -> list[Saved]:
-    """Save them in a transaction that is rolled back. Raises as `save_all`."""
-    saved: list[Saved] = []
-    try:
-        async with call.database.writing() as connection:
-            saved = await _save(call, connection, documents)
-            raise _Undone
-    except _Undone:
-        return saved
-
-
-def _before(saved: Saved) -> dict[str, object] | None:
-    return None if saved.before is None else _said(saved.before.version, saved.before.release_state)
-
-
-def _after(saved: Saved) -> dict[str, object]:
-    schedules = {"schedules": [str(each) for each in saved.schedules]} if saved.schedules else {}
-    return {**_said(saved.head.version, saved.head.release_state), **schedules}
-
-
-def _said(version: int, state: ReleaseState) -> dict[str, object]:
-    return {"version": version, "release_state": state}

@@ -27,8 +27,11 @@ from service.call import ANY_VERSION, Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation
 from service.pages import PageOf, pair_page_of
+from service.pools.saving import sizes_named
 from service.workflows import drafts
-from service.workflows.applying import CheckedAnswer, SavedWorkflow, rehearse
+from service.workflows.applied import SavedWorkflow, rehearse
+from service.workflows.applying import CheckedAnswer
+from service.workflows.definition_files import FileContent
 from service.workflows.drafts import DRAFT_FILE, DraftChanged
 from service.workflows.reach import check_reach
 from service.workflows.requests import DraftQuery, Name, Version
@@ -201,7 +204,7 @@ async def publish_draft(call: Call, project: Name, name: Name) -> SavedWorkflow:
         change.id = saved.head.code
         change.before = {"version": saved.before.version} if saved.before is not None else None
         change.after = {"version": saved.head.version, "release_state": saved.head.release_state}
-        change.answer = SavedWorkflow.of_saved(saved)
+        change.answer = SavedWorkflow.of_saved(saved, await sizes_named(change.connection, [document.spec]))
     answer: SavedWorkflow = change.answered()
     return answer
 
@@ -209,19 +212,19 @@ async def publish_draft(call: Call, project: Name, name: Name) -> SavedWorkflow:
 @operation("GET", "/workflow-drafts/{project}/{name}/check", Right.EDIT, TAG)
 async def check_draft(call: Call, project: Name, name: Name) -> CheckedAnswer:
     """Say what is wrong with the caller's draft, and publish nothing."""
-    documents: Sequence[WorkflowDocument] = ()
+    content, sizes = FileContent(), None
     faults: Sequence[FileFault] = ()
     try:
         _, document = await _read(call, project, name)
-        documents = [document]
-        await rehearse(call, documents)
+        content = FileContent([document])
+        sizes = (await rehearse(call, content)).pool_sizes
     except BadWorkflowFile as error:
         faults = error.faults
     except (Forbidden, NotFound):
         raise
     except Refused as error:
         faults = [FileFault(DRAFT_FILE, str(error))]
-    return CheckedAnswer.of(faults, documents)
+    return CheckedAnswer.of(faults, content, sizes)
 
 
 @operation("GET", "/workflow-drafts/{project}/{name}/diff", Right.EDIT, TAG)

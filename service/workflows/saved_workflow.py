@@ -113,7 +113,8 @@ async def file_differs(
     document = next((each for each in documents if (each.project, each.name) == (head.project, head.name)), None)
     if document is None:
         there = ", ".join(f'"{each.name}"' for each in documents)
-        raise NotFound(f'{documents[0].file} has no workflow "{head.name}" of project "{head.project}"; it has {there}')
+        where = documents[0].file if documents else "the file"
+        raise NotFound(f'{where} has no workflow "{head.name}" of project "{head.project}"; it has {there or "none"}')
     saved = await read_version(connection, head, version)
     stored = await schedule_contents.contents_of(connection, head.code)
     spec = await sealed_for_saving(connection, document, secrets)

@@ -21,8 +21,8 @@ from service.call import Call, Change, Subject
 from service.fields import Answer, Id
 from service.operation import operation
 from service.workflows import release
+from service.workflows.applied import DEFINITION
 from service.workflows.apply import save_all
-from service.workflows.applying import DEFINITION
 from service.workflows.listing import WorkflowAnswer
 from service.workflows.reach import check_reach
 from service.workflows.requests import PutWorkflow, RollBack, SetReleaseState

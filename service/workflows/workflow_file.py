@@ -6,11 +6,10 @@ All problems are reported at once, each with file, line, task and fix; nothing i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -18,16 +17,18 @@ from model.choices import ReleaseState
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX, Name
 from model.layout import Layout
-from model.logic.catalog import LOGIC_TYPES
 from model.names import fault_of_workflow_name, faults_of_task_names
 from model.workflow import WorkflowSpec
 from model.workflow_problems import InvalidWorkflow, Problem
+from service.workflows.runnable_types import unrunnable
 from service.workflows.schedule_entry import ScheduleEntry, problem_of_field, problems_of
 from service.workflows.workflow_warnings import one_variable
 from service.workflows.yaml_lines import BadYaml, Document, Number, read_documents, text_of
 from service.workflows.yaml_sections import document_at
 
 FAULTS_SHOWN_MAX = 20
+WORKFLOW, POOL = "workflow", "pool"
+"""What a document is, by its `kind`; without one it is a workflow."""
 
 
 class TaskTypes(Protocol):
@@ -49,6 +50,7 @@ class Head(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(max_length=NAME_LENGTH_MAX)]
+    kind: Literal["workflow"] = "workflow"
     project: Name = "default"
     release_state: ReleaseState = ReleaseState.ONLINE
     schedules: tuple[ScheduleEntry, ...] = ()
@@ -67,20 +69,6 @@ class WorkflowDocument:
     schedules: tuple[ScheduleEntry, ...] = ()
     layout: Layout | None = None
     source: str | None = None
-
-
-_ELSEWHERE = {
-    **dict.fromkeys(("BASH", "SH", "COMMAND", "SCRIPT"), "SHELL"),
-    **dict.fromkeys(("PYTHON3", "PY"), "PYTHON"),
-    **dict.fromkeys(("SIMPLEHTTP", "REST", "WEBHOOK", "CURL"), "HTTP"),
-    **dict.fromkeys(("POSTGRES", "MYSQL", "QUERY", "SQLEXECUTEQUERY"), "SQL"),
-    **dict.fromkeys(("SPARKSUBMIT",), "SPARK"),
-    **dict.fromkeys(("KUBERNETES", "KUBERNETESPOD", "DOCKER", "CONTAINER"), "K8S"),
-    **dict.fromkeys(("SUBWORKFLOW", "SUBDAG", "SUB_WORKFLOW", "TRIGGERDAGRUN"), "SUB_PROCESS"),
-    **dict.fromkeys(("BRANCH", "BRANCHPYTHON"), "SWITCH"),
-    **dict.fromkeys(("EXTERNALTASKSENSOR", "SENSOR"), "DEPENDENT"),
-}
-"""Task types of Airflow, Prefect and DolphinScheduler, and the one that is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,29 +93,14 @@ class BadWorkflowFile(Refused):
         super().__init__("\n       ".join(shown))
 
 
-def parse_files(files: Iterable[tuple[str, bytes]], types: TaskTypes) -> list[WorkflowDocument]:
-    """All workflows in some files, given by name and content.
-
-    Raises:
-        BadWorkflowFile: one contains errors, or two have the same workflow; lists all problems of all files.
-    """
-    found: dict[tuple[str, str], str] = {}
-    documents: list[WorkflowDocument] = []
-    faults: list[FileFault] = []
-    for file, data in files:
-        try:
-            new = parse_workflows(data, file, types)
-        except BadWorkflowFile as error:
-            faults += error.faults
-            continue
-        for each in new:
-            other = found.setdefault((each.project, each.name), file)
-            if other is not file:
-                sentence = f'the workflow "{each.name}" stands in {other} too; remove one of them'
-                faults.append(FileFault(file, sentence))
-        documents += new
-    if faults:
-        raise BadWorkflowFile(faults)
+def documents_in(data: bytes, file: str) -> list[Document]:
+    """The documents of a file, at least one; `file` is its name in messages. Raises `BadWorkflowFile`."""
+    try:
+        documents = read_documents(data)
+    except BadYaml as error:
+        raise BadWorkflowFile([FileFault(file, str(error), error.line)]) from None
+    if not documents:
+        raise BadWorkflowFile([FileFault(file, "there is no workflow in it; begin with `name:` and `tasks:`")])
     return documents
 
 
@@ -136,29 +109,30 @@ def parse_workflows(data: bytes, file: str, types: TaskTypes | None) -> list[Wor
 
     `types` are the task types that there are; None: types and parameters of tasks were checked before.
     """
-    try:
-        documents = read_documents(data)
-    except BadYaml as error:
-        raise BadWorkflowFile([FileFault(file, str(error), error.line)]) from None
-    if not documents:
-        raise BadWorkflowFile([FileFault(file, "there is no workflow in it; begin with `name:` and `tasks:`")])
+    documents = documents_in(data, file)
+    return workflows_of(documents, file, types, text_of(data), is_alone=len(documents) == 1)
+
+
+def workflows_of(
+    documents: Sequence[Document], file: str, types: TaskTypes | None, text: str, *, is_alone: bool
+) -> list[WorkflowDocument]:
+    """The workflows that documents of a file are; `text` is the file's, `is_alone`: it has no other document.
+
+    Raises `BadWorkflowFile`; for `types` see `parse_workflows`.
+    """
     found: list[WorkflowDocument] = []
     faults: list[FileFault] = []
     for document in documents:
         try:
-            found.append(_workflow(document, file, types))
+            source = text if is_alone else document_at(text, document.line_of(()))
+            found.append(replace(_workflow(document, file, types), source=source))
         except InvalidWorkflow as error:
             lines = sorted((document.line_of(problem.where), problem.sentence) for problem in error.problems)
             faults += [FileFault(file, sentence, line) for line, sentence in lines]
     faults += _twice(found, file)
     if faults:
         raise BadWorkflowFile(faults)
-    text = text_of(data)
-    if len(documents) == 1:
-        return [replace(found[0], source=text)]
-    # Each has been read: they are as many, in the same order.
-    starts = [document.line_of(()) for document in documents]
-    return [replace(each, source=document_at(text, line)) for each, line in zip(found, starts, strict=True)]
+    return found
 
 
 def parse_spec(content: Mapping[str, Any], types: TaskTypes) -> WorkflowSpec:
@@ -171,7 +145,7 @@ def parse_spec(content: Mapping[str, Any], types: TaskTypes) -> WorkflowSpec:
 
 def _task_problems(spec: WorkflowSpec, types: TaskTypes) -> list[Problem]:
     """What only shows when the whole definition is well formed."""
-    return [*_unrunnable(spec, types), *one_variable(spec), *faults_of_task_names(spec)]
+    return [*unrunnable(spec, types), *one_variable(spec), *faults_of_task_names(spec)]
 
 
 def _workflow(document: Document, file: str, types: TaskTypes | None) -> WorkflowDocument:
@@ -183,6 +157,8 @@ def _workflow(document: Document, file: str, types: TaskTypes | None) -> Workflo
     for place, entry in enumerate(_list(document.content.get("schedules"))):
         if isinstance(entry, dict) and isinstance(params := entry.get("params"), dict):
             content["schedules"][place]["params"] = {name: _written(value) for name, value in params.items()}
+    if (fault := _fault_of_kind(content)) is not None:
+        raise InvalidWorkflow([fault])
     head_fields = {name: content.pop(name) for name in Head.model_fields if name in content}
     layout = content.pop("layout", None)
     problems = list(_head_problems(head_fields))
@@ -209,6 +185,22 @@ def _workflow(document: Document, file: str, types: TaskTypes | None) -> Workflo
     )
 
 
+def _fault_of_kind(content: Mapping[str, Any]) -> Problem | None:
+    """Why this is no workflow at all; None if it may be one."""
+    kind = content.get("kind", WORKFLOW)
+    if kind == POOL:
+        sentence = "this is a pool, and only workflows are read here; save it with `shoal pool apply`"
+    elif kind != WORKFLOW:
+        near = get_close_matches(str(kind).lower(), (WORKFLOW, POOL), n=1)
+        cure = f"; did you mean {near[0]}?" if near else ""
+        sentence = f'field "kind": must be {WORKFLOW} or {POOL}{cure}'
+    elif "kind" not in content and "tasks" not in content and content.keys() & {"resources", "count"}:
+        return Problem(where=(), sentence="a workflow has tasks, and this has none; if it is a pool, add `kind: pool`")
+    else:
+        return None
+    return Problem(where=("kind",), sentence=sentence)
+
+
 def _head_problems(fields: dict[str, Any]) -> Iterator[Problem]:
     if isinstance(name := fields.get("name"), str) and (fault := fault_of_workflow_name(name)) is not None:
         yield Problem(where=("name",), sentence=fault)
@@ -219,7 +211,7 @@ def _head_problems(fields: dict[str, Any]) -> Iterator[Problem]:
             if part["loc"][0] == "schedules":
                 yield problem_of_field(part)
                 continue
-            field, said = part["loc"][0], part["msg"]
+            field, said = part["loc"][0], str(part["msg"]).removeprefix("Value error, ")
             missing = part["type"] == "missing"
             sentence = (
                 f'the field "{field}" is missing' if missing else f'field "{field}": {said[:1].lower()}{said[1:]}'
@@ -241,30 +233,6 @@ def _layout(given: Any, spec: WorkflowSpec) -> Layout | None:
         if not faults:
             return layout
     raise InvalidWorkflow([Problem(where=("layout",), sentence=f"layout: {fault}") for fault in faults])
-
-
-def _unrunnable(spec: WorkflowSpec, types: TaskTypes) -> Iterator[Problem]:
-    """The tasks that no worker of this version can run."""
-    for place, task in enumerate(spec.tasks):
-        if task.type in LOGIC_TYPES:
-            continue  # it runs in the master, and was checked with the rest
-        params = json.dumps(task.params)
-        try:
-            types.make(task.type, params, {})
-        except Refused as error:
-            is_known = task.type in types.known()
-            if is_known and "${" in params:
-                continue  # a reference may give the required value, with the command
-            where = ("tasks", place, "params" if is_known else "type")
-            near = [] if is_known else _near_types(task.type, [*types.known(), *LOGIC_TYPES])
-            meant = f'there is no task type "{task.type}"; did you mean {near[0]}?' if near else str(error)
-            yield Problem(where=where, sentence=f'task "{task.name}": {meant}')
-
-
-def _near_types(given: str, known: Iterable[str]) -> list[str]:
-    """The task type that is meant: `BASH`, `BashOperator`, `shell` are SHELL."""
-    word = given.upper().removesuffix("OPERATOR").removesuffix("TASK").strip("_")
-    return get_close_matches(_ELSEWHERE.get(word, word), list(known), n=1)
 
 
 def _twice(found: list[WorkflowDocument], file: str) -> Iterator[FileFault]:

@@ -31,7 +31,19 @@ def complete_run(context: typer.Context, incomplete: str) -> Suggestions:
     return [*words, *_asked(context, incomplete, "run", "workflow")]
 
 
-def _asked(context: typer.Context, incomplete: str, *kinds: Literal["workflow", "run"]) -> Suggestions:
+def complete_pool(context: typer.Context, incomplete: str) -> Suggestions:
+    """Names of resource pools."""
+    return _asked(context, incomplete, "pool")
+
+
+def complete_resource(context: typer.Context, incomplete: str) -> Suggestions:
+    """Names of resources of the pool that is typed."""
+    return _asked(context, incomplete, "resource")
+
+
+def _asked(
+    context: typer.Context, incomplete: str, *kinds: Literal["workflow", "run", "pool", "resource"]
+) -> Suggestions:
     """What the server suggests; nothing if it does not answer in time, or there is any other problem."""
     # Imported before the time begins: it is that of the server.
     import asyncio
@@ -46,7 +58,9 @@ def _asked(context: typer.Context, incomplete: str, *kinds: Literal["workflow", 
     async def ask() -> None:
         async with call.client() as client:
             for kind in kinds:
-                asked = names.SuggestionQuery(kind=kind, prefix=incomplete, project=given.get("project"))
+                asked = names.SuggestionQuery(
+                    kind=kind, prefix=incomplete, project=given.get("project"), pool=given.get("pool")
+                )
                 found.extend((await client.ask(names.suggest_names, asked)).items)
 
     def ask_silently() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -57,22 +57,28 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def apply(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
-    """Save workflows from YAML files, all or none. Unchanged workflows get no new version."""
+    """Save workflows and resource pools from YAML files, all or none. Unchanged ones get no new version."""
     from service.workflows.applying import apply_workflows
     from service.workflows.requests import ApplyFiles
-    from shoal.cli.output import print_json
+    from shoal.cli.output import answer_fields, print_json
+    from shoal.cli.pool_changes import print_saved as print_pool
     from shoal.workflow_files import read_texts
 
     given = [{"name": name, "content": content} for name, content in read_texts(files)]
     async with call.client() as client:
-        saved = (await client.ask(apply_workflows, ApplyFiles.read(files=given))).workflows
+        applied = await client.ask(apply_workflows, ApplyFiles.read(files=given))
+    saved = applied.workflows
     if call.as_json:
         sentences: Any = {"schedules": {"__all__": {"sentence"}}}
-        print_json([each.model_dump(mode="json", exclude_none=True, exclude=sentences) for each in saved])
+        of_workflows = [each.model_dump(mode="json", exclude_none=True, exclude=sentences) for each in saved]
+        print_json(of_workflows + [{"kind": "pool", **answer_fields(each)} for each in applied.pools])
         return
+    for pool in applied.pools:
+        print_pool(pool)
     for each in saved:
         _print_saved(each)
-    _hint_start(saved)
+    if saved:
+        _hint_start(saved)
 
 
 async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
@@ -80,13 +86,16 @@ async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(he
     from service.words import counted
     from service.workflows.workflow_warnings import doubtful_references
     from shoal.cli.output import hint, print_json, say
-    from shoal.workflow_files import read_workflow_files
+    from shoal.workflow_files import read_definition_files
 
-    documents = read_workflow_files(files)
+    content = read_definition_files(files)
     if call.as_json:
-        print_json([{"project": each.project, "name": each.name, "file": each.file} for each in documents])
+        of_workflows = [{"project": each.project, "name": each.name, "file": each.file} for each in content.workflows]
+        print_json(of_workflows + [{"kind": "pool", "name": each.name, "file": each.file} for each in content.pools])
         return
-    for each in documents:
+    for pool in content.pools:
+        say(f'Pool "{pool.name}" ({counted(pool.spec.size, "resource")}) is well written.')
+    for each in content.workflows:
         say(f'Workflow "{each.name}" ({counted(len(each.spec.tasks), "task")}) is well written.')
         _warn(each.file, doubtful_references(each.spec))
     hint(f"Save it: shoal workflow apply {' '.join(quote(str(file)) for file in files)}")
@@ -151,11 +160,13 @@ async def show(
             say(f"  {key}: SECRET, given by the start")
     for key, value in spec.params.items():
         say(f"  {key} = {value}")
+    needs = [Column("NEEDS", [_needs(task.resources) for task in spec.tasks], keep=2)]
     table(
         Column("TASK", [task.name for task in spec.tasks]),
         Column("TYPE", [task.type for task in spec.tasks]),
         Column("GROUP", [task.worker_group or spec.worker_group for task in spec.tasks], keep=1),
         Column("PRIORITY", [task.priority for task in spec.tasks], keep=0),
+        *(needs if any(task.resources for task in spec.tasks) else ()),
         Column("AFTER", [", ".join(task.after) or "-" for task in spec.tasks]),
         indent=2,
     )
@@ -222,6 +233,11 @@ async def run(
             return
         end = await following.follow(client, command, within_s=within_s)
     following.print_end(call, command, end, fine=[WorkflowState.SUCCESS])
+
+
+def _needs(resources: Mapping[str, int]) -> str:
+    """The pools of which a task needs resources."""
+    return ", ".join(f"{number} of {pool}" for pool, number in resources.items()) or "-"
 
 
 def _warn(file: str, warnings: Iterable[str]) -> None:

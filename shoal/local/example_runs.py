@@ -15,7 +15,7 @@ from service.workflows.applying import apply_workflows
 from service.workflows.requests import ApplyFiles
 from shoal.clients.client import Client
 from shoal.clients.waiting import follow_command
-from shoal.workflow_files import read_texts, read_workflow_files
+from shoal.workflow_files import read_definition_files, read_texts
 
 NEEDS_A_DATA_SOURCE = {"SQL", "PROCEDURE"}
 """Task types of which an example can only run where its data source was made before."""
@@ -35,7 +35,7 @@ async def run_all(client: Client, folder: Path) -> str:
         raise NotFound(f"there is no YAML file in {folder}; --examples names a folder with workflow files")
     given = [{"name": name, "content": content} for name, content in await asyncio.to_thread(read_texts, files)]
     saved = (await client.ask(apply_workflows, ApplyFiles.read(files=given))).workflows
-    documents = await asyncio.to_thread(read_workflow_files, files)
+    documents = (await asyncio.to_thread(read_definition_files, files)).workflows
     runnable = {each.name for each in documents if not NEEDS_A_DATA_SOURCE & {task.type for task in each.spec.tasks}}
     ends = await _ends(client, [each.code for each in saved if each.is_new_version and each.name in runnable])
     states = ", ".join(f"{number} {state}" for state, number in sorted(ends.items())) or "none is new"

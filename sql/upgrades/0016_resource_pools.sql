@@ -31,6 +31,8 @@ CREATE TABLE resource_pool (
     changed_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     changed_by     text NOT NULL DEFAULT session_user
 );
+-- A task finds what it holds in a variable: two pools must not have the same.
+CREATE UNIQUE INDEX resource_pool_variable ON resource_pool (upper(regexp_replace(name, '[^A-Za-z0-9]', '_', 'g') COLLATE "C"));
 COMMENT ON TABLE resource_pool IS 'A set of scarce things, of which a running attempt holds some (docs/pools.md). Whoever gives out of it holds its row.';
 COMMENT ON COLUMN resource_pool.counted IS 'Of a pool that is only a number: how many it has, whose names are 1, 2, 3 ...; null = they have names of their own.';
 COMMENT ON COLUMN resource_pool.validity_check IS 'JSON object: url or script, timeout_s and every_s: how a resource is checked before it is given; null = not at all.';

@@ -18,6 +18,7 @@ changes_of_any_kind = st.builds(
     queue=st.booleans(),
     errors=st.booleans(),
     nodes=st.booleans(),
+    pools=st.booleans(),
 )
 
 

@@ -20,6 +20,11 @@ schedules: [{cron: "0 0 2 * * ?", state: ONLINE}]
 tasks:
   - {name: first, type: SHELL, params: {script: "echo one; echo 'error: no such table' >&2; exit 3"}}
   - {name: second, type: FAKE, after: [first]}
+---
+kind: pool
+name: proxies
+description: the proxies of the shop
+resources: {p1: {host: 10.0.0.1}, p2: {host: 10.0.0.2}}
 """
 # What lies below them can be dragged away.
 ON_CANVAS = [f'button[aria-label="{each}"]' for each in ("Arrange", "Show all", "Add a note")]
@@ -42,6 +47,8 @@ PAGES = [
     "/schedules/backfill",
     "/queue",
     "/cluster",
+    "/cluster?tab=pools",
+    "/cluster?tab=pools&pool=proxies",
     *(
         f"/settings/{each}"
         for each in ("projects", "data-sources", "environments", "secrets", "users", "tokens", "audit", "about")
@@ -55,6 +62,7 @@ def run(running: RunningShoal, tmp_path_factory: pytest.TempPathFactory) -> str:
     file = tmp_path_factory.mktemp("workflows") / "failing.yaml"
     file.write_text(WORKFLOWS, "utf-8")
     running.shoal("workflow", "apply", str(file))
+    running.shoal("pool", "set-aside", "proxies", "p2", "--reason", "blocked by the shop")
     with pytest.raises(AssertionError):
         running.shoal("run", "failing", "--wait")
     return str(running.json("runs", "--workflow", "failing")[0]["id"])

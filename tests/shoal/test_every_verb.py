@@ -43,6 +43,8 @@ ARGUMENTS = {
     "token": "1",
     "action": "stop",
     "days": "30",
+    "pool": "proxies",
+    "resource": "p1",
 }
 """A value for each argument of a verb, by its name."""
 MORE = {

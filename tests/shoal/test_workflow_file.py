@@ -10,7 +10,7 @@ from model.errors import NotFound
 from service.workflows import yaml_lines
 from service.workflows.requests import BYTES_MAX
 from service.workflows.workflow_file import BadWorkflowFile, parse_workflows
-from shoal.workflow_files import read_workflow_files
+from shoal.workflow_files import read_definition_files
 from worker.tasks.catalog import TaskCatalog
 
 CATALOG = TaskCatalog()
@@ -25,7 +25,7 @@ def faults_of(text: str | bytes) -> str:
 
 
 def test_the_sample_is_a_workflow_of_four_tasks() -> None:
-    (sample,) = read_workflow_files([Path(__file__).parents[2] / "examples" / "hello.yaml"])
+    (sample,) = read_definition_files([Path(__file__).parents[2] / "examples" / "hello.yaml"]).workflows
     assert (sample.project, sample.name, sample.release_state, len(sample.spec.tasks)) == (
         "default",
         "hello",
@@ -156,8 +156,8 @@ def test_nothing_is_read_from_files_of_which_one_is_wrong(tmp_path: Path) -> Non
     again.write_text(GOOD)
     folder.mkdir()
     with pytest.raises(BadWorkflowFile) as caught:
-        read_workflow_files([good, again, folder])
+        read_definition_files([good, again, folder])
     assert f'{again}: the workflow "good" stands in {good} too' in str(caught.value)
     assert f"{folder}: it cannot be read: Is a directory" in str(caught.value)
     with pytest.raises(NotFound, match="there is no file"):
-        read_workflow_files([tmp_path / "nix.yaml"])
+        read_definition_files([tmp_path / "nix.yaml"])

@@ -89,7 +89,7 @@ const routes = root.addChildren([
       "schedules",
     ),
     page("/queue", () => import("@/queue/QueuePage"), "QueuePage", "queue"),
-    page("/cluster", () => import("@/cluster/ClusterPage"), "ClusterPage", "cluster"),
+    page("/cluster", () => import("@/cluster/ClusterPage"), "ClusterPage", "cluster", "pools"),
     page("/settings", () => import("@/settings/SettingsPage"), "SettingsPage", "settings"),
     page("/settings/$section", () => import("@/settings/SettingsPage"), "SettingsPage", "settings"),
   ]),

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import "./cluster.css";
+import { PoolsTab } from "@/pools/PoolsTab";
 import { DatabaseTab } from "./DatabaseTab";
 import { DoctorTab } from "./DoctorTab";
 import { DutiesTab } from "./DutiesTab";
@@ -19,6 +20,7 @@ const BODIES: Record<Tab, () => ReactNode> = {
   registry: RegistryTab,
   database: DatabaseTab,
   failovers: FailoversTab,
+  pools: PoolsTab,
   duties: DutiesTab,
   doctor: DoctorTab,
 };

@@ -15,7 +15,7 @@ import type { Editing } from "./useEditing";
 const GROUPS: { word: string; fields: string[] }[] = [
   { word: "group.parameters", fields: ["local_params"] },
   { word: "group.failure", fields: ["retry_times", "retry_interval", "timeout", "timeout_strategy", "on_worker_loss"] },
-  { word: "group.where", fields: ["worker_group", "environment", "tenant"] },
+  { word: "group.where", fields: ["worker_group", "environment", "tenant", "resources"] },
   { word: "group.order", fields: ["flag", "priority", "delay_time", "dispatch_timeout", "cache"] },
 ];
 

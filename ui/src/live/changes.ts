@@ -31,6 +31,7 @@ const READ_AGAIN: Record<string, string[]> = {
   ],
   queue: ["queue", "commands", "error-commands"],
   cluster: ["cluster", "slots", "slot-changes", "doctor"],
+  pools: ["pools"],
   definitions: ["workflows", "workflow", "relations", "schedules", "fires"],
 };
 const SOON_MS = 250;

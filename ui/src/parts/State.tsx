@@ -27,6 +27,11 @@ const ALIKE: Record<string, string> = {
   WAITING: "NOT_BEGUN",
   LEFT_OUT: "NOT_BEGUN",
   FORBIDDEN: "SKIPPED",
+  FREE: "NORMAL",
+  TAKEN: "DISPATCH",
+  SET_ASIDE: "REFUSED",
+  CHECKING: "DELAY_EXECUTION",
+  REMOVED: "SKIPPED",
 };
 
 /** The name under which tokens.css has the look of a state. */

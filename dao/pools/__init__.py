@@ -1,0 +1,1 @@
+"""Resource pools: what they have, and who holds it."""

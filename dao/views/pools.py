@@ -1,0 +1,288 @@
+"""Resource pools as they stand, for people: what is free, who holds what, and who waits in which order. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import text
+
+from dao.cluster.nodes import SHOWN
+from dao.postgres.engine import AsyncConnection
+from model.pools import LinePlace, ResourceState
+
+COUNTED_MAX = 10_000
+"""Of those that wait for a pool: a backlog may have millions."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolCounts:
+    """How many resources of a pool are in each state; `total` is without those that were removed. `waiting` counts the
+    attempts in its line, up to 10,000."""
+
+    name: str
+    total: int
+    free: int
+    taken: int
+    set_aside: int
+    checking: int
+    removed: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRow:
+    """A pool in a list. `is_checked`: its resources are checked before they are given."""
+
+    description: str
+    is_counted: bool
+    is_checked: bool
+    version: int
+    changed_at: datetime
+    changed_by: str
+    counts: PoolCounts
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOfRun:
+    """An attempt, and whose it is. `project` and `workflow` are None if its workflow is gone."""
+
+    id: int
+    name: str
+    attempt: int
+    code: int
+    run: int
+    workflow_code: int | None
+    workflow: str | None
+    project: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRow:
+    """A resource of a pool. Times are aware UTC, database time.
+
+    `task` is the attempt that holds it, on the worker `worker`, since `taken_at`; None if nobody does, or its row is
+    gone. `busy_before` is when that lease ends unless the worker beats again. `free_since` None: it was never held.
+    """
+
+    id: int
+    name: str
+    place: int
+    state: ResourceState
+    data: Mapping[str, Any]
+    taken_at: datetime | None
+    busy_before: datetime | None
+    worker: str | None
+    worker_id: int | None
+    task: TaskOfRun | None
+    free_since: datetime | None
+    set_aside_at: datetime | None
+    set_aside_why: str | None
+    set_aside_by: str | None
+    checked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingTask:
+    """An attempt in the line of a pool, at its place from 1; `needs` are all pools of which it needs resources."""
+
+    place: int
+    workflow_priority: str
+    task_priority: str
+    task: TaskOfRun
+    queued_at: datetime | None
+    needed: int
+    needs: Mapping[str, int]
+    worker_group: str
+
+
+_STATE = """
+    CASE WHEN r.removed THEN 'REMOVED' WHEN r.task_instance_id IS NOT NULL THEN 'TAKEN'
+         WHEN r.set_aside_at IS NOT NULL THEN 'SET_ASIDE' WHEN r.checking_by IS NOT NULL THEN 'CHECKING' ELSE 'FREE' END
+"""
+# index: pool_resource_name, resource_pool_name, pool_line_pkey
+_COUNTS = f"""
+    SELECT p.name, count(*) FILTER (WHERE s.state <> 'REMOVED') AS total, count(*) FILTER (WHERE s.state = 'FREE'),
+           count(*) FILTER (WHERE s.state = 'TAKEN'), count(*) FILTER (WHERE s.state = 'SET_ASIDE'),
+           count(*) FILTER (WHERE s.state = 'CHECKING'), count(*) FILTER (WHERE s.state = 'REMOVED'),
+           (SELECT count(*) FROM (SELECT FROM pool_line l WHERE l.pool_name = p.name LIMIT {COUNTED_MAX}) AS line)
+    FROM (SELECT {_STATE} AS state FROM pool_resource r WHERE r.pool_code = p.code) AS s
+"""  # noqa: S608 - the parts are constants
+_POOLS = text(f"""
+    SELECT p.description, p.counted IS NOT NULL, p.validity_check IS NOT NULL, p.version, p.changed_at, p.changed_by,
+           c.*
+    FROM resource_pool p CROSS JOIN LATERAL ({_COUNTS}) AS c
+    WHERE (CAST(:after AS text) IS NULL OR p.name > :after)
+      AND (CAST(:words AS text) IS NULL OR strpos(lower(p.name), lower(:words)) > 0)
+      AND (CAST(:name AS text) IS NULL OR p.name = :name)
+    ORDER BY p.name LIMIT :limit
+""")  # noqa: S608 - the part is a constant
+_ALL_COUNTS = text(f"""
+    SELECT c.*, p.version, (
+        SELECT hashtextextended(coalesce(string_agg(concat_ws(' ', r.id, r.task_instance_id, r.worker_id,
+                                                              r.set_aside_at, r.checking_by, r.removed),
+                                                    ',' ORDER BY r.id), ''), 0)
+        FROM pool_resource r WHERE r.pool_code = p.code)
+    FROM resource_pool p CROSS JOIN LATERAL ({_COUNTS}) AS c ORDER BY p.name LIMIT {COUNTED_MAX}
+""")  # noqa: S608 - the part is a constant
+_TASK = "t.id, t.task_name, t.attempt, t.task_code, t.workflow_instance_id, d.code, d.name, d.project"
+_RESOURCES = text(f"""
+    SELECT r.id, r.name, r.place, {_STATE}, r.data, r.taken_at, b.beaten_at + CAST(:lease AS interval), {SHOWN},
+           r.worker_id, CASE WHEN isfinite(r.free_since) THEN r.free_since END, r.set_aside_at, r.set_aside_why,
+           r.set_aside_by, r.checked_at, {_TASK}
+    FROM (SELECT * FROM pool_resource
+          WHERE pool_code = :code AND (place, id) > (CAST(:place AS integer), CAST(:id AS bigint))
+          ORDER BY place, id) AS r
+    LEFT JOIN node n ON n.id = r.worker_id
+    LEFT JOIN node_beat b ON b.node_id = r.worker_id
+    LEFT JOIN task_instance t ON t.id = r.task_instance_id
+    LEFT JOIN workflow_instance i ON i.id = t.workflow_instance_id
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE (CAST(:states AS text[]) IS NULL OR {_STATE} = ANY(CAST(:states AS text[])))
+      AND (CAST(:words AS text) IS NULL OR strpos(lower(r.name), lower(:words)) > 0)
+    ORDER BY r.place, r.id LIMIT :limit
+""")  # noqa: S608 - the parts are constants
+_LINE = text(f"""
+    SELECT l.workflow_priority, l.task_priority, t.queued_at, l.needed, l.needs, l.worker_group, l.task_instance_id,
+           l.workflow_instance_id, {_TASK}
+    FROM (SELECT * FROM pool_line
+          WHERE pool_name = :name AND (CAST(:after_run_priority AS text) IS NULL
+                OR (workflow_priority, workflow_instance_id, task_priority, task_instance_id)
+                   > (CAST(:after_run_priority AS priority_level), CAST(:after_run AS bigint),
+                      CAST(:after_task_priority AS priority_level), CAST(:after_task AS bigint)))
+          ORDER BY workflow_priority, workflow_instance_id, task_priority, task_instance_id LIMIT :limit) AS l
+    LEFT JOIN task_instance t ON t.id = l.task_instance_id
+    LEFT JOIN workflow_instance i ON i.id = l.workflow_instance_id
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
+""")  # noqa: S608 - the part is a constant
+_SIZES = text("""
+    SELECT p.name, (SELECT count(*) FROM pool_resource r WHERE r.pool_code = p.code AND NOT r.removed)
+    FROM resource_pool p WHERE p.name = ANY(CAST(:names AS text[]))
+""")
+_NAMES = text("""
+    SELECT name, description FROM resource_pool WHERE starts_with(name, :prefix) ORDER BY name LIMIT :limit
+""")
+_RESOURCE_NAMES = text("""
+    SELECT r.name, p.name FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code AND NOT r.removed
+    WHERE starts_with(r.name, :prefix) AND p.name = coalesce(CAST(:pool AS text), p.name)
+    ORDER BY p.name, r.place, r.id LIMIT :limit
+""")
+
+
+async def page(
+    connection: AsyncConnection, limit: int, after: str | None = None, words: str | None = None
+) -> list[PoolRow]:
+    """Up to `limit` pools by name, after this one; `words`: only those with that in their name, in any case."""
+    values = {"after": after, "words": words, "name": None, "limit": limit}
+    return [_pool(row) for row in (await connection.execute(_POOLS, values)).all()]
+
+
+async def pool(connection: AsyncConnection, name: str) -> PoolRow | None:
+    """One pool; None: there is none of this name."""
+    values = {"after": None, "words": None, "name": name, "limit": 1}
+    row = (await connection.execute(_POOLS, values)).first()
+    return None if row is None else _pool(row)
+
+
+async def all_counts(connection: AsyncConnection) -> dict[str, tuple[PoolCounts, int]]:
+    """All pools by name, and a number that differs whenever its version, or who holds or may get what, does."""
+    rows = (await connection.execute(_ALL_COUNTS)).all()
+    return {row[0]: (PoolCounts(*row[:8]), hash((row[8], row[9]))) for row in rows}
+
+
+async def resources(
+    connection: AsyncConnection,
+    code: int,
+    limit: int,
+    after: tuple[int, int] | None,
+    *,
+    lease: timedelta,
+    states: Collection[ResourceState] | None = None,
+    words: str | None = None,
+) -> list[ResourceRow]:
+    """Up to `limit` resources of a pool in the order of its file, after that place and id.
+
+    `lease`: how long a lease lasts after the last beat of its worker.
+    """
+    place, id_ = after if after is not None else (-1, 0)
+    values = {
+        "code": code,
+        "place": place,
+        "id": id_,
+        "lease": lease,
+        "states": None if states is None else [state.value for state in states],
+        "words": words,
+        "limit": limit,
+    }
+    rows = (await connection.execute(_RESOURCES, values)).all()
+    return [_resource(row) for row in rows]
+
+
+async def line(connection: AsyncConnection, name: str, limit: int, after: LinePlace | None) -> list[WaitingTask]:
+    """Up to `limit` of the attempts that wait for a pool, which need not exist, in their order, after that place."""
+    values = {
+        "name": name,
+        "limit": limit,
+        "after_run_priority": after.workflow_priority if after else None,
+        "after_run": after.run if after else None,
+        "after_task_priority": after.task_priority if after else None,
+        "after_task": after.task if after else None,
+    }
+    first = after.number + 1 if after else 1
+    rows = (await connection.execute(_LINE, values)).all()
+    return [_waiting(number, row) for number, row in enumerate(rows, first)]
+
+
+async def sizes(connection: AsyncConnection, names: Collection[str]) -> dict[str, int]:
+    """How many resources each of these pools has; those that there are not are missing."""
+    rows = (await connection.execute(_SIZES, {"names": list(names)})).all()
+    return {name: int(number) for name, number in rows}
+
+
+async def names(connection: AsyncConnection, prefix: str, limit: int) -> list[tuple[str, str]]:
+    """Names of pools that begin so, each with its description."""
+    rows = (await connection.execute(_NAMES, {"prefix": prefix, "limit": limit})).all()
+    return [(name, description) for name, description in rows]
+
+
+async def resource_names(
+    connection: AsyncConnection, prefix: str, of_pool: str | None, limit: int
+) -> list[tuple[str, str]]:
+    """Names of resources that begin so, each with its pool; `of_pool`: only those of this one."""
+    values = {"prefix": prefix, "pool": of_pool, "limit": limit}
+    return [(name, pool) for name, pool in (await connection.execute(_RESOURCE_NAMES, values)).all()]
+
+
+def _pool(row: Any) -> PoolRow:
+    return PoolRow(*row[:6], PoolCounts(*row[6:]))
+
+
+def _resource(row: Any) -> ResourceRow:
+    (id_, name, place, state, data, taken_at, busy_before, worker, worker_id), then = row[:9], row[9:]
+    return ResourceRow(
+        id_,
+        name,
+        place,
+        ResourceState(state),
+        data,
+        taken_at,
+        busy_before,
+        worker,
+        worker_id,
+        _task(then[5:]),
+        *then[:5],
+    )
+
+
+def _waiting(number: int, row: Any) -> WaitingTask:
+    run_priority, task_priority, queued_at, needed, needs, group, task_id, run_id, *task = row
+    # The row of an attempt may be hidden from its line for a moment, since triggers write the line.
+    found = _task(task) or TaskOfRun(task_id, "", 0, 0, run_id, None, None, None)
+    return WaitingTask(number, run_priority, task_priority, found, queued_at, needed, needs, group)
+
+
+def _task(columns: Any) -> TaskOfRun | None:
+    return None if columns[0] is None else TaskOfRun(*columns)

@@ -1,0 +1,1 @@
+"""Resource pools: what people may ask of them, and their YAML."""

@@ -1,0 +1,81 @@
+"""The operations that show resource pools: what is free, who holds what, and who waits in which order."""
+
+from __future__ import annotations
+
+from dao.pools import saved_pools
+from dao.views import pools
+from model.rights import Right
+from service.call import Call
+from service.operation import operation
+from service.pages import PageOf, page_of, pair_page_of
+from service.pools.answers import PoolAnswer, PoolContent, ResourceAnswer, WaitingTaskAnswer
+from service.pools.pool_file import yaml_of_pool
+from service.pools.requests import LineQuery, Name, PoolQuery, ResourceQuery, line_cursor, resource_cursor
+from service.pools.time_left import seconds_left
+
+TAG = "resource-pools"
+
+
+@operation("GET", "/resource-pools", Right.VIEW_CLUSTER, TAG)
+async def list_pools(call: Call, query: PoolQuery) -> PageOf[PoolAnswer]:
+    """List the resource pools by name: how many resources of each are free, taken or set aside, and how many wait."""
+    call.permit(None)
+    async with call.reading() as connection:
+        found = await pools.page(connection, query.limit + 1, query.after, query.q)
+    return page_of(found, query.limit, PoolAnswer.of, lambda each: each.counts.name)
+
+
+@operation("GET", "/resource-pools/{name}", Right.VIEW_CLUSTER, TAG)
+async def get_pool(call: Call, name: Name) -> PoolContent:
+    """Show a pool; the ETag is its version. Its file, and the script or URL of its check, go to admins only."""
+    call.permit(None)
+    async with call.reading() as connection:
+        head = await saved_pools.head(connection, name)
+        row = await pools.pool(connection, name)
+        if row is None:
+            raise await saved_pools.not_found(connection, name)
+        yaml = None
+        if call.caller.may(Right.ADMINISTER):
+            yaml = yaml_of_pool(name, await saved_pools.spec_of(connection, head))
+    return PoolContent.of_content(row, head, yaml)
+
+
+@operation("GET", "/resource-pools/{name}/resources", Right.VIEW_CLUSTER, TAG)
+async def list_resources(call: Call, name: Name, query: ResourceQuery) -> PageOf[ResourceAnswer]:
+    """List the resources of a pool in the order of its file: who holds each, until when, and which nobody gets.
+
+    Their data goes to admins only, and the tasks that hold them to who may see their projects.
+    """
+    call.permit(None)
+    visible = call.caller.projects_with(Right.VIEW)
+    shows_data = call.caller.may(Right.ADMINISTER)
+    async with call.reading() as connection:
+        head = await saved_pools.head(connection, name)
+        found = await pools.resources(
+            connection,
+            head.code,
+            query.limit + 1,
+            query.after_place,
+            lease=call.settings.timing.worker_fence_after,
+            states=query.state,
+            words=query.q,
+        )
+        left_s = await seconds_left(connection, found)
+    return pair_page_of(
+        found,
+        query.limit,
+        lambda each: ResourceAnswer.of(each, visible, left_s=left_s.get(each.id), shows_data=shows_data),
+        resource_cursor,
+    )
+
+
+@operation("GET", "/resource-pools/{name}/line", Right.VIEW_CLUSTER, TAG)
+async def get_pool_line(call: Call, name: Name, query: LineQuery) -> PageOf[WaitingTaskAnswer]:
+    """List the attempts that wait for resources of a pool, which need not exist, in their order."""
+    call.permit(None)
+    visible = call.caller.projects_with(Right.VIEW)
+    async with call.reading() as connection:
+        found = await pools.line(connection, name, query.limit + 1, query.after_place)
+        if not found:
+            await saved_pools.head(connection, name)
+    return pair_page_of(found, query.limit, lambda each: WaitingTaskAnswer.of(each, visible), line_cursor)

@@ -1,0 +1,119 @@
+"""Saving the pools of files, in the transaction of the caller, and what is wrong with a workflow beside the pools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from dao.pools import saved_pools
+from dao.views import pools
+from model.errors import Changed
+from service.pools.answers import SavedPool
+
+if TYPE_CHECKING:
+    from dao.accounts.audit import AuditEntry
+    from dao.pools.saved_pools import PoolHead, PutPool
+    from dao.postgres.engine import AsyncConnection
+    from model.workflow import WorkflowSpec
+    from service.callers import Caller
+    from service.pools.pool_file import PoolDocument
+
+KIND = "resource-pool"
+"""In the audit."""
+
+
+@dataclass(frozen=True)
+class PoolSaved:
+    """A pool of a file, and what became of it."""
+
+    document: PoolDocument
+    put: PutPool
+
+    def answer(self) -> SavedPool:
+        """The answer."""
+        return SavedPool(
+            file=self.document.file,
+            name=self.document.name,
+            version=self.put.head.version,
+            is_new_version=self.put.is_new_version,
+            version_before=self.put.before,
+            total=self.document.spec.size,
+            added=self.put.added,
+            removed=self.put.removed,
+            leaving=self.put.leaving,
+        )
+
+    @property
+    def before(self) -> Mapping[str, Any] | None:
+        """What the audit says was before."""
+        return None if self.put.before is None else {"version": self.put.before}
+
+    @property
+    def after(self) -> Mapping[str, Any]:
+        """What the audit says is now: no data, since it may contain passwords."""
+        counts = {"total": self.document.spec.size, "added": self.put.added, "removed": self.put.removed}
+        return {"version": self.put.head.version, **counts}
+
+    def entry(self, caller: Caller, action: str) -> AuditEntry:
+        """The row of the audit."""
+        name = self.document.name
+        return caller.entry(action, KIND, name, name, before=self.before, after=self.after)
+
+
+async def save_pools(
+    connection: AsyncConnection, documents: Sequence[PoolDocument], by: str, version: int | None = None
+) -> list[PoolSaved]:
+    """Save them. The caller must roll back the transaction if this raises.
+
+    Args:
+        by: who saves them.
+        version: the one that the caller has seen of the only one of them; None: any.
+    Raises:
+        Refused: one would be the same variable of a task as another pool. Changed: it has another version.
+    """
+    held = await saved_pools.hold(connection, [each.name for each in documents])
+    if version is not None:
+        for each in documents:
+            check_version(held.get(each.name), each.name, version)
+    in_order = sorted(documents, key=lambda document: document.name)  # two who make the same pools wait, not both
+    put = {
+        each.name: await saved_pools.put(connection, held.get(each.name), each.name, each.spec, by) for each in in_order
+    }
+    return [PoolSaved(each, put[each.name]) for each in documents]
+
+
+def check_version(now: PoolHead | None, name: str, version: int) -> None:
+    """Raises `Changed` unless a pool has the version that was read."""
+    if now is None:
+        raise Changed(f'pool "{name}" was deleted meanwhile; version {version} was read')
+    if now.version != version:
+        raise Changed(
+            f'pool "{name}" was changed meanwhile: version {version} was read, version {now.version} is there now, '
+            f"saved by {now.changed_by} at {now.changed_at:%F %T %Z}"
+        )
+
+
+async def sizes_named(connection: AsyncConnection, specs: Sequence[WorkflowSpec]) -> Mapping[str, int]:
+    """How many resources the pools have of which tasks of these workflows need some; a pool that is not, is missing."""
+    named = {pool for spec in specs for task in spec.tasks for pool in task.resources}
+    return await pools.sizes(connection, named) if named else {}
+
+
+def doubtful_resources(spec: WorkflowSpec, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Tasks that need a pool that there is not, or more than it has: they would wait until somebody makes it.
+
+    `sizes`: how many resources each pool has.
+    """
+    for task in spec.tasks:
+        for pool, needed in task.resources.items():
+            if pool not in sizes:
+                near = get_close_matches(pool, list(sizes), n=1)
+                cure = f'did you mean "{near[0]}"?' if near else "it waits until there is one"
+                yield f'task "{task.name}": there is no resource pool "{pool}"; {cure}'
+            elif needed > sizes[pool]:
+                yield (
+                    f'task "{task.name}": it needs {needed} of pool "{pool}", which has {sizes[pool]}; it waits until '
+                    f"there are more"
+                )

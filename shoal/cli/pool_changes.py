@@ -1,0 +1,129 @@
+"""`shoal pool apply/set-aside/take-back/delete`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli.completion import complete_pool, complete_resource
+from shoal.cli.invocation import Invocation
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from service.pools.answers import SavedPool
+
+PoolName = Annotated[str, typer.Argument(metavar="POOL", help="The pool's name.", autocompletion=complete_pool)]
+Resource = Annotated[str, typer.Argument(help="The resource's name.", autocompletion=complete_resource)]
+
+
+def add_to(group: typer.Typer) -> None:
+    """Add the verbs that change a pool."""
+    verb(group, "shoal pool apply examples/pool.yaml", "shoal pool apply proxies.yaml --dry-run")(apply)
+    verb(group, 'shoal pool set-aside proxies p3 --reason "blocked by the shop"')(set_aside)
+    verb(group, "shoal pool take-back proxies p3")(take_back)
+    verb(group, "shoal pool delete proxies")(delete)
+
+
+async def apply(
+    call: Invocation,
+    files: Annotated[list[Path], typer.Argument(help="YAML files with `kind: pool`.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be saved.")] = False,
+    version: Annotated[
+        int | None, typer.Option(min=1, help="Refuse it unless the pool has this version now: you changed that one.")
+    ] = None,
+) -> None:
+    """Save pools from YAML files, all or none. What stays in a pool keeps its holder; what is new is given at once."""
+    from service.pools.pool_changes import apply_pools
+    from service.pools.requests import ApplyPools
+    from shoal.cli.output import answer_fields, hint, print_json
+    from shoal.workflow_files import read_texts
+
+    given = [{"name": name, "content": content} for name, content in read_texts(files)]
+    async with call.client() as client:
+        saved = (await client.ask(apply_pools, ApplyPools.read(files=given, dry_run=dry_run, version=version))).pools
+    if call.as_json:
+        print_json([answer_fields(each) for each in saved])
+        return
+    for each in saved:
+        print_saved(each, dry_run=dry_run)
+    if not dry_run:
+        hint(f"Who holds and who waits: shoal pool show {quote(saved[0].name)}")
+
+
+async def set_aside(
+    call: Invocation,
+    pool: PoolName,
+    resource: Resource,
+    reason: Annotated[str, typer.Option(help="Why, in a sentence that everybody sees.")] = "",
+) -> None:
+    """Let nobody get a resource, whatever its check finds, until it is taken back. Whoever holds it goes on."""
+    from service.pools.pool_changes import set_aside_resource
+    from service.pools.requests import SetAsideResource
+    from service.words import plain
+    from shoal.cli.output import answer_fields, print_result
+
+    async with call.client() as client:
+        found = await client.ask(set_aside_resource, pool, SetAsideResource.read(resource=resource, reason=reason))
+    held = " A task holds it, and goes on." if found.is_held else ""
+    if found.is_new:
+        said = f'"{plain(resource)}" of pool "{pool}" is set aside: nobody gets it until it is taken back.{held}'
+    else:
+        by, why = plain(found.set_aside_by or "its check"), plain(found.set_aside_why or "")
+        said = f'"{plain(resource)}" of pool "{pool}" is set aside already, by {by}: {why}'
+    print_result(
+        call, answer_fields(found), said, f"Give it again: shoal pool take-back {quote(pool)} {quote(resource)}"
+    )
+
+
+async def take_back(call: Invocation, pool: PoolName, resource: Resource) -> None:
+    """Let a resource that is set aside be given again."""
+    from service.pools.pool_changes import take_resource_back
+    from service.pools.requests import TakeBackResource
+    from service.words import plain
+    from shoal.cli.output import answer_fields, print_result
+
+    async with call.client() as client:
+        found = await client.ask(take_resource_back, pool, TakeBackResource.read(resource=resource))
+    when = "when the task that holds it has ended" if found.is_held else "from now on"
+    said = f'"{plain(resource)}" of pool "{pool}" is given again {when}.'
+    print_result(call, answer_fields(found), said)
+
+
+async def delete(
+    call: Invocation,
+    pool: PoolName,
+    force: Annotated[
+        bool, typer.Option("--force", help="Though tasks wait for it; they wait for a new pool of this name then.")
+    ] = False,
+) -> None:
+    """Delete a pool of which no task holds a resource."""
+    from service.pools.pool_changes import delete_pool
+    from service.pools.requests import DeletePool
+    from shoal.cli.output import print_result
+
+    async with call.client() as client:
+        await client.ask(delete_pool, pool, DeletePool(force=force))
+    print_result(call, {"name": pool, "deleted": True}, f'Pool "{pool}" is deleted.', "What is left: shoal pools")
+
+
+def print_saved(saved: SavedPool, *, dry_run: bool = False) -> None:
+    """Say what became of a pool of a file."""
+    from service.words import counted
+    from shoal.cli.output import say
+
+    would = "would be " if dry_run else ""
+    if not saved.is_new_version:
+        said = f"unchanged, version {saved.version}"
+    else:
+        parts = [
+            f"{number} {word}"
+            for number, word in ((saved.added, "added"), (saved.removed, "removed"))
+            if number and saved.version_before is not None
+        ]
+        said = f"{would}saved as version {saved.version}" + (f", {' and '.join(parts)}" if parts else "")
+        if saved.leaving:
+            said += f"; {saved.leaving} of the removed are held, and go when they are given back"
+    say(f'Pool "{saved.name}" ({counted(saved.total, "resource")}): {said}.')

@@ -1,0 +1,222 @@
+"""`shoal pools` and `shoal pool show/export`: what is free, who holds what, and who waits in which order."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli import pool_changes
+from shoal.cli.completion import complete_pool
+from shoal.cli.invocation import Invocation
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from service.pages import PageOf
+    from service.pools.answers import PoolContent, ResourceAnswer, TaskOfRunAnswer, WaitingTaskAnswer
+
+LIST_MAX = 10_000
+
+PoolName = Annotated[str, typer.Argument(metavar="POOL", help="The pool's name.", autocompletion=complete_pool)]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `pool`, and `pools`."""
+    group = typer.Typer(no_args_is_help=True, help="Scarce things that tasks share: proxies, licences, a number.")
+    verb(group, "shoal pool show proxies", "shoal pool show proxies --limit 1000")(show)
+    verb(group, "shoal pool export proxies > proxies.yaml")(export)
+    pool_changes.add_to(group)
+    app.add_typer(group, name="pool")
+    verb(app, "shoal pools", "shoal pools --json")(pools)
+
+
+async def pools(call: Invocation) -> None:
+    """List the resource pools: how many of each are free, taken or set aside, and how many tasks wait."""
+    from service.pools.pools import list_pools
+    from service.pools.requests import PoolQuery
+    from shoal.cli import output
+    from shoal.cli.output import Column
+    from shoal.clients.pages import all_items
+
+    async with call.client() as client:
+        found = await all_items(
+            lambda limit, cursor: client.ask(list_pools, PoolQuery(limit=limit, cursor=cursor)), LIST_MAX
+        )
+    if call.as_json or not found:
+        fields = [output.answer_fields(each) for each in found]
+        output.print_result(call, fields, "There is no resource pool yet.", "Make one: shoal pool apply FILE")
+        return
+    output.table(
+        Column("POOL", [each.name for each in found]),
+        Column("KIND", [_kind(each.kind) for each in found], keep=1),
+        Column("FREE", [each.free for each in found], right=True),
+        Column("TAKEN", [each.taken for each in found], right=True),
+        Column("SET ASIDE", [each.set_aside for each in found], right=True, keep=3),
+        Column("CHECKING", [each.checking for each in found], right=True, keep=2),
+        Column("TOTAL", [each.total for each in found], right=True),
+        Column("WAITING", [each.waiting for each in found], right=True),
+        Column("ABOUT", [each.description or "-" for each in found], keep=0, sentence=True),
+    )
+    output.hint(f"Who holds and who waits: shoal pool show {quote(found[0].name)}")
+
+
+async def show(
+    call: Invocation,
+    pool: PoolName,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many resources, and who wait.")] = 50,
+) -> None:
+    """Show a pool: each resource with who holds it until when, what is set aside and why, and the line of who waits."""
+    from service.cluster.clock import read_clock
+    from service.pools.pools import get_pool, get_pool_line, list_resources
+    from service.pools.requests import LineQuery, ResourceQuery
+    from shoal.cli import output
+
+    async with call.client() as client:
+        now = (await client.ask(read_clock)).now
+        head = await client.ask(get_pool, pool)
+        resources = await client.ask(list_resources, pool, ResourceQuery(limit=limit))
+        line = await client.ask(get_pool_line, pool, LineQuery(limit=limit))
+    if call.as_json:
+        shown = output.answer_fields(head)
+        output.print_json({**shown, "resources": _items(resources), "line": _items(line)})
+        return
+    _print_head(call, head, now)
+    _print_resources(call, resources.items, now)
+    if resources.has_more:
+        output.say(f"and more resources: shoal pool show {quote(pool)} --limit 1000")
+    _print_line(call, line.items, now)
+    if line.has_more:
+        output.say(f"and more that wait: shoal pool show {quote(pool)} --limit 1000")
+    output.hint(f"Give one to nobody: shoal pool set-aside {quote(pool)} RESOURCE   Change it: shoal pool export POOL")
+
+
+async def export(call: Invocation, pool: PoolName) -> None:
+    """Print a pool as YAML, with the data of its resources; `pool apply` reads it as the same pool."""
+    import sys
+
+    from model.errors import Forbidden
+    from service.pools.pools import get_pool
+    from shoal.cli.output import print_json
+
+    async with call.client() as client:
+        found = await client.ask(get_pool, pool)
+    if found.yaml is None:
+        raise Forbidden(f'the file of pool "{pool}" may contain passwords: only an admin gets it')
+    if call.as_json:
+        print_json({"name": found.name, "version": found.version, "yaml": found.yaml})
+        return
+    sys.stdout.write(found.yaml)
+
+
+def _items(page: PageOf[ResourceAnswer] | PageOf[WaitingTaskAnswer]) -> list[dict[str, object]]:
+    from shoal.cli.output import answer_fields
+
+    return [answer_fields(each) for each in page.items]
+
+
+def _print_head(call: Invocation, pool: PoolContent, now: datetime) -> None:
+    from service.words import counted, duration, plain, when
+    from shoal.cli.output import say
+
+    changed = f"changed {when(pool.changed_at, now, utc=call.utc)} by {plain(pool.changed_by)}"
+    say(f"{pool.name}  {_kind(pool.kind)}  version {pool.version}  {changed}")
+    if pool.description:
+        say(plain(pool.description))
+    states = (
+        (pool.free, "free"),
+        (pool.taken, "taken"),
+        (pool.set_aside, "set aside"),
+        (pool.checking, "being checked"),
+    )
+    shown = [f"{number} {word}" for number, word in states if number or word == "free"]
+    leaving = f"; {pool.removed} removed, and still held" if pool.removed else ""
+    waiting = (
+        f"{counted(pool.waiting, 'task')} {'waits' if pool.waiting == 1 else 'wait'}"
+        if pool.waiting
+        else "no task waits"
+    )
+    say(f"{counted(pool.total, 'resource')}: {', '.join(shown)}{leaving}. {waiting[:1].upper()}{waiting[1:]}.")
+    if pool.check is not None:
+        how = "a script" if pool.check.kind == "SCRIPT" else "a URL"
+        often = f"every {duration(pool.check.every_s)}" if pool.check.every_s else "before each use"
+        say(f"Checked by {how}, {often}, within {duration(pool.check.timeout_s)}.")
+
+
+def _print_resources(
+    call: Invocation, resources: list[ResourceAnswer] | tuple[ResourceAnswer, ...], now: datetime
+) -> None:
+    from service.words import when
+    from shoal.cli import output
+    from shoal.cli.output import Column
+
+    if not resources:
+        return
+    output.say()
+    output.table(
+        Column("RESOURCE", [each.name for each in resources]),
+        Column("STATE", [output.state(each.state) for each in resources]),
+        Column("HELD BY", [_holder(each) for each in resources], keep=6),
+        Column("WORKER", [each.worker or "-" for each in resources], keep=3),
+        Column("SINCE", [when(_since(each), now, utc=call.utc) for each in resources], right=True, keep=4),
+        Column("FREE", [_free(each) for each in resources], right=True, keep=5),
+        Column("WHY", [_why(each) for each in resources], keep=2, sentence=True),
+    )
+
+
+def _print_line(call: Invocation, line: list[WaitingTaskAnswer] | tuple[WaitingTaskAnswer, ...], now: datetime) -> None:
+    from service.words import when
+    from shoal.cli import output
+    from shoal.cli.output import Column
+
+    if not line:
+        return
+    output.say()
+    output.table(
+        Column("PLACE", [each.place for each in line], right=True),
+        Column("TASK", [_task(each.task) for each in line]),
+        Column("NEEDS", [each.needed for each in line], right=True),
+        Column("PRIORITY", [each.priority for each in line], keep=2),
+        Column("GROUP", [each.worker_group for each in line], keep=1),
+        Column("WAITS SINCE", [when(each.queued_at, now, utc=call.utc) for each in line], right=True, keep=3),
+        Column("NEEDS BESIDES", [_besides(each) for each in line], keep=0),
+    )
+
+
+def _holder(resource: ResourceAnswer) -> str:
+    return _task(resource.task) if resource.taken_at is not None else "-"
+
+
+def _task(task: TaskOfRunAnswer | None) -> str:
+    """`12/load`, as other verbs take it; a task of a project that the caller may not see has no name."""
+    return f"{task.run_id}/{task.name}" if task is not None else "(hidden)"
+
+
+def _since(resource: ResourceAnswer) -> datetime | None:
+    return resource.taken_at or resource.set_aside_at or resource.free_since
+
+
+def _free(resource: ResourceAnswer) -> str:
+    """When it is given back, by the usual time of such tasks."""
+    from service.words import ahead
+
+    if resource.taken_at is None:
+        return "-"
+    return f"about {ahead(resource.left_s)}" if resource.left_s is not None else "at its end"
+
+
+def _why(resource: ResourceAnswer) -> str:
+    if resource.set_aside_at is None:
+        return "removed, and still held" if resource.state == "REMOVED" else ""
+    by = f"by {resource.set_aside_by}" if resource.set_aside_by else "by its check"
+    return f"set aside {by}: {resource.set_aside_why}"
+
+
+def _besides(waiting: WaitingTaskAnswer) -> str:
+    others = sorted((pool, number) for pool, number in waiting.needs.items())
+    return ", ".join(f"{number} of {pool}" for pool, number in others) if len(others) > 1 else "-"
+
+
+def _kind(kind: str) -> str:
+    return "named" if kind == "NAMED" else "count"

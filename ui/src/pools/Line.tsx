@@ -1,0 +1,75 @@
+import { Button } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useTranslation } from "react-i18next";
+import { Answer, Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { ScrollX } from "@/parts/ScrollX";
+import { Ago } from "@/parts/Time";
+import { count } from "@/parts/time";
+import { lineOf, type PoolContent, type WaitingTask } from "./queries";
+import { TaskOf } from "./TaskOf";
+
+/** Who waits for resources of a pool, in the order in which they get them. */
+export function Line({ pool }: { pool: PoolContent }) {
+  const { t } = useTranslation("pools");
+  const found = useInfiniteQuery(lineOf(pool.name));
+  const shown = found.data?.pages.flatMap((page) => page.items) ?? [];
+  return (
+    <Panel title={t("line")} remark={count(pool.waiting)}>
+      <Answer of={found} isEmpty={() => shown.length === 0} empty={<Empty title={t("nobodyWaits")} />}>
+        {() => (
+          <ScrollX>
+            <table className="dense">
+              <thead>
+                <tr>
+                  <th className="num">{t("place")}</th>
+                  <th>{t("task")}</th>
+                  <th className="num">{t("needs")}</th>
+                  <th>{t("needsBesides")}</th>
+                  <th>{t("priority")}</th>
+                  <th>{t("group")}</th>
+                  <th>{t("waitsSince")}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {shown.map((each) => (
+                  <tr key={each.place}>
+                    <td className="num">{count(each.place)}</td>
+                    <td>
+                      <TaskOf task={each.task} />
+                    </td>
+                    <td className="num">{count(each.needed)}</td>
+                    <td>{besides(each, pool.name)}</td>
+                    <td>
+                      {each.priority} · {each.task_priority}
+                    </td>
+                    <td>{each.worker_group}</td>
+                    <td>{each.queued_at && <Ago at={each.queued_at} />}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </ScrollX>
+        )}
+      </Answer>
+      {found.hasNextPage && (
+        <footer>
+          <Button
+            size="compact-sm"
+            variant="default"
+            loading={found.isFetchingNextPage}
+            onClick={() => void found.fetchNextPage()}
+          >
+            {t("more")}
+          </Button>
+        </footer>
+      )}
+    </Panel>
+  );
+}
+
+/** What it needs of other pools: it begins only when it gets all at once. */
+function besides(waiting: WaitingTask, pool: string): string {
+  const others = Object.entries(waiting.needs).filter(([name]) => name !== pool);
+  return others.map(([name, number]) => `${number} × ${name}`).join(", ");
+}

@@ -1,0 +1,91 @@
+import { Button, Modal, Textarea } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf, type Schemas } from "@/api/client";
+import { Refusal } from "@/forms/Refusal";
+import { Submit } from "@/forms/Submit";
+import { useDone } from "@/forms/useDone";
+import type { PoolContent } from "./queries";
+
+const FILE = "pool.yaml";
+const ROWS = 14;
+const NEW = `kind: pool
+name: proxies
+resources:
+  p1: {host: 10.0.0.1, port: 3128}
+  p2: {host: 10.0.0.2, port: 3128}
+check:
+  url: http://\${host}:\${port}/
+  timeout: 5s
+  every: 1m
+`;
+
+interface Props {
+  /** null = a new one. */
+  pool: PoolContent | null;
+  onClose: () => void;
+  onSaved: (name: string) => void;
+}
+
+/** A pool as its file. Who changes one changes the version that was read, or is told that it is another now. */
+export function PoolForm({ pool, onClose, onSaved }: Props) {
+  const { t } = useTranslation(["pools", "forms"]);
+  const done = useDone("pools");
+  // What was read when the form was opened: the pool may change behind it.
+  const [read] = useState(pool);
+  const [yaml, setYaml] = useState(read?.yaml ?? NEW);
+  const save = useMutation({
+    mutationFn: async (): Promise<Schemas["SavedPool"][]> => {
+      if (read === null) {
+        const files = [{ name: FILE, content: yaml }];
+        return [...(await bodyOf(api.POST("/api/v1/resource-pools:apply", { body: { files, dry_run: false } }))).pools];
+      }
+      const params = { path: { name: read.name }, header: { "If-Match": `"${read.version}"` } };
+      return [await bodyOf(api.PUT("/api/v1/resource-pools/{name}", { params, body: { yaml } }))];
+    },
+    onSuccess: (saved) => {
+      const [first] = saved;
+      if (first) onSaved(first.name);
+      void done(saved.map((each) => said(each)).join(" "));
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    save.mutate();
+  };
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      size={720}
+      title={read === null ? t("newPool") : t("changeNamed", { name: read.name })}
+      lockScroll={false}
+      closeButtonProps={{ "aria-label": t("forms:close") }}
+    >
+      <form className="form" onSubmit={submit}>
+        <Textarea
+          label={t("yaml")}
+          description={t("yamlHelp")}
+          rows={ROWS}
+          spellCheck={false}
+          classNames={{ input: "mono" }}
+          value={yaml}
+          onChange={(event) => setYaml(event.currentTarget.value)}
+        />
+        <Refusal error={save.error} />
+        <div className="dialog-end">
+          <Button variant="default" onClick={onClose}>
+            {t("forms:cancel")}
+          </Button>
+          <Submit isPending={save.isPending}>{t("save")}</Submit>
+        </div>
+      </form>
+    </Modal>
+  );
+
+  function said({ name, version, is_new_version, leaving }: Schemas["SavedPool"]): string {
+    if (!is_new_version) return t("unchanged", { name });
+    return `${t("saved", { name, version })}${leaving > 0 ? ` ${t("leaving", { count: leaving })}` : ""}`;
+  }
+}

@@ -1,0 +1,126 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api } from "@/api/client";
+import { useClusterSearch } from "@/cluster/search";
+import { Confirm } from "@/forms/Confirm";
+import { useDone } from "@/forms/useDone";
+import { useWhyNot } from "@/login/rights";
+import { Act } from "@/parts/Act";
+import { Answer } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { Ago } from "@/parts/Time";
+import { count, duration } from "@/parts/time";
+import { Line } from "./Line";
+import { PoolForm } from "./PoolForm";
+import { type PoolContent, poolOf } from "./queries";
+import { Resources } from "./Resources";
+
+/** One pool: what it is, who holds what until when, what is set aside, and the line of who waits. */
+export function PoolPage({ name }: { name: string }) {
+  const { t } = useTranslation("pools");
+  const found = useQuery(poolOf(name));
+  return (
+    <>
+      <p>
+        <Link to="/cluster" search={{ tab: "pools" }}>
+          ‹ {t("allPools")}
+        </Link>
+      </p>
+      <Panel
+        title={name}
+        remark={found.data && t("version", { version: found.data.version })}
+        end={<Acts of={found.data} />}
+      >
+        <Answer of={found}>{(pool) => <Facts pool={pool} />}</Answer>
+      </Panel>
+      {found.data && (
+        <>
+          <Resources pool={found.data} />
+          <Line pool={found.data} />
+        </>
+      )}
+    </>
+  );
+}
+
+function Facts({ pool }: { pool: PoolContent }) {
+  const { t } = useTranslation("pools");
+  const parts = (["free", "taken", "set_aside", "checking", "removed"] as const).filter(
+    (each) => each === "free" || pool[each] > 0,
+  );
+  return (
+    <dl className="facts-list">
+      {pool.description !== "" && (
+        <>
+          <dt>{t("description")}</dt>
+          <dd>{pool.description}</dd>
+        </>
+      )}
+      <dt>{t("kindHead")}</dt>
+      <dd>{t(`kindSaid.${pool.kind}`, { number: count(pool.total) })}</dd>
+      <dt>{t("now")}</dt>
+      <dd>
+        {parts.map((each) => t(`number.${each}`, { number: count(pool[each]) })).join(" · ")}
+        {" · "}
+        {t("number.waiting", { number: count(pool.waiting) })}
+      </dd>
+      <dt>{t("check")}</dt>
+      <dd>{pool.check ? checkSaid() : t("noCheck")}</dd>
+      <dt>{t("changed")}</dt>
+      <dd>
+        <Ago at={pool.changed_at} /> {t("by", { by: pool.changed_by })}
+      </dd>
+    </dl>
+  );
+
+  function checkSaid() {
+    const { kind, timeout_s, every_s } = pool.check as NonNullable<PoolContent["check"]>;
+    const values = { every: duration(every_s), timeout: duration(timeout_s) };
+    return t(every_s === 0 ? `checkEachUse.${kind}` : `checkEvery.${kind}`, values);
+  }
+}
+
+function Acts({ of: pool }: { of: PoolContent | undefined }) {
+  const { t } = useTranslation("pools");
+  const whyNot = useWhyNot("ADMIN");
+  const done = useDone("pools");
+  const [, change] = useClusterSearch();
+  const [open, setOpen] = useState<"form" | "delete" | null>(null);
+  const remove = useMutation({
+    mutationFn: (name: string) =>
+      api.DELETE("/api/v1/resource-pools/{name}", {
+        params: { path: { name }, query: { force: (pool?.waiting ?? 0) > 0 } },
+      }),
+    onSuccess: (_, name) => {
+      change({ pool: undefined });
+      void done(t("deleted", { name }));
+    },
+  });
+  if (pool === undefined) return null;
+  const whyHeld = pool.taken + pool.removed > 0 ? t("heldCannotGo") : null;
+  return (
+    <>
+      <Act size="xs" variant="default" why={whyNot} onClick={() => setOpen("form")}>
+        {t("change")}
+      </Act>
+      <Act size="xs" variant="default" why={whyNot ?? whyHeld} onClick={() => setOpen("delete")}>
+        {t("delete")}
+      </Act>
+      {open === "form" && <PoolForm pool={pool} onClose={() => setOpen(null)} onSaved={() => setOpen(null)} />}
+      {open === "delete" && (
+        <Confirm
+          title={t("deleteNamed", { name: pool.name })}
+          verb={t("delete")}
+          isPending={remove.isPending}
+          error={remove.error}
+          onConfirm={() => remove.mutate(pool.name)}
+          onClose={() => setOpen(null)}
+        >
+          <p>{pool.waiting > 0 ? t("deleteWaiting", { number: count(pool.waiting) }) : t("deleteHelp")}</p>
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,109 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Bar } from "@/cluster/Bar";
+import { useClusterSearch } from "@/cluster/search";
+import { useTopics } from "@/live/browser";
+import { useWhyNot } from "@/login/rights";
+import { Act } from "@/parts/Act";
+import { Answer, Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { ScrollX } from "@/parts/ScrollX";
+import { Ago } from "@/parts/Time";
+import { count } from "@/parts/time";
+import { PoolForm } from "./PoolForm";
+import { PoolPage } from "./PoolPage";
+import { type Pool, pools } from "./queries";
+import "@/forms/forms.css";
+import "./pools.css";
+
+/** Scarce things that tasks share: how much of each pool is free, and how many wait. */
+export function PoolsTab() {
+  const [{ pool }] = useClusterSearch();
+  useTopics("pools");
+  return pool === undefined ? <PoolList /> : <PoolPage key={pool} name={pool} />;
+}
+
+function PoolList() {
+  const { t } = useTranslation("pools");
+  const found = useQuery(pools);
+  const whyNot = useWhyNot("ADMIN");
+  const [, change] = useClusterSearch();
+  const [isNew, setIsNew] = useState(false);
+  return (
+    <Panel
+      title={t("pools")}
+      remark={found.data && count(found.data.items.length)}
+      end={
+        <Act size="xs" why={whyNot} onClick={() => setIsNew(true)}>
+          {t("newPool")}
+        </Act>
+      }
+    >
+      <Answer
+        of={found}
+        isEmpty={(page) => page.items.length === 0}
+        empty={<Empty title={t("noPools")}>{t("noPoolsHelp")}</Empty>}
+      >
+        {(page) => <PoolTable pools={page.items} />}
+      </Answer>
+      {isNew && (
+        <PoolForm
+          pool={null}
+          onClose={() => setIsNew(false)}
+          onSaved={(name) => {
+            setIsNew(false);
+            change({ tab: "pools", pool: name });
+          }}
+        />
+      )}
+    </Panel>
+  );
+}
+
+function PoolTable({ pools }: { pools: Pool[] }) {
+  const { t } = useTranslation("pools");
+  return (
+    <ScrollX>
+      <table>
+        <thead>
+          <tr>
+            <th>{t("pool")}</th>
+            <th>{t("kindHead")}</th>
+            <th>{t("takenOf")}</th>
+            <th className="num">{t("free")}</th>
+            <th className="num">{t("setAside")}</th>
+            <th className="num">{t("waiting")}</th>
+            <th className="num">{t("changed")}</th>
+            <th>{t("description")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {pools.map((each) => (
+            <tr key={each.name}>
+              <td>
+                <Link to="/cluster" search={{ tab: "pools", pool: each.name }}>
+                  {each.name}
+                </Link>
+              </td>
+              <td>{t(`kind.${each.kind}`)}</td>
+              <td>
+                <Bar used={each.taken} most={each.total} />
+              </td>
+              <td className="num">{count(each.free)}</td>
+              <td className={`num ${each.set_aside > 0 ? "bad" : ""}`}>{count(each.set_aside)}</td>
+              <td className="num">{count(each.waiting)}</td>
+              <td className="num">
+                <Ago at={each.changed_at} />
+              </td>
+              <td className="wide" title={each.description}>
+                {each.description}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </ScrollX>
+  );
+}

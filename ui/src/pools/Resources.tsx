@@ -1,0 +1,172 @@
+import { Button } from "@mantine/core";
+import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { useDone } from "@/forms/useDone";
+import { useWhyNot } from "@/login/rights";
+import { Act } from "@/parts/Act";
+import { Answer, Empty } from "@/parts/Answer";
+import { sayFailure } from "@/parts/notices";
+import { Panel } from "@/parts/Panel";
+import { ScrollX } from "@/parts/ScrollX";
+import { State } from "@/parts/State";
+import { Ago, coarse, Moment } from "@/parts/Time";
+import { count } from "@/parts/time";
+import { type PoolContent, type Resource, type ResourceState, resourcesOf, STATES } from "./queries";
+import { SetAside } from "./SetAside";
+import { TaskOf } from "./TaskOf";
+
+/** Each resource: who holds it, since and until when, and why nobody gets it. */
+export function Resources({ pool }: { pool: PoolContent }) {
+  const { t } = useTranslation(["pools", "parts"]);
+  const [state, setState] = useState<ResourceState | null>(null);
+  const found = useInfiniteQuery(resourcesOf(pool.name, state));
+  const [aside, setAside] = useState<Resource | null>(null);
+  const shown = found.data?.pages.flatMap((page) => page.items) ?? [];
+  return (
+    <Panel
+      title={t(pool.kind === "COUNT" ? "places" : "resources")}
+      remark={count(pool.total + pool.removed)}
+      end={
+        <fieldset className="chips states" aria-label={t("state")}>
+          {STATES.map((each) => (
+            <button
+              key={each}
+              type="button"
+              className="chip"
+              aria-pressed={state === each}
+              onClick={() => setState(state === each ? null : each)}
+            >
+              {t(`parts:state.${each}`)}
+            </button>
+          ))}
+        </fieldset>
+      }
+    >
+      <Answer of={found} isEmpty={() => shown.length === 0} empty={<Empty title={t("noneInState")} />}>
+        {() => (
+          <ScrollX>
+            <table className="dense">
+              <thead>
+                <tr>
+                  <th>{t("resource")}</th>
+                  <th>{t("state")}</th>
+                  <th>{t("heldBy")}</th>
+                  <th>{t("worker")}</th>
+                  <th>{t("since")}</th>
+                  <th>{t("until")}</th>
+                  <th>{t("why")}</th>
+                  <th>
+                    <span className="unseen">{t("actions")}</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {shown.map((each) => (
+                  <Row key={each.id} pool={pool.name} resource={each} onSetAside={() => setAside(each)} />
+                ))}
+              </tbody>
+            </table>
+          </ScrollX>
+        )}
+      </Answer>
+      {found.hasNextPage && (
+        <footer>
+          <Button
+            size="compact-sm"
+            variant="default"
+            loading={found.isFetchingNextPage}
+            onClick={() => void found.fetchNextPage()}
+          >
+            {t("more")}
+          </Button>
+        </footer>
+      )}
+      {aside && <SetAside pool={pool.name} resource={aside} onClose={() => setAside(null)} />}
+    </Panel>
+  );
+}
+
+interface RowProps {
+  pool: string;
+  resource: Resource;
+  onSetAside: () => void;
+}
+
+function Row({ pool, resource, onSetAside }: RowProps) {
+  const { t } = useTranslation("pools");
+  const whyNot = useWhyNot("ADMIN");
+  const done = useDone("pools");
+  const back = useMutation({
+    mutationFn: () =>
+      bodyOf(
+        api.POST("/api/v1/resource-pools/{name}/take-back", {
+          params: { path: { name: pool } },
+          body: { resource: resource.name },
+        }),
+      ),
+    onSuccess: () => void done(t("takenBack", { name: resource.name })),
+    onError: sayFailure,
+  });
+  const since = resource.taken_at ?? resource.set_aside_at ?? resource.free_since;
+  const isAside = resource.set_aside_at != null;
+  return (
+    <tr>
+      <td className="mono name">{resource.name}</td>
+      <td>
+        <State state={resource.state} />
+      </td>
+      <td>{resource.taken_at && <TaskOf task={resource.task} />}</td>
+      <td>{resource.worker}</td>
+      <td>{since && <Ago at={since} />}</td>
+      <td>{until()}</td>
+      <td className="why">{why()}</td>
+      <td>
+        {resource.state !== "REMOVED" && (
+          <div className="row-acts">
+            {isAside ? (
+              <Act
+                size="compact-xs"
+                variant="default"
+                why={whyNot}
+                loading={back.isPending}
+                onClick={() => back.mutate()}
+              >
+                {t("takeBack")}
+              </Act>
+            ) : null}
+            {!isAside || resource.set_aside_by == null ? (
+              <Act size="compact-xs" variant="default" why={whyNot} onClick={onSetAside}>
+                {t("setAsideVerb")}
+              </Act>
+            ) : null}
+          </div>
+        )}
+      </td>
+    </tr>
+  );
+
+  /** About when it is given back; else until when the lease lasts unless its worker beats again. */
+  function until() {
+    if (!resource.taken_at) return null;
+    if (resource.left_s != null)
+      return resource.left_s < 1 ? t("soon") : t("aboutIn", { time: coarse(resource.left_s) });
+    return resource.busy_before ? (
+      <span title={t("leaseHelp")}>
+        {t("leaseUntil")} <Moment at={resource.busy_before} />
+      </span>
+    ) : null;
+  }
+
+  function why() {
+    if (!isAside) return resource.state === "REMOVED" ? t("removedHeld") : null;
+    const by = resource.set_aside_by;
+    const said = by == null ? t("asideByCheck") : t("asideBy", { by });
+    return (
+      <span title={resource.set_aside_why ?? undefined}>
+        {said}: {resource.set_aside_why}
+      </span>
+    );
+  }
+}

@@ -1,0 +1,68 @@
+import { Button, Modal, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { Refusal } from "@/forms/Refusal";
+import { Submit } from "@/forms/Submit";
+import { useDone } from "@/forms/useDone";
+import type { Resource } from "./queries";
+
+interface Props {
+  pool: string;
+  resource: Resource;
+  onClose: () => void;
+}
+
+/** Lets nobody get a resource any more, with the reason that everybody sees. */
+export function SetAside({ pool, resource, onClose }: Props) {
+  const { t } = useTranslation(["pools", "forms"]);
+  const done = useDone("pools");
+  const [reason, setReason] = useState("");
+  const aside = useMutation({
+    mutationFn: () =>
+      bodyOf(
+        api.POST("/api/v1/resource-pools/{name}/set-aside", {
+          params: { path: { name: pool } },
+          body: { resource: resource.name, reason },
+        }),
+      ),
+    onSuccess: ({ is_new, set_aside_by, set_aside_why }) => {
+      onClose();
+      const name = resource.name;
+      void done(is_new ? t("isAside", { name }) : t("wasAside", { name, by: set_aside_by, why: set_aside_why }));
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    aside.mutate();
+  };
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={t("setAsideNamed", { name: resource.name })}
+      lockScroll={false}
+      closeButtonProps={{ "aria-label": t("forms:close") }}
+    >
+      <form className="form" onSubmit={submit}>
+        <p>{t(resource.taken_at ? "setAsideHeldHelp" : "setAsideHelp")}</p>
+        <TextInput
+          label={t("reason")}
+          description={t("reasonHelp")}
+          value={reason}
+          maxLength={1000}
+          data-autofocus
+          onChange={(event) => setReason(event.currentTarget.value)}
+        />
+        <Refusal error={aside.error} />
+        <div className="dialog-end">
+          <Button variant="default" onClick={onClose}>
+            {t("forms:cancel")}
+          </Button>
+          <Submit isPending={aside.isPending}>{t("setAsideVerb")}</Submit>
+        </div>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,58 @@
+/** What is read of resource pools. Keys begin with the word of live/changes.ts. */
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { api, bodyOf, type Schemas } from "@/api/client";
+
+export type Pool = Schemas["PoolAnswer"];
+export type PoolContent = Schemas["PoolContent"];
+export type Resource = Schemas["ResourceAnswer"];
+export type WaitingTask = Schemas["WaitingTaskAnswer"];
+export type ResourceState = Schemas["ResourceState"];
+
+/** The states in which a resource can be, in the order of the filter. */
+export const STATES: readonly ResourceState[] = ["FREE", "TAKEN", "SET_ASIDE", "CHECKING", "REMOVED"];
+const PAGE = 100;
+
+export const pools = queryOptions({
+  queryKey: ["pools", "list"],
+  queryFn: () => bodyOf(api.GET("/api/v1/resource-pools", { params: { query: { limit: 1000 } } })),
+});
+
+export function poolOf(name: string) {
+  return queryOptions({
+    queryKey: ["pools", "one", name],
+    queryFn: () => bodyOf(api.GET("/api/v1/resource-pools/{name}", { params: { path: { name } } })),
+  });
+}
+
+/** The resources of a pool in the order of its file, of one state or of all. */
+export function resourcesOf(name: string, state: ResourceState | null) {
+  return infiniteQueryOptions({
+    queryKey: ["pools", "resources", name, state],
+    queryFn: ({ pageParam }) =>
+      bodyOf(
+        api.GET("/api/v1/resource-pools/{name}/resources", {
+          params: {
+            path: { name },
+            query: { limit: PAGE, ...(state && { state: [state] }), ...(pageParam !== "" && { cursor: pageParam }) },
+          },
+        }),
+      ),
+    initialPageParam: "",
+    getNextPageParam: (last) => (last.has_more ? last.next_cursor : undefined),
+  });
+}
+
+/** Who waits for a pool, in their order. */
+export function lineOf(name: string) {
+  return infiniteQueryOptions({
+    queryKey: ["pools", "line", name],
+    queryFn: ({ pageParam }) =>
+      bodyOf(
+        api.GET("/api/v1/resource-pools/{name}/line", {
+          params: { path: { name }, query: { limit: PAGE, ...(pageParam !== "" && { cursor: pageParam }) } },
+        }),
+      ),
+    initialPageParam: "",
+    getNextPageParam: (last) => (last.has_more ? last.next_cursor : undefined),
+  });
+}
