@@ -12,7 +12,7 @@ from datetime import datetime
 
 from sqlalchemy import text
 
-from dao.cluster.nodes import SHOWN
+from dao.cluster.node_rows import SHOWN
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed

@@ -32,7 +32,8 @@ import registry.clock
 import registry.process
 import worker.server
 from dao.cluster import nodes as dao_nodes
-from dao.cluster.nodes import Me, NodeRow
+from dao.cluster.node_rows import NodeRow
+from dao.cluster.nodes import Me
 from dao.commands import suspect_commands as dao_suspect_commands
 from dao.postgres.database import ANSWER_WITHIN_S, Database
 from dao.postgres.listen import Listener
