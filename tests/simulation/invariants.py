@@ -8,6 +8,7 @@ would have to refuse is a violation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from dao.runs.failover import TAKEOVERS_MAX
@@ -41,6 +42,7 @@ class Invariants:
         self._asked_for: set[tuple[object, ...]] = set()
         self._fired: dict[tuple[int, object], int] = {}
         self._last_in_line: dict[tuple[int, str], int] = {}
+        self._duties_done: set[tuple[str, datetime]] = set()
         self._running: dict[tuple[int, int], TaskRun] = {}
         self.server: Server
         self.is_innocent: Callable[[int], bool] = lambda _: False
@@ -89,6 +91,10 @@ class Invariants:
                     self._trace.add("tables", f"command {row.id} {after.type} made or moved {after.instance}{told}")
                 case "task_event":
                     self._event(row, before, after)
+                case "duty" if before is not None and after is not None:
+                    self._duty_step(row, before, after)
+                case "duty_done" if after is not None:
+                    self._duty_done(after)
                 case "workflow_instance":
                     self._instance(row, before, after)
                 case "task_instance":
@@ -136,6 +142,21 @@ class Invariants:
             child = "" if event.child_index is None else f" child {event.child_index}"
             told = f"{event.workflow_instance_id}/{event.task_code}#{event.attempt}{child} {event.state}"
             self._trace.add("tables", f"event {row.id} {'of' if after else 'is read of'} {told}")
+
+    def _duty_step(self, row: Row, before: Values, after: Values) -> None:
+        """I22: a step follows the one before it, with what that recorded."""
+        count = after.progress.get("count", 0)
+        if after.progress and (after.steps, count) != (before.steps + 1, before.progress.get("count", 0) + 1):
+            told = f"step {after.steps} with count {count} comes after step {before.steps}"
+            self._broken("I22", f"of the duty {row.id} two do the same step: {told}")
+
+    def _duty_done(self, done: Values) -> None:
+        """I22: a duty is done once a period."""
+        what = f"duty {done.name} of {done.due_at:%M:%S.%f}"
+        self._trace.add("tables", f"{what} is done by epoch {done.epoch}: {done.result}")
+        if (done.name, done.due_at) in self._duties_done:
+            self._broken("I22", f"the {what} is done twice")
+        self._duties_done.add((done.name, done.due_at))
 
     def _instance(self, row: Row, before: Values | None, after: Values | None) -> None:
         if after is None:
@@ -293,6 +314,12 @@ class Invariants:
                 continue
             if row.values.created_s < since_s:
                 self._broken("I2", f"command {row.id} has waited since {row.values.created_s:.1f}, though all is well")
+
+    def no_duty_waits(self, since_s: float) -> None:
+        """I22: what was due before that time of the database is at work or done."""
+        for row in self.server.duties.rows.values():
+            if row.values is not None and row.values.due_s < since_s and row.values.free_s < since_s:
+                self._broken("I22", f"the duty {row.id} is due since {row.values.due_s:.1f}, though all is well")
 
     def slots_are_right(self, entries: Iterable[Heartbeat]) -> None:
         """I2: each residue belongs to one master."""

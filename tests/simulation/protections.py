@@ -77,6 +77,9 @@ class Protections:
     """A run with a key waits for older commands of its key that are still in the table
     (`dao/commands/older_starts.py`)."""
 
+    duty: bool = True
+    """A duty is taken under the lock of its row, and its step recorded only for who took it (`duties.take`)."""
+
     superseded: bool = True
     """A new attempt takes the place of those before it (the trigger `task_instance_supersedes`)."""
 

@@ -37,6 +37,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "obeyed": (35, "I17"),
     "line": (81, "I18"),
     "older": (4, "I21"),
+    "duty": (6, "I22"),
     "superseded": (1, "I19"),
 }
 """Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws

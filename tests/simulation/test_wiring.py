@@ -27,11 +27,6 @@ NOT_SIMULATED = {
     "dao.secrets.environments.script_of": "what a task needs while it runs",
     **dict.fromkeys(
         (
-            "dao.duties.duties.next_in_s",
-            "dao.duties.duties.add",
-            "dao.duties.duties.take",
-            "dao.duties.duties.record",
-            "dao.duties.duties.failed",
             "dao.duties.duties.delete_old",
             "dao.definitions.references.needed_by_dependents",
             "dao.retention.old_runs.find",
@@ -44,7 +39,7 @@ NOT_SIMULATED = {
             "dao.checks.table_checks.find",
             "dao.views.queue_listings.queue_by_group",
         ),
-        "duties",
+        "what a step of a duty does",
     ),
     "dao.retention.gone_runs.gone": "logs on a disk",
     "dao.tasks.log_keys.publish": "what readers of logs need",

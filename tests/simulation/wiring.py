@@ -14,7 +14,7 @@ import inspect
 import pkgutil
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
@@ -43,6 +43,7 @@ from master.drive.held_runs import HeldRuns
 from master.duties.loop import Duties
 from master.membership.failure_detector import FailureDetector
 from master.membership.membership import Membership
+from model.duties import DutyName, Step
 from model.nodes import NodeKind, ProcessIdentity
 from model.timing import Timing
 from node.overload import Overload
@@ -406,6 +407,27 @@ def _instead(world: World) -> list[tuple[object, Any]]:
     return replaced
 
 
+def _counting(steps: int) -> Callable[..., Any]:
+    """A duty of so many steps, each of which goes on from what the one before it recorded."""
+
+    async def do(_connection: Session, _context: object, progress: Mapping[str, Any]) -> Step:
+        count = progress.get("count", 0) + 1
+        await asyncio.sleep(0)
+        return Step(f"step {count}", is_over=count >= steps, progress={"count": count})
+
+    return do
+
+
+_STEPS = {name: _counting(1 + 2 * (number % 2)) for number, name in enumerate(DutyName)}
+
+
+def _duties(world: World) -> list[tuple[Any, str, Any]]:
+    """Duties are done in a part of the seeds; what they do is counting."""
+    if not world.does_duties:
+        return [(Duties, "run", _idle)]
+    return [(sys.modules["master.duties.loop"], "STEPS", _STEPS)]
+
+
 def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     bound = _bound()
     made = [(*place, new) for old, new in _instead(world) for place in bound.get(id(old), ())]
@@ -420,7 +442,7 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     ]
     made.append((Overload, "measure", _measure_nothing))
     made.append((Overload, "run", _idle))
-    made.append((Duties, "run", _idle))
+    made += _duties(world)
     made.append((worker.server, "delete_old_logs", _idle))
     return made + _without(world.protections)
 
