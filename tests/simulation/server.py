@@ -107,6 +107,7 @@ class Server:
         self.definitions = Table("workflow_definition")
         self.duties = Table("duty")
         self.duties_done = Table("duty_done")
+        self.floor = Table("history_floor")
         self.drains: dict[tuple[NodeKind, str], int] = {}
         """Who is drained, by kind and name -> the id of the drain. No transaction changes it: people do, at once."""
         self.schemas = Table("schema_version")

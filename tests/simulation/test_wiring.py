@@ -28,11 +28,6 @@ NOT_SIMULATED = {
     **dict.fromkeys(
         (
             "dao.duties.duties.delete_old",
-            "dao.definitions.references.needed_by_dependents",
-            "dao.retention.old_runs.find",
-            "dao.retention.old_runs.delete",
-            "dao.retention.old_commands.delete",
-            "dao.retention.old_audit.delete",
             "dao.duties.queue_statistics.read",
             "dao.duties.queue_statistics.analyze",
             "dao.duties.queue_statistics.vacuum",

@@ -422,10 +422,11 @@ _STEPS = {name: _counting(1 + 2 * (number % 2)) for number, name in enumerate(Du
 
 
 def _duties(world: World) -> list[tuple[Any, str, Any]]:
-    """Duties are done in a part of the seeds; what they do is counting."""
+    """Duties are done in a part of the seeds: retention, and others that only count."""
     if not world.does_duties:
         return [(Duties, "run", _idle)]
-    return [(sys.modules["master.duties.loop"], "STEPS", _STEPS)]
+    loop = sys.modules["master.duties.loop"]
+    return [(loop, "STEPS", {**_STEPS, DutyName.RETENTION: loop.STEPS[DutyName.RETENTION]})]
 
 
 def _replacements(world: World) -> list[tuple[Any, str, Any]]:
