@@ -14,7 +14,6 @@ import structlog
 from dao.cluster import fencing, gone_nodes
 from dao.cluster.node_rows import NodeRow
 from dao.postgres.errors import BadData, LockTaken
-from dao.runs import serial_line
 from master.claim.serial import unblock_lines
 from master.membership.doubts import Doubts
 from master.membership.failover import Leftovers
@@ -248,11 +247,10 @@ class Membership:
     async def _fail_over_all(self) -> None:
         # Almost always there is nothing: one query instead of a transaction, which would also wake all masters.
         async with self._life.database.reading() as connection:
-            left = await gone_nodes.anything_left(connection)
-            waits = await serial_line.anyone_waits(connection)
-        if left:
+            left = await gone_nodes.work_left(connection)
+        if left.by_gone_nodes:
             await self._leftovers.fail_over()
-        if waits:
+        if left.in_lines:
             await unblock_lines(self._life)
 
     async def _count_slots(self) -> None:

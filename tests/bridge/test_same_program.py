@@ -33,7 +33,7 @@ NOT_COMPARED = {
     "dao.runs.dependencies.codes",
     "dao.commands.commands.handled_before",
     "dao.definitions.references.needed_by_dependents",
-    *(f"dao.duties.duties.{name}" for name in ("next_in_s", "add", "take", "record", "failed")),
+    *(f"dao.duties.duties.{name}" for name in ("read_next", "add", "take", "record", "failed")),
     *(
         f"dao.retention.{name}"
         for name in ("old_runs.find", "old_runs.delete", "old_commands.delete", "old_audit.delete")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
 from dao.cluster.nodes import Me
-from dao.duties.duties import TakenDuty
+from dao.duties.duties import Next, TakenDuty
 from model.duties import HELD, OVERDUE, PAUSE_MAX, DutyName, Step, pause_after
 from model.ids import Epoch
 from tests.simulation.server import EPOCH
@@ -33,10 +33,11 @@ def _may_at_s(tx: Transaction, row: Row, duty: Values, me: Epoch, mine: Collecti
     return float(due_s if is_free else max(due_s, duty.free_s))
 
 
-def next_in_s(tx: Transaction, me: Epoch, mine: Collection[str], known: Collection[str]) -> tuple[int, float | None]:
+def read_next(tx: Transaction, me: Epoch, mine: Collection[str], known: Collection[str]) -> Next:
     found = [(row, duty) for row, duty in tx.scan(tx.server.duties.rows) if row.id in known]
-    at_s = [_may_at_s(tx, row, duty, me, mine) for row, duty in found]
-    return len(found), min(at_s) - tx.server.now_s if at_s else None
+    in_s = [_may_at_s(tx, row, duty, me, mine) - tx.server.now_s for row, duty in found]
+    later_s = [each for each in in_s if each > 0]
+    return Next(len(found), len(in_s) - len(later_s), min(later_s, default=None))
 
 
 def add(tx: Transaction, periods: Mapping[DutyName, timedelta]) -> None:
@@ -69,21 +70,21 @@ def take(tx: Transaction, me: Epoch, mine: Collection[str], known: Collection[st
     return None
 
 
-def record(tx: Transaction, me: Me, duty: TakenDuty, step: Step, *, late: bool) -> bool:
+def record(tx: Transaction, me: Me, duty: TakenDuty, step: Step, *, late: bool) -> float | None:
     row, now_s = tx.server.duties.rows[duty.name], tx.server.now_s
     now = tx.see(row)
     assert now is not None
     if tx.server.protections.duty and (now.holder, _at(now.due_s)) != (me.epoch, duty.due_at):
-        return False
+        return None
     if step.is_over:
         following_s = now.due_s + (1 + math.floor(max(0.0, now_s - now.due_s) / EVERY_S)) * EVERY_S
         tx.update(row, holder=None, free_s=-math.inf, began_s=None, steps=0, progress={}, failures=0, due_s=following_s)
         done = Values(name=duty.name, due_at=duty.due_at, epoch=me.epoch, steps=duty.steps + 1, result=step.result)
         tx.insert(tx.server.duties_done, tx.server.duties_done.next_id(), done)
-    else:
-        free_s = now_s + HELD.total_seconds()
-        tx.update(row, steps=duty.steps + 1, progress=dict(step.progress), failures=0, free_s=free_s)
-    return True
+        return float(following_s - now_s)
+    free_s = now_s + HELD.total_seconds()
+    tx.update(row, steps=duty.steps + 1, progress=dict(step.progress), failures=0, free_s=free_s)
+    return 0.0
 
 
 def failed(tx: Transaction, me: Epoch, duty: TakenDuty, error: str) -> None:
