@@ -145,17 +145,18 @@ class History:
                                  f"with an empty database p50 {latency[self._empty][0]:.1f} ms, "
                                  f"p99 {latency[self._empty][1]:.1f} ms"),
             ]  # fmt: skip
-            return figures + self._deleting()
+            return figures + self._deleting(before)
 
-    def _deleting(self) -> list[Figure]:
-        full = self._full
+    def _deleting(self, before: _Pairs) -> list[Figure]:
+        """The empty database takes no turns: it would have less of the machine than before."""
+        full, tasks = self._full, self._sizes.history_workflows * _WIDTH
         full.connection.execute(f"UPDATE project SET kept_days = {_KEPT_DAYS} WHERE kept_days = 0".encode())
         full.connection.execute(b"UPDATE duty SET due_at = clock_timestamp() WHERE name = 'retention'")
         full.wait_until(lambda: bool(full.one(_DELETED)), 60, "the deletion began")
         pages_ms: list[float] = []
         with self._server.connect(full.name, as_shoal=True) as reader, reading(reader, pages_ms):
             cpu, began, begun_with = full.cpu(), time.monotonic(), full.one(_DELETED)
-            pairs = self._pairs(lambda cluster: cluster.timed(_WORKFLOW, self._sizes.history_workflows))
+            took_s = [full.timed(_WORKFLOW, self._sizes.history_workflows) for _ in range(self._sizes.history_rounds)]
             used = cpu.used()
             beside = (full.one(_DELETED) - begun_with) / (time.monotonic() - began)
             latency = self._latency(full)
@@ -170,8 +171,11 @@ class History:
         )
         how = f"a month of {month:,.0f} attempts takes {hours}; cores: {cores_told(used)}"
         full.connection.execute(f"UPDATE project SET kept_days = 0 WHERE kept_days = {_KEPT_DAYS}".encode())
+        what = "FAKE tasks while the oldest month is deleted / before"
+        rates = f"{tasks / median(took_s):,.0f} and {tasks / median(before.full_s):,.0f} tasks/s"
+        ratio = median(before.full_s) / median(took_s)
         return [
-            self._tasks("history_tasks_deleting", "FAKE tasks while the oldest month is deleted", pairs),
+            Figure("history_tasks_deleting_ratio", PART, what, ratio, "x", _HOT_PATH, rates),
             *self._latencies(
                 "history_first_task_deleting", "insert → first task started, meanwhile", latency, _SECONDS
             ),
