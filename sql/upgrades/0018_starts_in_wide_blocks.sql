@@ -10,4 +10,4 @@ BEGIN
 END $$;
 CREATE INDEX IF NOT EXISTS workflow_instance_started_wide ON workflow_instance ((id / 65536), started_at);
 
-INSERT INTO schema_version (version, name, old_nodes_may_run) VALUES (16, 'starts_in_wide_blocks', true);
+INSERT INTO schema_version (version, name, old_nodes_may_run) VALUES (18, 'starts_in_wide_blocks', true);
