@@ -72,5 +72,74 @@ DETAILS: Mapping[str, str] = {
     ),
     "give the new content either as `yaml` or as `spec`": "新内容请以 `yaml` 或 `spec` 之一给出",
     "the form cannot be read; load the page again": "无法读取表单；请重新加载页面",
+    "Last-Event-ID is not one that an event had; begin without it": (
+        "Last-Event-ID 不是任何事件的编号；请不带它重新开始"
+    ),
+    "only an account has a password; name the account: shoal user password NAME": (
+        "只有账号才有密码；请指明账号：shoal user password NAME"
+    ),
+    "somebody else changed the password meanwhile; log in again, then change it": (
+        "密码在此期间已被他人修改；请重新登录后再修改"
+    ),
+    "this is the last admin who may log in; make another account an admin first": (
+        "这是最后一个可以登录的管理员；请先将另一个账号设为管理员"
+    ),
+    "there is no key; set secrets.keys or secrets.key_file, see docs/data-sources.md": (
+        "没有密钥；请设置 secrets.keys 或 secrets.key_file，参见 docs/data-sources.md"
+    ),
+    "arrived_before must be later than arrived_after, and at most one hour later": (
+        "arrived_before 必须晚于 arrived_after，且最多晚一小时"
+    ),
+    "the first bar begins after the last one ends; give an earlier `since` or `started_after`": (
+        "第一个区间的开始晚于最后一个区间的结束；请给出更早的 `since` 或 `started_after`"
+    ),
+    "`started_before` is too early: the calendar has no whole day before it; give a later one": (
+        "`started_before` 过早：在它之前日历中没有完整的一天；请给出更晚的时间"
+    ),
+    "`text` and `errors` are two things to look for; keep one of them": (
+        "`text` 和 `errors` 是两种查找内容；请只保留一种"
+    ),
+    "the draft contains a NUL or half a character, which the database does not take; remove it": (
+        "草稿包含 NUL 或不完整的字符，数据库无法存储；请将其删除"
+    ),
+    "`misfire` and `misfire_grace_s` cannot be taken away; give a value": (
+        "`misfire` 和 `misfire_grace_s` 不能去掉；请给出一个值"
+    ),
+    "say what to change, such as `cron`, `time_zone`, `start_time`, `end_time`, `params` or `state`": (
+        "请指明要修改的内容，例如 `cron`、`time_zone`、`start_time`、`end_time`、`params` 或 `state`"
+    ),
+    "give the task either as `yaml` or as `task`": "任务请以 `yaml` 或 `task` 之一给出",
 }
-"""Without those that name something: these are made when they are needed."""
+"""Sentences without names."""
+
+TEMPLATES: Mapping[str, str] = {
+    "{name} may not do this: it needs {right} {where}": "{name} 无权执行此操作：需要{where}的 {right} 权限",
+    "this token may not be used here: it needs the scope {scope}; make another token": (
+        "此处不能使用该令牌：需要范围 {scope}；请另建一个令牌"
+    ),
+    "say which version is to be changed: If-Match, with the ETag that was read ({version})": (
+        "请指明要修改的版本：在 If-Match 中给出所读取的 ETag（{version}）"
+    ),
+    'there is no {kind} "{name}"; {known}': "没有名为“{name}”的 {kind}；{known}",
+    "known: {names}": "已知的有：{names}",
+    "none is alive or drained; start one: shoal {kind}": "没有存活或已排空的节点；请启动一个：shoal {kind}",
+    "{count} {kind}s have the address {address}; say which by its name: {names}": (
+        "有 {count} 个 {kind} 使用地址 {address}；请用名称指明：{names}"
+    ),
+    "{kind} {name} is of a version of Shoal that cannot be drained; stop it with SIGTERM: it takes nothing new then, "
+    "and what runs gets some time to end": (
+        "{kind} {name} 的 Shoal 版本不支持排空；请用 SIGTERM 停止它：它不再接收新的工作，正在运行的工作有一些时间结束"
+    ),
+    'there is a project "{name}" already': "项目“{name}”已存在",
+    'project "{name}" cannot be deleted: it has workflows, such as {named}; delete those first': (
+        "无法删除项目“{name}”：其中有工作流，例如 {named}；请先删除这些工作流"
+    ),
+    'workflow "{name}" has no version {version}': "工作流“{name}”没有版本 {version}",
+    'workflow "{name}" is OFFLINE; put it ONLINE before starting it: shoal workflow online {named}': (
+        "工作流“{name}”处于 OFFLINE；启动前请先上线：shoal workflow online {named}"
+    ),
+    "too many logins failed for this name or from this address; try again in {seconds} s": (
+        "此用户名或此地址的登录失败次数过多；请在 {seconds} 秒后重试"
+    ),
+}
+"""Sentences with names: what stands in braces is put into the translation, itself translated if that is possible."""

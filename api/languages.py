@@ -1,7 +1,7 @@
 """The language of a problem's `title` and `detail`: English, or Chinese for who prefers that (Accept-Language).
 
-`code` is the same in every language. A sentence that is not in the table stays English, and Content-Language names both
-then. What a sentence names, such as a run, stands in sentences of their own making, which have no translation.
+`code` is the same in every language. A sentence that is not in the tables stays English, and Content-Language
+names both then.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from api.chinese import DETAILS, TITLES
+from api.chinese import DETAILS, TEMPLATES, TITLES
 
 HEADER, OF_ANSWER = "Accept-Language", "Content-Language"
 ENGLISH, CHINESE = "en", "zh"
 
 _RANGE = re.compile(r"([A-Za-z]{1,8}|\*)(?:-[A-Za-z0-9-]*)?(?:\s*;\s*q\s*=\s*([01](?:\.[0-9]{0,3})?))?")
 _RANGES_MAX = 20
+_SENTENCE_MAX = 500
+"""A longer sentence stays English: what patterns cost grows faster than its length."""
+_PLACE = re.compile(r"\{(\w+)\}")
 
 
 def preferred(accepted: str) -> str:
@@ -38,7 +41,28 @@ def translated(problem: Mapping[str, object], language: str) -> tuple[dict[str, 
     """A problem in a language as far as there are translations, and the languages that it then contains."""
     if language == ENGLISH:
         return dict(problem), ENGLISH
-    title, detail = TITLES.get(str(problem["code"])), DETAILS.get(str(problem["detail"]))
+    title, detail = TITLES.get(str(problem["code"])), _sentence(str(problem["detail"]))
     contained = [name for name, has in ((CHINESE, title or detail), (ENGLISH, not (title and detail))) if has]
     found = {**problem, "title": title or problem["title"], "detail": detail or problem["detail"]}
     return found, ", ".join(contained)
+
+
+def _sentence(english: str) -> str | None:
+    """The translation of a sentence; None if there is none."""
+    if (whole := DETAILS.get(english)) is not None or len(english) > _SENTENCE_MAX:
+        return whole
+    for pattern, chinese in _TEMPLATES:
+        if (found := pattern.fullmatch(english)) is not None:
+            return chinese.format_map({name: _sentence(said) or said for name, said in found.groupdict().items()})
+    return None
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    """What a sentence of this template looks like. A name in quotes ends at the last quote that fits."""
+    parts = _PLACE.split(template)  # texts and names in turn
+    return re.compile(
+        "".join(f"(?P<{part}>.+)" if number % 2 else re.escape(part) for number, part in enumerate(parts)), re.DOTALL
+    )
+
+
+_TEMPLATES = [(_pattern(english), chinese) for english, chinese in TEMPLATES.items()]

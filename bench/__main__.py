@@ -10,6 +10,7 @@ import json
 import math
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from bench.table import print_table
 from tests.servers.child import ServerFailed
 
 PAIRS = 5
+HISTORY_MIN = 10_000
+"""With fewer attempts some of the workflows have no run."""
 
 
 def main() -> int:
@@ -35,7 +38,9 @@ def main() -> int:
     """
     parser = _parser()
     arguments = parser.parse_args()
-    if arguments.write and (arguments.quick or arguments.parts or arguments.compare):
+    if arguments.history and (arguments.parts or arguments.compare):
+        parser.error("--history is a part of its own: leave out --parts and --compare")
+    if arguments.write and (arguments.quick or arguments.parts or arguments.compare or arguments.history):
         parser.error("--write wants a full run of this tree: the figures of a quick one, or of parts, mean little")
     if arguments.pairs < PAIRS_MIN:
         parser.error(f"--pairs must be at least {PAIRS_MIN}: fewer runs have no spread worth the name")
@@ -54,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Shoal beside its PostgreSQL alone.")
     parser.add_argument("--quick", action="store_true", help="small counts: shows that everything runs, in a minute")
     parser.add_argument("--parts", type=_parts, metavar="P,P", help=f"measure only these: {', '.join(PARTS)}")
+    parser.add_argument("--history", type=_attempts, metavar="N", help="measure only beside a history of N attempts")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there too")
     parser.add_argument("--write", action="store_true", help="put the result into docs/performance.md")
     parser.add_argument("--compare", metavar="REV", help=f"compare with this revision; parts: {','.join(COMPARED)}")
@@ -68,8 +74,18 @@ def _parts(given: str) -> list[str]:
     return given.split(",")
 
 
+def _attempts(given: str) -> int:
+    attempts = int(given.replace("_", "")) if given.replace("_", "").isdecimal() else 0
+    if attempts < HISTORY_MIN:
+        raise argparse.ArgumentTypeError(f"the number of attempts must be at least {HISTORY_MIN}, not {given}")
+    return attempts
+
+
 def _measure(arguments: argparse.Namespace) -> int:
-    result = run(QUICK if arguments.quick else FULL, _say, arguments.parts or PARTS)
+    sizes = QUICK if arguments.quick else FULL
+    if arguments.history:
+        sizes = replace(sizes, history_attempts=arguments.history)
+    result = run(sizes, _say, ["history"] if arguments.history else arguments.parts or PARTS)
     if arguments.json is not None:
         arguments.json.write_text(_json(result.as_json()))
     if arguments.write:

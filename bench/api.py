@@ -31,7 +31,9 @@ from tests.servers.child import Child
 PART = "REST API: one process of it, clients in another, over HTTP"
 _BASE = "/api/v1"
 _WORKFLOWS, _PROJECTS = 200, 10
-_STARTED, _RARE = 1, _WORKFLOWS
+_STARTED = 1
+RARE = _WORKFLOWS
+"""The workflow that hardly runs, and the only one of its project."""
 _CLIENTS = 32
 _STREAMS_MAX = 500
 """All listeners are of one account, which may usually have fewer."""
@@ -75,15 +77,15 @@ _TOKEN = """
 def api(server: BenchServer, sizes: Sizes) -> list[Figure]:
     """All figures of the part; first the lists, since starts and events add to the history."""
     with Cluster(server, "api", masters=0, workers=0) as cluster:
-        token = _prepare(cluster, sizes.api_runs)
-        with _serving(server, cluster.url) as (port, process):
+        cluster.define(_STARTED, [fake("a")])
+        insert_history(cluster.connection, sizes.api_runs)
+        token = admin_token(cluster)
+        with serving(server, cluster.url, "api") as (port, process):
             return asyncio.run(_measure(cluster, sizes, port, token, process))
 
 
-def _prepare(cluster: Cluster, count: int) -> str:
-    """Definitions, history and an admin; returns his token."""
-    cluster.define(_STARTED, [fake("a")])
-    insert_history(cluster.connection, count)
+def admin_token(cluster: Cluster) -> str:
+    """The token of a new admin."""
     token = tokens.make(os.urandom(tokens.RANDOM_BYTES))
     cluster.one(_TOKEN, account=cluster.one(_ACCOUNT), hash=token.hash)
     return token.text
@@ -91,16 +93,21 @@ def _prepare(cluster: Cluster, count: int) -> str:
 
 def insert_history(connection: psycopg.Connection[Any], count: int) -> None:
     """200 workflows and this many runs of them, with a task each."""
-    connection.execute(_DEFINITIONS.encode(), {"rare": _RARE, "workflows": _WORKFLOWS, "projects": _PROJECTS})
-    connection.execute(_HISTORY.encode(), {"rare": _RARE, "count": count})
+    define(connection)
+    connection.execute(_HISTORY.encode(), {"rare": RARE, "count": count})
     connection.execute(_TASKS.encode())
     connection.execute(b"VACUUM (ANALYZE) workflow_instance, task_instance")
 
 
+def define(connection: psycopg.Connection[Any]) -> None:
+    """200 workflows but the first, in ten projects, one of them in another."""
+    connection.execute(_DEFINITIONS.encode(), {"rare": RARE, "workflows": _WORKFLOWS, "projects": _PROJECTS})
+
+
 @contextmanager
-def _serving(server: BenchServer, url: str) -> Iterator[tuple[int, psutil.Process]]:
-    """A `shoal api`; yields its port and its process."""
-    folder = server.folder / "api"
+def serving(server: BenchServer, url: str, name: str) -> Iterator[tuple[int, psutil.Process]]:
+    """A `shoal api` with a folder of this name; yields its port and its process."""
+    folder = server.folder / name
     folder.mkdir()
     log = folder / "log"
     command = [sys.executable, "-m", "shoal", "api", "--port", "0"]
@@ -117,7 +124,7 @@ def _serving(server: BenchServer, url: str) -> Iterator[tuple[int, psutil.Proces
 
 async def _measure(cluster: Cluster, sizes: Sizes, port: int, token: str, process: psutil.Process) -> list[Figure]:
     async with HttpClient(port, token) as client:
-        figures = await lists.lists(client, sizes, PART, _RARE)
+        figures = await lists.lists(client, sizes, PART, RARE)
         for has_keys in (False, True):
             cpu = CpuWatch({"api": [process.pid], "postgres": [cluster.server_pid]})
             figures.append(await _starts(port, token, sizes, cpu, has_keys=has_keys))

@@ -71,7 +71,7 @@ def idle_statements(cluster: Cluster) -> list[Figure]:
         "consume_events": ("the master's events", lambda c: task_events.consume(c, master, 500)),
         "claim_tasks": ("claim of tasks", lambda c: task_claims.claim(c, ["default"], 256, worker)),
         "worker_look": ("the worker's look", lambda c: task_claims.work_waits(c, ["default"], worker)),
-        "sweep": ("the master's look for what dead nodes left", gone_nodes.anything_left),
+        "sweep": ("the master's look for what dead nodes left", gone_nodes.work_left),
         "living": ("who lives", nodes.living),
     }
     found = asyncio.run(_explain(cluster.url, {key: statement for key, (_, statement) in statements.items()}))

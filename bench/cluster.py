@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,6 +29,15 @@ _JOIN_S = 30
 _SLOT_QUERY = """
     SELECT count(*) FROM node n JOIN node_beat b ON b.node_id = n.id
     WHERE n.kind = 'MASTER' AND n.state = 'ALIVE' AND (b.heartbeat::json->>'slot_total')::int = %(masters)s
+"""
+_ENDED = """
+    SELECT count(*) FROM workflow_instance
+    WHERE command_id BETWEEN %(first)s AND %(last)s AND ended_at IS NOT NULL
+"""
+_TOOK = """
+    SELECT extract(epoch FROM max(i.ended_at) - (SELECT max(created_at) FROM command_history
+                                                 WHERE command_id BETWEEN %(first)s AND %(last)s))::float8
+    FROM workflow_instance i WHERE i.command_id BETWEEN %(first)s AND %(last)s
 """
 
 
@@ -85,28 +95,17 @@ class Cluster:
     def __init__(self, server: BenchServer, name: str, masters: int, workers: int, **extra: str) -> None:
         self._server = server
         self._database = server.database(name)
-        self._name = name
-        self._wanted = ["master"] * masters + ["worker"] * workers
+        self.name = name
+        self._wanted = (masters, workers)
         self._extra = extra
+        self._started = 0
         self.nodes: list[Node] = []
 
     def __enter__(self) -> Cluster:
         self._database.__enter__()
         try:
-            self.connection = self._server.connect(self._name, as_shoal=True)
-            environment = {
-                "SHOAL_DATABASE_URL": self._server.url(self._name),
-                "SHOAL_LOG_FORMAT": "json",
-                **SETTINGS,
-                **self._extra,
-            }
-            for number, role in enumerate(self._wanted):
-                folder = self._server.folder / f"{self._name}-{role}-{number}"
-                self.nodes.append(Node(role, folder, {**environment, "SHOAL_WORKER__FOLDER": str(folder / "data")}))
-            masters = self._wanted.count("master")
-            self.wait_until(
-                lambda: self.one(_SLOT_QUERY, masters=masters) == masters, 20, "the masters shared out the slots"
-            )
+            self.connection = self._server.connect(self.name, as_shoal=True)
+            self._start_nodes(*self._wanted)
         except BaseException:
             self._close()
             raise
@@ -123,10 +122,38 @@ class Cluster:
         self.connection.close()
         self._database.__exit__(None, None, None)
 
+    def _start_nodes(self, masters: int, workers: int) -> None:
+        environment = {
+            "SHOAL_DATABASE_URL": self._server.url(self.name),
+            "SHOAL_LOG_FORMAT": "json",
+            **SETTINGS,
+            **self._extra,
+        }
+        for role in ["master"] * masters + ["worker"] * workers:
+            folder = self._server.folder / f"{self.name}-{role}-{self._started}"
+            self._started += 1
+            self.nodes.append(Node(role, folder, {**environment, "SHOAL_WORKER__FOLDER": str(folder / "data")}))
+        self.wait_until(
+            lambda: self.one(_SLOT_QUERY, masters=masters) == masters, 20, "the masters shared out the slots"
+        )
+
+    @contextmanager
+    def running(self, masters: int, workers: int) -> Iterator[None]:
+        """These processes beside what it has, for the duration of the block, which lets all runs end or no process
+        follow it."""
+        before = len(self.nodes)
+        self._start_nodes(masters, workers)
+        try:
+            yield
+        finally:
+            for node in self.nodes[before:]:
+                node.stop()
+            del self.nodes[before:]
+
     @property
     def url(self) -> str:
         """The URL of its database."""
-        return self._server.url(self._name)
+        return self._server.url(self.name)
 
     @property
     def server_pid(self) -> int:
@@ -165,6 +192,17 @@ class Cluster:
             count=count,
         )
         return first, last
+
+    def timed(self, code: int, count: int) -> float:
+        """Start this many runs and wait until they have ended: seconds from the last command's `created_at` to the
+        last run's `ended_at`."""
+        first, last = self.start(code, count)
+        self.wait_until_ended(first, last, count)
+        return float(self.one(_TOOK, first=first, last=last))
+
+    def wait_until_ended(self, first: int, last: int, count: int) -> None:
+        """Until this many runs have ended of the commands between these two; it reads no others."""
+        self.wait_until(lambda: bool(self.one(_ENDED, first=first, last=last) == count), 300, "all workflows had ended")
 
     def rows(self, query: str, **values: object) -> list[tuple[Any, ...]]:
         """The rows of a query."""

@@ -25,6 +25,7 @@ from bench import (
 from bench.cluster import Cluster
 from bench.figures import Figure
 from bench.flow import Flow
+from bench.history import History
 from bench.machine import Machine, load_before, look
 from bench.server import BenchServer
 from bench.sizes import Sizes
@@ -36,6 +37,7 @@ PARTS = (
     "api",
     "page",
     "retention",
+    "history",
 )
 """What can be measured alone, in this order."""
 RATIOS = "Shoal beside the limits, in this run"
@@ -110,6 +112,8 @@ def _course(
         yield "the web page in a browser", lambda: browser.page(sizes)
     if "retention" in parts:
         yield "a history that is deleted beside work", lambda: retention.beside_work(server, sizes)
+    if "history" in parts:
+        yield from _with_history(sizes)
 
 
 def _on_one_cluster(
@@ -133,6 +137,15 @@ def _on_one_cluster(
         for node in cluster.nodes:
             for name in node.warnings():
                 warnings[f"{node.role}: {name}"] = warnings.get(f"{node.role}: {name}", 0) + 1
+
+
+def _with_history(sizes: Sizes) -> Iterator[Measurement]:
+    """On a server of its own, since a long history does not fit into memory."""
+    with BenchServer(on_disk=True) as server, History(server, sizes) as history:
+        yield f"filling a history of {sizes.history_attempts:,} attempts", history.fill
+        yield "lists with a history and without", history.lists
+        yield "tasks with a history and without, then while a month of it is deleted", history.tasks
+        yield "starts with a history and without", history.starts
 
 
 def ratios(figures: list[Figure]) -> list[Figure]:

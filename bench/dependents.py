@@ -13,15 +13,6 @@ _PARALLEL, _WAITS, _AWAITED = 1001, 2000, 5000
 _WIDTH = 10
 _KINDS = 100
 """How many workflows wait, for as many others, which never run."""
-_ENDED = """
-    SELECT count(*) FROM workflow_instance
-    WHERE command_id BETWEEN %(first)s AND %(last)s AND ended_at IS NOT NULL
-"""
-_TOOK = """
-    SELECT extract(epoch FROM max(i.ended_at) - (SELECT max(created_at) FROM command_history
-                                                 WHERE command_id BETWEEN %(first)s AND %(last)s))::float8
-    FROM workflow_instance i WHERE i.command_id BETWEEN %(first)s AND %(last)s
-"""
 _WAITING = """
     SELECT count(*) FROM task_instance WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT'
 """
@@ -37,14 +28,14 @@ def beside_waiting(server: BenchServer, sizes: Sizes) -> list[Figure]:
     with Cluster(server, "nobody-waits", 1, 1) as plain, Cluster(server, "many-wait", 1, 1) as crowded:
         for cluster in (plain, crowded):
             cluster.define(_PARALLEL, [fake(f"t{number}") for number in range(_WIDTH)])
-            _round(cluster, 20)
+            cluster.timed(_PARALLEL, 20)
         _have_wait(crowded, sizes.waiting_dependents)
         took_s = {plain: 0.0, crowded: 0.0}
         cpu = crowded.cpu()
         for number in range(sizes.dependents_rounds):
             turns = (plain, crowded) if number % 2 else (crowded, plain)
             for cluster in turns:
-                took_s[cluster] += _round(cluster, sizes.dependents_workflows)
+                took_s[cluster] += cluster.timed(_PARALLEL, sizes.dependents_workflows)
         used = cpu.used()
         tasks = sizes.dependents_rounds * sizes.dependents_workflows * _WIDTH
         without, beside = tasks / took_s[plain], tasks / took_s[crowded]
@@ -65,11 +56,3 @@ def _have_wait(cluster: Cluster, count: int) -> None:
         cluster.start(_WAITS + kind, count // _KINDS)
     wanted = count // _KINDS * _KINDS
     cluster.wait_until(lambda: bool(cluster.one(_WAITING) == wanted), 120, f"{wanted:,} DEPENDENT tasks waited")
-
-
-def _round(cluster: Cluster, workflows: int) -> float:
-    """The duration in seconds."""
-    first, last = cluster.start(_PARALLEL, workflows)
-    ids = {"first": first, "last": last}
-    cluster.wait_until(lambda: bool(cluster.one(_ENDED, **ids) == workflows), 300, "all workflows had ended")
-    return float(cluster.one(_TOOK, **ids))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from statistics import median
@@ -18,27 +20,57 @@ _S_MAX = 20
 _TARGET = Target(50, "lower")
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A list of two databases: the median time of a call in each."""
+
+    what: str
+    before_ms: float
+    ms: float
+
+
 async def lists(client: HttpClient, sizes: Sizes, part: str, rare: int) -> list[Figure]:
     """Each list again and again, one call after the other; the pages of `next` follow one another.
 
     `rare` is the number in the name of the workflow that hardly runs.
     """
+    return [await _listed(part, key, what, sizes.api_lists, ask) for key, (what, ask) in _all(client, rare).items()]
+
+
+async def compared(before: HttpClient, client: HttpClient, count: int, rare: int) -> list[Compared]:
+    """The same lists of two APIs, which are asked in turn, `count` times each; no answer counts as long as it took."""
+    found = []
+    others = _all(before, rare)
+    for key, (what, ask) in _all(client, rare).items():
+        asks = others[key][1], ask
+        times_ms: tuple[list[float], list[float]] = [], []
+        for number in range(count):
+            for side in (0, 1) if number % 2 else (1, 0):
+                began = time.perf_counter()
+                with suppress(Unanswered):
+                    await asks[side]()
+                times_ms[side].append((time.perf_counter() - began) * 1000)
+        found.append(Compared(what, median(times_ms[0]), median(times_ms[1])))
+    return found
+
+
+def _all(client: HttpClient, rare: int) -> dict[str, tuple[str, Callable[[], Awaitable[object]]]]:
+    """By key: in words, and a call."""
     runs = {f"list_{name}": (f"runs, {what}", f"{_RUNS}?{query}") for name, (what, query) in _of_runs(rare).items()}
     attempts = {
         f"attempts_{name}": (f"attempts, {what}", f"{_ATTEMPTS}?{query}")
         for name, (what, query) in _of_attempts(rare).items()
     }
-    figures = []
-    for key, (what, path) in {**runs, **attempts}.items():
-        figures.append(await _listed(part, key, what, sizes.api_lists, partial(client.ask, "GET", path)))
-    for key, what, start in (
-        ("list_next", "runs, next page by cursor", f"{_RUNS}?"),
-        ("list_next_failed", "runs, next page of state FAILURE", f"{_RUNS}?state=FAILURE&"),
-        ("list_next_project", "runs, next page of a project", f"{_RUNS}?project=project-3&"),
-        ("attempts_next", "attempts, next page by cursor", f"{_ATTEMPTS}?"),
-    ):
-        figures.append(await _listed(part, key, what, sizes.api_lists, _pages(client, start)))
-    return figures
+    following = {
+        "list_next": ("runs, next page by cursor", f"{_RUNS}?"),
+        "list_next_failed": ("runs, next page of state FAILURE", f"{_RUNS}?state=FAILURE&"),
+        "list_next_project": ("runs, next page of a project", f"{_RUNS}?project=project-3&"),
+        "attempts_next": ("attempts, next page by cursor", f"{_ATTEMPTS}?"),
+    }
+    return {
+        **{key: (what, partial(client.ask, "GET", path)) for key, (what, path) in {**runs, **attempts}.items()},
+        **{key: (what, _pages(client, start)) for key, (what, start) in following.items()},
+    }
 
 
 def _of_runs(rare: int) -> dict[str, tuple[str, str]]:

@@ -76,7 +76,7 @@ def _work(server: BenchServer, cluster: Cluster, sizes: Sizes) -> tuple[float, f
     """Tasks a second of some workflows, and the time of a page meanwhile, p95 in ms."""
     pages: list[float] = []
     count = sizes.retention_workflows
-    with server.connect("retention", as_shoal=True) as reader, _reading(reader, pages):
+    with server.connect("retention", as_shoal=True) as reader, reading(reader, pages):
         began = time.monotonic()
         cluster.start(_WORKFLOW, count)
         cluster.wait_until_all_ended(300)
@@ -85,8 +85,8 @@ def _work(server: BenchServer, cluster: Cluster, sizes: Sizes) -> tuple[float, f
 
 
 @contextmanager
-def _reading(reader: Connection, times_ms: list[float]) -> Iterator[None]:
-    """A page of runs, again and again, in a thread of its own."""
+def reading(reader: Connection, times_ms: list[float]) -> Iterator[None]:
+    """A page of runs, again and again, in a thread of its own; adds how long each took."""
     over = threading.Event()
 
     def read() -> None:

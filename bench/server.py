@@ -29,11 +29,16 @@ Connection = psycopg.Connection[tuple[object, ...]]
 
 
 class BenchServer:
-    """PostgreSQL with Shoal's schema as a template. Use it as a context manager."""
+    """PostgreSQL with Shoal's schema as a template. Use it as a context manager.
 
-    def __init__(self) -> None:
+    Args:
+        on_disk: its data lies on the disk, also if there is room in memory.
+    """
+
+    def __init__(self, *, on_disk: bool = False) -> None:
         # The fixture of the tests uses half of the default memory; here the server has its own default.
-        self._server = PostgresServer(settings={"shared_buffers": "128MB", "log_line_prefix": _LOG_PREFIX})
+        settings = {"shared_buffers": "128MB", "log_line_prefix": _LOG_PREFIX}
+        self._server = PostgresServer(settings=settings, on_disk=on_disk)
         try:
             self._server.create_database(_TEMPLATE)
             with self._server.connect(_TEMPLATE) as connection:

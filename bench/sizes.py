@@ -49,6 +49,13 @@ class Sizes:
     page_changes: int
     retention_runs: int
     retention_workflows: int
+    history_attempts: int
+    history_rounds: int
+    history_workflows: int
+    history_singles: int
+    history_commands: int
+    history_lists: int
+    history_idle_s: float
     is_quick: bool
 
 
@@ -93,6 +100,13 @@ FULL = Sizes(
     page_changes=10,
     retention_runs=100_000,
     retention_workflows=3_000,
+    history_attempts=1_000_000,
+    history_rounds=8,
+    history_workflows=1_500,
+    history_singles=200,
+    history_commands=10_000,
+    history_lists=40,
+    history_idle_s=10,
     is_quick=False,
 )
 QUICK = Sizes(
@@ -136,5 +150,12 @@ QUICK = Sizes(
     page_changes=1,
     retention_runs=2_000,
     retention_workflows=20,
+    history_attempts=20_000,
+    history_rounds=2,
+    history_workflows=20,
+    history_singles=5,
+    history_commands=100,
+    history_lists=2,
+    history_idle_s=1,
     is_quick=True,
 )

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import structlog
 
 from dao.cluster import nodes
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from dao.postgres.database import FencedTransaction
 from dao.tasks import streams
 from dao.tasks.streams import AskedRestart, LivingStream

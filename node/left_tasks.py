@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import structlog
 
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from model.errors import Unavailable
 from model.ids import Epoch
 from model.means import is_passing

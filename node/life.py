@@ -14,7 +14,8 @@ from uuid import UUID
 import structlog
 
 from dao.cluster import nodes
-from dao.cluster.nodes import Me, NodeRow
+from dao.cluster.node_rows import NodeRow
+from dao.cluster.nodes import Me
 from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.errors import Unfit

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 
 from dao.cluster import fencing, nodes
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from dao.postgres.database import Database
 from model.errors import Refused
 from model.nodes import NodeKind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from model.ids import Epoch
 from model.nodes import NodeKind, NodeState, NodeStatus
 from model.spread import WorkerLoad

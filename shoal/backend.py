@@ -15,7 +15,7 @@ from shoal.local.drill import DrillClient
 from worker.tasks.catalog import TaskCatalog
 
 if TYPE_CHECKING:
-    from dao.cluster.nodes import NodeRow
+    from dao.cluster.node_rows import NodeRow
     from service.cluster.check_result import Result
 
 

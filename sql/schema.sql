@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (17, 'schema');
+INSERT INTO schema_version (version, name) VALUES (18, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -520,8 +520,9 @@ CREATE UNIQUE INDEX workflow_instance_fire ON workflow_instance (schedule_id, sc
 -- statement has, so that the planner takes them for nothing else, and nothing else for them.
 CREATE INDEX workflow_instance_by_workflow ON workflow_instance (workflow_code, (parent_instance_id IS NOT NULL), state, (-id));
 CREATE INDEX workflow_instance_by_state ON workflow_instance ((parent_instance_id IS NULL), state, (-id));
--- Statement: in which blocks of ids a run started since.
+-- Statements: in which blocks of ids a run started since; in which wide blocks, of which a long history has few.
 CREATE INDEX workflow_instance_started ON workflow_instance ((id / 4096), started_at);
+CREATE INDEX workflow_instance_started_wide ON workflow_instance ((id / 65536), started_at);
 
 CREATE TABLE task_instance (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dao.cluster import nodes
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from dao.tasks import stream_claims
 from dao.tasks.stream_claims import GroupStreams
 from dao.tasks.task_claims import ClaimedTask

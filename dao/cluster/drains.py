@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
-from dao.cluster.nodes import SHOWN, Drain
+from dao.cluster.node_rows import SHOWN, Drain
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import DRAIN, changed, notify

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import text
 
-from dao.cluster.nodes import Me, NodeRow, application_name, hold_alive
+from dao.cluster.node_rows import NodeRow
+from dao.cluster.nodes import Me, application_name, hold_alive
 from dao.commands import suspect_commands
 from dao.postgres.database import Database
 from dao.postgres.notify import NODE, announce_everything, changed, notify

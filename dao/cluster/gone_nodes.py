@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import NamedTuple
 
 from sqlalchemy import text
 
 from dao.cluster.lost_owners import DRIVEN_OR_FAILED_OVER, GONE_MASTERS, GONE_WORKERS
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
+from dao.runs.serial_line import ANYONE_WAITS
 from dao.tasks.task_events import STRAY_EVENTS
+
+
+class WorkLeft(NamedTuple):
+    """What a master searches for now and then; one statement, since each master sends it all the time."""
+
+    by_gone_nodes: bool
+    """Nodes that are gone left work that needs failover."""
+    in_lines: bool
+    """Runs wait for their turn, perhaps in a line that nobody has called."""
+
 
 # What `fail_over`, `mark_lost` and `drop_stale` would find, in one statement that takes no locks and wakes nobody. It
 # reads the unfinished work of each owner that is gone. There are few events, so it checks the owner of each event.
-_ANYTHING_LEFT = text(f"""
+_WORK_LEFT = text(f"""
     WITH RECURSIVE {GONE_MASTERS}, {GONE_WORKERS}, {STRAY_EVENTS}
     SELECT EXISTS (
                SELECT FROM gone_master g
@@ -26,7 +38,7 @@ _ANYTHING_LEFT = text(f"""
                ) AS unfinished
                WHERE unfinished.id IS NOT NULL)
         OR EXISTS (SELECT FROM gone_worker)
-        OR EXISTS (SELECT FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL))
+        OR EXISTS (SELECT FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL)), {ANYONE_WAITS}
 """)  # noqa: S608 - the parts are constants
 
 
@@ -46,9 +58,9 @@ _DELETE_ENDED = text("""
 """)
 
 
-async def anything_left(connection: AsyncConnection) -> bool:
-    """Whether nodes that are gone left work that needs failover. A hint: the caller checks again under locks."""
-    return bool((await connection.execute(_ANYTHING_LEFT)).scalar_one())
+async def work_left(connection: AsyncConnection) -> WorkLeft:
+    """Whether any master has to do something that no other one will do. A hint: the caller checks again under locks."""
+    return WorkLeft(*(await connection.execute(_WORK_LEFT)).one())
 
 
 async def delete_ended(connection: FencedTransaction, kept: timedelta, limit: int) -> int:

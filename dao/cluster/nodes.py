@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
-from pydantic import ValidationError
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
+from dao.cluster.node_rows import LIVING, NodeRow, node_row
 from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.engine import AsyncConnection
@@ -23,8 +23,7 @@ from dao.postgres.notify import NODE, announce_last_changes, changed, notify
 from model.changes import Changes
 from model.errors import Fenced
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
-from model.timing import Silence
+from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,63 +38,6 @@ class Me:
 
     def __str__(self) -> str:
         return f"{self.kind.lower()} {self.name or self.address} (epoch {self.epoch})"
-
-
-@dataclass(frozen=True, slots=True)
-class Drain:
-    """That a node is to take nothing new: asked for how long ago, and by whom."""
-
-    id: int
-    age_s: float
-    asked_by: str
-
-
-@dataclass(frozen=True, slots=True)
-class NodeRow:
-    """A living node according to the database, with its beat."""
-
-    epoch: Epoch
-    kind: NodeKind
-    address: str
-    state: NodeState
-    process: ProcessIdentity
-    log_url: str | None
-    beat_no: int
-    beat_age_s: float
-    heartbeat: Heartbeat | None
-    name: str = ""
-    drain: Drain | None = None
-
-    def __str__(self) -> str:
-        return f"{self.kind.lower()} {self.shown} (epoch {self.epoch})"
-
-    @property
-    def shown(self) -> str:
-        """Its name, or its address if it has none."""
-        return self.name or self.address
-
-    @property
-    def is_leaving(self) -> bool:
-        """Whether its row has the state LEAVING."""
-        return self.state is NodeState.LEAVING
-
-    @property
-    def is_drained(self) -> bool:
-        """Whether it is to be drained, and has confirmed that it begins nothing new."""
-        return self.drain is not None and self.heartbeat is not None and self.heartbeat.drained == self.drain.id
-
-    @property
-    def slot(self) -> Slot | None:
-        """The slot of a master, from its last beat."""
-        beat = self.heartbeat
-        if beat is None or beat.slot_current is None or beat.slot_total is None:
-            return None
-        return Slot(beat.slot_current, beat.slot_total)
-
-    @property
-    def silence(self) -> Silence | None:
-        """How long it may be silent, from its last beat."""
-        return None if self.heartbeat is None else self.heartbeat.silence
 
 
 class Beaten(NamedTuple):
@@ -126,23 +68,7 @@ _BARRIER = text("""
     SELECT state FROM node WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind FOR UPDATE
 """)
 
-SHOWN = "coalesce(nullif(n.name, ''), n.address)"
-"""What a row of `node n` is called: see `NodeRow.shown`."""
-# A node whose beat row was deleted counts as stopped at 0 and is treated like any other. An infinite time cannot be
-# subtracted, and an error here would silence all nodes.
-_LIVING = f"""
-    SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
-           coalesce(b.beat_no, 0) AS beat_no,
-           CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 ELSE 0 END
-               AS beat_age_s, coalesce(b.heartbeat, '{{}}') AS heartbeat,
-           CASE WHEN isfinite(d.asked_at) THEN extract(epoch FROM clock_timestamp() - d.asked_at)::float8 ELSE 0 END
-               AS drain_age_s, d.asked_by AS drain_asked_by, d.id AS drain_id
-    FROM node n LEFT JOIN node_beat b ON b.node_id = n.id
-         LEFT JOIN drain d ON d.kind = n.kind AND d.name = {SHOWN}
-    WHERE n.state IN ('ALIVE', 'LEAVING')          -- index: node_alive
-    ORDER BY n.id
-"""  # noqa: S608 - the part is a constant
-_READ_LIVING = text(_LIVING)
+_READ_LIVING = text(LIVING)
 
 # A compare-and-set: no row means that we were fenced, or that the database's history changed (a restored backup, a
 # cloned machine).
@@ -156,7 +82,7 @@ _BEAT = text(f"""
         RETURNING b.beat_no
     )
     SELECT (SELECT beat_no FROM beaten) AS my_beat_no, newer.*, living.*
-    FROM ({newer_schema.NEWER}) AS newer LEFT JOIN ({_LIVING}) AS living ON true
+    FROM ({newer_schema.NEWER}) AS newer LEFT JOIN ({LIVING}) AS living ON true
 """)  # noqa: S608 - the parts are constants
 _SET_ALIVE = text("UPDATE node SET state = 'ALIVE' WHERE id = :epoch AND state = 'LEAVING'")
 _SET_LEAVING = text("UPDATE node SET state = 'LEAVING' WHERE id = :epoch AND state = 'ALIVE'")
@@ -246,7 +172,7 @@ async def beat(connection: AsyncConnection, me: Me, beat_no: int, *, unanswered:
     rows = (await connection.execute(_BEAT, values)).all()
     if rows[0].my_beat_no is None:
         raise Fenced(f"{me} was fenced: others took it for dead")
-    seen = [_node_row(row) for row in rows if row.id is not None]
+    seen = [node_row(row) for row in rows if row.id is not None]
     return Beaten(
         int(rows[0].my_beat_no), seen, newer_schema.newer_of(rows[0].newest_schema, rows[0].forbidding_schema)
     )
@@ -254,7 +180,7 @@ async def beat(connection: AsyncConnection, me: Me, beat_no: int, *, unanswered:
 
 async def living(connection: AsyncConnection) -> list[NodeRow]:
     """All nodes that are ALIVE or LEAVING, by epoch."""
-    return [_node_row(row) for row in (await connection.execute(_READ_LIVING)).all()]
+    return [node_row(row) for row in (await connection.execute(_READ_LIVING)).all()]
 
 
 async def set_alive(connection: AsyncConnection, me: Me) -> None:
@@ -280,26 +206,3 @@ async def set_left(connection: AsyncConnection, me: Me, *, broke: bool = False) 
 def _of(me: Me) -> dict[str, object]:
     """The values that identify our own row, including the kind: a row of another kind is never ours."""
     return {"epoch": me.epoch, "incarnation": me.incarnation, "kind": me.kind}
-
-
-def _node_row(row: Row[Any]) -> NodeRow:
-    values = row._mapping
-    try:
-        heartbeat = Heartbeat.model_validate_json(values["heartbeat"])
-    except ValidationError:
-        heartbeat = None  # it has not beaten yet
-    return NodeRow(
-        Epoch(values["id"]),
-        NodeKind(values["kind"]),
-        values["address"],
-        NodeState(values["state"]),
-        ProcessIdentity(values["process_boot"], values["process_id"], values["process_started"]),
-        values["log_url"],
-        values["beat_no"],
-        values["beat_age_s"],
-        heartbeat,
-        values["name"],
-        None
-        if values["drain_id"] is None
-        else Drain(values["drain_id"], values["drain_age_s"], values["drain_asked_by"]),
-    )

@@ -108,7 +108,7 @@ _RECORD = text(f"""
     SELECT n.command_id, n.type, n.outcome, n.instance, :master, CAST(:current AS smallint), CAST(:total AS smallint),
            CASE WHEN isfinite(n.created_at) THEN n.created_at ELSE clock_timestamp() END, n.created_by
     FROM {_OUTCOMES.unnest}
-    CROSS JOIN LATERAL generate_series(1, CASE WHEN {IS_BELOW.format(id="n.command_id")} THEN 2 ELSE 1 END)
+    JOIN (VALUES (false), (true)) AS again (is_needed) ON NOT again.is_needed OR {IS_BELOW.format(id="n.command_id")}
 """)  # noqa: S608 - the parts are constants
 
 _REFUSE = text("""

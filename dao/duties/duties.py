@@ -12,7 +12,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import text
 
@@ -35,6 +35,20 @@ class TakenDuty:
     progress: Mapping[str, Any]
 
 
+class Next(NamedTuple):
+    """What a master may do.
+
+    Args:
+        rows: how many of the duties that it knows have a row.
+        due: of how many it may do a step now.
+        in_s: seconds until it may do a step of any other; None if there is no other.
+    """
+
+    rows: int
+    due: int
+    in_s: float | None
+
+
 # When this master may do the next step. A due_at further away than a period, or a free_at further away than any pause,
 # was written by hand or before the database's clock was set: it does not keep everybody away for ever.
 _MAY_AT = """
@@ -50,8 +64,11 @@ _MAY_AT = """
              THEN '-infinity' ELSE d.free_at END)"""
 _NEXT = text(f"""
     WITH m AS MATERIALIZED (SELECT clock_timestamp() AS now)
-    SELECT count(*), extract(epoch FROM min({_MAY_AT}) - min(m.now))::float8
-    FROM m CROSS JOIN duty d WHERE d.name = ANY(CAST(:known AS text[]))           -- index: duty_pkey
+    SELECT count(*), count(*) FILTER (WHERE may_at <= now),
+           extract(epoch FROM min(may_at) FILTER (WHERE may_at > now) - min(now))::float8
+    FROM (SELECT m.now, {_MAY_AT} AS may_at
+          FROM m CROSS JOIN duty d WHERE d.name = ANY(CAST(:known AS text[]))     -- index: duty_pkey
+          OFFSET 0) AS each
 """)  # noqa: S608 - the part is a constant
 _ADD = text("""
     INSERT INTO duty (name, every_s) SELECT * FROM unnest(CAST(:names AS text[]), CAST(:every_s AS float8[]))
@@ -74,7 +91,7 @@ _GO_ON = text("""
     UPDATE duty SET steps = steps + 1, progress = CAST(:progress AS jsonb), failures = 0,
                     free_at = clock_timestamp() + CAST(:held AS interval)
     WHERE name = :name AND holder = :me AND due_at = :due_at
-    RETURNING name
+    RETURNING 0::float8
 """)
 # The next period begins at a whole number of periods after this one: those that nobody was there for are left out.
 _END = text("""
@@ -86,14 +103,14 @@ _END = text("""
         FROM (SELECT clock_timestamp() AS now) AS m,
              (SELECT began_at, steps FROM duty WHERE name = :name) AS former
         WHERE d.name = :name AND d.holder = :me AND d.due_at = :due_at
-        RETURNING d.name, former.began_at, former.steps, m.now
+        RETURNING d.name, former.began_at, former.steps, m.now, d.due_at AS following_at
     ), recorded AS (
         INSERT INTO duty_done (name, due_at, node_id, node_name, began_at, ended_at, steps, late, is_fine, result)
         SELECT name, :due_at, :me, :node_name, coalesce(began_at, now), now, steps + 1, :late, :is_fine, :result
         FROM ended
         ON CONFLICT (name, due_at) DO NOTHING   -- somebody set due_at back
     )
-    SELECT name FROM ended
+    SELECT extract(epoch FROM following_at - now)::float8 FROM ended
 """)
 # It begins from the beginning: what the steps before recorded may be why it fails.
 _FAILED = text("""
@@ -113,18 +130,15 @@ def _values(me: Epoch, mine: Collection[str], known: Collection[str]) -> dict[st
     return {"me": me, "mine": list(mine), "known": list(known), "overdue": OVERDUE, "longest": PAUSE_MAX}
 
 
-async def next_in_s(
-    connection: AsyncConnection, me: Epoch, mine: Collection[str], known: Collection[str]
-) -> tuple[int, float | None]:
-    """How many of the known duties have a row, and the seconds until this master may do the next step of any.
+async def read_next(connection: AsyncConnection, me: Epoch, mine: Collection[str], known: Collection[str]) -> Next:
+    """Read what this master may do now, and when it may do more.
 
     Args:
         me: this master.
         mine: those whose turn it is.
         known: those that its program knows.
     """
-    count, seconds = (await connection.execute(_NEXT, _values(me, mine, known))).one()
-    return count, seconds
+    return Next(*(await connection.execute(_NEXT, _values(me, mine, known))).one())
 
 
 async def add(connection: FencedTransaction, periods: Mapping[DutyName, timedelta]) -> None:
@@ -136,13 +150,16 @@ async def add(connection: FencedTransaction, periods: Mapping[DutyName, timedelt
 async def take(
     connection: FencedTransaction, me: Epoch, mine: Collection[str], known: Collection[str]
 ) -> TakenDuty | None:
-    """Take a duty for one step, if there is one whose next step this master may do; see `next_in_s`."""
+    """Take a duty for one step, if there is one whose next step this master may do; see `read_next`."""
     row = (await connection.execute(_TAKE, {**_values(me, mine, known), "held": HELD})).first()
     return None if row is None else TakenDuty(*row)
 
 
-async def record(connection: FencedTransaction, me: Me, duty: TakenDuty, step: Step, *, late: bool) -> bool:
-    """Record a step, and the period if it is over. False if the duty is not ours any more: somebody wrote its row."""
+async def record(connection: FencedTransaction, me: Me, duty: TakenDuty, step: Step, *, late: bool) -> float | None:
+    """Record a step, and the period if it is over: seconds until the next step may be done.
+
+    None if the duty is not ours any more: somebody wrote its row.
+    """
     values: dict[str, Any] = {"name": duty.name, "due_at": duty.due_at, "me": me.epoch}
     if step.is_over:
         values |= {"node_name": me.name or me.address, "late": late, "is_fine": step.is_fine, "result": step.result}
@@ -150,7 +167,8 @@ async def record(connection: FencedTransaction, me: Me, duty: TakenDuty, step: S
     else:
         values |= {"progress": json.dumps(dict(step.progress)), "held": HELD}
         statement = _GO_ON
-    return (await connection.execute(statement, values)).first() is not None
+    in_s: float | None = (await connection.execute(statement, values)).scalar()
+    return in_s
 
 
 async def failed(connection: FencedTransaction, me: Epoch, duty: TakenDuty, error: str) -> None:

@@ -132,10 +132,11 @@ _CALL_MISSED = text(f"""
     )
     SELECT count(*) FROM called
 """)  # noqa: S608 - the parts are constants of this module
-_ANY_WAITS = text("""
-    SELECT (SELECT workflow_code FROM workflow_instance WHERE state = 'SERIAL_WAIT'     -- index: workflow_instance_turn
-            ORDER BY workflow_code LIMIT 1) IS NOT NULL
-""")
+ANYONE_WAITS = """
+    (SELECT workflow_code FROM workflow_instance WHERE state = 'SERIAL_WAIT'            -- index: workflow_instance_turn
+     ORDER BY workflow_code LIMIT 1) IS NOT NULL
+"""
+"""Whether any run waits for its turn."""
 
 
 # What a live run of a line with waiting runs waits for: its children, their children, and of those that wait in a line
@@ -221,11 +222,6 @@ async def idle(connection: AsyncConnection, code: WorkflowCode, limit: int) -> l
 async def call(connection: FencedTransaction, codes: Collection[WorkflowCode]) -> None:
     """Insert commands that call all lines of these workflows, for those in which any run waits."""
     await connection.execute(_CALL_ALL, {"codes": sorted(set(codes))})
-
-
-async def anyone_waits(connection: AsyncConnection) -> bool:
-    """Whether any run waits for its turn."""
-    return bool((await connection.execute(_ANY_WAITS)).scalar_one())
 
 
 async def call_missed(connection: FencedTransaction) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import text
 
-from dao.cluster.nodes import SHOWN
+from dao.cluster.node_rows import SHOWN
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.tasks import pool_leases

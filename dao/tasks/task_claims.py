@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sqlalchemy import text
 
-from dao.cluster.nodes import SHOWN
+from dao.cluster.node_rows import SHOWN
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.cluster import nodes
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from dao.postgres.engine import AsyncConnection
 from model.ids import Epoch
 from model.nodes import NodeKind

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from dao.cluster.nodes import SHOWN
+from dao.cluster.node_rows import SHOWN
 from dao.postgres.engine import AsyncConnection
 from model.pools import LinePlace, ResourceState
 

@@ -3,9 +3,9 @@
 The runs are in ranges: of one workflow (if the filter limits that), children or not, in one state. An index has each
 range in the order of its ids, so the newest of all wanted ranges are merged, and what does not fit is not read. What
 started too early or too late is not read either: an index has the starts of each block of ids, so the oldest block that
-contains a late enough start, and the newest with an early enough one, are found without reading the others. That is
-right for starts in any order, and quick for starts that grow with the ids, as they do unless somebody writes them by
-hand.
+contains a late enough start, and the newest with an early enough one, are found without reading the others: first among
+wide blocks, of which a long history has few, then within one. That is right for starts in any order, and quick for
+starts that grow with the ids, as they do unless somebody writes them by hand.
 
 Each range costs a search in an index or two. If they are more than `RANGES_MAX`, since so many workflows may be seen,
 the newest runs of all, or of all in the wanted states, are read first, up to a bound. The ranges are read only if these
@@ -73,35 +73,49 @@ _IS_OF_WORKFLOWS = """(CAST(:workflow AS text) IS NULL OR name = :workflow)
       AND (CAST(:visible AS text[]) IS NULL OR project = ANY(CAST(:visible AS text[])))"""
 _WORKFLOWS = f"SELECT code FROM workflow_definition WHERE {_IS_OF_WORKFLOWS}"  # noqa: S608
 _ANY = "SELECT id FROM workflow_instance WHERE id < CAST(:before AS bigint) ORDER BY id DESC LIMIT :page"
-_OLDEST = """
-    block AS (
-        SELECT CAST(-1 AS bigint) AS number, false AS is_wanted
-        UNION ALL
+_BLOCK, _WIDE = 4096, 65536
+_OF_WIDE = _WIDE // _BLOCK
+_FOLLOWING = """
         SELECT following.number, EXISTS (
-            SELECT FROM workflow_instance i                                     -- index: workflow_instance_started
-            WHERE i.id / 4096 = following.number AND i.started_at >= :since)
-        FROM block CROSS JOIN LATERAL (
-            SELECT i.id / 4096 AS number FROM workflow_instance i               -- index: workflow_instance_started
-            WHERE i.id / 4096 > block.number ORDER BY i.id / 4096, i.started_at LIMIT 1) AS following
-        WHERE NOT block.is_wanted
-    ), oldest AS MATERIALIZED (SELECT number * 4096 AS id FROM block WHERE is_wanted)
-"""
-# The same from the newest block on; without any block there is no id, and nothing is found.
-_NEWEST = """
-    late AS (
-        SELECT CAST(:before AS bigint) / 4096 + 1 AS number, false AS is_wanted
-        UNION ALL
+            SELECT FROM workflow_instance i                                     -- index: {index}
+            WHERE i.id / {size} = following.number AND i.started_at >= :since)
+        FROM {name} CROSS JOIN LATERAL (
+            SELECT i.id / {size} AS number FROM workflow_instance i             -- index: {index}
+            WHERE i.id / {size} > {name}.number ORDER BY i.id / {size}, i.started_at LIMIT 1) AS following
+        WHERE NOT {name}.is_wanted"""
+_PREVIOUS = """
         SELECT previous.number, EXISTS (
-            SELECT FROM workflow_instance i                                     -- index: workflow_instance_started
-            WHERE i.id / 4096 = previous.number AND i.started_at < :until)
-        FROM late CROSS JOIN LATERAL (
-            SELECT i.id / 4096 AS number FROM workflow_instance i               -- index: workflow_instance_started
-            WHERE i.id / 4096 < late.number ORDER BY i.id / 4096 DESC, i.started_at DESC LIMIT 1) AS previous
-        WHERE NOT late.is_wanted
+            SELECT FROM workflow_instance i                                     -- index: {index}
+            WHERE i.id / {size} = previous.number AND i.started_at < :until)
+        FROM {name} CROSS JOIN LATERAL (
+            SELECT i.id / {size} AS number FROM workflow_instance i             -- index: {index}
+            WHERE i.id / {size} < {name}.number ORDER BY i.id / {size} DESC, i.started_at DESC LIMIT 1) AS previous
+        WHERE NOT {name}.is_wanted"""
+_FINE = {"index": "workflow_instance_started", "size": _BLOCK}
+_COARSE = {"index": "workflow_instance_started_wide", "size": _WIDE}
+# First among the wide blocks, then among the blocks from the beginning of the wide one on.
+_OLDEST = f"""
+    wide AS (
+        SELECT CAST(-1 AS bigint) AS number, false AS is_wanted
+        UNION ALL{_FOLLOWING.format(name="wide", **_COARSE)}
+    ), block AS (
+        SELECT number * {_OF_WIDE} - 1 AS number, false AS is_wanted FROM wide WHERE is_wanted
+        UNION ALL{_FOLLOWING.format(name="block", **_FINE)}
+    ), oldest AS MATERIALIZED (SELECT number * {_BLOCK} AS id FROM block WHERE is_wanted)
+"""  # noqa: S608 - the parts are constants
+# The same from the newest block on; without any block there is no id, and nothing is found.
+_NEWEST = f"""
+    wide_late AS (
+        SELECT CAST(:before AS bigint) / {_WIDE} + 1 AS number, false AS is_wanted
+        UNION ALL{_PREVIOUS.format(name="wide_late", **_COARSE)}
+    ), late AS (
+        SELECT least(CAST(:before AS bigint) / {_BLOCK} + 1, (number + 1) * {_OF_WIDE}) AS number, false AS is_wanted
+        FROM wide_late WHERE is_wanted
+        UNION ALL{_PREVIOUS.format(name="late", **_FINE)}
     ), newest_block AS MATERIALIZED (
-        SELECT least(CAST(:before AS bigint), (number + 1) * 4096) AS id FROM late WHERE is_wanted
-    ), {oldest}
-"""
+        SELECT least(CAST(:before AS bigint), (number + 1) * {_BLOCK}) AS id FROM late WHERE is_wanted
+    ), {{oldest}}
+"""  # noqa: S608 - the parts are constants
 _BEFORE, _BEFORE_LATE = "CAST(:before AS bigint)", "(SELECT id FROM newest_block)"
 _WITHOUT_OLDEST = "oldest AS MATERIALIZED (SELECT CAST(0 AS bigint) AS id)"
 # The workflow of a run is found by a scalar subquery, which stays one: a join might read all workflows first.

@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.cluster import nodes
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from dao.commands.older_starts import first_older
 from dao.definitions import definitions
 from dao.postgres.engine import AsyncConnection

@@ -86,7 +86,7 @@ class CommandLoop:
 
     async def run(self) -> None:
         """Claim until cancelled, once it is known which masters died. Raises `Fenced`."""
-        await self._membership.certain.wait()
+        await self._membership.doubts.over.wait()
         await run_rounds(
             "claim",
             self.wake,

@@ -11,10 +11,10 @@ import asyncio
 import structlog
 
 from dao.duties import duties, queue_statistics
-from dao.duties.duties import TakenDuty
+from dao.duties.duties import Next, TakenDuty
 from master.duties.steps import STEPS, Context
 from master.membership.membership import Membership
-from model.duties import PERIODS, DutyName, Step, is_turn_of, turns_of
+from model.duties import PERIODS, DutyName, Step, is_turn_of, pause_after, turns_of
 from model.errors import Fenced, ShoalError, Unknown
 from model.master_settings import MasterSettings
 from node.life import Life
@@ -41,7 +41,8 @@ class Duties:
         self._life = life
         self._membership = membership
         # As long as the nodes need to detect a loss and to find what it left, with a few seconds to do it.
-        self._context = Context(life.timing.master_fence_after + settings.sweep_every * 2, settings.kept_days)
+        failed_over_after = life.timing.master_fence_after + settings.sweep_every * 2
+        self._context = Context(failed_over_after, settings.kept_days, lambda: life.living)
 
     async def run(self) -> None:
         """Do what is due until cancelled. Raises `Fenced`."""
@@ -58,14 +59,19 @@ class Duties:
 
     async def _round(self) -> float:
         """Do what is due, a step at a time; returns seconds until something may be."""
-        while True:
-            due_in_s = await self._due_in_s()
-            if due_in_s is None or due_in_s > 0:
-                return min(POLL_EVERY_S, due_in_s + STEP_PAUSE_S_MIN) if due_in_s is not None else POLL_EVERY_S
+        following = await self._read_next()
+        due, reads_again_s = following.due, boottime_s() + POLL_EVERY_S
+        wakes_s = reads_again_s if following.in_s is None else boottime_s() + following.in_s
+        while due and boottime_s() < min(wakes_s, reads_again_s):
             began_s = boottime_s()
-            if not await self._step():
+            in_s = await self._step()
+            if in_s is None:
                 return LOCKED_PAUSE_S
+            if in_s > 0:
+                due -= 1
+                wakes_s = min(wakes_s, boottime_s() + in_s)
             await asyncio.sleep(self._pause_s(boottime_s() - began_s))
+        return max(0.0, min(wakes_s, reads_again_s) - boottime_s()) + STEP_PAUSE_S_MIN
 
     def _pause_s(self, took_s: float) -> float:
         """Until the next step: a duty of many steps leaves most of the time to others, all of it on a busy machine."""
@@ -76,43 +82,44 @@ class Duties:
     def _turns(self) -> list[str]:
         return turns_of(self._membership.slot, list(DutyName))
 
-    async def _due_in_s(self) -> float | None:
+    async def _read_next(self) -> Next:
         async with self._life.database.reading() as connection:
-            count, due_in_s = await duties.next_in_s(connection, self._life.me.epoch, self._turns(), list(DutyName))
-        if count < len(DutyName):
+            following = await duties.read_next(connection, self._life.me.epoch, self._turns(), list(DutyName))
+        if following.rows < len(DutyName):
             async with self._life.writing() as connection:
                 await duties.add(connection, PERIODS)
-            return 0.0
-        return due_in_s
+            return Next(len(DutyName), 0, 0.0)
+        return following
 
-    async def _step(self) -> bool:
-        """Do one step of what is due. False if others are at all of it."""
+    async def _step(self) -> float | None:
+        """Do one step of what is due; returns seconds until the next one of this duty, None if others are at all."""
         taken: TakenDuty | None = None
         try:
             with blaming_the_data():
                 async with self._life.writing() as connection:
                     taken = await duties.take(connection, self._life.me.epoch, self._turns(), list(DutyName))
                     if taken is None:
-                        return False
+                        return None
                     step = await STEPS[DutyName(taken.name)](connection, self._context, taken.progress)
                     late = not is_turn_of(self._membership.slot, taken.name)
-                    if not await duties.record(connection, self._life.me, taken, step, late=late):
-                        return False
+                    in_s = await duties.record(connection, self._life.me, taken, step, late=late)
+                    if in_s is None:
+                        return None
         except Fenced:
             raise
         except Unknown as error:
             log.warning("duty_outcome_unknown", error=str(error), so="waits for its end; the rows say what was done")
             await self._life.barrier()
-            return True
+            return 0.0
         except ShoalError as error:
             if taken is None:
                 raise
             await self._failed(taken, error)
-            return True
+            return pause_after(taken.failures + 1).total_seconds()
         self._log(taken, step, late=late)
         for table in step.vacuum:
             await queue_statistics.vacuum(self._life.database, table)
-        return True
+        return in_s
 
     async def _failed(self, taken: TakenDuty, error: ShoalError) -> None:
         log.warning(

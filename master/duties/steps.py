@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from dao.checks import table_checks
-from dao.cluster import drains, gone_nodes, nodes, slot_changes
+from dao.cluster import drains, gone_nodes, slot_changes
+from dao.cluster.node_rows import NodeRow
 from dao.duties import duties, queue_statistics
 from dao.duties.queue_statistics import LAG, VACUUMED, TableState
 from dao.postgres.database import FencedTransaction
@@ -32,10 +33,12 @@ class Context:
     Args:
         failed_over_after: the time within which living nodes have done each failover.
         kept_days: for how long ended runs are kept where their project says nothing; 0 = for ever.
+        living: the nodes that live, as this master's last beat read them.
     """
 
     failed_over_after: timedelta
     kept_days: int
+    living: Callable[[], Sequence[NodeRow]]
 
 
 DoStep = Callable[[FencedTransaction, Context, Mapping[str, Any]], Awaitable[Step]]
@@ -70,13 +73,13 @@ async def check_left_work(connection: FencedTransaction, context: Context, _prog
     return _found(count, "overdue failovers", [what for each in finds for what in each.shown])
 
 
-async def check_worker_groups(connection: FencedTransaction, _context: Context, _progress: Mapping[str, Any]) -> Step:
+async def check_worker_groups(connection: FencedTransaction, context: Context, _progress: Mapping[str, Any]) -> Step:
     """Whether tasks wait for a group that has no living worker."""
     waiting = {
         each.worker_group: each.waiting for each in await queue_listings.queue_by_group(connection) if each.waiting
     }
-    living = [node for node in await nodes.living(connection) if node.kind is NodeKind.WORKER and node.heartbeat]
-    served = {group for node in living if node.heartbeat for group in node.heartbeat.groups}
+    workers = [node.heartbeat for node in context.living() if node.kind is NodeKind.WORKER]
+    served = {group for heartbeat in workers if heartbeat is not None for group in heartbeat.groups}
     without = sorted(waiting.keys() - served)
     if not without:
         return Step("each group with waiting tasks has a worker")

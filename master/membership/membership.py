@@ -12,10 +12,10 @@ from collections.abc import Callable
 import structlog
 
 from dao.cluster import fencing, gone_nodes
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from dao.postgres.errors import BadData, LockTaken
-from dao.runs import serial_line
 from master.claim.serial import unblock_lines
+from master.membership.doubts import Doubts
 from master.membership.failover import Leftovers
 from master.membership.failure_detector import FailureDetector, Sight
 from master.membership.slot_record import SlotRecord
@@ -32,15 +32,12 @@ from node.overload import Overload
 from node.waiting import set_within
 from registry.clock import boottime_s
 from registry.presence import present
-from registry.process import is_gone
 from registry.protocol import Registry
 
 log = structlog.get_logger()
 
 READ_MEMBERS_EVERY_S = 5.0
 ANNOUNCE_EVERY_S = 10.0
-DOUBTFUL_BEATS = 2
-"""A master whose last beat is older than this many beat intervals seems dead to a joining master."""
 
 
 class Membership:
@@ -59,11 +56,7 @@ class Membership:
         poll: asyncio.Event,
     ) -> None:
         self.slot: Slot | None = None
-        self.certain = asyncio.Event()
-        """Set once every master that seemed dead when this one joined has beaten again or was fenced. Until then this
-        master takes no commands: it may be the replacement of one that died of them, and they are not marked as suspect
-        yet."""
-        self._doubtful: dict[Epoch, int] = {}
+        self.doubts = Doubts(life.timing)
         self.left = asyncio.Event()
         """Set when the life of a node has ended: its runs and tasks are to be failed over."""
         self._life = life
@@ -130,12 +123,7 @@ class Membership:
         self._evaluate_load()
         await self._life.beat(self.heartbeat())
         self.is_idle = self._life.drained.is_set()
-        self._doubtful = {
-            node.epoch: node.beat_no
-            for node in self._life.living
-            if node.kind is NodeKind.MASTER and (self._seems_gone(node) or is_gone(node.process))
-        }
-        self._resolve_doubts()
+        self.doubts.begin(self._life.living)
         await self._registry.register(self.heartbeat())
         await self._count_slots()
 
@@ -159,7 +147,7 @@ class Membership:
                 if is_news or self._others_changed():
                     self._registry.changed.set()
                 await self._detect_failures(boottime_s())
-                self._resolve_doubts()
+                self.doubts.resolve(self._life.living)
             except (Unavailable, Unknown, BadData) as error:
                 log.warning("beat_failed", error=str(error))
             await set_within(self._life.beat_now, max(0.05, every_s - (boottime_s() - now_s)))
@@ -192,18 +180,6 @@ class Membership:
                 await asyncio.sleep(1)
                 continue
             await set_within(self.left, self._settings.sweep_every.total_seconds())
-
-    def _seems_gone(self, node: NodeRow) -> bool:
-        silence = node.silence or node.kind.silence(self._timing)
-        return node.beat_age_s > DOUBTFUL_BEATS * silence.beat_s
-
-    def _resolve_doubts(self) -> None:
-        """Check which of the doubtful masters are alive. A mistake here costs a wait at the start, no more."""
-        if not self.certain.is_set():
-            beats = {node.epoch: node.beat_no for node in self._life.living}
-            self._doubtful = {epoch: beat for epoch, beat in self._doubtful.items() if beats.get(epoch) == beat}
-            if not self._doubtful:
-                self.certain.set()
 
     def _evaluate_load(self) -> bool:
         """Update the load; return whether it changed between BUSY and NORMAL."""
@@ -264,18 +240,17 @@ class Membership:
                 why=why,
                 so="others fail over its runs and tasks",
             )
-        self._doubtful.pop(node.epoch, None)
+        self.doubts.was_fenced(node.epoch)
         self.left.set()
         self._registry.changed.set()
 
     async def _fail_over_all(self) -> None:
         # Almost always there is nothing: one query instead of a transaction, which would also wake all masters.
         async with self._life.database.reading() as connection:
-            left = await gone_nodes.anything_left(connection)
-            waits = await serial_line.anyone_waits(connection)
-        if left:
+            left = await gone_nodes.work_left(connection)
+        if left.by_gone_nodes:
             await self._leftovers.fail_over()
-        if waits:
+        if left.in_lines:
             await unblock_lines(self._life)
 
     async def _count_slots(self) -> None:

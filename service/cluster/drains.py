@@ -21,7 +21,7 @@ from service.fields import Answer, Asked, Text
 from service.operation import operation
 
 if TYPE_CHECKING:
-    from dao.cluster.nodes import Drain, NodeRow
+    from dao.cluster.node_rows import Drain, NodeRow
     from dao.postgres.engine import AsyncConnection
 
 WAIT_S_MAX = 30.0

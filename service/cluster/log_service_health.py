@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from registry.process import is_here
 from service.cluster.check_result import Result, Verdict, result_of
 from service.cluster.server_health import CLOCK_OFF_S, SET_CLOCKS

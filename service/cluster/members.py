@@ -17,7 +17,7 @@ from service.fields import Answer, Id, Moment
 from service.operation import operation
 
 if TYPE_CHECKING:
-    from dao.cluster.nodes import NodeRow
+    from dao.cluster.node_rows import NodeRow
     from dao.views.node_listings import FencedNode
     from dao.views.queue_listings import GroupQueue
 

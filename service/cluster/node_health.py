@@ -9,7 +9,7 @@ from datetime import timedelta
 from dao.checks.table_checks import SHOWN_MAX
 from dao.cluster import drains
 from dao.cluster.drains import NamedDrain
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from dao.commands import commands
 from dao.postgres.engine import AsyncConnection
 from dao.views import node_listings, queue_listings

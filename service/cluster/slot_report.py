@@ -16,7 +16,7 @@ from model.nodes import Heartbeat, NodeKind, NodeState, Slot
 from model.slots import slot_view
 
 if TYPE_CHECKING:
-    from dao.cluster.nodes import NodeRow
+    from dao.cluster.node_rows import NodeRow
     from dao.postgres.engine import AsyncConnection
     from dao.views.node_listings import FencedNode
     from service.cluster.registered_masters import Registered

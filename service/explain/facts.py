@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from dao.runs.relations import ChildRun
 from dao.views.listings import Run, TaskRun
 from dao.views.lookups import CommandFate

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from model.load import Limit, Measure
 from model.nodes import NodeKind
 from node.left_tasks import sees_all_processes

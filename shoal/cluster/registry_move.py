@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from dao.cluster import cluster, nodes
 from dao.cluster.cluster import RecordedRegistry
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from dao.postgres.database import Database
 from model.errors import Refused
 from model.nodes import NodeKind

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from dao.definitions import definitions
 from dao.postgres import schema
 from dao.postgres.database import Database

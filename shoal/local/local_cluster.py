@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from dao.cluster import nodes
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from dao.postgres.database import Database
 from model.errors import Unavailable
 from model.nodes import NodeKind, Slot

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from dao.postgres import schema
 from dao.postgres.database import Database
 from model.backoff import Backoff

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from api.chinese import DETAILS, TITLES
-from api.languages import preferred
+from api.chinese import DETAILS, TEMPLATES, TITLES
+from api.languages import preferred, translated
+from model import errors
 from service.problems import KINDS
 from tests.api.serving import BASE, serving, token_of
 
 ROOT = Path(__file__).parents[2]
+ERRORS = {name for name, each in vars(errors).items() if isinstance(each, type) and issubclass(each, errors.ShoalError)}
+NO_ANSWERS = {"the API's server ended"}
+"""Said by a process in its own log and exit, not to a client."""
 
 
 @pytest.mark.parametrize(
@@ -50,6 +57,60 @@ def test_each_kind_of_problem_has_a_title_in_chinese() -> None:
     assert TITLES.keys() == {kind.code for kind in KINDS}
 
 
+def _raised(part: str) -> Iterator[str]:
+    """The sentences of the errors that this part raises; what they name stands as {}."""
+    for path in (ROOT / part).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            error = node.exc if isinstance(node, ast.Raise) else None
+            if isinstance(error, ast.Call) and isinstance(error.func, ast.Name) and error.func.id in ERRORS:
+                yield from map(_template, error.args[:1])
+
+
+def _template(text: ast.expr) -> str:
+    parts = text.values if isinstance(text, ast.JoinedStr) else [text]
+    return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in parts)
+
+
+def _said() -> str:
+    """All texts of the API, with {} for what they name."""
+    return "\n".join(
+        _template(node)
+        for part in ("api", "service")
+        for path in (ROOT / part).rglob("*.py")
+        if path != ROOT / "api" / "chinese.py"
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    )
+
+
+def test_each_sentence_without_names_that_is_an_answer_is_translated() -> None:
+    said = {sentence for part in ("api", "service") for sentence in _raised(part) if "{}" not in sentence}
+    assert sorted(said - DETAILS.keys() - NO_ANSWERS) == []
+
+
 def test_each_sentence_that_is_translated_is_one_that_the_api_says() -> None:
-    said = "\n".join(path.read_text("utf-8") for part in ("api", "service") for path in (ROOT / part).rglob("*.py"))
-    assert [sentence for sentence in DETAILS if said.count(f'"{sentence}"') < 2] == []
+    said = _said()
+    assert [sentence for sentence in DETAILS if sentence not in said] == []
+    assert [each for each in TEMPLATES if re.sub(r"\{\w+\}", "{}", each) not in said] == []
+
+
+def test_a_template_and_its_translation_name_the_same() -> None:
+    for english, chinese in TEMPLATES.items():
+        assert set(re.findall(r"\{(\w+)\}", chinese)) == set(re.findall(r"\{(\w+)\}", english)), english
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        ('there is no worker "w1"; known: w2, w3', "没有名为“w1”的 worker；已知的有：w2, w3"),
+        (
+            'there is no master "a"; b"; none is alive or drained; start one: shoal master',
+            '没有名为“a"; b”的 master；没有存活或已排空的节点；请启动一个：shoal master',
+        ),
+        ('there is a project "{name}" already', "项目“{name}”已存在"),
+        ("there is no run 77", None),
+    ],
+)
+def test_a_sentence_with_names_is_translated_with_them(english: str, chinese: str | None) -> None:
+    problem = {"code": "SH-1003", "title": "There is no such thing", "detail": english}
+    assert translated(problem, "zh")[0]["detail"] == (chinese or english)

@@ -219,9 +219,8 @@ _SPANS = ((_AGES_AGO, _SOON), (_AGES_AGO, datetime(2020, 1, 1, tzinfo=UTC)))
 
 async def clean_up(p: Program) -> None:
     """What is due, what dead nodes left, what was forgotten."""
-    await p.call(gone_nodes.anything_left)
+    await p.call(gone_nodes.work_left)
     if p.chance(0.5):
-        await p.call(serial_line.anyone_waits)
         await p.call(serial_line.call_missed)
     if p.chance(0.2):  # as one does that met an error
         await p.call(failover.left_behind, 100, p.instances())

@@ -13,7 +13,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from dao.cluster import fencing, nodes
-from dao.cluster.nodes import Me, NodeRow
+from dao.cluster.node_rows import NodeRow
+from dao.cluster.nodes import Me
 from dao.commands import commands, suspect_commands
 from dao.commands.commands import NewCommand
 from dao.definitions import schedules

@@ -12,7 +12,8 @@ from random import Random
 from typing import Any, TypeVar
 
 from dao.cluster import nodes
-from dao.cluster.nodes import Me, NodeRow
+from dao.cluster.node_rows import NodeRow
+from dao.cluster.nodes import Me
 from model.ids import WorkflowInstanceId
 from model.nodes import NodeKind, NodeState
 from tests.bridge.two_stores import Each, GivenUp, TwoStores

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import pairwise
 
 from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS
 from tests.chaos import duty_rules
@@ -74,6 +75,7 @@ class Checker:
             self.nobody_wrote_after_the_fence,
             self.nobody_wrote_without_a_licence,
             self.who_runs_alone_ran_alone,
+            self.runs_of_a_key_kept_their_order,
             self.each_time_fired_once,
             self.each_date_was_filled_once,
             self.children_were_made_once,
@@ -247,6 +249,29 @@ class Checker:
                     if len(running) > 1:
                         yield f"runs {sorted(running)} of {kind.name} were under way at once"
             yield from not_alone(self._lines, self._runs_of([kind.code]))
+
+    def runs_of_a_key_kept_their_order(self) -> Iterator[str]:
+        """Runs of one key ran one at a time, and began in the order of their commands: by the witness in the database
+        and by the journal."""
+        codes = [code for code, kind in self._kinds.items() if kind.by_key]
+        lines: dict[str, dict[int, int]] = defaultdict(dict)
+        query = "SELECT serial_key, id, command_id FROM workflow_instance WHERE workflow_code = ANY(%s)"
+        for key, run, command in self._cluster.rows(query, codes):
+            lines[key][run] = command
+        query = """SELECT row_id FROM chaos.change
+                   WHERE kind = 'workflow' AND workflow = ANY(%s) AND after = 'RUNNING_EXECUTION' ORDER BY id"""
+        moves = [run for (run,) in self._cluster.rows(query, codes)]
+        starts = [line.instance for line in self._lines if line.what == "start"]
+        for key, commands in lines.items():
+            for where, runs in (("the database", moves), ("the journal", starts)):
+                begun = list(dict.fromkeys(run for run in runs if run in commands))
+                for before, after in pairwise(begun):
+                    if commands[after] < commands[before]:
+                        yield (
+                            f"key {key}, by {where}: run {after} of command {commands[after]} began after run {before} "
+                            f"of command {commands[before]}"
+                        )
+            yield from not_alone(self._lines, set(commands))
 
     def each_time_fired_once(self) -> Iterator[str]:
         """Every fire time from a schedule's making to its last has one command, and each one run."""

@@ -12,7 +12,7 @@ from tests.chaos import audit
 from tests.chaos.checker import Checker
 from tests.chaos.journal import Journal, Line
 from tests.chaos.load import Promises, ask
-from tests.chaos.workflows import BACKFILLED, KEYED, kinds
+from tests.chaos.workflows import BACKFILLED, BY_KEY, KEYED, kinds
 from tests.cluster.cluster import Cluster
 from tests.servers.postgres import PostgresServer
 
@@ -143,6 +143,46 @@ def test_an_illegal_change_is_found_even_if_the_database_let_it_pass(scene: Scen
     scene.cluster.rows("ALTER TABLE workflow_instance DISABLE TRIGGER workflow_instance_moves_legally")
     scene.cluster.rows("UPDATE workflow_instance SET state = 'FAILURE' WHERE id = 1")
     assert "states changed legally" in scene.broken_rules()
+
+
+def _two_of_a_key(scene: Scene) -> tuple[int, int]:
+    """Two runs of one key, the newer command first."""
+    newer, older = scene.run(93, BY_KEY), scene.run(92, BY_KEY)
+    scene.cluster.rows("UPDATE workflow_instance SET serial_key = '7' WHERE workflow_code = %s", BY_KEY)
+    for command, run in ((93, newer), (92, older)):
+        scene.handled(command, run)
+        scene.task(run)
+    return newer, older
+
+
+def test_runs_of_one_key_that_began_in_another_order_are_found_by_the_journal(scene: Scene) -> None:
+    for run in _two_of_a_key(scene):
+        scene.lines += [Line("start", f"{run}.1", 1, 1), Line("end", f"{run}.1", 1, 1)]
+    assert scene.broken_rules() == {"runs of a key kept their order"}
+    scene.cluster.rows("UPDATE workflow_instance SET serial_key = command_id::text WHERE workflow_code = %s", BY_KEY)
+    assert scene.broken_rules() == set()
+
+
+def test_runs_of_one_key_that_began_in_another_order_are_found_by_the_witness(scene: Scene) -> None:
+    newer, older = _two_of_a_key(scene)
+    for run in (older, newer):
+        scene.lines += [Line("start", f"{run}.1", 1, 1), Line("end", f"{run}.1", 1, 1)]
+    assert scene.broken_rules() == set()
+    for run in (newer, older):
+        scene.cluster.rows(
+            "UPDATE workflow_instance SET state = 'RUNNING_EXECUTION', ended_at = NULL WHERE id = %s", run
+        )
+        scene.cluster.rows(
+            "UPDATE workflow_instance SET state = 'SUCCESS', ended_at = clock_timestamp() WHERE id = %s", run
+        )
+    assert scene.broken_rules() == {"runs of a key kept their order"}
+
+
+def test_runs_of_one_key_at_once_are_found(scene: Scene) -> None:
+    newer, older = _two_of_a_key(scene)
+    begun = [Line("start", f"{run}.1", 1, 1) for run in (older, newer)]
+    scene.lines += [*begun, *(Line("end", line.key, 1, 1) for line in begun)]
+    assert scene.broken_rules() == {"runs of a key kept their order"}
 
 
 def test_a_write_after_the_fence_is_found(scene: Scene) -> None:

@@ -17,7 +17,8 @@ class Kind:
 
     `weight`: how often it is started beside the others, 0 = never by itself. `ends`: in which states a run that nobody
     paused or stopped may end. `movable`: whether the load pauses, stops, repeats and so on its runs. `alone`: whether
-    no two runs may be under way at once. `once`: whether its tasks may not be started a second time.
+    no two runs may be under way at once. `once`: whether its tasks may not be started a second time. `by_key`: whether
+    that holds for the runs of each key, which begin in the order of their commands.
     """
 
     name: str
@@ -28,9 +29,10 @@ class Kind:
     movable: bool = False
     alone: bool = False
     once: bool = False
+    by_key: bool = False
 
 
-CANARY, SCHEDULED, BACKFILLED, BELOW, EDITED, KEYED = 1001, 1002, 1003, 1004, 1005, 1006
+CANARY, SCHEDULED, BACKFILLED, BELOW, EDITED, KEYED, BY_KEY = 1001, 1002, 1003, 1004, 1005, 1006, 1007
 
 
 def kinds(journal: Journal) -> list[Kind]:
@@ -83,6 +85,8 @@ def kinds(journal: Journal) -> list[Kind]:
              ends=("SUCCESS", "STOP"), movable=True, alone=True),
         Kind("winning", 1021, {"execution_type": "SERIAL_PRIORITY", "tasks": [shell("a", 4)]},
              ends=("SUCCESS", "STOP"), movable=True, alone=True),
+        Kind("by key", BY_KEY, {"execution_type": "SERIAL_WAIT", "serial_key": "${n}", "params": {"n": "0"},
+             "tasks": [shell("a", 2)]}, weight=5, by_key=True),
         Kind("once", 1022, {"tasks": [shell("pay", 5, on_worker_loss="fail")]},
              weight=2, ends=("SUCCESS", "FAILURE"), once=True),
         Kind("failing", 1023, {"tasks": [fake("a"), fake("b", "a", fail_attempts=1), shell("c", after=["b"])]},

@@ -98,7 +98,7 @@ class Hot:
 KEYS = [Line(WorkflowCode(3003), f"key {number}") for number in range(10)]
 HOT = {
     "which duty is due": Hot(
-        lambda c: duties.next_in_s(c, LIVING_MASTER, ["retention"], ["retention", "left_work"]), {"duty_pkey"}, 10
+        lambda c: duties.read_next(c, LIVING_MASTER, ["retention"], ["retention", "left_work"]), {"duty_pkey"}, 10
     ),
     "which runs are over": Hot(
         lambda c: old_runs.find(c, 2_000, 1, [WorkflowCode(7)], [WorkflowCode(8)]),
@@ -250,7 +250,6 @@ HOT = {
         lambda c: serial_line.call(c, [WorkflowCode(3003)]), {"workflow_instance_turn"}, 10
     ),
     "older starts": Hot(lambda c: older_starts(c, {WorkflowCode(1001): CommandId(900_000)}, 10), {"command_start"}, 40),
-    "look for who waits": Hot(serial_line.anyone_waits, {"workflow_instance_turn"}, 10),
     "call the forgotten": Hot(
         serial_line.call_missed, {"workflow_instance_turn", "workflow_instance_line", "command_calls"}, 1_100
     ),

@@ -10,7 +10,8 @@ from uuid import uuid4
 from sqlalchemy import text
 
 from dao.cluster import fencing, nodes
-from dao.cluster.nodes import Me, NodeRow
+from dao.cluster.node_rows import NodeRow
+from dao.cluster.nodes import Me
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from dao.runs import workflow_instances

@@ -34,7 +34,9 @@ async def _step(scene: Scene, me: Me, step: Step, *, mine: Sequence[str] = (ONE,
     async with nodes.fenced_transaction(scene.database, me) as connection:
         taken = await duties.take(connection, me.epoch, mine, list(DutyName))
         if taken is not None:
-            assert await duties.record(connection, me, taken, step, late=not mine)
+            in_s = await duties.record(connection, me, taken, step, late=not mine)
+            assert in_s is not None
+            assert (in_s > 0) is step.is_over
         return taken
 
 
@@ -58,10 +60,10 @@ async def test_others_do_it_only_when_it_is_overdue(scene: Scene) -> None:
     other = await scene.master()
     assert await _step(scene, other, OVER, mine=()) is None
     async with scene.database.reading() as connection:
-        count, due_in_s = await duties.next_in_s(connection, other.epoch, (), list(DutyName))
-    assert count == 1
-    assert due_in_s is not None
-    assert 0 < due_in_s < 2.5
+        following = await duties.read_next(connection, other.epoch, (), list(DutyName))
+    assert (following.rows, following.due) == (1, 0)
+    assert following.in_s is not None
+    assert 0 < following.in_s < 2.5
     await scene.sql("UPDATE duty SET due_at = due_at - interval '3 s'")
     assert await _step(scene, other, OVER, mine=()) is not None
     assert await _done(scene) == [(other.epoch, True, 1, "all of it")]

@@ -210,7 +210,7 @@ UNREAD = """
 """
 LOOKS: dict[str, Callable[[AsyncConnection], Awaitable[Any]]] = {
     "idle look": lambda c: waiting_work.work_waits(c, None, timedelta(days=1), 1, Epoch(77)),
-    "look for what is left": lambda c: gone_nodes.anything_left(c),
+    "look for what is left": lambda c: gone_nodes.work_left(c),
     "consume": lambda c: task_events.consume(c, Epoch(77), 100),
     "forget": lambda c: task_events.delete_of(c, RUNNING[-1:]),
     "what was not heard": lambda c: stuck_runs.unheard(c, [UnderWay(RUNNING[0], TaskCode(1), 1)], timedelta(0)),

@@ -17,8 +17,8 @@ from model.states import WorkflowState
 from tests.dao.scene import Scene
 
 S = WorkflowState
-BELOW = 4096 - 60
-"""The runs are in two blocks of the index of starts."""
+BELOW = 65536 - 60
+"""The runs are in two blocks of each index of starts."""
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 DEFINITIONS = """
     INSERT INTO workflow_definition (code, project, name)

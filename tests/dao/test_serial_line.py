@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from dao.cluster import gone_nodes
 from dao.cluster.nodes import Me
 from dao.commands.older_starts import older_starts
 from dao.postgres.engine import AsyncConnection
@@ -191,7 +192,7 @@ async def test_a_line_in_which_nobody_runs_is_called_once(scene: Scene) -> None:
     for _ in range(3):
         await scene.instance(master, execution_type=SERIAL, state=W.SERIAL_WAIT)
     async with scene.database.reading() as connection:
-        assert await serial_line.anyone_waits(connection)
+        assert (await gone_nodes.work_left(connection)).in_lines
     assert [await called(scene), await called(scene)] == [1, 0]
     assert await scene.sql("SELECT type, workflow_code, workflow_instance_id, created_by FROM command") == [
         ("RECOVER_SERIAL_WAIT", CODE, None, "serial")
@@ -218,7 +219,7 @@ async def test_a_line_in_which_somebody_runs_is_left_alone(scene: Scene) -> None
 async def test_where_nobody_waits_nobody_is_called(scene: Scene) -> None:
     await scene.instance(await scene.master(), execution_type=SERIAL)
     async with scene.database.reading() as connection:
-        assert not await serial_line.anyone_waits(connection)
+        assert not (await gone_nodes.work_left(connection)).in_lines
     assert await called(scene) == 0
 
 

@@ -293,7 +293,7 @@ async def test_a_task_on_a_worker_that_never_was_is_lost_like_any_other(
     number = master.epoch if isinstance(worker_id, str) else worker_id
     await scene.sql("UPDATE task_instance SET worker_id = :worker WHERE task_code = 1", worker=number)
     async with scene.database.reading() as connection:
-        assert await gone_nodes.anything_left(connection)
+        assert (await gone_nodes.work_left(connection)).by_gone_nodes
     assert await mark_lost(scene) == 1
     assert await scene.states() == {
         1: "NEED_FAULT_TOLERANCE" if write_ahead else "QUEUED",

@@ -152,14 +152,14 @@ async def test_a_run_whose_owner_cannot_drive_it_is_failed_over_and_failed_over(
         "UPDATE workflow_instance SET master_id = :owner WHERE id = ANY(:ids)", owner=number, ids=[odd, waits]
     )
     async with scene.database.reading() as connection:
-        assert await gone_nodes.anything_left(connection)
+        assert (await gone_nodes.work_left(connection)).by_gone_nodes
     assert await fail_over(scene) == 1
     assert await scene.sql("SELECT workflow_instance_id FROM command") == [odd]
     assert list(await claim_failover(scene, odd, waits, runs, master=me)) == [odd]
     await scene.sql("DELETE FROM command")
     assert await fail_over(scene) == 0
     async with scene.database.reading() as connection:
-        assert not await gone_nodes.anything_left(connection)
+        assert not (await gone_nodes.work_left(connection)).by_gone_nodes
     expected = "RUNNING_EXECUTION" if state == "FAILOVER" else state
     assert await owner_of(scene, odd) == (expected, me.epoch)
     assert (await owner_of(scene, waits))[0] == "SERIAL_WAIT"

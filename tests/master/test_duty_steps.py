@@ -32,13 +32,11 @@ def scene(database: Database) -> Scene:
     return Scene(database)
 
 
-CONTEXT = Context(failed_over_after=timedelta(seconds=5), kept_days=90)
-
-
 async def _do(scene: Scene, name: DutyName, progress: dict[str, Any] | None = None) -> Step:
     async with scene.writing() as connection:
         writing: Any = connection
-        return await STEPS[name](writing, CONTEXT, progress or {})
+        living = await nodes.living(connection)
+        return await STEPS[name](writing, Context(timedelta(seconds=5), 90, lambda: living), progress or {})
 
 
 def test_each_duty_has_its_step() -> None:
@@ -116,7 +114,7 @@ async def test_what_the_user_may_not_maintain_is_reported(scene: Scene) -> None:
     async with scene.writing() as connection:
         writing: Any = connection
         await scene_sets_role(writing)
-        step = await STEPS[DutyName.QUEUE_STATISTICS](writing, CONTEXT, {})
+        step = await STEPS[DutyName.QUEUE_STATISTICS](writing, Context(timedelta(seconds=5), 90, list), {})
     assert (step.is_over, step.is_fine) == (True, False)
     assert "autovacuum lags behind at command: 500 dead rows, and masters log in as a user who may not" in step.result
     assert step.result.endswith("run VACUUM ANALYZE command")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from dao.tasks.streams import LivingStream
 from master.streams import moves_of
 from model.ids import Epoch, TaskInstanceId

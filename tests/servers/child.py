@@ -44,10 +44,14 @@ class PrivateFolder:
         prefix: how its name begins.
         owner: whose it is; None: ours.
         runs_programs: programs in it must run, which a folder in memory may not allow.
+        on_disk: where temporary files lie, also if there is room in memory.
     """
 
-    def __init__(self, prefix: str, owner: pwd.struct_passwd | None = None, *, runs_programs: bool = False) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=_folder_in_memory(runs_programs=runs_programs)))
+    def __init__(
+        self, prefix: str, owner: pwd.struct_passwd | None = None, *, runs_programs: bool = False, on_disk: bool = False
+    ) -> None:
+        folder = None if on_disk else _folder_in_memory(runs_programs=runs_programs)
+        self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=folder))
         if owner is not None:
             os.chown(self.path, owner.pw_uid, owner.pw_gid)
         self._watcher = subprocess.Popen(

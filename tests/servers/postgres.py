@@ -45,14 +45,15 @@ class PostgresServer:
     Args:
         fsync: whether commits wait for the disk.
         settings: further lines of postgresql.conf, name -> value.
+        on_disk: whether its folder lies on the disk, also if there is room in memory.
     """
 
-    def __init__(self, *, fsync: bool = True, settings: dict[str, str] | None = None) -> None:
+    def __init__(self, *, fsync: bool = True, settings: dict[str, str] | None = None, on_disk: bool = False) -> None:
         self.port = free_port()
         self.password = secrets.token_urlsafe(12)
         self._bin = binaries()
         self._user = _unprivileged_user()
-        self._folder = PrivateFolder("shoal-pg-", owner=self._user)
+        self._folder = PrivateFolder("shoal-pg-", owner=self._user, on_disk=on_disk)
         self._data = self._folder.path / "data"
         self._child: Child | None = None
         try:

@@ -18,7 +18,7 @@ from sqlalchemy import make_url
 from dao.checks import server_checks, table_checks
 from dao.checks.server_checks import Server
 from dao.cluster.drains import NamedDrain
-from dao.cluster.nodes import Drain, NodeRow
+from dao.cluster.node_rows import Drain, NodeRow
 from dao.views.queue_listings import GroupQueue
 from model.errors import Denied, Unavailable
 from model.ids import Epoch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dao.cluster.nodes import NodeRow
+from dao.cluster.node_rows import NodeRow
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, ProcessIdentity, Slot
 from service.cluster.slot_report import report

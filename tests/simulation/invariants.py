@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from dao.runs.failover import TAKEOVERS_MAX
 from model.choices import ExecutionType, Priority
 from model.command_moves import URGENT, CommandType
+from model.instances import Parent
 from model.nodes import Heartbeat, NodeState
 from model.states import TaskState, WorkflowState
 from tests.simulation.stream_shares import took_too_many
@@ -53,6 +55,9 @@ class Invariants:
         self._asked_for: set[tuple[object, ...]] = set()
         self._fired: dict[tuple[int, object], int] = {}
         self._last_in_line: dict[tuple[int, str], int] = {}
+        self._recorded: set[int] = set()
+        self._children: set[Parent] = set()
+        self._duties_done: set[tuple[str, datetime]] = set()
         self._running: dict[tuple[int, int], TaskRun] = {}
         self._users: dict[str, TaskRun] = {}
         self.server: Server
@@ -88,6 +93,7 @@ class Invariants:
 
     def after_commit(self, changes: Sequence[Change]) -> None:
         recorded = {row.id for row, _, after in changes if row.table.name == "command_history" and after is not None}
+        self._recorded |= recorded
         for row, before, after in changes:
             match row.table.name:
                 case "node_beat" if before is not None and after is not None:
@@ -97,11 +103,17 @@ class Invariants:
                     self._node(row, before, after)
                 case "command":
                     self._command(row, before, after, recorded)
+                case "command_history" if after is None:
+                    self._forgotten(row)
                 case "command_history" if after is not None:
                     told = f": {after.reason}" if after.reason else ""
                     self._trace.add("tables", f"command {row.id} {after.type} made or moved {after.instance}{told}")
                 case "task_event":
                     self._event(row, before, after)
+                case "duty" if before is not None and after is not None:
+                    self._duty_step(row, before, after)
+                case "duty_done" if after is not None:
+                    self._duty_done(after)
                 case "workflow_instance":
                     self._instance(row, before, after)
                 case "task_instance":
@@ -173,11 +185,31 @@ class Invariants:
             told = f"{event.workflow_instance_id}/{event.task_code}#{event.attempt}{child} {event.state}"
             self._trace.add("tables", f"event {row.id} {'of' if after else 'is read of'} {told}")
 
+    def _duty_step(self, row: Row, before: Values, after: Values) -> None:
+        """I27: a step follows the one before it, with what that recorded."""
+        count = after.progress.get("count", after.steps)
+        former = before.progress.get("count", before.steps)
+        if after.progress and (after.steps, count) != (before.steps + 1, former + 1):
+            told = f"step {after.steps} with count {count} comes after step {before.steps}"
+            self._broken("I27", f"of the duty {row.id} two do the same step: {told}")
+
+    def _duty_done(self, done: Values) -> None:
+        """I27: a duty is done once a period."""
+        what = f"duty {done.name} of {done.due_at:%M:%S.%f}"
+        self._trace.add("tables", f"{what} is done by epoch {done.epoch}: {done.result}")
+        if (done.name, done.due_at) in self._duties_done:
+            self._broken("I27", f"the {what} is done twice")
+        self._duties_done.add((done.name, done.due_at))
+
     def _instance(self, row: Row, before: Values | None, after: Values | None) -> None:
         if after is None:
+            if before is not None:
+                self._deleted(row, before)
             return
         self._made_live(row, before, after)
         if before is None:
+            if after.parent is not None:
+                self._child_made(row, after)
             if after.schedule_id is not None:
                 time = (after.schedule_id, after.schedule_time)
                 if time in self._fired:
@@ -204,6 +236,48 @@ class Invariants:
         if before.state is not after.state or before.master_id != after.master_id:
             told = f" {after.reason}" if after.reason else ""
             self._trace.add("tables", f"workflow {row.id} {before.state} -> {after.state} of {after.master_id}{told}")
+
+    def _deleted(self, row: Row, before: Values) -> None:
+        """I28: what is live, or needed so that nothing is done twice, is not deleted."""
+        self._trace.add("tables", f"workflow {row.id} ({before.workflow_code}) {before.state} is deleted")
+        above = before.parent and self.server.instances.rows.get(before.parent.instance)
+        below = [
+            other.id
+            for other in self.server.instances.unfinished.values()
+            if other.values is not None and other.values.parent is not None and self._is_below(other.values, row.id)
+        ]
+        if not before.state.is_final:
+            self._broken("I28", f"workflow instance {row.id} is {before.state}, and is deleted")
+        elif above and above.values is not None:
+            self._broken("I28", f"workflow instance {row.id} is deleted before {above.id}, which is above it")
+        elif below:
+            self._broken("I28", f"workflow instance {row.id} is deleted, and {below} below it have not ended")
+
+    def _is_below(self, run: Values, above: int) -> bool:
+        while run.parent is not None and run.parent.instance != above:
+            row = self.server.instances.rows.get(run.parent.instance)
+            if row is None or row.values is None:
+                return False
+            run = row.values
+        return run.parent is not None
+
+    def _child_made(self, row: Row, child: Values) -> None:
+        """I28: a child is made once, also when it has been deleted since."""
+        above = self.server.instances.rows.get(child.parent.instance)
+        if child.parent in self._children:
+            self._broken("I28", f"workflow instance {row.id} is the child {child.parent} once more")
+        elif above is None or above.values is None:
+            self._broken("I28", f"workflow instance {row.id} is a child of one that is deleted: {child.parent}")
+        self._children.add(child.parent)
+
+    def _forgotten(self, row: Row) -> None:
+        """I28: the id of a command whose row is deleted is not above the floor, which is below all that wait."""
+        floor = self.server.floor.rows[1].values
+        waiting = [each.id for each in self.server.commands.rows.values() if each.values is not None]
+        if floor is None or row.id > floor.command_id:
+            self._broken("I28", f"the history of command {row.id} is deleted, and the floor is {floor}")
+        elif waiting and min(waiting) <= floor.command_id:
+            self._broken("I28", f"command {min(waiting)} waits below the floor {floor.command_id}")
 
     def _made_live(self, row: Row, before: Values | None, after: Values) -> None:
         """I18: of a line of a serial workflow one run at a time is live. I21: they begin in the order of a key."""
@@ -386,6 +460,12 @@ class Invariants:
             if row.values.created_s < since_s:
                 self._broken("I2", f"command {row.id} has waited since {row.values.created_s:.1f}, though all is well")
 
+    def no_duty_waits(self, since_s: float) -> None:
+        """I27: what was due before that time of the database is at work or done."""
+        for row in self.server.duties.rows.values():
+            if row.values is not None and row.values.due_s < since_s and row.values.free_s < since_s:
+                self._broken("I27", f"the duty {row.id} is due since {row.values.due_s:.1f}, though all is well")
+
     def slots_are_right(self, entries: Iterable[Heartbeat]) -> None:
         """I2: each residue belongs to one master."""
         told = sorted(((each.slot_current, each.slot_total) for each in entries), key=str)
@@ -406,7 +486,7 @@ class Invariants:
                         in ("state", "type", "master_id", "worker_id", "workflow_instance_id", "task_code", "attempt")
                     }
                     self._broken("I10", f"{table.name} {row.id} is left for ever: {told}")
-        if (lost := self._asked - set(server.history.rows)) and not server.commands.rows:
+        if (lost := self._asked - self._recorded) and not server.commands.rows:
             self._broken("I1", f"commands {sorted(lost)} left no record")
         held = [row.id for row in server.resources.rows.values() if row.values is not None and row.values.holder]
         if held:

@@ -85,6 +85,14 @@ class Protections:
 
     handover: bool = True
     """A worker that takes nothing any more hands over its streams (`worker/writer.py`)."""
+    duty: bool = True
+    """A duty is taken under the lock of its row, and its step recorded only for who took it (`duties.take`)."""
+
+    family: bool = True
+    """A run is deleted after the one above it, and not above an unfinished one (`old_runs.find`)."""
+
+    continued: bool = True
+    """A run that was continued since it was found is not deleted (`old_runs.delete`)."""
 
     superseded: bool = True
     """A new attempt takes the place of those before it (the trigger `task_instance_supersedes`)."""

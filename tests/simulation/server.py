@@ -107,6 +107,9 @@ class Server:
         self.definitions = Table("workflow_definition")
         self.stream_restarts = Table("stream_restart")
         self.stream_lock = Row(Table("advisory locks"), "streams")
+        self.duties = Table("duty")
+        self.duties_done = Table("duty_done")
+        self.floor = Table("history_floor")
         self.drains: dict[tuple[NodeKind, str], int] = {}
         """Who is drained, by kind and name -> the id of the drain. No transaction changes it: people do, at once."""
         self.pools = Table("resource_pool")

@@ -14,7 +14,7 @@ import inspect
 import pkgutil
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
@@ -32,7 +32,8 @@ import registry.clock
 import registry.process
 import worker.server
 from dao.cluster import nodes as dao_nodes
-from dao.cluster.nodes import Me, NodeRow
+from dao.cluster.node_rows import NodeRow
+from dao.cluster.nodes import Me
 from dao.commands import suspect_commands as dao_suspect_commands
 from dao.postgres.database import ANSWER_WITHIN_S, Database
 from dao.postgres.listen import Listener
@@ -42,6 +43,7 @@ from master.drive.held_runs import HeldRuns
 from master.duties.loop import Duties
 from master.membership.failure_detector import FailureDetector
 from master.membership.membership import Membership
+from model.duties import DutyName, Step
 from model.nodes import NodeKind, ProcessIdentity
 from model.pool_turns import turns
 from model.timing import Timing
@@ -415,6 +417,28 @@ def _instead(world: World) -> list[tuple[object, Any]]:
     return replaced
 
 
+def _counting(steps: int) -> Callable[..., Any]:
+    """A duty of so many steps, each of which goes on from what the one before it recorded."""
+
+    async def do(_connection: Session, _context: object, progress: Mapping[str, Any]) -> Step:
+        count = progress.get("count", 0) + 1
+        await asyncio.sleep(0)
+        return Step(f"step {count}", is_over=count >= steps, progress={"count": count})
+
+    return do
+
+
+_STEPS = {name: _counting(1 + 2 * (number % 2)) for number, name in enumerate(DutyName)}
+
+
+def _duties(world: World) -> list[tuple[Any, str, Any]]:
+    """Duties are done in a part of the seeds: retention, and others that only count."""
+    if not world.does_duties:
+        return [(Duties, "run", _idle)]
+    loop = sys.modules["master.duties.loop"]
+    return [(loop, "STEPS", {**_STEPS, DutyName.RETENTION: loop.STEPS[DutyName.RETENTION]})]
+
+
 def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     bound = _bound()
     made = [(*place, new) for old, new in _instead(world) for place in bound.get(id(old), ())]
@@ -429,9 +453,9 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
     ]
     made.append((Overload, "measure", _measure_nothing))
     made.append((Overload, "run", _idle))
-    made.append((Duties, "run", _idle))
     made += streams.replaced(world)
     made.append((PoolChecks, "run", _idle))
+    made += _duties(world)
     made.append((worker.server, "delete_old_logs", _idle))
     return made + _without(world.protections)
 

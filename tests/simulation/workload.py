@@ -176,7 +176,8 @@ def _resume_children(world: World) -> None:
     for row in list(world.server.instances.rows.values()):
         child = row.values
         if child is not None and child.parent is not None and child.state is WorkflowState.PAUSE:
-            above = world.server.instances.rows[child.parent.instance].values
+            row_above = world.server.instances.rows.get(child.parent.instance)
+            above = None if row_above is None else row_above.values
             if above is not None and not above.state.is_final:
                 ask(world, C.RECOVER_SUSPENDED_PROCESS, workflow_instance_id=str(row.id))
     world.loop.in_world(5.0, _resume_children, world)

@@ -42,6 +42,8 @@ CALM_S = 12.0
 """After all faults have ended, the slots must be right by then, and no command may have waited for so long."""
 PLACES_FOR_STREAMS = 12
 """More than a seed has streams, so that each worker has a place for all."""
+DUTY_WITHIN_S = 7.0
+"""By then a duty is at work or done, whoever has died of it."""
 ROOM_FOR_ALL = 20_000
 """More runs than any seed has."""
 LASTING = (0.2, 4.0, 18.0)
@@ -104,6 +106,8 @@ class World:
         self.invariants.on_beat = self._beats
         self.stops: dict[str, asyncio.Event] = {}
         self._left_out = left_out
+        self.does_duties = self.draw("of duties").random() < 0.1 and self.has("duties")
+        """Whether masters do duties, for which a run takes longer."""
         self._began_s = 0.0
         self._plans: dict[Process, list[tuple[int, Callable[[Process], None]]]] = {}
         self._moments: dict[str, Callable[[Process], None]] = {}
@@ -383,10 +387,13 @@ class World:
         ]
         if any(each.has_joined and not each.is_dead and each.disturbed_s < FAULTS_S - 2 for each in living):
             self.invariants.no_command_waits(self.server.now_s - CALM_S + 2, may_be_full=self.may_be_full)
+            self.invariants.no_duty_waits(self.server.now_s - DUTY_WITHIN_S)
 
     def is_over(self) -> bool:
         if self.trace.violations:
             return True
         if not self.is_healed or not self.invariants.is_quiet():
+            return False
+        if self.does_duties and not self.trace.is_calm:
             return False
         return not self.minds_slots or self.loop.now > max(self.heals_registry_s, self._began_s) + CALM_S

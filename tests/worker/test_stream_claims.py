@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dao.cluster.nodes import Drain, NodeRow
+from dao.cluster.node_rows import Drain, NodeRow
 from dao.tasks.stream_claims import GroupStreams
 from model.ids import Epoch
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, ProcessIdentity

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dao.cluster import nodes
-from dao.cluster.nodes import Me, NodeRow
+from dao.cluster.node_rows import NodeRow
+from dao.cluster.nodes import Me
 from dao.postgres.engine import AsyncConnection
 from dao.runs import failover
 from dao.tasks import lost_tasks, past_attempts, task_events

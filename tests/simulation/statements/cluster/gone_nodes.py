@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from dao.cluster.gone_nodes import WorkLeft
 from model.nodes import NodeKind
 from model.states import WorkflowState
 from tests.simulation.statements.rows import RUNNING, open_recovers, owns_no_more
@@ -11,7 +12,12 @@ from tests.simulation.statements.tasks import task_events
 from tests.simulation.tables import Transaction
 
 
-def anything_left(tx: Transaction) -> bool:
+def work_left(tx: Transaction) -> WorkLeft:
+    unfinished = tx.scan(tx.server.instances.unfinished)
+    return WorkLeft(_left_by_gone_nodes(tx), any(each.state is WorkflowState.SERIAL_WAIT for _, each in unfinished))
+
+
+def _left_by_gone_nodes(tx: Transaction) -> bool:
     server = tx.server
     recovering = open_recovers(tx)
     return (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dao.cluster.nodes import Beaten, Drain, Me, NodeRow
+from dao.cluster.node_rows import Drain, NodeRow
+from dao.cluster.nodes import Beaten, Me
 from dao.postgres import newer_schema
 from dao.postgres.notify import NODE
 from model.errors import Fenced

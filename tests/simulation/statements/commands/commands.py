@@ -119,7 +119,12 @@ def record(tx: Transaction, outcomes: Sequence[Outcome], master: Epoch, slot: Sl
     """INSERT INTO command_history: its primary key is the proof."""
     for outcome in outcomes:
         values = Values(
-            type=outcome.row.type, instance=outcome.instance, reason=outcome.reason, master=master, slot=slot
+            type=outcome.row.type,
+            instance=outcome.instance,
+            reason=outcome.reason,
+            master=master,
+            slot=slot,
+            handled_s=tx.server.now_s,
         )
         tx.insert(tx.server.history, outcome.row.id, values)
 

@@ -100,10 +100,6 @@ def _params(line: Line) -> str:
     return f'{{"serial_key" : "{line.key}"}}' if line.key else "{}"
 
 
-def anyone_waits(tx: Transaction) -> bool:
-    return any(each.state is W.SERIAL_WAIT for _, each in tx.scan(tx.server.instances.unfinished))
-
-
 def call_missed(tx: Transaction) -> int:
     """Lines in which nobody runs and whom nobody has called."""
     called = {

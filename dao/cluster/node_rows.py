@@ -1,0 +1,113 @@
+"""A living node as it is read: its row in `node`, its last beat in `node_beat`, and its drain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import Row
+
+from model.ids import Epoch
+from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
+from model.timing import Silence
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """That a node is to take nothing new: asked for how long ago, and by whom."""
+
+    id: int
+    age_s: float
+    asked_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A living node according to the database, with its beat."""
+
+    epoch: Epoch
+    kind: NodeKind
+    address: str
+    state: NodeState
+    process: ProcessIdentity
+    log_url: str | None
+    beat_no: int
+    beat_age_s: float
+    heartbeat: Heartbeat | None
+    name: str = ""
+    drain: Drain | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()} {self.shown} (epoch {self.epoch})"
+
+    @property
+    def shown(self) -> str:
+        """Its name, or its address if it has none."""
+        return self.name or self.address
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether its row has the state LEAVING."""
+        return self.state is NodeState.LEAVING
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether it is to be drained, and has confirmed that it begins nothing new."""
+        return self.drain is not None and self.heartbeat is not None and self.heartbeat.drained == self.drain.id
+
+    @property
+    def slot(self) -> Slot | None:
+        """The slot of a master, from its last beat."""
+        beat = self.heartbeat
+        if beat is None or beat.slot_current is None or beat.slot_total is None:
+            return None
+        return Slot(beat.slot_current, beat.slot_total)
+
+    @property
+    def silence(self) -> Silence | None:
+        """How long it may be silent, from its last beat."""
+        return None if self.heartbeat is None else self.heartbeat.silence
+
+
+SHOWN = "coalesce(nullif(n.name, ''), n.address)"
+"""What a row of `node n` is called: see `NodeRow.shown`."""
+# A node whose beat row was deleted counts as stopped at 0 and is treated like any other. An infinite time cannot be
+# subtracted, and an error here would silence all nodes.
+LIVING = f"""
+    SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
+           coalesce(b.beat_no, 0) AS beat_no,
+           CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 ELSE 0 END
+               AS beat_age_s, coalesce(b.heartbeat, '{{}}') AS heartbeat,
+           CASE WHEN isfinite(d.asked_at) THEN extract(epoch FROM clock_timestamp() - d.asked_at)::float8 ELSE 0 END
+               AS drain_age_s, d.asked_by AS drain_asked_by, d.id AS drain_id
+    FROM node n LEFT JOIN node_beat b ON b.node_id = n.id
+         LEFT JOIN drain d ON d.kind = n.kind AND d.name = {SHOWN}
+    WHERE n.state IN ('ALIVE', 'LEAVING')          -- index: node_alive
+    ORDER BY n.id
+"""  # noqa: S608 - the part is a constant
+"""Reads all nodes that are ALIVE or LEAVING, by epoch."""
+
+
+def node_row(row: Row[Any]) -> NodeRow:
+    """A row of `LIVING`."""
+    values = row._mapping
+    try:
+        heartbeat = Heartbeat.model_validate_json(values["heartbeat"])
+    except ValidationError:
+        heartbeat = None  # it has not beaten yet
+    return NodeRow(
+        Epoch(values["id"]),
+        NodeKind(values["kind"]),
+        values["address"],
+        NodeState(values["state"]),
+        ProcessIdentity(values["process_boot"], values["process_id"], values["process_started"]),
+        values["log_url"],
+        values["beat_no"],
+        values["beat_age_s"],
+        heartbeat,
+        values["name"],
+        None
+        if values["drain_id"] is None
+        else Drain(values["drain_id"], values["drain_age_s"], values["drain_asked_by"]),
+    )
