@@ -60,8 +60,9 @@ _ROOMS = text(f"""
                 SELECT FROM pool_resource r
                 WHERE r.pool_code = p.code AND {FREE} AND {FRESH}               -- index: pool_resource_free
                 LIMIT :free_max) AS given) AS free,
-           EXISTS (SELECT FROM pool_resource r
-                   WHERE r.pool_code = p.code AND {FREE} AND NOT coalesce({FRESH}, false)) AS unchecked,
+           p.validity_check IS NOT NULL
+           AND EXISTS (SELECT FROM pool_resource r
+                       WHERE r.pool_code = p.code AND {FREE} AND NOT coalesce({FRESH}, false)) AS unchecked,
            (SELECT count(*) FROM pool_resource r
             WHERE r.pool_code = p.code AND r.set_aside_at IS NULL AND NOT r.removed) AS size
     FROM line JOIN resource_pool p ON p.name = line.name
