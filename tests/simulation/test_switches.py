@@ -21,10 +21,10 @@ FOUND: dict[str, tuple[int, str]] = {
     "fencing": (7, "I4"),
     "claim": (0, "I1"),
     "attempt": (26, "I5"),
-    "fire_compare": (55, "I8: command"),
-    "fire_once": (55, "I8: schedule"),
+    "fire_compare": (27, "I8: command"),
+    "fire_once": (25, "I8: schedule"),
     "recover": (8, "I3: two open RECOVER"),
-    "failover": (16, "I3"),
+    "failover": (23, "I3"),
     "takeovers": (39, "I16"),
     "deaths": (25, "I10"),
     "barrier": (1, "I3"),
@@ -48,6 +48,9 @@ FOUND: dict[str, tuple[int, str]] = {
     "duty": (6, "I27"),
     "family": (97, "I28"),
     "superseded": (1, "I19"),
+    "pools_held": (43, "I22"),
+    "lease": (36, "I22"),
+    "reserved": (2, "I24"),
 }
 """Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws
 or what Shoal does changes which seeds fail: the test then looks for another, and says which to write here."""

@@ -28,6 +28,9 @@ NOT_SIMULATED = {
     **dict.fromkeys(
         (
             "dao.duties.duties.delete_old",
+            "dao.tasks.pool_leases.free_left",
+            "dao.duties.pool_upkeep.leave_lines",
+            "dao.duties.pool_upkeep.join_lines",
             "dao.duties.queue_statistics.read",
             "dao.duties.queue_statistics.analyze",
             "dao.duties.queue_statistics.vacuum",
