@@ -41,6 +41,20 @@ Id = Annotated[
 ]
 """A 64-bit id; in JSON a text, since the numbers of JavaScript have 53 bits."""
 
+GivenId = Annotated[
+    Id,
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": "^[0-9]{1,19}$"},
+                {"type": "integer", "minimum": 0},
+            ],
+            "examples": ["1042"],
+        }
+    ),
+]
+"""An id in the body of a request, where a number is as good as its text."""
+
 WrittenId = Annotated[
     int, PlainSerializer(str, when_used="json"), WithJsonSchema({"type": "string", "pattern": "^-?[0-9]{1,19}$"})
 ]

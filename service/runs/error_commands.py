@@ -18,7 +18,7 @@ from model.ids import CommandId
 from model.rights import Right
 from model.secret_values import without_sealed
 from service.call import Call, Change, Subject
-from service.fields import Answer, Asked, Id, Moment, WrittenId
+from service.fields import Answer, Asked, GivenId, Id, Moment, WrittenId
 from service.operation import operation
 from service.pages import LIMIT_MAX, PageOf, PageQuery, page_of
 from service.runs import retry_check
@@ -71,7 +71,7 @@ class ErrorCommandAnswer(Answer):
 class ErrorCommandIds(Asked):
     """Several error commands: all are handled in one transaction."""
 
-    ids: Annotated[Sequence[Id], Field(min_length=1, max_length=LIMIT_MAX)]
+    ids: Annotated[Sequence[GivenId], Field(min_length=1, max_length=LIMIT_MAX)]
 
 
 class RetryCommands(ErrorCommandIds):

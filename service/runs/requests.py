@@ -16,7 +16,7 @@ from model.fields import NAME_LENGTH_MAX
 from model.lines import KEY_LENGTH_MAX
 from model.states import TaskState, WorkflowState
 from model.triggers import Trigger
-from service.fields import Asked, Id, Moment, Text
+from service.fields import Asked, GivenId, Id, Moment, Text
 from service.pages import HowCounted, PageQuery
 from service.runs.answers import AttemptAnswer, ListedRun
 from service.wanted_fields import FieldOf, Fields
@@ -232,7 +232,7 @@ class BulkRuns(Asked):
     """One request for many runs: those with these ids, or those that match a filter."""
 
     action: BulkAction
-    ids: Annotated[Sequence[Id], Field(max_length=BULK_MAX)] = ()
+    ids: Annotated[Sequence[GivenId], Field(max_length=BULK_MAX)] = ()
     filter: RunFilter | None = None
     dry_run: Annotated[bool, Field(description="only say what would be done")] = True
 
@@ -240,4 +240,4 @@ class BulkRuns(Asked):
 class CommandsQuery(Asked):
     """Which commands."""
 
-    ids: Annotated[Sequence[Id], Field(min_length=1, max_length=BULK_MAX)]
+    ids: Annotated[Sequence[GivenId], Field(min_length=1, max_length=BULK_MAX)]
