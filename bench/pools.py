@@ -16,7 +16,7 @@ _SIZE, _NEED = 4, 200
 _MAKE = """
     WITH made AS (INSERT INTO resource_pool (name, counted) VALUES ('gate', %(size)s) RETURNING code)
     INSERT INTO pool_resource (pool_code, name, place)
-    SELECT code, n::text, n FROM made, generate_series(1, %(size)s) AS n
+    SELECT code, n::text, n FROM made, generate_series(1, %(size)s) AS n RETURNING id
 """
 _WAIT = "SELECT count(*) FROM pool_line"
 

@@ -20,8 +20,8 @@ from service.explain.answer import (
     next_step,
     task_named,
 )
-from service.explain.streams import said_readiness, why_pausing
 from service.explain.pool_explanation import why_waits_for_pools
+from service.explain.streams import said_readiness, why_pausing
 from service.explain.subjects import CommandFacts, MasterFacts, TaskFacts
 from service.words import counted, duration, said_progress
 

@@ -38,9 +38,12 @@ NOT_COMPARED = {
         f"dao.retention.{name}"
         for name in ("old_runs.find", "old_runs.delete", "old_commands.delete", "old_audit.delete")
     ),
+    *(f"dao.tasks.pool_claims.{name}" for name in ("hold_pools", "rooms", "waiters", "claim")),
+    *(f"dao.tasks.pool_leases.{name}" for name in ("free", "held")),
 }
 """They read what never changes, which a simulation draws for itself; one makes a sentence for people. Duties and
-retention have periods of their own in a simulation: tests/dao/test_duties.py and tests/master/test_retention.py."""
+retention have periods of their own in a simulation: tests/dao/test_duties.py and tests/master/test_retention.py. Those
+of pools: the programs have no pools, and only `tests/dao/test_pool_claims.py` says what they do."""
 _EMPTY = ", ".join((*SEQUENCES, "node_beat", "command_history", "error_command", "workflow_definition"))
 _RERUNS_MAX = 60
 
