@@ -180,6 +180,7 @@ class Family:
             is_ready=attempt.is_ready,
             retries=attempt.retries,
             last_exit_code=_exit_code_before(reading.attempts[run.id], attempt),
+            pools=reading.pools.get(attempt.id, ()),
         )
 
 
