@@ -7,7 +7,7 @@ from shlex import quote
 
 from dao.views.pool_readings import PoolReading
 from service.explain.answer import Why
-from service.words import counted, duration
+from service.words import duration
 
 
 def why_waits_for_pools(name: str, pools: Sequence[PoolReading]) -> Why | None:
@@ -54,12 +54,16 @@ def _taken(name: str, pool: PoolReading) -> Why | None:
     taken = f"{pool.taken} of {pool.size} taken"
     others = [f"{count} {what}" for count, what in ((pool.set_aside, "set aside"), (pool.checked, "checked")) if count]
     place = f"{_ordinal(pool.place)} in line" if pool.place > 1 else "next in line"
-    needs = f", which needs {counted(pool.needed, 'resource')}" if pool.needed > 1 else ""
-    soon = f", the next frees in about {duration(pool.next_in_s)}" if pool.next_in_s is not None else ""
+    needs = f", and needs {pool.needed}" if pool.needed > 1 else ""
+    soon = f", the next frees in about {_about(pool.next_in_s)}" if pool.next_in_s is not None else ""
     return Why(
         f"{name} waits for pool {pool.name}: {', '.join([taken, *others])}; it is {place}{needs}{soon}.",
         f"See who has them: shoal pool show {quote(pool.name)}",
     )
+
+
+def _about(seconds: float) -> str:
+    return f"{max(1, round(seconds))} s" if seconds < 60 else duration(seconds)
 
 
 def _ordinal(number: int) -> str:

@@ -1,5 +1,6 @@
-"""Resource pools on real workers that die and sleep. That no two have one resource is seen by the tasks themselves,
-which lock a file for each resource that they hold.
+"""Resource pools on real workers that die and sleep.
+
+That no two have one resource is seen by the tasks themselves, which lock a file for each resource that they hold.
 
 `pytest -s -m soak tests/cluster/test_pools.py` prints the figures of 400 tasks of a second on a pool of 40.
 """

@@ -393,12 +393,12 @@ HOT = {
     "idle look of a worker": Hot(
         lambda c: task_claims.work_waits(c, ["gpu"], LIVING_WORKER),
         {"task_instance_queue", "task_instance_running", "pool_line_group"},
-        125,
+        135,
     ),
     "pools for which somebody waits": Hot(
         lambda c: pool_claims.hold_pools(c, ["pooled", "gpu"], LIVING_WORKER), {"pool_line_group"}, 10
     ),
-    "room of pools": Hot(lambda c: pool_claims.rooms(c, {"a": True}), {"pool_line_pkey", "pool_resource_free"}, 1_300),
+    "room of pools": Hot(lambda c: pool_claims.rooms(c, {"a": True}), {"pool_line_pkey"}, 1_300),
     "who waits for pools": Hot(
         lambda c: pool_claims.waiters(c, ROOMS, ["pooled"], ["gpu"], 50),
         {"pool_line_pkey", "task_instance_pkey", "task_instance_queue"},
