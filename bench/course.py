@@ -17,6 +17,7 @@ from bench import (
     large,
     limits,
     line,
+    pools,
     retention,
     starts,
     sustained,
@@ -30,7 +31,7 @@ from bench.server import BenchServer
 from bench.sizes import Sizes
 
 PARTS = (
-    *("limits", "starts", "backlog", "flow", "sustained", "idle", "large", "holds", "line", "dependents"),
+    *("limits", "starts", "backlog", "flow", "sustained", "idle", "large", "holds", "line", "dependents", "pools"),
     "command-line",
     "watched",
     "api",
@@ -100,6 +101,8 @@ def _course(
     if "dependents" in parts:
         what = f"tasks beside {sizes.waiting_dependents:,} that wait for other workflows"
         yield what, lambda: dependents.beside_waiting(server, sizes)
+    if "pools" in parts:
+        yield "tasks beside resource pools in use", lambda: pools.beside_pools(server, sizes)
     if "command-line" in parts:
         yield "short verbs of the command line", lambda: command_line.verbs(server, sizes)
     if "watched" in parts:

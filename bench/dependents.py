@@ -37,14 +37,14 @@ def beside_waiting(server: BenchServer, sizes: Sizes) -> list[Figure]:
     with Cluster(server, "nobody-waits", 1, 1) as plain, Cluster(server, "many-wait", 1, 1) as crowded:
         for cluster in (plain, crowded):
             cluster.define(_PARALLEL, [fake(f"t{number}") for number in range(_WIDTH)])
-            _round(cluster, 20)
+            run_round(cluster, 20)
         _have_wait(crowded, sizes.waiting_dependents)
         took_s = {plain: 0.0, crowded: 0.0}
         cpu = crowded.cpu()
         for number in range(sizes.dependents_rounds):
             turns = (plain, crowded) if number % 2 else (crowded, plain)
             for cluster in turns:
-                took_s[cluster] += _round(cluster, sizes.dependents_workflows)
+                took_s[cluster] += run_round(cluster, sizes.dependents_workflows)
         used = cpu.used()
         tasks = sizes.dependents_rounds * sizes.dependents_workflows * _WIDTH
         without, beside = tasks / took_s[plain], tasks / took_s[crowded]
@@ -67,8 +67,8 @@ def _have_wait(cluster: Cluster, count: int) -> None:
     cluster.wait_until(lambda: bool(cluster.one(_WAITING) == wanted), 120, f"{wanted:,} DEPENDENT tasks waited")
 
 
-def _round(cluster: Cluster, workflows: int) -> float:
-    """The duration in seconds."""
+def run_round(cluster: Cluster, workflows: int) -> float:
+    """The seconds that so many workflows took."""
     first, last = cluster.start(_PARALLEL, workflows)
     ids = {"first": first, "last": last}
     cluster.wait_until(lambda: bool(cluster.one(_ENDED, **ids) == workflows), 300, "all workflows had ended")

@@ -29,6 +29,7 @@ class DutyName(StrEnum):
     DUTY_HISTORY = "duty_history"
     ENDED_NODES = "ended_nodes"
     LEFT_WORK = "left_work"
+    POOL_UPKEEP = "pool_upkeep"
     QUEUE_STATISTICS = "queue_statistics"
     RETENTION = "retention"
     SLOT_HISTORY = "slot_history"
@@ -38,6 +39,7 @@ class DutyName(StrEnum):
 PERIODS: Mapping[DutyName, timedelta] = {
     DutyName.LEFT_WORK: timedelta(minutes=1),
     DutyName.WORKER_GROUPS: timedelta(minutes=1),
+    DutyName.POOL_UPKEEP: timedelta(minutes=1),
     DutyName.QUEUE_STATISTICS: timedelta(minutes=5),
     DutyName.ENDED_NODES: timedelta(minutes=10),
     DutyName.SLOT_HISTORY: timedelta(minutes=10),

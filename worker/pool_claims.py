@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable
 
 from dao.cluster import nodes
+from dao.postgres.engine import AsyncConnection
 from dao.tasks import pool_claims
 from dao.tasks.pool_claims import FREE_READ_MAX
 from dao.tasks.task_claims import ClaimedTask
@@ -26,6 +27,8 @@ GOES_FIRST_S = 0.3
 """For so long other claims leave it the free places, while it finds out what it can take."""
 AGAIN_S_MIN, AGAIN_S_MAX = 0.02, 0.06
 """When it tries again for a pool that another worker held just now."""
+SERVED_FOR_S = 1.0
+"""For so long it counts on the worker groups that others could serve."""
 _NONE = Turns((), lacks_places=False, lacks_pools=False)
 
 
@@ -58,6 +61,8 @@ class PoolClaims:
         self._waits = False
         self._is_to_try = False
         self._first_until_s = 0.0
+        self._served: set[str] = set()
+        self._served_until_s = float("-inf")
         self._life = life
         self._attempts = attempts
         self._groups = groups
@@ -141,9 +146,17 @@ class PoolClaims:
                     self.on_unchecked()
                 if not any(room.is_held and room.free for room in rooms.values()):
                     return Turns((), lacks_places=False, lacks_pools=not all(held.values())), []
-                served = served_groups(
-                    row.heartbeat for row in await nodes.living(connection) if row.epoch != epoch and not row.is_leaving
-                )
+                served = await self._served_by_others(connection)
                 waiters = await pool_claims.waiters(connection, rooms, self._groups, served, places)
                 found = turns(waiters, rooms, self._groups, places, served)
                 return found, await pool_claims.claim(connection, found.given, epoch) if found.given else []
+
+    async def _served_by_others(self, connection: AsyncConnection) -> set[str]:
+        """The worker groups that others can serve now. Beats are seconds old anyway, so it is read once a second."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self._served_until_s:
+            living = await nodes.living(connection)
+            others = [row for row in living if row.epoch != self._life.me.epoch and not row.is_leaving]
+            self._served = served_groups(row.heartbeat for row in others)
+            self._served_until_s = now_s + SERVED_FOR_S
+        return self._served

@@ -1,5 +1,6 @@
-"""The writer of a worker: ends of attempts are reported and new tasks claimed, in one transaction. What needs resources
-of pools is claimed beside it (`worker/pool_claims.py`).
+"""The writer of a worker: ends of attempts are reported and new tasks claimed, in one transaction.
+
+What needs resources of pools is claimed beside it (`worker/pool_claims.py`).
 
 While one batch is written, the next reports accumulate, so a busy worker writes in large batches by itself. A report
 that matches no row means that the task was taken from us: its process has ended by then, and nothing is reported.

@@ -14,8 +14,8 @@ from sqlalchemy import TextClause, text
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.engine import AsyncConnection
 
-TABLES = ("command", "task_event", "task_instance", "workflow_instance")
-VACUUMED = ("command", "task_event")
+TABLES = ("command", "pool_line", "pool_resource", "task_event", "task_instance", "workflow_instance")
+VACUUMED = ("command", "pool_line", "pool_resource", "task_event")
 """Short queues, which are vacuumed in moments. A vacuum of the others takes longer than a statement may."""
 LAG = 5.0
 """Autovacuum lags if a table has this many times the changes after which it should have come."""

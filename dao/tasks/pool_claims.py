@@ -60,8 +60,9 @@ _ROOMS = text(f"""
                 SELECT FROM pool_resource r
                 WHERE r.pool_code = p.code AND {FREE} AND {FRESH}               -- index: pool_resource_free
                 LIMIT :free_max) AS given) AS free,
-           EXISTS (SELECT FROM pool_resource r
-                   WHERE r.pool_code = p.code AND {FREE} AND NOT coalesce({FRESH}, false)) AS unchecked,
+           p.validity_check IS NOT NULL
+           AND EXISTS (SELECT FROM pool_resource r
+                       WHERE r.pool_code = p.code AND {FREE} AND NOT coalesce({FRESH}, false)) AS unchecked,
            (SELECT count(*) FROM pool_resource r
             WHERE r.pool_code = p.code AND r.set_aside_at IS NULL AND NOT r.removed) AS size
     FROM line JOIN resource_pool p ON p.name = line.name
@@ -70,10 +71,11 @@ _CAN_EVER = """NOT EXISTS (SELECT FROM jsonb_each_text(l.needs) AS need (name, n
                            WHERE need.number::integer > coalesce((CAST(:sizes AS jsonb) ->> need.name)::integer, 0))"""
 _CAN_NOW = """NOT EXISTS (SELECT FROM jsonb_each_text(l.needs) AS need (name, number)
                           WHERE need.number::integer > coalesce((CAST(:free AS jsonb) ->> need.name)::integer, 0))"""
+# In the order of its primary key: by the index of the groups it would read all that waits, and sort it.
 _LINE = """
     SELECT l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id, l.worker_group, l.needs
     FROM pool_line l
-    WHERE l.pool_name = pool.name AND l.worker_group = ANY(CAST(:served AS text[])) AND {condition}  -- its primary key
+    WHERE l.pool_name = pool.name AND coalesce(l.worker_group = ANY(CAST(:served AS text[])), false) AND {condition}
       AND (SELECT t.state FROM task_instance t WHERE t.id = l.task_instance_id) = 'QUEUED'
     ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
     LIMIT {limit}"""

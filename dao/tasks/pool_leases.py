@@ -22,7 +22,8 @@ LEASES = """
             SELECT p.name AS pool_name,
                    json_agg(json_build_object('name', r.name, 'data', r.data) ORDER BY r.place, r.id) AS leases
             FROM pool_resource r JOIN resource_pool p ON p.code = r.pool_code
-            WHERE r.task_instance_id = t.id AND r.worker_id = t.worker_id           -- index: pool_resource_holder
+            -- index: pool_resource_holder; by that of the worker it would read all that it holds, for each attempt
+            WHERE r.task_instance_id = t.id AND coalesce(r.worker_id = t.worker_id, false)
             GROUP BY p.name) AS each) END"""
 """A column of `task_instance t`: JSON object, for each pool the list of what it holds of it, with name and data."""
 

@@ -159,7 +159,9 @@ _WORK_WAITS = text(f"""
     SELECT EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[]))
                    AND is_plain) AS queued,
            EXISTS (SELECT FROM pool_line WHERE worker_group = ANY(CAST(:groups AS text[]))) AS for_pools,
-           EXISTS (SELECT FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code WHERE {DUE}) AS checks,
+           EXISTS (SELECT FROM resource_pool p
+                   CROSS JOIN LATERAL (SELECT FROM pool_resource r WHERE r.pool_code = p.code AND {DUE} LIMIT 1) AS due
+                   WHERE p.validity_check IS NOT NULL) AS checks,
            EXISTS (SELECT FROM task_instance WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
                    AND kill_requested) AS kills
 """)  # noqa: S608 - the part is a constant

@@ -17,8 +17,9 @@ from dao.definitions import definitions
 from dao.postgres.engine import AsyncConnection
 from dao.runs import relations
 from dao.runs.relations import ChildRun
-from dao.views import listings, lookups, queue_listings
+from dao.views import listings, lookups, pool_readings, queue_listings
 from dao.views.listings import Run, TaskRun
+from dao.views.pool_readings import PoolReading
 from dao.views.queue_listings import GroupQueue
 from model.commands import read_parent
 from model.errors import Refused
@@ -53,7 +54,8 @@ class RunReading:
     `idle_s` are the seconds since anything of a run changed; `before` the runs that must end before one in a serial
     line, `older` the oldest start that is before one with a key and not handled yet.
     `life` has the states of their masters and workers. `values` are those that an
-    attempt which chose a branch compared, as JSON; `places` are positions in the queue of a worker group, 1 = next.
+    attempt which chose a branch compared, as JSON; `places` are positions in the queue of a worker group, 1 = next;
+    `pools` are those for whose resources a queued attempt waits.
     """
 
     id: WorkflowInstanceId
@@ -71,6 +73,7 @@ class RunReading:
     living: Sequence[NodeRow]
     queue: Sequence[GroupQueue]
     older: Mapping[WorkflowInstanceId, CommandId] = field(default_factory=dict)
+    pools: Mapping[TaskInstanceId, Sequence[PoolReading]] = field(default_factory=dict)
 
 
 # UNION, not UNION ALL: rows written by hand may stand under each other. OFFSET 0: each run by itself, since a join
@@ -125,6 +128,7 @@ _LIFE = text("SELECT id, state FROM node WHERE id = ANY(CAST(:epochs AS bigint[]
 _PLACES = text("""
     SELECT mine.id, (
         SELECT count(*) FROM task_instance q WHERE q.state = 'QUEUED' AND q.worker_group = mine.worker_group
+          AND q.is_plain = mine.is_plain
           AND (q.workflow_priority, q.workflow_instance_id, q.task_priority, q.id)
               <= (mine.workflow_priority, mine.workflow_instance_id, mine.task_priority, mine.id))
     FROM task_instance mine WHERE mine.id = ANY(CAST(:ids AS bigint[]))
@@ -153,6 +157,7 @@ async def read(connection: AsyncConnection, id_: WorkflowInstanceId) -> RunReadi
         older=await first_older(connection, in_line) if in_line else {},
         values=await lookups.parameter_values(connection, counting),
         places=await _places(connection, queued[:PLACES_MAX]) if queued else {},
+        pools=await pool_readings.read(connection, queued[:PLACES_MAX]) if queued else {},
         life=await _life(connection, owners),
         living=await nodes.living(connection),
         queue=await queue_listings.queue_by_group(connection),

@@ -9,9 +9,10 @@ from typing import Any
 
 from dao.checks import table_checks
 from dao.cluster import drains, gone_nodes, nodes, slot_changes
-from dao.duties import duties, queue_statistics
+from dao.duties import duties, pool_upkeep, queue_statistics
 from dao.duties.queue_statistics import LAG, VACUUMED, TableState
 from dao.postgres.database import FencedTransaction
+from dao.tasks import pool_leases
 from dao.views import queue_listings
 from master.duties import retention
 from model.duties import DutyName, Step
@@ -122,6 +123,24 @@ async def delete_what_is_over(connection: FencedTransaction, context: Context, p
     return await retention.delete_old(connection, context.kept_days, progress)
 
 
+async def keep_up_pools(connection: FencedTransaction, _context: Context, progress: Mapping[str, Any]) -> Step:
+    """Free the resources that nobody uses, and set the lines of pools right: only after rows were changed by hand."""
+    freed = await pool_leases.free_left(connection, BATCH)
+    left = await pool_upkeep.leave_lines(connection, BATCH)
+    joined = await pool_upkeep.join_lines(connection, BATCH)
+    total = {
+        name: counted(progress, name) + count for name, count in (("freed", freed), ("left", left), ("joined", joined))
+    }
+    is_over = max(freed, left, joined) < BATCH
+    if not any(total.values()):
+        return Step("resources and lines of pools are as they should be")
+    result = (
+        f"freed {total['freed']} resources that nobody used, deleted {total['left']} places in lines without a task, "
+        f"and gave {total['joined']} tasks a place"
+    )
+    return Step(result, is_over=is_over, progress=total)
+
+
 _delete_nodes = deleting(gone_nodes.delete_ended, NODES_KEPT, "nodes that ended long ago")
 
 
@@ -134,6 +153,7 @@ async def delete_ended_nodes(connection: FencedTransaction, context: Context, pr
 STEPS: Mapping[DutyName, DoStep] = {
     DutyName.LEFT_WORK: check_left_work,
     DutyName.WORKER_GROUPS: check_worker_groups,
+    DutyName.POOL_UPKEEP: keep_up_pools,
     DutyName.QUEUE_STATISTICS: maintain_queues,
     DutyName.RETENTION: delete_what_is_over,
     DutyName.ENDED_NODES: delete_ended_nodes,

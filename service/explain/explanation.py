@@ -20,6 +20,7 @@ from service.explain.answer import (
     next_step,
     task_named,
 )
+from service.explain.pool_explanation import why_waits_for_pools
 from service.explain.subjects import CommandFacts, MasterFacts, TaskFacts
 from service.words import counted, duration, said_progress
 
@@ -200,6 +201,8 @@ def _queued(task: TaskFacts) -> Why:
             f"{task.name} waits, because all workers of group {group.name} are busy: {group.reasons}{drained}.",
             f"They take tasks again when that has passed; or start another elsewhere: {start}",
         )
+    if (for_pools := why_waits_for_pools(task.name, task.pools)) is not None:
+        return for_pools
     if group.running >= group.places:
         at = f", and it is number {task.place} in the queue" if task.place else ""
         ready, busy = group.workers - group.busy - len(group.draining), ""

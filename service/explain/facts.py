@@ -176,6 +176,7 @@ class Family:
             depends_on=_depends_on(plan, attempt),
             given_back=_given_back(reading.attempts[run.id], attempt),
             progress=attempt.progress,
+            pools=reading.pools.get(attempt.id, ()),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dao.views.pool_readings import PoolReading
 from model.nodes import Slot
 from model.progress import Progress
 from model.states import NotBegun, TaskState, WaitReason, WorkflowState
@@ -87,7 +88,7 @@ class TaskFacts:
     `children` are the runs that it represents, `asked` the commands of those that no master has begun, and `child` the
     answer for the most important one. `depends_on` is what a DEPENDENT task waits for, in words. `given_back` is why
     a worker did not begin the previous attempt. `choice` says which branch was chosen and why: by this task, or by the
-    one for which it is skipped. `progress` is what it reported last.
+    one for which it is skipped. `progress` is what it reported last. `pools` are those of which it needs resources.
     """
 
     run: int
@@ -114,3 +115,4 @@ class TaskFacts:
     idle_s: float = 0
     choice: str | None = None
     progress: Progress | None = None
+    pools: Sequence[PoolReading] = ()

@@ -115,7 +115,7 @@ DECLARE
 BEGIN
     WITH freed AS (
         UPDATE pool_resource SET task_instance_id = NULL, worker_id = NULL, taken_at = NULL, free_since = clock_timestamp()
-        WHERE task_instance_id = ANY(attempts) AND worker_id = of_worker
+        WHERE task_instance_id = ANY(attempts) AND coalesce(worker_id = of_worker, false)
         RETURNING pool_code
     )
     SELECT array_agg(pool_code) INTO pools FROM freed;

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS
-from tests.chaos import duty_rules
+from tests.chaos import duty_rules, pool_rules
 from tests.chaos.journal import Line, not_alone, started_again, twice_at_once
 from tests.chaos.load import SCHEDULE_EVERY_S, Promises
 from tests.chaos.workflows import BACKFILLED, KEYED, Kind
@@ -79,6 +79,7 @@ class Checker:
             self.children_were_made_once,
             self.the_journal_agrees,
             self.duties_were_done_once_a_period,
+            self.no_resource_had_two_users,
         ]
         found = []
         for rule in rules:
@@ -325,6 +326,10 @@ class Checker:
     def duties_were_done_once_a_period(self) -> Iterator[str]:
         """See `tests/chaos/duty_rules.py`."""
         yield from duty_rules.broken(self._cluster)
+
+    def no_resource_had_two_users(self) -> Iterator[str]:
+        """See `tests/chaos/pool_rules.py`."""
+        yield from pool_rules.broken(self._cluster)
 
     def _with_those_above(self, runs: set[int]) -> set[int]:
         query = """WITH RECURSIVE above(id) AS (

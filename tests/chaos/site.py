@@ -12,7 +12,7 @@ from typing import Literal
 import httpx
 from sqlalchemy import make_url
 
-from tests.chaos import audit
+from tests.chaos import audit, pool_rules
 from tests.chaos.disk import FREE_MIN, SmallDisk
 from tests.chaos.ensemble import Ensemble
 from tests.chaos.journal import Journal
@@ -153,6 +153,7 @@ class Site:
             self.apis = [Member(self, "api", number) for number in range(1, apis + 1)]
             self.journal = Journal(folder / "tasks.journal")
             self.kinds: list[Kind] = kinds(self.journal)
+            pool_rules.make_pools(self.cluster)
             for kind in self.kinds:
                 self.cluster.define(kind.code, kind.name, **kind.spec)
             self._stack = stack.pop_all()

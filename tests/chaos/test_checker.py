@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos import audit
+from tests.chaos import audit, pool_rules
 from tests.chaos.checker import Checker
 from tests.chaos.journal import Journal, Line
 from tests.chaos.load import Promises, ask
@@ -269,3 +269,19 @@ def test_a_journal_that_tells_another_story_is_found(scene: Scene, lines: list[l
 def test_a_duty_that_is_out_of_step_overlaps_or_is_not_done_is_found(scene: Scene, broken: str) -> None:
     scene.cluster.rows(broken)
     assert scene.broken_rules() == {"duties were done once a period"}
+
+
+def test_it_sees_a_resource_with_two_users_one_that_is_left_and_a_line_without_its_task(scene: Scene) -> None:
+    pool_rules.make_pools(scene.cluster)
+    assert scene.broken_rules() == set()
+    pool_rules.witness(scene.cluster.folder).write_text("1.1 1 proxies-2\n")
+    scene.cluster.rows(
+        "UPDATE pool_resource SET task_instance_id = 1, worker_id = 1, taken_at = now() WHERE name = 'licence-1'"
+    )
+    scene.cluster.rows("INSERT INTO pool_line VALUES ('proxies', 'MEDIUM', 1, 'MEDIUM', 1, 1, '{}', 'default')")
+    assert list(pool_rules.broken(scene.cluster)) == [
+        "1.1 1 proxies-2: somebody else had it",
+        "resource licence-1 is held by attempt 1 of worker 1, and nothing runs",
+        "attempt 1 stands in the line of proxies and does not wait",
+    ]
+    assert scene.broken_rules() == {"no resource had two users"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tests.chaos import pool_rules
 from tests.chaos.journal import Journal
 
 
@@ -42,6 +43,7 @@ def kinds(journal: Journal) -> list[Kind]:
     def fake(name: str, *after: str, **params: Any) -> dict[str, Any]:
         return {"name": name, "type": "FAKE", "after": list(after), "params": params}
 
+    locks = pool_rules.locking(journal.path)
     second_time = '[ "$SHOAL_ATTEMPT" -gt 1 ] || exit 3'
     return [
         Kind("canary", CANARY, {"priority": "HIGHEST", "tasks": [fake("sing")]}, weight=0),
@@ -94,4 +96,7 @@ def kinds(journal: Journal) -> list[Kind]:
             shell("a", 1, '[ "$SHOAL_ATTEMPT" -gt 1 ] || sleep 60', timeout=0.03, retry_times=3)]}),
         Kind("ending", 1027, {"failure_strategy": "END", "tasks": [
             fake("fail", fail=True, sleep_s=0.5), shell("long", 20), fake("never", "long")]}, ends=("FAILURE",)),
+        Kind("pooled", 1028, {"tasks": [
+            shell("one", 3, locks, resources={"proxies": 1}), shell("two", 2, locks, resources={"proxies": 2}),
+            shell("both", 2, locks, resources={"licence": 1, "proxies": 1})]}, weight=2, movable=True),
     ]  # fmt: skip

@@ -1,5 +1,6 @@
-"""Resource pools on real workers that die and sleep. That no two have one resource is seen by the tasks themselves, which
-lock a file for each resource that they hold.
+"""Resource pools on real workers that die and sleep.
+
+That no two have one resource is seen by the tasks themselves, which lock a file for each resource that they hold.
 
 `pytest -s -m soak tests/cluster/test_pools.py` prints the figures of 400 tasks of a second on a pool of 40.
 """
@@ -193,7 +194,8 @@ async def test_400_tasks_of_a_second_keep_a_pool_of_40_busy(cluster: Cluster, is
 async def test_resources_are_checked_and_what_fails_is_set_aside_until_it_passes(cluster: Cluster) -> None:
     """By a script that sees the resource, and by a URL with its values."""
     make_pool(cluster, "proxies", 3)
-    script = f"[[ $SHOAL_RESOURCE =~ -([0-9]) && ! -e {cluster.folder}/bad-${{BASH_REMATCH[1]}} ]] || {{ echo no luck; exit 3; }}"
+    is_good = f"[[ $SHOAL_RESOURCE =~ -([0-9]) && ! -e {cluster.folder}/bad-${{BASH_REMATCH[1]}} ]]"
+    script = f"{is_good} || {{ echo no luck; exit 3; }}"
     check = json.dumps({"script": script, "every_s": 1, "timeout_s": 5})
     cluster.rows("UPDATE resource_pool SET validity_check = %s", check)
     (cluster.folder / "bad-2").touch()

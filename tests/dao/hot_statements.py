@@ -23,7 +23,16 @@ from dao.runs import children, completion, control, failover, serial_line, workf
 from dao.runs.children import Unmade
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
-from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances, task_progress
+from dao.tasks import (
+    lost_tasks,
+    past_attempts,
+    pool_claims,
+    pool_leases,
+    task_claims,
+    task_events,
+    task_instances,
+    task_progress,
+)
 from dao.tasks.task_claims import Report
 from dao.tasks.task_progress import Reported
 from dao.views import (
@@ -38,16 +47,19 @@ from dao.views import (
     usual_times,
 )
 from dao.views.bulk import Matching
+from model.choices import Priority
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent
 from model.lines import Line
 from model.nodes import Slot
+from model.pool_turns import PoolRoom, Waiter
 from model.schedules import ScheduleRow
 from model.states import TaskState, WorkflowState
 from tests.dao.scene import new_task
 
-BIG = {"command", "schedule", "task_instance", "workflow_instance"}
+BIG = {"command", "pool_line", "pool_resource", "schedule", "task_instance", "workflow_instance"}
 LIVING_MASTER, LIVING_WORKER, DEAD_WORKER = Epoch(1), Epoch(51), Epoch(53)
+POOLED_FIRST = 5_000_001
 RUNNING = [WorkflowInstanceId(id_) for id_ in range(4, 1001, 4)]
 """The unfinished instances of the living master."""
 ABOVE = RUNNING[:20]
@@ -78,6 +90,19 @@ class Hot:
     rows_read_max: int
 
 
+WAITERS = [
+    Waiter(
+        Priority.MEDIUM,
+        WorkflowInstanceId(999),
+        Priority.MEDIUM,
+        TaskInstanceId(POOLED_FIRST + number),
+        "pooled",
+        {"a": 1},
+    )
+    for number in range(40)
+]
+"""The first in the line of the pool `a`, which are those of `million.sql` that are not plain."""
+ROOMS = {"a": PoolRoom(40, 40, is_held=True), "b": PoolRoom(0, 500, is_held=False)}
 KEYS = [Line(WorkflowCode(3003), f"key {number}") for number in range(10)]
 HOT = {
     "which duty is due": Hot(
@@ -323,9 +348,24 @@ HOT = {
     ),
     "idle look of a worker": Hot(
         lambda c: task_claims.work_waits(c, ["gpu"], LIVING_WORKER),
-        {"task_instance_queue", "task_instance_running"},
-        125,
+        {"task_instance_queue", "task_instance_running", "pool_line_group"},
+        135,
     ),
+    "pools for which somebody waits": Hot(
+        lambda c: pool_claims.hold_pools(c, ["pooled", "gpu"], LIVING_WORKER), {"pool_line_group"}, 10
+    ),
+    "room of pools": Hot(lambda c: pool_claims.rooms(c, {"a": True}), {"pool_line_pkey"}, 1_300),
+    "who waits for pools": Hot(
+        lambda c: pool_claims.waiters(c, ROOMS, ["pooled"], ["gpu"], 50),
+        {"pool_line_pkey", "task_instance_pkey", "task_instance_queue"},
+        1_300,
+    ),
+    "claim with leases": Hot(
+        lambda c: pool_claims.claim(cast(FencedTransaction, c), WAITERS, LIVING_WORKER),
+        {"task_instance_pkey", "pool_resource_free"},
+        1_000,
+    ),
+    "resources that are given back": Hot(lambda c: pool_leases.held(c, LIVING_WORKER), {"pool_resource_worker"}, 10),
     "report": Hot(
         lambda c: task_claims.report(
             c,

@@ -74,3 +74,17 @@ INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type
                            workflow_priority, task_priority, worker_id, started_at, ended_at)
 SELECT 1000 + i, 1, 'a', 'FAKE', 'SUCCESS', 'default', 'MEDIUM', 'MEDIUM', 51 + i % 4, clock_timestamp(), clock_timestamp()
 FROM generate_series(1, 1000000) AS i;
+
+-- Two pools, and a long line for one of them.
+ALTER TABLE pool_line SET (autovacuum_enabled = off);
+ALTER TABLE pool_resource SET (autovacuum_enabled = off);
+INSERT INTO resource_pool (name) VALUES ('a'), ('b');
+INSERT INTO pool_resource (pool_code, name) SELECT p.code, i::text FROM resource_pool p, generate_series(1, 600) AS i;
+INSERT INTO task_instance (id, workflow_instance_id, task_code, task_name, task_type, state, worker_group, workflow_priority,
+                           task_priority, is_plain, resources)
+OVERRIDING SYSTEM VALUE
+SELECT 5000000 + i, 999, 1 + i, 'a', 'FAKE', 'QUEUED', 'pooled', 'MEDIUM', 'MEDIUM', false, '{"a": 1}'
+FROM generate_series(1, 5000) AS i;
+INSERT INTO pool_line (pool_name, workflow_priority, workflow_instance_id, task_priority, task_instance_id, needed, needs,
+                       worker_group)
+SELECT 'a', 'MEDIUM', 999, 'MEDIUM', 5000000 + i, 1, '{"a": 1}', 'pooled' FROM generate_series(1, 5000) AS i;

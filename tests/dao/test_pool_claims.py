@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from dao.cluster.nodes import Me
+from dao.duties import pool_upkeep
 from dao.postgres.database import Database
 from dao.postgres.errors import BadData
 from dao.tasks import lost_tasks, pool_claims, pool_leases, requeue, task_timers
@@ -292,3 +293,18 @@ async def test_put_back_keeps_the_place_in_the_line(pools: PoolScene) -> None:
     async with pools.writing() as connection:
         await requeue.put_back(connection, [TaskInstanceId(task.id)])
     assert await pools.line("a") == [1, 2]
+
+
+async def test_lines_are_put_right_after_rows_were_changed_by_hand(pools: PoolScene) -> None:
+    master = await pools.master()
+    await pools.wait_for(master, {"a": 1, "b": 1}, {"a": 2}, {"b": 1})
+    await pools.sql("DELETE FROM pool_line WHERE pool_name = 'b'")
+    await pools.sql("DELETE FROM task_instance WHERE task_code = 2")
+    async with pools.writing() as connection:
+        assert (await pool_upkeep.leave_lines(connection, 10), await pool_upkeep.join_lines(connection, 10)) == (1, 2)
+    assert (await pools.line("a"), await pools.line("b")) == ([1], [1, 3])
+    assert await pools.sql("SELECT needed, needs, worker_group FROM pool_line WHERE pool_name = 'b' LIMIT 1") == [
+        (1, {"a": 1, "b": 1}, "default")
+    ]
+    async with pools.writing() as connection:
+        assert (await pool_upkeep.leave_lines(connection, 10), await pool_upkeep.join_lines(connection, 10)) == (0, 0)

@@ -114,7 +114,8 @@ def _pooled(random: Random) -> dict[str, Any]:
     for number in range(random.choice((1, 2, 4))):
         pools = random.sample(sorted(POOLS), random.choice((1, 1, 2, 3)))
         needs = {pool: random.randint(1, POOLS[pool]) for pool in pools}
-        task = {"name": f"t{number}", "type": "SHELL", "params": {"script": "true"}, "resources": needs}
+        task: dict[str, Any] = {"name": f"t{number}", "type": "SHELL", "params": {"script": "true"}}
+        task["resources"] = needs
         if random.random() < 0.3:
             task |= {"retry_times": 1, "on_worker_loss": "fail"}
         tasks.append(task)

@@ -1,0 +1,104 @@
+"""How it stands with the resource pools for which attempts wait. Reads only."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from dao.postgres.engine import AsyncConnection
+from dao.views import usual_times
+from model.ids import TaskCode, TaskInstanceId, WorkflowCode
+
+HOLDERS_READ_MAX = 200
+WORKFLOWS_READ_MAX = 5
+"""Of so many workflows of those who hold resources the usual times are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolReading:
+    """A pool for which an attempt waits: `size` is what it has, None if it does not exist, of which `taken` are held,
+    `set_aside` can be given to nobody and `checked` are being checked; `set_aside_why` is why one of them is set aside.
+    `place` is the attempt's in the line, 1 = next. `next_in_s` is in how many seconds one is probably free; None if
+    that is not known."""
+
+    name: str
+    needed: int
+    size: int | None
+    taken: int = 0
+    set_aside: int = 0
+    checked: int = 0
+    set_aside_why: str | None = None
+    place: int = 1
+    next_in_s: float | None = None
+
+
+_WAITING = text("""
+    SELECT t.id, need.name, need.number::integer AS needed, p.code,
+           r.size, r.taken, r.set_aside, r.checked, r.set_aside_why,
+           (SELECT count(*) FROM pool_line l                                       -- its primary key
+            WHERE l.pool_name = need.name
+              AND (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id)
+                  <= (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id)) AS place
+    FROM task_instance t
+    CROSS JOIN LATERAL jsonb_each_text(t.resources) AS need (name, number)
+    LEFT JOIN resource_pool p ON p.name = need.name
+    LEFT JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE NOT removed) AS size,
+               count(*) FILTER (WHERE task_instance_id IS NOT NULL) AS taken,
+               count(*) FILTER (WHERE set_aside_at IS NOT NULL AND task_instance_id IS NULL) AS set_aside,
+               count(*) FILTER (WHERE checking_by IS NOT NULL) AS checked,
+               min(set_aside_why) AS set_aside_why
+        FROM pool_resource WHERE pool_code = p.code) AS r ON true
+    WHERE t.id = ANY(CAST(:ids AS bigint[])) AND t.resources IS NOT NULL
+    ORDER BY t.id, need.name
+""")
+_HOLDERS = text("""
+    SELECT p.name, i.workflow_code, t.task_code, extract(epoch FROM clock_timestamp() - r.taken_at)::float8 AS held_s
+    FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
+    JOIN task_instance t ON t.id = r.task_instance_id JOIN workflow_instance i ON i.id = t.workflow_instance_id
+    WHERE p.name = ANY(CAST(:pools AS text[])) AND isfinite(r.taken_at) LIMIT :limit
+""")
+
+
+async def read(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> dict[TaskInstanceId, list[PoolReading]]:
+    """The pools for which each of these attempts waits; one that needs no resources is missing."""
+    rows = (await connection.execute(_WAITING, {"ids": list(ids)})).all()
+    full = {row.name for row in rows if row.code is not None and row.taken}
+    next_in_s = await _next_in_s(connection, full) if full else {}
+    found: dict[TaskInstanceId, list[PoolReading]] = defaultdict(list)
+    for row in rows:
+        exists = row.code is not None
+        found[TaskInstanceId(row.id)].append(
+            PoolReading(
+                row.name,
+                row.needed,
+                row.size if exists else None,
+                row.taken or 0,
+                row.set_aside or 0,
+                row.checked or 0,
+                row.set_aside_why,
+                row.place,
+                next_in_s.get(row.name),
+            )
+        )
+    return dict(found)
+
+
+async def _next_in_s(connection: AsyncConnection, pools: set[str]) -> dict[str, float]:
+    """In how many seconds the first of those who hold resources of a pool has probably ended, by their usual times."""
+    values = {"pools": sorted(pools), "limit": HOLDERS_READ_MAX}
+    holders = (await connection.execute(_HOLDERS, values)).all()
+    usual: dict[tuple[int, int], float] = {}
+    for code in sorted({row.workflow_code for row in holders})[:WORKFLOWS_READ_MAX]:
+        tasks = {TaskCode(row.task_code) for row in holders if row.workflow_code == code}
+        times = await usual_times.of_tasks(connection, WorkflowCode(code), tasks)
+        usual |= {(code, task): took_s for task, took_s in times.items()}
+    found: dict[str, float] = {}
+    for row in holders:
+        if (took_s := usual.get((row.workflow_code, row.task_code))) is not None:
+            left_s = max(0.0, took_s - row.held_s)
+            found[row.name] = min(left_s, found.get(row.name, left_s))
+    return found

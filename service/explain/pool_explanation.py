@@ -1,0 +1,71 @@
+"""Why a task waits for resources of pools. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from shlex import quote
+
+from dao.views.pool_readings import PoolReading
+from service.explain.answer import Why
+from service.words import duration
+
+
+def why_waits_for_pools(name: str, pools: Sequence[PoolReading]) -> Why | None:
+    """What keeps a queued task waiting, the worst first; None if all pools have what it needs."""
+    for explain in (_missing, _too_small, _set_aside, _taken):
+        for pool in pools:
+            if (why := explain(name, pool)) is not None:
+                return why
+    return None
+
+
+def _missing(name: str, pool: PoolReading) -> Why | None:
+    if pool.size is not None:
+        return None
+    return Why(f"{name} waits for pool {pool.name}, which does not exist.", "Make it: shoal pool apply FILE")
+
+
+def _too_small(name: str, pool: PoolReading) -> Why | None:
+    if pool.size is None or pool.needed <= pool.size:
+        return None
+    return Why(
+        f"{name} needs {pool.needed} of pool {pool.name}, which has only {pool.size}: it can never begin.",
+        "Give the pool more, or have the task need less: shoal pool apply FILE",
+    )
+
+
+def _set_aside(name: str, pool: PoolReading) -> Why | None:
+    if not pool.set_aside or pool.size is None or pool.needed <= pool.size - pool.set_aside:
+        return None
+    how_many = "all" if pool.set_aside >= pool.size else f"{pool.set_aside} of {pool.size}"
+    why = f": {pool.set_aside_why.rstrip('.')}" if pool.set_aside_why else ""
+    return Why(
+        f"{name} waits for pool {pool.name}: {how_many} set aside{why}.",
+        f"They come back when a check passes, or by a person: shoal pool show {quote(pool.name)}",
+    )
+
+
+def _taken(name: str, pool: PoolReading) -> Why | None:
+    if pool.size is None:
+        return None
+    free = pool.size - pool.taken - pool.set_aside - pool.checked
+    if free >= pool.needed and pool.place == 1:
+        return None
+    taken = f"{pool.taken} of {pool.size} taken"
+    others = [f"{count} {what}" for count, what in ((pool.set_aside, "set aside"), (pool.checked, "checked")) if count]
+    place = f"{_ordinal(pool.place)} in line" if pool.place > 1 else "next in line"
+    needs = f", and needs {pool.needed}" if pool.needed > 1 else ""
+    soon = f", the next frees in about {_about(pool.next_in_s)}" if pool.next_in_s is not None else ""
+    return Why(
+        f"{name} waits for pool {pool.name}: {', '.join([taken, *others])}; it is {place}{needs}{soon}.",
+        f"See who has them: shoal pool show {quote(pool.name)}",
+    )
+
+
+def _about(seconds: float) -> str:
+    return f"{max(1, round(seconds))} s" if seconds < 60 else duration(seconds)
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
