@@ -257,7 +257,8 @@ async def resource_names(
 
 
 def _pool(row: Any) -> PoolRow:
-    return PoolRow(*row[:6], PoolCounts(*row[6:]))
+    description, is_counted, is_checked, version, changed_at, changed_by, *counts = row
+    return PoolRow(description, is_counted, is_checked, version, changed_at, changed_by, PoolCounts(*counts))
 
 
 def _resource(row: Any) -> ResourceRow:

@@ -30,7 +30,7 @@ from shoal.cli.verbs import verb
 from shoal.cli.workflow_params import print_params
 
 if TYPE_CHECKING:
-    from service.workflows.applying import SavedWorkflow
+    from service.workflows.applied import SavedWorkflow
     from service.workflows.listing import WorkflowAnswer
 
 LIST_MAX = 10_000

