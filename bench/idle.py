@@ -15,7 +15,7 @@ _CONTROL = {"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE"}
 
 
 def idle(server: BenchServer, cluster: Cluster, sizes: Sizes) -> list[Figure]:
-    """Twenty seconds without any request: statements that the server logged, by sender.
+    """A minute without any request, which has the duties of a minute: statements that the server logged, by sender.
 
     A query is each statement that the server executed except BEGIN, COMMIT and the like, which are reported separately.
     CPU time is that of the process and its children; PostgreSQL's includes the statement log of this measurement.

@@ -101,14 +101,14 @@ _OUTCOMES = RowArrays(
         "created_by": lambda each: each.row.created_by,
     },
 )
-# A command whose row in the history was deleted violates the primary key all the same: it is inserted twice.
+# A command whose row in the history was deleted violates the primary key all the same: it is inserted without its id.
 _RECORD = text(f"""
     INSERT INTO command_history
         (command_id, type, outcome, workflow_instance_id, master_id, slot_current, slot_total, created_at, created_by)
-    SELECT n.command_id, n.type, n.outcome, n.instance, :master, CAST(:current AS smallint), CAST(:total AS smallint),
+    SELECT CASE WHEN {IS_BELOW.format(id="n.command_id")} THEN NULL ELSE n.command_id END,
+           n.type, n.outcome, n.instance, :master, CAST(:current AS smallint), CAST(:total AS smallint),
            CASE WHEN isfinite(n.created_at) THEN n.created_at ELSE clock_timestamp() END, n.created_by
     FROM {_OUTCOMES.unnest}
-    JOIN (VALUES (false), (true)) AS again (is_needed) ON NOT again.is_needed OR {IS_BELOW.format(id="n.command_id")}
 """)  # noqa: S608 - the parts are constants
 
 _REFUSE = text("""
