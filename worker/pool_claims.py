@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from dao.cluster import nodes
 from dao.postgres.engine import AsyncConnection
@@ -78,7 +79,7 @@ class PoolClaims:
     def notice(self) -> None:
         """There may be work that waits for resources, or resources for it."""
         self._waits = True
-        self.try_again()
+        self._wake.set()
 
     def try_again(self) -> None:
         """There are places, or are about to be, for what it could not take before."""
@@ -113,7 +114,7 @@ class PoolClaims:
             self._waits = False  # a notification from here on may mean what this claim did not see
             self.is_under_way = True
             try:
-                found, claimed = await self._claim(self._attempts.places)
+                found, claimed = await self._claim()
             except BaseException as error:
                 self._waits = True
                 self.is_under_way, self.in_doubt = False, isinstance(error, Unknown)
@@ -134,9 +135,9 @@ class PoolClaims:
         self._is_to_try = False
         self._on_round()
 
-    async def _claim(self, places: int) -> tuple[Turns, list[ClaimedTask]]:
+    async def _claim(self) -> tuple[Turns, list[ClaimedTask]]:
         epoch = self._life.me.epoch
-        with self._attempts.asking(places):
+        with ExitStack() as until_committed:
             async with self._life.writing() as connection:
                 held = await pool_claims.hold_pools(connection, self._groups, epoch)
                 if not any(held.values()):
@@ -146,6 +147,10 @@ class PoolClaims:
                     self.on_unchecked()
                 if not any(room.is_held and room.free for room in rooms.values()):
                     return Turns((), lacks_places=False, lacks_pools=not all(held.values())), []
+                # Only now, so that others claim meanwhile if there is nothing to give.
+                if (places := self._attempts.places) <= 0:
+                    return Turns((), lacks_places=True, lacks_pools=False), []
+                until_committed.enter_context(self._attempts.asking(places))
                 served = await self._served_by_others(connection)
                 waiters = await pool_claims.waiters(connection, rooms, self._groups, served, places)
                 found = turns(waiters, rooms, self._groups, places, served)
