@@ -29,7 +29,7 @@ def add_to(group: typer.Typer) -> None:
 
 async def apply(
     call: Invocation,
-    files: Annotated[list[Path], typer.Argument(help="YAML files with `kind: pool`.")],
+    pool_files: Annotated[list[Path], typer.Argument(metavar="FILES", help="YAML files with `kind: pool`.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be saved.")] = False,
     version: Annotated[
         int | None, typer.Option(min=1, help="Refuse it unless the pool has this version now: you changed that one.")
@@ -41,7 +41,7 @@ async def apply(
     from shoal.cli.output import answer_fields, hint, print_json
     from shoal.workflow_files import read_texts
 
-    given = [{"name": name, "content": content} for name, content in read_texts(files)]
+    given = [{"name": name, "content": content} for name, content in read_texts(pool_files)]
     async with call.client() as client:
         saved = (await client.ask(apply_pools, ApplyPools.read(files=given, dry_run=dry_run, version=version))).pools
     if call.as_json:

@@ -28,6 +28,7 @@ from tests.servers.warm import Answer, run_verb
 from tests.shoal.command_line import NOTHING, CommandLine
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hello.yaml"
+POOL = Path(__file__).parent / "pool.yaml"
 ARGUMENTS = {
     "name": "hello",
     "run": "1",
@@ -44,6 +45,7 @@ ARGUMENTS = {
     "action": "stop",
     "days": "30",
     "pool": "proxies",
+    "pool_files": str(POOL),
     "resource": "p1",
 }
 """A value for each argument of a verb, by its name."""
