@@ -7,19 +7,18 @@ would have to refuse is a violation.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from dao.runs.failover import TAKEOVERS_MAX
-from model.choices import ExecutionType, Priority
+from model.choices import ExecutionType
 from model.command_moves import URGENT, CommandType
-from model.instances import Parent
 from model.nodes import Heartbeat, NodeState
 from model.states import TaskState, WorkflowState
+from tests.simulation.duty_invariants import DutyInvariants
+from tests.simulation.pool_invariants import BEGINNING, PoolInvariants
 from tests.simulation.stream_shares import took_too_many
-from tests.simulation.tables import Row, Transaction, Values
+from tests.simulation.tables import Change, Row, Transaction, Values
 from tests.simulation.trace import Trace
 
 if TYPE_CHECKING:
@@ -27,22 +26,10 @@ if TYPE_CHECKING:
     from tests.simulation.task_runs import TaskRun
 
 T, W = TaskState, WorkflowState
-_BEGINNING = (T.DISPATCH, T.RUNNING_EXECUTION)
 _LIVING = (NodeState.ALIVE, NodeState.LEAVING)
 _QUEUED = (T.QUEUED, T.DELAY_EXECUTION)
 _LIVE = (W.RUNNING_EXECUTION, W.READY_PAUSE, W.READY_STOP, W.FAILOVER)
 _MASTERS_OWN = ("workflow_instance", "task_instance", "command", "command_history")
-Change = tuple[Row, Values | None, Values | None]
-
-
-NOTICED_S = 3.0
-"""Whoever has waited for so long was seen by every claim that commits now."""
-
-
-def _urgency(task: Values) -> tuple[int, int, int, int]:
-    priorities = list(Priority)
-    first, second = priorities.index(task.workflow_priority), priorities.index(task.task_priority)
-    return (first, task.workflow_instance_id, second, task.id)
 
 
 class Invariants:
@@ -56,15 +43,18 @@ class Invariants:
         self._fired: dict[tuple[int, object], int] = {}
         self._last_in_line: dict[tuple[int, str], int] = {}
         self._recorded: set[int] = set()
-        self._children: set[Parent] = set()
-        self._duties_done: set[tuple[str, datetime]] = set()
         self._running: dict[tuple[int, int], TaskRun] = {}
-        self._users: dict[str, TaskRun] = {}
+        self._pools = PoolInvariants(trace, self._broken)
+        self.duties = DutyInvariants(trace, self._broken)
         self.server: Server
         self.is_innocent: Callable[[int], bool] = lambda _: False
         self.on_beat: Callable[[int], None] = lambda _: None
         self.on_driven: Callable[[int, int], None] = lambda _code, _epoch: None
         self.attempts = 0
+
+    def watch(self, server: Server) -> None:
+        """Read the tables of this server from now on."""
+        self.server = self._pools.server = self.duties.server = server
 
     # ------------------------------------------------------------------------------------------- each commit
 
@@ -80,7 +70,7 @@ class Invariants:
             for row, after in tx.writes.items():
                 handles, before = row.table.name == "command_history", row.values
                 if row.table.name == "task_instance" and before is not None and after is not None:
-                    handles = after.state in _BEGINNING and before.state is not after.state
+                    handles = after.state in BEGINNING and before.state is not after.state
                 if handles:
                     self._broken("I20", f"epoch {tx.epoch} is drained and writes {row.table.name} {row.id}")
 
@@ -104,23 +94,23 @@ class Invariants:
                 case "command":
                     self._command(row, before, after, recorded)
                 case "command_history" if after is None:
-                    self._forgotten(row)
+                    self.duties.record_deleted(row)
                 case "command_history" if after is not None:
                     told = f": {after.reason}" if after.reason else ""
                     self._trace.add("tables", f"command {row.id} {after.type} made or moved {after.instance}{told}")
                 case "task_event":
                     self._event(row, before, after)
                 case "duty" if before is not None and after is not None:
-                    self._duty_step(row, before, after)
+                    self.duties.stepped(row, before, after)
                 case "duty_done" if after is not None:
-                    self._duty_done(after)
+                    self.duties.done(after)
                 case "workflow_instance":
                     self._instance(row, before, after)
                 case "task_instance":
                     self._task(row, before, after)
                 case "pool_resource" if before is not None and after is not None:
-                    self._resource(row, before, after)
-        self._leases_are_whole(changes)
+                    self._pools.changed(row, before, after)
+        self._pools.leases_are_whole(changes)
         self._streams(changes)
 
     def _streams(self, changes: Sequence[Change]) -> None:
@@ -133,7 +123,7 @@ class Invariants:
             and after is not None
             and after.stream is not None
             and before.state is T.QUEUED
-            and after.state in _BEGINNING
+            and after.state in BEGINNING
         ]
         if taken and (fault := took_too_many(self.server, taken[0].worker_id, taken, self.is_innocent)):
             self._broken("I25", fault)
@@ -185,31 +175,15 @@ class Invariants:
             told = f"{event.workflow_instance_id}/{event.task_code}#{event.attempt}{child} {event.state}"
             self._trace.add("tables", f"event {row.id} {'of' if after else 'is read of'} {told}")
 
-    def _duty_step(self, row: Row, before: Values, after: Values) -> None:
-        """I27: a step follows the one before it, with what that recorded."""
-        count = after.progress.get("count", after.steps)
-        former = before.progress.get("count", before.steps)
-        if after.progress and (after.steps, count) != (before.steps + 1, former + 1):
-            told = f"step {after.steps} with count {count} comes after step {before.steps}"
-            self._broken("I27", f"of the duty {row.id} two do the same step: {told}")
-
-    def _duty_done(self, done: Values) -> None:
-        """I27: a duty is done once a period."""
-        what = f"duty {done.name} of {done.due_at:%M:%S.%f}"
-        self._trace.add("tables", f"{what} is done by epoch {done.epoch}: {done.result}")
-        if (done.name, done.due_at) in self._duties_done:
-            self._broken("I27", f"the {what} is done twice")
-        self._duties_done.add((done.name, done.due_at))
-
     def _instance(self, row: Row, before: Values | None, after: Values | None) -> None:
         if after is None:
             if before is not None:
-                self._deleted(row, before)
+                self.duties.deleted(row, before)
             return
         self._made_live(row, before, after)
         if before is None:
             if after.parent is not None:
-                self._child_made(row, after)
+                self.duties.child_made(row, after)
             if after.schedule_id is not None:
                 time = (after.schedule_id, after.schedule_time)
                 if time in self._fired:
@@ -236,48 +210,6 @@ class Invariants:
         if before.state is not after.state or before.master_id != after.master_id:
             told = f" {after.reason}" if after.reason else ""
             self._trace.add("tables", f"workflow {row.id} {before.state} -> {after.state} of {after.master_id}{told}")
-
-    def _deleted(self, row: Row, before: Values) -> None:
-        """I28: what is live, or needed so that nothing is done twice, is not deleted."""
-        self._trace.add("tables", f"workflow {row.id} ({before.workflow_code}) {before.state} is deleted")
-        above = before.parent and self.server.instances.rows.get(before.parent.instance)
-        below = [
-            other.id
-            for other in self.server.instances.unfinished.values()
-            if other.values is not None and other.values.parent is not None and self._is_below(other.values, row.id)
-        ]
-        if not before.state.is_final:
-            self._broken("I28", f"workflow instance {row.id} is {before.state}, and is deleted")
-        elif above and above.values is not None:
-            self._broken("I28", f"workflow instance {row.id} is deleted before {above.id}, which is above it")
-        elif below:
-            self._broken("I28", f"workflow instance {row.id} is deleted, and {below} below it have not ended")
-
-    def _is_below(self, run: Values, above: int) -> bool:
-        while run.parent is not None and run.parent.instance != above:
-            row = self.server.instances.rows.get(run.parent.instance)
-            if row is None or row.values is None:
-                return False
-            run = row.values
-        return run.parent is not None
-
-    def _child_made(self, row: Row, child: Values) -> None:
-        """I28: a child is made once, also when it has been deleted since."""
-        above = self.server.instances.rows.get(child.parent.instance)
-        if child.parent in self._children:
-            self._broken("I28", f"workflow instance {row.id} is the child {child.parent} once more")
-        elif above is None or above.values is None:
-            self._broken("I28", f"workflow instance {row.id} is a child of one that is deleted: {child.parent}")
-        self._children.add(child.parent)
-
-    def _forgotten(self, row: Row) -> None:
-        """I28: the id of a command whose row is deleted is not above the floor, which is below all that wait."""
-        floor = self.server.floor.rows[1].values
-        waiting = [each.id for each in self.server.commands.rows.values() if each.values is not None]
-        if floor is None or row.id > floor.command_id:
-            self._broken("I28", f"the history of command {row.id} is deleted, and the floor is {floor}")
-        elif waiting and min(waiting) <= floor.command_id:
-            self._broken("I28", f"command {min(waiting)} waits below the floor {floor.command_id}")
 
     def _made_live(self, row: Row, before: Values | None, after: Values) -> None:
         """I18: of a line of a serial workflow one run at a time is live. I21: they begin in the order of a key."""
@@ -359,48 +291,6 @@ class Invariants:
         elif before.state.is_final and (before.ended_s, before.worker_id) != (after.ended_s, after.worker_id):
             self._broken("I5", f"{who} had ended as {before.state} and was written once more")
 
-    def _resource(self, row: Row, before: Values, after: Values) -> None:
-        """I22: nobody gets what another has."""
-        self._trace.add("tables", f"resource {row.id} of task {before.holder} -> {after.holder} at {after.worker_id}")
-        if before.holder is not None and after.holder not in (None, before.holder):
-            self._broken("I22", f"resource {row.id} of task {before.holder} is given to task {after.holder}")
-
-    def _leases_are_whole(self, changes: Sequence[Change]) -> None:
-        """I22: what a worker begins holds all that it needs. I24: nobody takes what the first in order needs."""
-        begun = [
-            after
-            for row, before, after in changes
-            if row.table.name == "task_instance"
-            and before is not None
-            and after is not None
-            and before.state is T.QUEUED
-            and after.state in _BEGINNING
-            and after.resources is not None
-        ]
-        for task in begun:
-            held = [each.values for each in self.server.resources.rows.values() if each.values is not None]
-            for pool, number in json.loads(task.resources).items():
-                mine = [each for each in held if each.pool == pool and each.holder == task.id]
-                if len(mine) != number:
-                    self._broken("I22", f"task {task.id} begins with {len(mine)} of {number} resources of {pool}")
-            self._nobody_is_overtaken(task)
-
-    def _nobody_is_overtaken(self, task: Values) -> None:
-        """What the first of all that wait needs is left to it, once it has waited for some seconds."""
-        waiting = [
-            row.values
-            for row in self.server.tasks.unfinished.values()
-            if row.values is not None and row.values.state is T.QUEUED and row.values.resources is not None
-        ]
-        first = min(waiting, key=_urgency, default=None)
-        if first is None or _urgency(first) > _urgency(task) or self.server.now_s - first.queued_s < NOTICED_S:
-            return
-        needs = json.loads(first.resources)
-        for pool in needs.keys() & json.loads(task.resources).keys():
-            own = [row.values for row in self.server.resources.rows.values() if row.values and row.values.pool == pool]
-            if sum(each.holder is None for each in own) < needs[pool]:
-                self._broken("I24", f"task {task.id} takes of {pool} what task {first.id} needs, which is before it")
-
     def _queued(self, who: str, after: Values) -> None:
         """I17: of a run that is halted or over nothing is queued."""
         run = self.server.instances.rows[after.workflow_instance_id].values
@@ -422,22 +312,9 @@ class Invariants:
                 f"{who} begins at {run.process.name} while task {other.task.id} of it runs at {other.process.name}",
             )
         self._running[run.key] = run
-        for pool, leases in json.loads(run.task.leases or "{}").items():
-            for lease in leases:
-                self._uses(run, f"{pool} {lease['name']}")
+        self._pools.task_starts(run)
         if row is None or row.state not in (T.RUNNING_EXECUTION, T.NEED_FAULT_TOLERANCE):
             self._broken("I6", f"{who} begins to run though its row says {row and row.state}")
-
-    def _uses(self, run: TaskRun, resource: str) -> None:
-        """I23: no two processes have one resource."""
-        other = self._users.get(resource)
-        if other is not None and other.is_alive:
-            self._broken(
-                "I23",
-                f"task {run.task.id} at {run.process.name} has {resource} beside task {other.task.id}, which runs at "
-                f"{other.process.name}",
-            )
-        self._users[resource] = run
 
     def task_stops(self, run: TaskRun) -> None:
         if self._running.get(run.key) is run:
@@ -459,12 +336,6 @@ class Invariants:
                 continue
             if row.values.created_s < since_s:
                 self._broken("I2", f"command {row.id} has waited since {row.values.created_s:.1f}, though all is well")
-
-    def no_duty_waits(self, since_s: float) -> None:
-        """I27: what was due before that time of the database is at work or done."""
-        for row in self.server.duties.rows.values():
-            if row.values is not None and row.values.due_s < since_s and row.values.free_s < since_s:
-                self._broken("I27", f"the duty {row.id} is due since {row.values.due_s:.1f}, though all is well")
 
     def slots_are_right(self, entries: Iterable[Heartbeat]) -> None:
         """I2: each residue belongs to one master."""
@@ -488,9 +359,7 @@ class Invariants:
                     self._broken("I10", f"{table.name} {row.id} is left for ever: {told}")
         if (lost := self._asked - self._recorded) and not server.commands.rows:
             self._broken("I1", f"commands {sorted(lost)} left no record")
-        held = [row.id for row in server.resources.rows.values() if row.values is not None and row.values.holder]
-        if held:
-            self._broken("I22", f"nothing runs, and resources {held} are held")
+        self._pools.all_are_free()
         if self._running:
             self._broken("I11", f"processes run of which nobody knows: {sorted(self._running)}")
 

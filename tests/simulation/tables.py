@@ -58,6 +58,10 @@ class Row:
         self.waiters: list[Callable[[], None]] = []
 
 
+Change = tuple[Row, Values | None, Values | None]
+"""A row, what it was before a commit and what it is after it; None: it was not there."""
+
+
 class Table:
     """Rows by id; `key` names the columns of an index beside it, `unfinished` keeps what is not final at hand."""
 

@@ -38,29 +38,23 @@ from dao.commands import suspect_commands as dao_suspect_commands
 from dao.postgres.database import ANSWER_WITHIN_S, Database
 from dao.postgres.listen import Listener
 from dao.postgres.notify import NODE
-from master.claim.serial import Lines
-from master.drive.held_runs import HeldRuns
 from master.duties.loop import Duties
-from master.membership.failure_detector import FailureDetector
-from master.membership.membership import Membership
 from model.duties import DutyName, Step
 from model.nodes import NodeKind, ProcessIdentity
-from model.pool_turns import turns
 from model.timing import Timing
 from node.overload import Overload
 from registry.connect import make_registry
 from tests.simulation import disk, statements, streams
 from tests.simulation.disk import SimulatedSpool
 from tests.simulation.loop import PROCESS
-from tests.simulation.protections import Protections
 from tests.simulation.registry import SimulatedRegistry
 from tests.simulation.server import Server, Session
 from tests.simulation.statements.cluster import fencing
+from tests.simulation.switched_off import idle, switched_off
 from tests.simulation.task_runs import SimulatedExecutor, SimulatedLauncher, SimulatedListener
 from tests.simulation.trace import TracedLog
 from tests.simulation.world import World
 from worker import spool
-from worker.beats import Beats
 from worker.executor import Executor
 from worker.launcher.client import Launcher
 from worker.pool_checks import PoolChecks
@@ -248,10 +242,6 @@ def _unwatched(_limit: timedelta) -> Iterator[None]:
     yield
 
 
-async def _idle(*_: Any) -> None:
-    await asyncio.Event().wait()
-
-
 async def _measure_nothing(_: Overload) -> None:
     """Every machine has room."""
 
@@ -267,44 +257,6 @@ def _remembered_plan(*of: Any) -> Any:
 
 
 _PLAN = vars(master.drive.plans)["_plan"]
-
-
-async def _detect_by_timestamps(membership: Any, now_s: float) -> None:
-    """By how long ago the database's clock says that each has beaten."""
-    ages_s = {node.epoch: node.beat_age_s for node in membership._life.living}
-    membership._detector._still_s = lambda sight, _: ages_s[sight.epoch]
-    await _DETECT_FAILURES(membership, now_s)
-
-
-_DETECT_FAILURES = Membership._detect_failures
-
-
-def _turns_of_what_fits(waiters: Any, rooms: Any, *of: Any) -> Any:
-    """What is short reserves nothing."""
-    fits = [each for each in waiters if all(rooms[name].free >= n for name, n in each.needs.items() if name in rooms)]
-    return turns(fits, rooms, *of)
-
-
-def _without(protections: Protections) -> list[tuple[Any, str, Any]]:
-    """Protections that are no statements of `dao/`, switched off."""
-    made: list[tuple[Any, str, Any]] = []
-    if not protections.horizon:
-        made.append((Beats, "guard", _idle))
-    if not protections.observed:
-        made.append((Membership, "_detect_failures", _detect_by_timestamps))
-    if not protections.stated:
-        made.append((FailureDetector, "_silence", lambda judge, sight: sight.kind.silence(judge._timing)))
-    if not protections.unbroken:
-        made.append((SimulatedRegistry, "unbroken_since", 0.0))
-    if not protections.room:
-        made.append((HeldRuns, "active", HeldRuns.running))
-    if not protections.periodic:
-        made.append((sys.modules["master.membership.membership"], "READ_MEMBERS_EVERY_S", 1e9))
-    if not protections.line:
-        made.append((Lines, "goes_on", lambda *_: None))
-    if not protections.reserved:
-        made.append((sys.modules["worker.pool_claims"], "turns", _turns_of_what_fits))
-    return made
 
 
 @cache
@@ -434,7 +386,7 @@ _STEPS = {name: _counting(1 + 2 * (number % 2)) for number, name in enumerate(Du
 def _duties(world: World) -> list[tuple[Any, str, Any]]:
     """Duties are done in a part of the seeds: retention, and others that only count."""
     if not world.does_duties:
-        return [(Duties, "run", _idle)]
+        return [(Duties, "run", idle)]
     loop = sys.modules["master.duties.loop"]
     return [(loop, "STEPS", {**_STEPS, DutyName.RETENTION: loop.STEPS[DutyName.RETENTION]})]
 
@@ -452,12 +404,12 @@ def _replacements(world: World) -> list[tuple[Any, str, Any]]:
         (sys.modules["worker.server"], "COMPARE_EVERY_S", 4.0),
     ]
     made.append((Overload, "measure", _measure_nothing))
-    made.append((Overload, "run", _idle))
+    made.append((Overload, "run", idle))
     made += streams.replaced(world)
-    made.append((PoolChecks, "run", _idle))
+    made.append((PoolChecks, "run", idle))
     made += _duties(world)
-    made.append((worker.server, "delete_old_logs", _idle))
-    return made + _without(world.protections)
+    made.append((worker.server, "delete_old_logs", idle))
+    return made + switched_off(world.protections)
 
 
 @contextmanager

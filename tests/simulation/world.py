@@ -82,7 +82,7 @@ class World:
         self.trace = Trace(self.loop)
         self.invariants = Invariants(self.trace)
         self.server = Server(self.loop, self.random, protections, self.trace, self.invariants)
-        self.invariants.server = self.server
+        self.invariants.watch(self.server)
         self.ensemble = Ensemble(self.loop, self.random, self.trace)
         self.files: Files = {}
         self.processes: dict[int, Process] = {}
@@ -387,7 +387,7 @@ class World:
         ]
         if any(each.has_joined and not each.is_dead and each.disturbed_s < FAULTS_S - 2 for each in living):
             self.invariants.no_command_waits(self.server.now_s - CALM_S + 2, may_be_full=self.may_be_full)
-            self.invariants.no_duty_waits(self.server.now_s - DUTY_WITHIN_S)
+            self.invariants.duties.none_waits(self.server.now_s - DUTY_WITHIN_S)
 
     def is_over(self) -> bool:
         if self.trace.violations:

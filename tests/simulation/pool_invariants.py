@@ -1,0 +1,100 @@
+"""What must hold of resource pools: nobody gets what another has, and nobody is overtaken for ever."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from model.choices import Priority
+from model.states import TaskState
+from tests.simulation.tables import Change, Row, Values
+from tests.simulation.trace import Trace
+
+if TYPE_CHECKING:
+    from tests.simulation.server import Server
+    from tests.simulation.task_runs import TaskRun
+
+BEGINNING = (TaskState.DISPATCH, TaskState.RUNNING_EXECUTION)
+NOTICED_S = 3.0
+"""Whoever has waited for so long was seen by every claim that commits now."""
+
+
+def _urgency(task: Values) -> tuple[int, int, int, int]:
+    priorities = list(Priority)
+    first, second = priorities.index(task.workflow_priority), priorities.index(task.task_priority)
+    return (first, task.workflow_instance_id, second, task.id)
+
+
+class PoolInvariants:
+    """Of one run; `broken` is called with the number of an invariant and what broke it."""
+
+    def __init__(self, trace: Trace, broken: Callable[[str, str], None]) -> None:
+        self._trace = trace
+        self._broken = broken
+        self._users: dict[str, TaskRun] = {}
+        self.server: Server
+
+    def changed(self, row: Row, before: Values, after: Values) -> None:
+        """I22: nobody gets what another has."""
+        self._trace.add("tables", f"resource {row.id} of task {before.holder} -> {after.holder} at {after.worker_id}")
+        if before.holder is not None and after.holder not in (None, before.holder):
+            self._broken("I22", f"resource {row.id} of task {before.holder} is given to task {after.holder}")
+
+    def leases_are_whole(self, changes: Sequence[Change]) -> None:
+        """I22: what a worker begins holds all that it needs. I24: nobody takes what the first in order needs."""
+        begun = [
+            after
+            for row, before, after in changes
+            if row.table.name == "task_instance"
+            and before is not None
+            and after is not None
+            and before.state is TaskState.QUEUED
+            and after.state in BEGINNING
+            and after.resources is not None
+        ]
+        for task in begun:
+            held = [each.values for each in self.server.resources.rows.values() if each.values is not None]
+            for pool, number in json.loads(task.resources).items():
+                mine = [each for each in held if each.pool == pool and each.holder == task.id]
+                if len(mine) != number:
+                    self._broken("I22", f"task {task.id} begins with {len(mine)} of {number} resources of {pool}")
+            self._nobody_is_overtaken(task)
+
+    def _nobody_is_overtaken(self, task: Values) -> None:
+        """What the first of all that wait needs is left to it, once it has waited for some seconds."""
+        waiting = [
+            row.values
+            for row in self.server.tasks.unfinished.values()
+            if row.values is not None and row.values.state is TaskState.QUEUED and row.values.resources is not None
+        ]
+        first = min(waiting, key=_urgency, default=None)
+        if first is None or _urgency(first) > _urgency(task) or self.server.now_s - first.queued_s < NOTICED_S:
+            return
+        needs = json.loads(first.resources)
+        for pool in needs.keys() & json.loads(task.resources).keys():
+            own = [row.values for row in self.server.resources.rows.values() if row.values and row.values.pool == pool]
+            if sum(each.holder is None for each in own) < needs[pool]:
+                self._broken("I24", f"task {task.id} takes of {pool} what task {first.id} needs, which is before it")
+
+    def task_starts(self, run: TaskRun) -> None:
+        """I23: no two processes have one resource."""
+        for pool, leases in json.loads(run.task.leases or "{}").items():
+            for lease in leases:
+                self._uses(run, f"{pool} {lease['name']}")
+
+    def _uses(self, run: TaskRun, resource: str) -> None:
+        other = self._users.get(resource)
+        if other is not None and other.is_alive:
+            self._broken(
+                "I23",
+                f"task {run.task.id} at {run.process.name} has {resource} beside task {other.task.id}, which runs at "
+                f"{other.process.name}",
+            )
+        self._users[resource] = run
+
+    def all_are_free(self) -> None:
+        """I22: at the end nobody holds anything."""
+        held = [row.id for row in self.server.resources.rows.values() if row.values is not None and row.values.holder]
+        if held:
+            self._broken("I22", f"nothing runs, and resources {held} are held")
