@@ -103,7 +103,7 @@ def kinds(journal: Journal) -> list[Kind]:
             shell("after", after=["crawl"])]}, weight=2, movable=True),
         Kind("ending", 1027, {"failure_strategy": "END", "tasks": [
             fake("fail", fail=True, sleep_s=0.5), shell("long", 20), fake("never", "long")]}, ends=("FAILURE",)),
-        Kind("pooled", 1028, {"tasks": [
+        Kind("pooled", 1029, {"tasks": [
             shell("one", 3, locks, resources={"proxies": 1}), shell("two", 2, locks, resources={"proxies": 2}),
             shell("both", 2, locks, resources={"licence": 1, "proxies": 1})]}, weight=2, movable=True),
     ]  # fmt: skip
