@@ -28,7 +28,7 @@ ended."""
 LAST_LINE_BYTES_MAX = 200
 """A longer line is not taken for a sentence for people."""
 
-_CREATE_TRIES = 10
+_CREATE_TRIES = 200
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 

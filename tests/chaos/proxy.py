@@ -149,6 +149,7 @@ class Gate:
         """End; called once, in the proxies' thread."""
         assert self._server is not None
         self._server.close()
+        self._refuses = True  # else one that was accepted and not served yet would stay
         self._flowing.set()
         self._passes.set()
         await self._drop()
