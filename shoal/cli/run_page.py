@@ -13,7 +13,7 @@ from service.words import MEANINGS, counted, duration, exact, plain, said_progre
 from shoal.cli.output import Column, hint, say, state, table
 
 TREE_TASKS_MAX = 200
-REST_SHOWN_S = 1.0
+REST_SHOWN_S = 0.5
 """A run whose tasks worked for less than its whole time by more than this shows both."""
 LEFT_SHOWN_S = 1.0
 """A shorter time left is not shown: an estimate is not that exact."""
