@@ -63,6 +63,22 @@ async def test_masters_share_the_duties_by_their_slots(cluster: Cluster) -> None
     assert not _left_out(cluster)
 
 
+async def test_the_only_master_is_killed_again_and_again_and_each_next_one_goes_on(cluster: Cluster) -> None:
+    """Who would do them meanwhile? Nobody; but no period is done twice, and none is left out for the change."""
+    master = await cluster.master(SHOAL_NAME="m1")
+    await _all_are_done_once(cluster)
+    _faster(cluster)
+    for _ in range(4):
+        periods = _periods(cluster)
+        await eventually(lambda before=periods: _periods(cluster) > before, within_s=30)  # type: ignore[misc]
+        master.kill()
+        master = await cluster.master(SHOAL_NAME="m1")
+    periods = _periods(cluster)
+    await eventually(lambda: _periods(cluster) >= periods + 2, within_s=30)
+    assert not _left_out(cluster)
+    assert cluster.one("SELECT count(DISTINCT node_id) FROM duty_done") >= 4
+
+
 def _kill(node: Node) -> None:
     node.kill()
 

@@ -10,6 +10,7 @@ import pytest
 from tests.chaos import audit
 from tests.chaos.journal import Journal
 from tests.chaos.load import Load
+from tests.chaos.pool_rules import make_pools
 from tests.chaos.workflows import kinds
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
@@ -26,6 +27,7 @@ async def test_no_node_ever_writes_without_holding_its_own_row(
     """Commands of all kinds, a master and a worker that are killed, and one of each that leaves by itself."""
     with postgres_server.connect(cluster.psql_url.rpartition("/")[2]) as connection:
         audit.install(connection)
+    make_pools(cluster)
     known = kinds(Journal(tmp_path / "tasks.journal"))
     for kind in known:
         cluster.define(kind.code, kind.name, **kind.spec)
