@@ -26,8 +26,9 @@ class Turn(Enum):
 class Restart:
     """A stream that is to be restarted, with its last attempt; `state` is None if it has none.
 
-    `begun_s` is how long ago its turn came, None = it has not; `ended_attempt` the attempt that was ended then.
-    `within_s` is how long it is waited for. `goes_on`: its run has not ended.
+    `begun_s` is how long ago its turn came, or since when its next attempt runs; None = its turn has not come.
+    `ended_attempt` is the attempt that was ended then, or did not count any more; 0 = none was. `within_s` is how long
+    it is waited for. `goes_on`: its run has not ended.
     """
 
     run: WorkflowInstanceId
@@ -61,4 +62,14 @@ def _is_over(restart: Restart) -> bool:
     if restart.begun_s is None:
         return False
     is_back = restart.attempt > restart.ended_attempt and restart.state is TaskState.RUNNING_EXECUTION
+    if _is_away(restart):
+        return False
     return (is_back and restart.is_ready) or restart.begun_s >= restart.within_s
+
+
+def _is_away(restart: Restart) -> bool:
+    """Whether it was ended, and no worker runs it yet: another would be away beside it, however long that takes."""
+    if restart.ended_attempt == 0 or restart.state is None or restart.state.is_final:
+        return False
+    is_ending = restart.attempt <= restart.ended_attempt
+    return is_ending or restart.state in (TaskState.QUEUED, TaskState.DISPATCH)

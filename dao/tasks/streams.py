@@ -67,7 +67,9 @@ _START_NOW = text("""
 _RESTARTS = text("""
     SELECT r.workflow_instance_id, r.task_code, r.asked_by, coalesce(i.ended_at IS NULL, false) AS goes_on, t.id,
            t.state, t.attempt, t.ready_at IS NOT NULL OR NOT t.stream ? 'readiness' AS is_ready,
-           CASE WHEN isfinite(r.begun_at) THEN extract(epoch FROM clock_timestamp() - r.begun_at)::float8
+           CASE WHEN isfinite(r.begun_at) THEN extract(epoch FROM clock_timestamp() - greatest(
+                    r.begun_at, CASE WHEN t.attempt = r.ended_attempt + 1 AND isfinite(t.started_at)
+                                     THEN t.started_at END))::float8
                 WHEN r.begun_at IS NOT NULL THEN 1e9 END AS begun_s,
            coalesce(r.ended_attempt, 0) AS ended_attempt, t.stream #>> '{readiness,within}' AS within_minutes
     FROM stream_restart r
@@ -155,7 +157,7 @@ async def restarts(connection: AsyncConnection) -> list[AskedRestart]:
 
 
 async def begin_restart(connection: FencedTransaction, restart: Restart, ended_attempt: int) -> None:
-    """Record that the turn of a restart has come, and that attempts after this one are new."""
+    """Record that the turn of a restart has come, and that attempts after this one are new; 0: the last one is."""
     values = {"run": restart.run, "code": restart.code, "attempt": ended_attempt}
     await connection.execute(_BEGIN, values)
 
