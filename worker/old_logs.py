@@ -109,8 +109,7 @@ def _runs_of(day: Path) -> list[tuple[WorkflowInstanceId, Path]]:
 def _logs_in(folder: Path) -> list[tuple[TaskInstanceId, Path]]:
     """The logs in the folder of a run."""
     with suppress(OSError):
-        names = sorted(name for name in os.listdir(folder) if _LOG.fullmatch(name))
-        return [(TaskInstanceId(int(name.removesuffix(".log"))), folder / name) for name in names]
+        return [(TaskInstanceId(int(file.stem)), file) for file in folder.iterdir() if _LOG.fullmatch(file.name)]
     return []
 
 

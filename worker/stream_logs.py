@@ -15,7 +15,6 @@ from model.streams import ATTEMPTS_KEPT
 from node.threads import in_thread
 from worker.last_words import log_name
 
-
 STREAMS_MAX = 1_000
 """Of so many streams this is known; of others `worker/old_logs.py` deletes what is not kept."""
 
@@ -30,7 +29,7 @@ class StreamLogs:
         """An attempt has ended: delete the logs that are not kept any more, as the rows of their attempts."""
         name = log_name(task)
         stream = (task.workflow_instance_id, task.code)
-        logs = self._logs[stream] = self._logs.pop(stream, None) or deque()
+        logs = self._logs[stream] = self._logs.pop(stream, deque())
         if len(self._logs) > STREAMS_MAX:
             del self._logs[next(iter(self._logs))]  # the one of which no attempt has ended for longest
         logs.append(root.joinpath(*name.folders, name.file))

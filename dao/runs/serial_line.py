@@ -108,8 +108,11 @@ _EACH_WAITING = """
 """
 _IS_IDLE = f"(SELECT id FROM workflow_instance WHERE {_LIVE} ORDER BY id LIMIT 1) IS NULL"  # noqa: S608
 _WAITING_LINES = _EACH_WAITING.format(first="true", next="true")
+_OF_WORKFLOW = _EACH_WAITING.format(
+    first="workflow_code = :code AND serial_key >= :first", next="i.workflow_code = :code"
+)
 _IDLE = text(f"""
-    WITH RECURSIVE {_EACH_WAITING.format(first="workflow_code = :code AND serial_key >= :first", next="i.workflow_code = :code")}
+    WITH RECURSIVE {_OF_WORKFLOW}
     SELECT line.key FROM waiting AS line WHERE {_IS_IDLE} LIMIT :limit          -- index: workflow_instance_line
 """)  # noqa: S608 - the parts are constants of this module
 CALL = "CASE WHEN {key} = '' THEN '{{}}' ELSE json_build_object('serial_key', {key})::text END"

@@ -110,6 +110,7 @@ class RemoteClient:
             try:
                 response = await self._opened(request)
                 has_begun, away_since_s = True, None
+                offset = max(offset, int(response.headers.get("X-Shoal-Log-First", "0")))
                 try:
                     async for part in response.aiter_raw():
                         offset += len(part)

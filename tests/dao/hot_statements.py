@@ -138,7 +138,9 @@ HOT = {
     ),
     "runs that are gone": Hot(lambda c: gone_runs.gone(c, RUNNING[:200]), {"workflow_instance_pkey"}, 500),
     "attempts that are gone": Hot(
-        lambda c: gone_runs.gone_attempts(c, RUNNING[0], WorkflowCode(1001), [TaskInstanceId(id_) for id_ in range(1, 201)]),
+        lambda c: gone_runs.gone_attempts(
+            c, RUNNING[0], WorkflowCode(1001), [TaskInstanceId(id_) for id_ in range(1, 201)]
+        ),
         {"workflow_instance_pkey", "task_instance_pkey", "task_instance_attempt"},
         700,
     ),
