@@ -88,3 +88,20 @@ async def test_old_attempts_of_an_own_stream_are_deleted_and_those_of_others_sta
     async with scene.writing() as connection:
         await stream_ends.delete_old(fenced(connection), [(run, TaskCode(1), 2)], master.epoch)
     assert await scene.sql(numbers) == [3, 40_000]
+
+
+async def test_a_restart_is_waited_for_from_when_the_next_attempt_runs(scene: Scene) -> None:
+    """How long the former one took to end does not count; what a crash loop takes does."""
+    master, worker = await scene.master(), await scene.worker()
+    run = await scene.instance(master)
+    await scene.queue(run, 1, master=master, stream="{}", attempt=4)
+    async with scene.writing() as connection:
+        await stream_claims.claim(fenced(connection), {"default": 1}, worker.epoch)
+    await scene.sql("INSERT INTO stream_restart (workflow_instance_id, task_code) VALUES (:run, 1)", run=run)
+    waited = []
+    for ended in ("NULL", "4", "3", "2", "0"):
+        await scene.sql(f"UPDATE stream_restart SET begun_at = now() - interval '100 s', ended_attempt = {ended}")
+        async with scene.database.reading() as connection:
+            [asked] = await streams.restarts(connection)
+        waited.append(asked.restart.begun_s)
+    assert [begun_s is not None and begun_s < 100 for begun_s in waited] == [False, False, True, False, False]
