@@ -87,6 +87,8 @@ class Streams:
             del self._uneven_since_s[gone]
         for group in sorted(groups):
             of_group = [each for each in living if each.worker_group == group]
+            if any(each.restarts for each in of_group):  # what is restarted goes to the worker with the fewest anyway
+                continue
             found = moves_of(group, of_group, workers, MOVES_AT_ONCE)
             on_the_way = sum(1 for each in of_group if each.moves or each.begins or each.worker is None)
             if not found and not on_the_way:

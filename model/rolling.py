@@ -28,7 +28,8 @@ class Restart:
 
     `begun_s` is how long ago its turn came, or since when its next attempt runs; None = its turn has not come.
     `ended_attempt` is the attempt that was ended then, or did not count any more; 0 = none was. `within_s` is how long
-    it is waited for. `goes_on`: its run has not ended.
+    it is waited for. `goes_on`: its run has not ended. `another_moves`: another stream of its run is on its way from one
+    worker to the next.
     """
 
     run: WorkflowInstanceId
@@ -40,6 +41,7 @@ class Restart:
     begun_s: float | None
     ended_attempt: int
     within_s: float
+    another_moves: bool = False
 
 
 def turns(restarts: Sequence[Restart]) -> list[tuple[Restart, Turn]]:
@@ -52,7 +54,8 @@ def turns(restarts: Sequence[Restart]) -> list[tuple[Restart, Turn]]:
         left = [each for each in of_run if each not in over]
         is_free = all(each.begun_s is None for each in left)
         for place, each in enumerate(left):
-            found.append((each, Turn.BEGIN if is_free and place == 0 else Turn.WAIT))
+            begins = is_free and place == 0 and not each.another_moves
+            found.append((each, Turn.BEGIN if begins else Turn.WAIT))
     return found
 
 

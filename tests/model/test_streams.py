@@ -106,6 +106,7 @@ def _restart(code: int, **changed: Any) -> Rolling:
         ({"begun_s": 60.0, "ended_attempt": 1, "attempt": 2, "state": T.DELAY_EXECUTION}, [Turn.DONE, Turn.BEGIN]),
         ({"begun_s": 60.0, "ended_attempt": 1, "state": T.FAILURE}, [Turn.DONE, Turn.BEGIN]),
         ({"begun_s": 60.0, "ended_attempt": 0, "state": T.QUEUED}, [Turn.DONE, Turn.BEGIN]),
+        ({"another_moves": True}, [Turn.WAIT, Turn.WAIT]),
         ({"state": None}, [Turn.DONE, Turn.BEGIN]),
         ({"goes_on": False}, [Turn.DONE, Turn.BEGIN]),
     ],
