@@ -22,9 +22,9 @@ def punch(fd: int, begin: int, end: int) -> None:
     Raises:
         OSError: the file system cannot.
     """
-    if _libc.fallocate(fd, _PUNCH_HOLE | _KEEP_SIZE, begin, end - begin) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+    while _libc.fallocate(fd, _PUNCH_HOLE | _KEEP_SIZE, begin, end - begin) != 0:
+        if (number := ctypes.get_errno()) != errno.EINTR:
+            raise OSError(number, os.strerror(number))
 
 
 def first_byte(fd: int, size: int) -> int:
