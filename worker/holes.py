@@ -9,15 +9,13 @@ import ctypes
 import errno
 import os
 
-ALIGNMENT = 65_536
-"""A hole begins and ends at multiples of this, which no common file system has larger blocks than."""
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
 
 
 def punch(fd: int, begin: int, end: int) -> None:
-    """Give the bytes from `begin` up to `end` of a file back to the disk; both are multiples of `ALIGNMENT`.
+    """Give the bytes from `begin` up to `end` of a file back to the disk; both where blocks of the disk begin.
 
     Raises:
         OSError: the file system cannot.

@@ -26,8 +26,11 @@ ENDING_BYTES = 65_536
 """The last bytes of a full log are buffered in memory up to this size, and written when it is closed: they show how it
 ended."""
 
-ROLLING_BYTES_MIN = 4 * holes.ALIGNMENT
-"""A log that may not have so many bytes does not roll."""
+ROLLING_BLOCKS_MIN = 8
+"""A log that may not have so many blocks of the disk does not roll."""
+
+FIRST_LINE_BYTES_MAX = 65_536
+"""Within so many bytes the first whole line of what is left of a log is searched for."""
 
 LAST_LINE_BYTES_MAX = 200
 """A longer line is not taken for a sentence for people."""
@@ -89,7 +92,8 @@ class LogFile:
         self._masking = Masking(secrets)
         self._fd: int | None = None
         self._size = 0
-        self._rolls = rolls and bytes_max >= ROLLING_BYTES_MIN
+        self._rolls = rolls
+        self._block = 1
         self._discarded = 0
         self._is_full = False
         self._ending = b""
@@ -163,9 +167,10 @@ class LogFile:
 
     def _discard(self, least: int) -> bool:
         """Discard at least so many bytes from its beginning on, and an eighth more; False if that cannot be."""
-        if not self._rolls or self._fd is None:
+        if not self._rolls or self._bytes_max < ROLLING_BLOCKS_MIN * self._block:
             return False
-        to = min(least + self._bytes_max // 8, self._size) // holes.ALIGNMENT * holes.ALIGNMENT
+        assert self._fd is not None
+        to = min(least + self._bytes_max // 8, self._size) // self._block * self._block
         if to <= self._discarded:
             return True
         try:
@@ -204,7 +209,8 @@ class LogFile:
             fd = os.open(self._name.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _FILE_FLAGS, 0o600, dir_fd=folder)
         finally:
             os.close(folder)
-        self._size = os.fstat(fd).st_size
+        facts = os.fstat(fd)
+        self._size, self._block = facts.st_size, facts.st_blksize
         return fd
 
 
@@ -248,7 +254,7 @@ def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:
 
 def _first_line(fd: int, begin: int) -> int:
     """Where the first whole line begins from there on."""
-    return begin + os.pread(fd, holes.ALIGNMENT, begin).find(b"\n") + 1 if begin else 0
+    return begin + os.pread(fd, FIRST_LINE_BYTES_MAX, begin).find(b"\n") + 1 if begin else 0
 
 
 def _open_folder(root: Path, parts: Sequence[str], *, make: bool) -> int:
