@@ -28,8 +28,8 @@ class Restart:
 
     `begun_s` is how long ago its turn came, or since when its next attempt runs; None = its turn has not come.
     `ended_attempt` is the attempt that was ended then, or did not count any more; 0 = none was. `within_s` is how long
-    it is waited for. `goes_on`: its run has not ended. `another_moves`: another stream of its run is on its way from one
-    worker to the next.
+    it is waited for. `goes_on`: its run has not ended. `another_moves`: another stream of its run is on its way from
+    one worker to the next.
     """
 
     run: WorkflowInstanceId

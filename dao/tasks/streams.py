@@ -71,7 +71,8 @@ _START_NOW = text("""
 _RESTARTS = text("""
     WITH moving AS MATERIALIZED (
         SELECT workflow_instance_id AS run, task_code AS code FROM task_instance
-        WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')  -- index: task_instance_stream
+        WHERE stream IS NOT NULL                                                    -- index: task_instance_stream
+          AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
           AND (handover IS NOT NULL
                OR state <> 'RUNNING_EXECUTION' AND queued_at > clock_timestamp() - interval '1 minute')
     )
