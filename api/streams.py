@@ -2,6 +2,7 @@
 
     GET …/log                    the whole file; with `Range` a part of it
     GET …/log?offset=N&limit=M   a slice; `X-Shoal-Log-Size` is the size of the whole
+                                 what is before `X-Shoal-Log-First` was discarded, and is left out
     GET …/log?follow=1           server-sent events until it has ended; with `Accept: text/plain` the bytes themselves
 
 The id of an event is the number of bytes up to its end, so that `Last-Event-ID` goes on there.
@@ -31,6 +32,7 @@ from service.stream import Slice, Source, StreamOperation, StreamQuery, slices
 TEXT = "text/plain; charset=utf-8"
 EVENTS = "text/event-stream"
 SIZE_HEADER = "X-Shoal-Log-Size"
+FIRST_HEADER = "X-Shoal-Log-First"
 COMPLETE_HEADER = "X-Shoal-Log-Complete"
 PING_EVERY_S = 15.0
 EVENT_BYTES_MAX = 1 << 16
@@ -63,6 +65,7 @@ def add_stream(
         headers = {"Content-Location": str(request.url_for(operation.name, id=source.id).path)}
         try:
             head = await source.read(0, 0)
+            headers[FIRST_HEADER] = str(head.first)
             if query.follow:
                 headers["X-Accel-Buffering"] = "no"
                 plain = "text/plain" in (accept := request.headers.get("Accept", "")) and EVENTS not in accept
@@ -114,16 +117,20 @@ def _file(query: StreamQuery, head: Slice, range_: str | None, id_: int) -> tupl
     if query.offset is not None or query.limit is not None:
         first = min(query.offset or 0, head.size)
         end = head.size if query.limit is None else min(first + query.limit, head.size)
+        first = max(first, min(head.first, end))
         return 200, StreamQuery(offset=first, limit=end - first), {"Content-Length": str(end - first)}
     headers = {"Accept-Ranges": "bytes", "Content-Disposition": f'attachment; filename="task-{id_}.log"'}
     found = read_range(range_, head.size)
     if found is not None:
-        length = found.end - found.first
+        first = max(found.first, head.first)
+        length = found.end - first
+        if length <= 0:
+            raise NotThatLong
         of = str(head.size) if head.is_complete else "*"
-        headers |= {"Content-Range": f"bytes {found.first}-{found.end - 1}/{of}", "Content-Length": str(length)}
-        return 206, StreamQuery(offset=found.first, limit=length), headers
+        headers |= {"Content-Range": f"bytes {first}-{found.end - 1}/{of}", "Content-Length": str(length)}
+        return 206, StreamQuery(offset=first, limit=length), headers
     if head.is_complete:
-        headers["Content-Length"] = str(head.size)
+        headers["Content-Length"] = str(head.size - head.first)
     return 200, StreamQuery(), headers
 
 
@@ -137,6 +144,8 @@ async def _events(source: Source, query: StreamQuery) -> AsyncGenerator[bytes]:
     offset, left, sent_s = query.offset or 0, b"", time.monotonic()
     try:
         async for found in slices(source, query):
+            if found.first > offset + len(left):
+                offset, left = found.first, b""
             for at in range(0, len(found.data), EVENT_BYTES_MAX):
                 left += found.data[at : at + EVENT_BYTES_MAX]
                 text, used = whole_characters(left, is_end=False)

@@ -68,6 +68,7 @@ class Streams:
     async def _poll(self) -> None:
         async with self._life.database.reading() as connection:
             if not await streams.any_to_do(connection):
+                self._uneven_since_s.clear()
                 return
         with blaming_the_data():
             async with self._life.writing() as connection:
@@ -80,9 +81,14 @@ class Streams:
         living = await streams.living(connection)
         workers = await nodes.living(connection)
         moves: dict[TaskInstanceId, str] = {}
-        even = asked - {each.worker_group for each in living}
-        for group in sorted({each.worker_group for each in living}):
+        groups = {each.worker_group for each in living}
+        even = asked - groups
+        for gone in self._uneven_since_s.keys() - groups:
+            del self._uneven_since_s[gone]
+        for group in sorted(groups):
             of_group = [each for each in living if each.worker_group == group]
+            if any(each.restarts for each in of_group):  # what is restarted goes to the worker with the fewest anyway
+                continue
             found = moves_of(group, of_group, workers, MOVES_AT_ONCE)
             on_the_way = sum(1 for each in of_group if each.moves or each.begins or each.worker is None)
             if not found and not on_the_way:
@@ -149,8 +155,8 @@ async def _begin(connection: FencedTransaction, asked: AskedRestart) -> None:
                 await streams.begin_restart(connection, restart, restart.attempt)
         case TaskState.DELAY_EXECUTION:  # its pause ends
             await streams.start_now(connection, [id_])
-            await streams.begin_restart(connection, restart, restart.attempt - 1)
+            await streams.begin_restart(connection, restart, 0)
         case TaskState.QUEUED:
-            await streams.begin_restart(connection, restart, restart.attempt - 1)
+            await streams.begin_restart(connection, restart, 0)
         case _:  # it ended by itself: if it is started again, that is waited for
             await streams.begin_restart(connection, restart, restart.attempt)

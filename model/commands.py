@@ -21,7 +21,7 @@ from model.errors import Refused
 from model.fields import GROUP_NAME, GROUP_NAME_LENGTH_MAX, NAME_LENGTH_MAX
 from model.ids import CommandId, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent
-from model.lines import key_in
+from model.lines import called_by
 from model.parameters import is_storable, parse_parameters
 from model.secret_values import MASK, sealed_value
 from model.zones import zone
@@ -98,11 +98,13 @@ class RecoverToleranceFault:
 
 @dataclass(frozen=True, slots=True)
 class RecoverSerialWait:
-    """Let the next waiting instance of a line start, if no other is ahead of it; without `key` of all lines."""
+    """Let the next waiting instance of a line start, if no other is ahead of it; without `key` of all lines from the
+    one of the key `first` on."""
 
     id: CommandId
     workflow_code: WorkflowCode
     key: str | None = None
+    first: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,8 @@ def read_command(row: CommandRow) -> Command:
     if type_ in STARTING:
         return _start(row, type_)
     if type_ is CommandType.RECOVER_SERIAL_WAIT and row.workflow_instance_id is None:
-        return RecoverSerialWait(row.id, WorkflowCode(_number(row.workflow_code, "workflow_code")), key_in(row.params))
+        code = WorkflowCode(_number(row.workflow_code, "workflow_code"))
+        return RecoverSerialWait(row.id, code, *called_by(row.params))
     instance = WorkflowInstanceId(_number(row.workflow_instance_id, "workflow_instance_id"))
     if type_ is CommandType.RECOVER_TOLERANCE_FAULT_PROCESS:
         return RecoverToleranceFault(row.id, instance)

@@ -22,6 +22,8 @@ KEY_WRITTEN_MAX = 1_000
 """Of the text in a workflow of which it is made."""
 KEY = "serial_key"
 """The key in the parameters of a RECOVER_SERIAL_WAIT under which the line is named."""
+FIRST_KEY = "serial_from"
+"""The key under which one of many that call all lines of a workflow names the line from which it goes on."""
 
 
 class Line(NamedTuple):
@@ -57,6 +59,8 @@ def value_of_key(written: str, known: Mapping[str, str], at: datetime, zone: Zon
     return value
 
 
-def key_in(params: str | None) -> str | None:
-    """Which line a RECOVER_SERIAL_WAIT calls, from its parameters; None = all of the workflow. Raises `Refused`."""
-    return parse_parameters(params or "{}", "params").get(KEY)
+def called_by(params: str | None) -> tuple[str | None, str]:
+    """What a RECOVER_SERIAL_WAIT calls, from its parameters: the key of a line, or None for all lines from the one of
+    the second value on, which is empty for all of the workflow. Raises `Refused`."""
+    given = parse_parameters(params or "{}", "params")
+    return given.get(KEY), given.get(FIRST_KEY, "")

@@ -26,8 +26,10 @@ class Turn(Enum):
 class Restart:
     """A stream that is to be restarted, with its last attempt; `state` is None if it has none.
 
-    `begun_s` is how long ago its turn came, None = it has not; `ended_attempt` the attempt that was ended then.
-    `within_s` is how long it is waited for. `goes_on`: its run has not ended.
+    `begun_s` is how long ago its turn came, or since when its next attempt runs; None = its turn has not come.
+    `ended_attempt` is the attempt that was ended then, or did not count any more; 0 = none was. `within_s` is how long
+    it is waited for. `goes_on`: its run has not ended. `another_moves`: another stream of its run is on its way from
+    one worker to the next.
     """
 
     run: WorkflowInstanceId
@@ -39,6 +41,7 @@ class Restart:
     begun_s: float | None
     ended_attempt: int
     within_s: float
+    another_moves: bool = False
 
 
 def turns(restarts: Sequence[Restart]) -> list[tuple[Restart, Turn]]:
@@ -51,7 +54,8 @@ def turns(restarts: Sequence[Restart]) -> list[tuple[Restart, Turn]]:
         left = [each for each in of_run if each not in over]
         is_free = all(each.begun_s is None for each in left)
         for place, each in enumerate(left):
-            found.append((each, Turn.BEGIN if is_free and place == 0 else Turn.WAIT))
+            begins = is_free and place == 0 and not each.another_moves
+            found.append((each, Turn.BEGIN if begins else Turn.WAIT))
     return found
 
 
@@ -61,4 +65,14 @@ def _is_over(restart: Restart) -> bool:
     if restart.begun_s is None:
         return False
     is_back = restart.attempt > restart.ended_attempt and restart.state is TaskState.RUNNING_EXECUTION
+    if _is_away(restart):
+        return False
     return (is_back and restart.is_ready) or restart.begun_s >= restart.within_s
+
+
+def _is_away(restart: Restart) -> bool:
+    """Whether it was ended, and no worker runs it yet: another would be away beside it, however long that takes."""
+    if restart.ended_attempt == 0 or restart.state is None or restart.state.is_final:
+        return False
+    is_ending = restart.attempt <= restart.ended_attempt
+    return is_ending or restart.state in (TaskState.QUEUED, TaskState.DISPATCH)

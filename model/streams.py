@@ -96,7 +96,11 @@ class StreamRule:
     def failures_after(self, failures: int, ran_s: float) -> int:
         """How often it has ended in a row, once an attempt has ended that ran for so long; `failures` is the count
         before."""
-        return 1 if ran_s >= self.healthy_s else min(failures + 1, FAILURES_MAX)
+        return min(self.failures_before(failures, ran_s) + 1, FAILURES_MAX)
+
+    def failures_before(self, failures: int, ran_s: float) -> int:
+        """How often it had ended in a row before an attempt that ran for so long, as far as that still counts."""
+        return 0 if ran_s >= self.healthy_s else failures
 
     def pause_after(self, failures: int, share: float) -> float:
         """The pause in seconds after so many ends in a row (from 1); `share` in [0, 1) shortens it by up to a half."""

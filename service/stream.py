@@ -30,11 +30,15 @@ LOOK_EVERY_S = 0.5
 
 @dataclass(frozen=True)
 class Slice:
-    """Some bytes, and what was known of the stream before they were read: its size, and whether that is its last."""
+    """Some bytes, and what was known of the stream before they were read: its size, and whether that is its last.
+
+    What is before `first` was discarded: if it was asked for, the bytes begin there, or there are none.
+    """
 
     data: bytes
     size: int
     is_complete: bool
+    first: int = 0
 
 
 class Source(Protocol):
@@ -88,11 +92,12 @@ async def slices(source: Source, query: StreamQuery) -> AsyncGenerator[Slice]:
     """The slices that are asked for: of the present bytes, or those to come too, until nothing is added any more.
 
     Where a source that is followed has no more bytes for now, an empty slice is given each time that it was asked.
+    What was discarded is left out, at the beginning, and by who follows.
 
     Raises:
         Unavailable: it has fewer bytes than it had.
     """
-    offset, size = query.offset or 0, None
+    offset, size, has_begun = query.offset or 0, None, False
     end = None if query.limit is None else offset + query.limit
     while True:
         left = [each - offset for each in (end, size) if each is not None]
@@ -102,8 +107,14 @@ async def slices(source: Source, query: StreamQuery) -> AsyncGenerator[Slice]:
         found = await source.read(offset, limit)
         if not query.follow and size is None:
             size = found.size
-        if not found.data and size is not None and offset < size:
-            raise Unavailable(f"{size - offset} bytes are gone since the first were read; ask again")
+        gone = max(0, found.first - offset)
+        if gone and (query.follow or not has_begun):
+            offset, gone = found.first, 0
+        elif not found.data and size is not None:
+            gone = max(gone, size - offset)
+        if gone:
+            raise Unavailable(f"{gone} bytes are gone since the first were read; ask again")
+        has_begun = has_begun or bool(found.data)
         yield found
         offset += len(found.data)
         if query.follow and offset >= found.size:

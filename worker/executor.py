@@ -82,7 +82,7 @@ class Executor:
         """Run it to its end. Raises nothing but cancellation, which kills what it started."""
         name = log_name(task)
         folder = WorkFolder(self._folders / str(task.id))
-        file = LogFile(self._logs, name, bytes_max=self._log_bytes_max)
+        file = LogFile(self._logs, name, bytes_max=self._log_bytes_max, rolls=task.stream is not None)
         launcher = AttemptLauncher(
             self._processes, partial(self._progress.watching, task.id, task.attempt, file.masked)
         )

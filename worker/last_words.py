@@ -141,15 +141,15 @@ def _result(facts: Facts, logs: Path, name: LogName) -> TaskResult | None:
 
 
 def _read(logs: Path, name: LogName, into: PrintedValues) -> bool:
-    """Pass it the log; False when there is none."""
-    offset = 0
+    """Pass it the log; False when there is none, or its beginning is missing."""
     try:
+        begin = offset = read_log(logs, name, 0, 0).first
         while data := read_log(logs, name, offset, PIECE_BYTES).data:
             into.write(data)
             offset += len(data)
     except NotFound:
         return False
-    return True
+    return begin == 0
 
 
 class _Tail:

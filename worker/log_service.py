@@ -2,7 +2,8 @@
 
 `GET /log/{date}/{code}/{instance}/{task_instance}?offset=N&limit=M&expires=T&signature=S` returns at most 1 MiB a
 call, and the size of the whole log in `X-Shoal-Log-Size`; to follow a log, a client asks again from the end of the last
-part. Only requests with a valid signature are answered (`model/log_signature.py`). `GET /healthz` needs no signature.
+part. Bytes before `X-Shoal-Log-First` were discarded, and are zeros. Only requests with a valid signature are answered
+(`model/log_signature.py`). `GET /healthz` needs no signature.
 """
 
 from __future__ import annotations
@@ -181,7 +182,8 @@ class LogService:
             return PlainTextResponse(f"{error}\n", 503, _ONCE)
         except Refused as error:
             return PlainTextResponse(f"{error}\n", 400, _ONCE)
-        headers = {"X-Shoal-Log-Size": str(part.size), "X-Content-Type-Options": "nosniff", **_ONCE}
+        facts = {"X-Shoal-Log-Size": str(part.size), "X-Shoal-Log-First": str(part.first)}
+        headers = {**facts, "X-Content-Type-Options": "nosniff", **_ONCE}
         return Response(part.data, media_type="application/octet-stream", headers=headers)
 
 

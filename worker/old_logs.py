@@ -1,6 +1,7 @@
-"""Deletes the logs of runs that are gone: each worker its own, every hour.
+"""Deletes the logs of runs that are gone, and of attempts of streams that are: each worker its own, every hour.
 
-The rows decide, and only of logs from days before yesterday: so the log of a run that exists stays, and so do logs that
+A run with streams may go on for ever, and only the last attempts of each stay (`dao/tasks/stream_ends.py`). The rows
+decide, and only of logs from days before yesterday: so the log of a run that exists stays, and so do logs that
 another database would know nothing of, if the worker is started with a wrong URL.
 """
 
@@ -8,18 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 
 from dao.postgres.database import database_time
 from dao.retention import gone_runs
 from model.errors import ShoalError
-from model.ids import WorkflowInstanceId
+from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from node.life import Life
 from node.threads import in_thread
 
@@ -31,6 +34,7 @@ BATCH = 200
 PAUSE_S = 0.2
 DAYS_KEPT = timedelta(days=2)
 """Logs of younger runs are not even asked for."""
+_LOG = re.compile(r"[0-9]{1,18}\.log", re.ASCII)
 
 
 async def delete_old_logs(root: Path, life: Life) -> None:
@@ -39,16 +43,23 @@ async def delete_old_logs(root: Path, life: Life) -> None:
     while True:
         try:
             deleted = await delete_gone(root, life)
-            if deleted:
-                log.info("old_logs_deleted", workflow_instances=deleted)
+            if deleted.runs or deleted.attempts:
+                log.info("old_logs_deleted", workflow_instances=deleted.runs, task_instances=deleted.attempts)
         except ShoalError as error:
             log.warning("old_logs_wait", error=str(error))
         await asyncio.sleep(EVERY_S)
 
 
-async def delete_gone(root: Path, life: Life) -> int:
-    """Delete the logs of all runs that are gone; returns of how many runs. Raises `Unavailable`."""
-    deleted = 0
+class Deleted(NamedTuple):
+    """Of how many runs that are gone the logs were deleted, and how many of attempts of others."""
+
+    runs: int
+    attempts: int
+
+
+async def delete_gone(root: Path, life: Life) -> Deleted:
+    """Delete the logs of all runs and attempts that are gone. Raises `Unavailable`."""
+    runs = attempts = 0
     async with life.database.reading() as connection:
         newest = (await database_time(connection) - DAYS_KEPT).strftime("%Y%m%d")
     for day in await in_thread(_days_before, root, newest):
@@ -56,12 +67,28 @@ async def delete_gone(root: Path, life: Life) -> int:
         for begin in range(0, len(folders), BATCH):
             part = folders[begin : begin + BATCH]
             async with life.database.reading() as connection:
-                gone = await gone_runs.gone(connection, [id_ for id_, _ in part])
+                found = await gone_runs.gone(connection, [id_ for id_, _ in part])
             for id_, folder in part:
-                if id_ in gone:
-                    deleted += await in_thread(_delete, folder)
+                if id_ in found.gone:
+                    runs += await in_thread(_delete, folder)
+                elif id_ in found.unfinished:
+                    attempts += await _delete_attempts(folder, id_, life)
             await asyncio.sleep(PAUSE_S)
         await in_thread(_delete_empty, root / day)
+    return Deleted(runs, attempts)
+
+
+async def _delete_attempts(folder: Path, run: WorkflowInstanceId, life: Life) -> int:
+    logs, deleted = await in_thread(_logs_in, folder), 0
+    for begin in range(0, len(logs), BATCH):
+        part = dict(logs[begin : begin + BATCH])
+        async with life.database.reading() as connection:
+            code = WorkflowCode(int(folder.parent.name))
+            gone = await gone_runs.gone_attempts(connection, run, code, list(part))
+        for id_ in gone:
+            deleted += await in_thread(_unlink, part[id_])
+    with suppress(OSError):  # logs of others are in it
+        await in_thread(folder.rmdir)
     return deleted
 
 
@@ -77,6 +104,21 @@ def _runs_of(day: Path) -> list[tuple[WorkflowInstanceId, Path]]:
         for workflow in _folders(day)
         for run in _folders(day / workflow)
     ]
+
+
+def _logs_in(folder: Path) -> list[tuple[TaskInstanceId, Path]]:
+    """The logs in the folder of a run."""
+    with suppress(OSError):
+        return [(TaskInstanceId(int(file.stem)), file) for file in folder.iterdir() if _LOG.fullmatch(file.name)]
+    return []
+
+
+def _unlink(log_: Path) -> bool:
+    """Whether it is gone now."""
+    with suppress(OSError):
+        log_.unlink(missing_ok=True)
+        return True
+    return False
 
 
 def _folders(folder: Path) -> Iterator[str]:

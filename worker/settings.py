@@ -37,7 +37,10 @@ class WorkerSettings(BaseModel):
         None, description="folder of its logs and its tasks' work folders; not given: workers/NAME in `folder`"
     )
     log_bytes_max: int = Field(
-        100 * 1024 * 1024, gt=0, description="size at which a task's log is cut off; its last 64 KiB are appended"
+        100 * 1024 * 1024,
+        gt=0,
+        description="size at which a task's log is cut off; its last 64 KiB are appended; of a stream the oldest part"
+        " is discarded instead",
     )
     log_host: str = Field("127.0.0.1", description="address on which it serves task logs")
     log_port: int = Field(0, ge=0, le=65535, description="port for the same; 0 = any free one")

@@ -19,11 +19,18 @@ from pathlib import Path
 from model.errors import NotFound, Refused, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.means import is_passing
+from worker import holes
 from worker.masking import Masking
 
 ENDING_BYTES = 65_536
 """The last bytes of a full log are buffered in memory up to this size, and written when it is closed: they show how it
 ended."""
+
+ROLLING_BLOCKS_MIN = 8
+"""A log that may not have so many blocks of the disk does not roll."""
+
+FIRST_LINE_BYTES_MAX = 65_536
+"""Within so many bytes the first whole line of what is left of a log is searched for."""
 
 LAST_LINE_BYTES_MAX = 200
 """A longer line is not taken for a sentence for people."""
@@ -59,17 +66,25 @@ class LogName:
 
 @dataclass(frozen=True)
 class LogSlice:
-    """A part of a log, and how many bytes the whole log had when it was read."""
+    """A part of a log, and how many bytes the whole log had when it was read. Its bytes before `first` were discarded,
+    and are zeros in `data`."""
 
     data: bytes
     size: int
+    first: int = 0
 
 
 class LogFile:
     """The `TaskLog` of one attempt: lazily made, private to the worker's user, bounded, secrets masked."""
 
-    def __init__(self, root: Path, name: LogName, bytes_max: int, secrets: Sequence[str] = ()) -> None:
-        """`bytes_max` is the size after which only the end is retained; `secrets` never reach the disk."""
+    def __init__(
+        self, root: Path, name: LogName, bytes_max: int, secrets: Sequence[str] = (), *, rolls: bool = False
+    ) -> None:
+        """`bytes_max` is the size after which only the end is retained; `secrets` never reach the disk.
+
+        One that `rolls` has no end for a long time: instead its oldest bytes are discarded, an eighth at a time. The
+        others keep their places, so a reader goes on where it was.
+        """
         self._root = root
         self._name = name
         self._bytes_max = bytes_max
@@ -77,6 +92,9 @@ class LogFile:
         self._masking = Masking(secrets)
         self._fd: int | None = None
         self._size = 0
+        self._rolls = rolls
+        self._block = 1
+        self._discarded = 0
         self._is_full = False
         self._ending = b""
         self._dropped = 0
@@ -139,13 +157,29 @@ class LogFile:
             return
         if self._fd is None:
             self._fd = self._create()
-        room = self._bytes_max - self._size
-        if len(data) > room:
+        room = self._bytes_max - (self._size - self._discarded)
+        if len(data) > room and not self._discard(self._size + len(data) - self._bytes_max):
             self._is_full = True
             notice = f"\n[shoal] the log is full ({self._bytes_max} bytes), only its end will be added\n"
             self._add_ending(data[max(room, 0) :])
             data = data[: max(room, 0)] + notice.encode()
         self._write(data)
+
+    def _discard(self, least: int) -> bool:
+        """Discard at least so many bytes from its beginning on, and an eighth more; False if that cannot be."""
+        if not self._rolls or self._bytes_max < ROLLING_BLOCKS_MIN * self._block:
+            return False
+        assert self._fd is not None
+        to = min(least + self._bytes_max // 8, self._size) // self._block * self._block
+        if to <= self._discarded:
+            return True
+        try:
+            holes.punch(self._fd, self._discarded, to)
+        except OSError:  # the file system cannot: it is full like others
+            self._rolls = False
+            return False
+        self._discarded = to
+        return True
 
     def _add_ending(self, data: bytes) -> None:
         size = len(self._ending) + len(data)
@@ -175,7 +209,8 @@ class LogFile:
             fd = os.open(self._name.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _FILE_FLAGS, 0o600, dir_fd=folder)
         finally:
             os.close(folder)
-        self._size = os.fstat(fd).st_size
+        facts = os.fstat(fd)
+        self._size, self._block = facts.st_size, facts.st_blksize
         return fd
 
 
@@ -187,7 +222,8 @@ def last_line_of(tail: bytes) -> str:
 
 
 def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:
-    """Up to `limit` bytes from `offset` (bytes, from 0) of a log; none if it is not that long yet.
+    """Up to `limit` bytes from `offset` (bytes, from 0) of a log; none if it is not that long yet. What is left of a
+    log that rolls begins with a whole line, if its lines are not very long.
 
     Raises:
         NotFound: nothing has been written, or not on this worker.
@@ -210,9 +246,15 @@ def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:
         facts = os.fstat(fd)
         if not stat.S_ISREG(facts.st_mode):
             raise NotFound(f"the log of task instance {name.task_instance_id} is not a file")
-        return LogSlice(os.pread(fd, limit, offset), facts.st_size)
+        first = _first_line(fd, holes.first_byte(fd, facts.st_size))  # before the data: it may grow meanwhile
+        return LogSlice(os.pread(fd, limit, offset), facts.st_size, first)
     finally:
         os.close(fd)
+
+
+def _first_line(fd: int, begin: int) -> int:
+    """Where the first whole line begins from there on."""
+    return begin + os.pread(fd, FIRST_LINE_BYTES_MAX, begin).find(b"\n") + 1 if begin else 0
 
 
 def _open_folder(root: Path, parts: Sequence[str], *, make: bool) -> int:

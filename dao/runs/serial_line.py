@@ -108,8 +108,11 @@ _EACH_WAITING = """
 """
 _IS_IDLE = f"(SELECT id FROM workflow_instance WHERE {_LIVE} ORDER BY id LIMIT 1) IS NULL"  # noqa: S608
 _WAITING_LINES = _EACH_WAITING.format(first="true", next="true")
+_OF_WORKFLOW = _EACH_WAITING.format(
+    first="workflow_code = :code AND serial_key >= :first", next="i.workflow_code = :code"
+)
 _IDLE = text(f"""
-    WITH RECURSIVE {_EACH_WAITING.format(first="workflow_code = :code", next="i.workflow_code = :code")}
+    WITH RECURSIVE {_OF_WORKFLOW}
     SELECT line.key FROM waiting AS line WHERE {_IS_IDLE} LIMIT :limit          -- index: workflow_instance_line
 """)  # noqa: S608 - the parts are constants of this module
 CALL = "CASE WHEN {key} = '' THEN '{{}}' ELSE json_build_object('serial_key', {key})::text END"
@@ -118,6 +121,10 @@ _CALL_ALL = text("""
     INSERT INTO command (type, workflow_code, created_by)
     SELECT 'RECOVER_SERIAL_WAIT', code, 'serial' FROM unnest(CAST(:codes AS bigint[])) AS asked (code)
     WHERE (SELECT id FROM workflow_instance WHERE workflow_code = code AND state = 'SERIAL_WAIT' LIMIT 1) IS NOT NULL
+""")
+_CALL_FROM = text("""
+    INSERT INTO command (type, workflow_code, params, created_by)
+    VALUES ('RECOVER_SERIAL_WAIT', :code, json_build_object('serial_from', CAST(:key AS text))::text, 'serial')
 """)
 # Level-triggered, by any master: lines without a live run and without a command.
 _CALL_MISSED = text(f"""
@@ -213,15 +220,20 @@ async def overtaken(
     return found
 
 
-async def idle(connection: AsyncConnection, code: WorkflowCode, limit: int) -> list[Line]:
-    """Up to `limit` lines of a workflow in which runs wait and none is live."""
-    rows = await connection.execute(_IDLE, {"code": code, "limit": limit})
+async def idle(connection: AsyncConnection, code: WorkflowCode, limit: int, first: str = "") -> list[Line]:
+    """Up to `limit` lines of a workflow in which runs wait and none is live, by their keys, from the key `first` on."""
+    rows = await connection.execute(_IDLE, {"code": code, "limit": limit, "first": first})
     return [Line(code, key) for (key,) in rows.all()]
 
 
 async def call(connection: FencedTransaction, codes: Collection[WorkflowCode]) -> None:
     """Insert commands that call all lines of these workflows, for those in which any run waits."""
     await connection.execute(_CALL_ALL, {"codes": sorted(set(codes))})
+
+
+async def call_from(connection: FencedTransaction, line: Line) -> None:
+    """Insert a command that calls this line and all of its workflow that come after it."""
+    await connection.execute(_CALL_FROM, {"code": line.workflow_code, "key": line.key})
 
 
 async def call_missed(connection: FencedTransaction) -> int:

@@ -27,13 +27,14 @@ WITHIN_S = 60.0
 @dataclass(frozen=True, slots=True)
 class LivingStream:
     """An attempt of a stream that waits (`worker` is None) or runs. `moves`: its worker is to end it. `begins`: it has
-    begun lately and is not ready yet."""
+    begun lately and is not ready yet. `restarts`: one of its run is being restarted."""
 
     id: TaskInstanceId
     worker_group: str
     worker: Epoch | None
     moves: bool
     begins: bool
+    restarts: bool = False
 
 
 _ANY = text("""
@@ -47,7 +48,10 @@ _LIVING = text("""
     SELECT id, worker_group, CASE WHEN state <> 'QUEUED' THEN worker_id END AS worker,
            handover IS NOT NULL OR kill_requested AS moves,
            state <> 'QUEUED' AND stream ? 'readiness' AND ready_at IS NULL
-           AND coalesce(started_at > clock_timestamp() - interval '1 minute', true) AS begins
+           AND coalesce(started_at > clock_timestamp() - interval '1 minute', true) AS begins,
+           EXISTS (SELECT FROM stream_restart r                                     -- index: stream_restart_pkey
+                   WHERE r.workflow_instance_id = task_instance.workflow_instance_id
+                     AND r.begun_at > clock_timestamp() - interval '10 minutes') AS restarts
     FROM task_instance
     WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_stream
     ORDER BY id DESC
@@ -65,11 +69,21 @@ _START_NOW = text("""
     WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'DELAY_EXECUTION' AND t.stream IS NOT NULL, false)
 """)
 _RESTARTS = text("""
+    WITH moving AS MATERIALIZED (
+        SELECT workflow_instance_id AS run, task_code AS code FROM task_instance
+        WHERE stream IS NOT NULL                                                    -- index: task_instance_stream
+          AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
+          AND (handover IS NOT NULL
+               OR state <> 'RUNNING_EXECUTION' AND queued_at > clock_timestamp() - interval '1 minute')
+    )
     SELECT r.workflow_instance_id, r.task_code, r.asked_by, coalesce(i.ended_at IS NULL, false) AS goes_on, t.id,
            t.state, t.attempt, t.ready_at IS NOT NULL OR NOT t.stream ? 'readiness' AS is_ready,
-           CASE WHEN isfinite(r.begun_at) THEN extract(epoch FROM clock_timestamp() - r.begun_at)::float8
+           CASE WHEN isfinite(r.begun_at) THEN extract(epoch FROM clock_timestamp() - greatest(
+                    r.begun_at, CASE WHEN t.attempt = r.ended_attempt + 1 AND isfinite(t.started_at)
+                                     THEN t.started_at END))::float8
                 WHEN r.begun_at IS NOT NULL THEN 1e9 END AS begun_s,
-           coalesce(r.ended_attempt, 0) AS ended_attempt, t.stream #>> '{readiness,within}' AS within_minutes
+           coalesce(r.ended_attempt, 0) AS ended_attempt, t.stream #>> '{readiness,within}' AS within_minutes,
+           EXISTS (SELECT FROM moving m WHERE m.run = r.workflow_instance_id AND m.code <> r.task_code) AS another_moves
     FROM stream_restart r
     LEFT JOIN workflow_instance i ON i.id = r.workflow_instance_id
     LEFT JOIN task_instance t ON t.workflow_instance_id = r.workflow_instance_id AND t.task_code = r.task_code
@@ -128,6 +142,7 @@ async def living(connection: AsyncConnection) -> list[LivingStream]:
             None if row.worker is None else Epoch(row.worker),
             row.moves,
             row.begins,
+            row.restarts,
         )
         for row in rows
     ]
@@ -155,7 +170,7 @@ async def restarts(connection: AsyncConnection) -> list[AskedRestart]:
 
 
 async def begin_restart(connection: FencedTransaction, restart: Restart, ended_attempt: int) -> None:
-    """Record that the turn of a restart has come, and that attempts after this one are new."""
+    """Record that the turn of a restart has come, and that attempts after this one are new; 0: the last one is."""
     values = {"run": restart.run, "code": restart.code, "attempt": ended_attempt}
     await connection.execute(_BEGIN, values)
 
@@ -199,6 +214,7 @@ def _restart(row: Row[Any]) -> AskedRestart:
         row.begun_s,
         row.ended_attempt,
         _seconds(row.within_minutes),
+        row.another_moves,
     )
     return AskedRestart(restart, row.asked_by, None if row.id is None else TaskInstanceId(row.id))
 

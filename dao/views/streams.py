@@ -18,12 +18,30 @@ _GROUPS = text("""
     WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_stream
     GROUP BY worker_group ORDER BY worker_group
 """)
+_BELOW = text("""
+    WITH RECURSIVE below (id) AS (                                                  -- index: workflow_instance_child
+        SELECT c.id FROM workflow_instance c WHERE c.parent_instance_id = :run AND c.ended_at IS NULL
+        UNION
+        SELECT c.id FROM below b JOIN workflow_instance c ON c.parent_instance_id = b.id WHERE c.ended_at IS NULL
+    )
+    SELECT b.id FROM below b
+    WHERE EXISTS (SELECT FROM task_instance t                                       -- index: task_instance_attempt
+                  WHERE t.workflow_instance_id = b.id AND t.flag = 'YES' AND t.stream IS NOT NULL
+                    AND t.state IN ('DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION'))
+    ORDER BY b.id LIMIT :limit
+""")
 
 
 async def of_run(connection: AsyncConnection, run: WorkflowInstanceId) -> dict[str, TaskCode]:
     """The streams of a run that run, wait or pause, by the names of their tasks."""
     rows = (await connection.execute(_OF_RUN, {"run": run})).all()
     return {name: TaskCode(code) for name, code in rows}
+
+
+async def runs_below(connection: AsyncConnection, run: WorkflowInstanceId, limit: int) -> list[WorkflowInstanceId]:
+    """Up to `limit` runs below this one that have streams which run, wait or pause."""
+    rows = await connection.execute(_BELOW, {"run": run, "limit": limit})
+    return [WorkflowInstanceId(id_) for id_ in rows.scalars()]
 
 
 async def by_group(connection: AsyncConnection) -> dict[str, int]:

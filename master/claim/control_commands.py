@@ -30,7 +30,7 @@ from model.states import WorkflowState
 
 C, W = CommandType, WorkflowState
 LINES_MAX = 100
-"""How many lines one command without a key calls; another one calls the rest."""
+"""How many lines one command without a key calls; another one calls the rest, the last of these included."""
 _HALTED = {W.PAUSE: "it was paused before it had begun to run", W.STOP: "it was stopped before it had begun to run"}
 
 
@@ -112,10 +112,11 @@ class Mover:
         connection = work.connection
         called: dict[CommandId, list[Line]] = {}
         for code in {command.workflow_code for _, command in rows if command.key is None}:
-            idle = await serial_line.idle(connection, code, LINES_MAX)
-            called |= {row.id: idle for row, command in rows if command.key is None and command.workflow_code == code}
-            if len(idle) == LINES_MAX:
-                await serial_line.call(connection, [code])
+            calls = [command for _, command in rows if command.key is None and command.workflow_code == code]
+            idle = await serial_line.idle(connection, code, LINES_MAX, min(command.first for command in calls))
+            called |= {command.id: idle for command in calls}
+            if len(idle) == LINES_MAX:  # from there, not from the beginning: these may have to wait for long
+                await serial_line.call_from(connection, idle[-1])
         called |= {
             row.id: [Line(command.workflow_code, command.key)] for row, command in rows if command.key is not None
         }

@@ -70,6 +70,12 @@ class Lines:
         """Whether any run is before a new one."""
         return line in self._live or line in self._next
 
+    def is_first(self, new: NewInstance) -> bool:
+        """Whether all that is in the line of a new run with a key are runs that wait, of younger commands."""
+        line = Line(new.workflow_code, new.serial_key)
+        first = self.next(line)
+        return bool(line.key) and first is not None and new.command_id < first.command
+
     def goes_on(self, id_: WorkflowInstanceId, line: Line) -> None:
         """This transaction made that run live."""
         self._live[line] = InLine(id_, line, W.RUNNING_EXECUTION, CommandId(0))
@@ -124,7 +130,7 @@ async def line_up(
     for each in serial:
         line, state, reason = _line(each), each.state, ""
         is_busy = line in taken or lines.is_busy(line)
-        if each.execution_type is E.SERIAL_DISCARD and is_busy:
+        if each.execution_type is E.SERIAL_DISCARD and is_busy and (line in taken or not lines.is_first(each)):
             state, reason = _DISCARDED_OF_KEY if each.serial_key else _DISCARDED
         elif line in winners and places[each.command_id] < places[winners[line]]:
             state, reason = _OVERTAKEN

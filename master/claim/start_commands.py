@@ -27,6 +27,7 @@ from master.drive.events import Started
 from master.drive.handling import feed
 from master.drive.runnable import WorkflowRunnable
 from model.choices import ExecutionType
+from model.command_moves import CommandType
 from model.commands import CommandRow, Start, read_parent, scrubbed
 from model.errors import NotFound, Refused
 from model.ids import CommandId, Epoch, WorkflowInstanceId
@@ -101,8 +102,12 @@ class Starter:
         made_now = await self._make(accepted, work) if accepted else ()
         if unmade:
             await children.report_unmade(connection, unmade)
-        # Runs with a key may have waited for these, which have none.
-        over = {command.workflow_code for row, command in starts if row.id not in made_now} & to_start.keyed
+        # Runs of any key may have waited for these: they have none, or it was not known before.
+        over = {
+            command.workflow_code
+            for row, command in starts
+            if row.id not in made_now or command.type is CommandType.COMPLEMENT_DATA
+        } & to_start.keyed
         if over:
             await serial_line.call(connection, over)
 

@@ -20,12 +20,17 @@ def is_repeated(task: PlannedTask, state: TaskState, used: int, *, dry_run: bool
     return state is TaskState.FAILURE and used < task.retry_times
 
 
+def used_before(task: PlannedTask, used: int, ran_s: float) -> int:
+    """The retries used once an attempt was ended or lost that ran for so long: a stream that ran for long has none."""
+    return used if task.stream is None else task.stream.failures_before(used, ran_s)
+
+
 def repeated(
     task: PlannedTask, state: TaskState, used: int, ran_s: float, attempt: tuple[WorkflowInstanceId, TaskCode, int]
 ) -> tuple[int, float]:
     """The retries used by now, and the minutes until the next attempt, which is `attempt`."""
     if state is TaskState.NEED_FAULT_TOLERANCE:
-        return used, 0
+        return used_before(task, used, ran_s), 0
     if task.stream is None:
         return used + 1, task.retry_interval
     failures = task.stream.failures_after(used, ran_s)

@@ -18,7 +18,7 @@ from master.drive.children import Children
 from master.drive.events import Effect, Enter, Event, Finish, HoldTasks, KillTasks, Restored, Started, TookTooLong
 from master.drive.outcome import Ends
 from master.drive.parameters import Parameters
-from master.drive.repeats import is_repeated, repeated
+from master.drive.repeats import is_repeated, repeated, used_before
 from master.drive.task_starter import TaskStarter
 from model.choices import FailureStrategy
 from model.ids import TaskCode
@@ -202,8 +202,9 @@ class WorkflowRunnable:
                 self._give(code, outputs)
                 self._ready += self._progress.succeeded(code, branch)
                 return []
-            case T.PAUSE if not self._is_halted:
-                return [self._starter.queue(code)]  # handed over or given back by its worker
+            case T.PAUSE if not self._is_halted:  # handed over or given back by its worker
+                self._attempts.retries[code] = used_before(self.plan.tasks[code], self._attempts.retries[code], ran_s)
+                return [self._starter.queue(code)]
             case T.PAUSE:
                 self._ends.paused.add(code)
                 return []

@@ -79,6 +79,10 @@ async def _search(source: Source, query: LogSearchQuery) -> LogFound:
     while True:
         head = at + len(rest)
         part = await source.read(head, max(0, min(SLICE_BYTES_MAX, end - head)))
+        if part.first > head:  # what is before it was discarded
+            head, at, rest = part.first, part.first, b""
+            if not part.data and head < end:
+                continue
         is_end = not part.data or head + len(part.data) >= min(part.size, end)
         data = rest + part.data
         # A line is looked at when all of it is there, or at the end, or when it is longer than what is read at once.

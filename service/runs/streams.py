@@ -22,6 +22,7 @@ from service.explain.answer import names_of
 from service.fields import Answer, Asked, Id, Text
 from service.operation import operation
 
+BELOW_SHOWN_MAX = 3
 TaskName = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
 GroupName = Annotated[Text, Field(max_length=GROUP_NAME_LENGTH_MAX)]
 
@@ -62,8 +63,13 @@ async def restart_streams(call: Call, id: Id, body: RestartStreams) -> StreamsRe
     async with call.changing(Subject("workflow-instance", run.id, run.project)) as change:
         known = await streams_shown.of_run(change.connection, run_id)
         if run.state.is_final or not known:
-            why = f"it has ended as {run.state}" if run.state.is_final else "no stream of it runs"
-            raise Refused(f"run {id} has nothing to restart: {why}; see shoal show {id}")
+            why, cure = "no stream of it runs", f"see shoal show {id}"
+            if run.state.is_final:
+                why = f"it has ended as {run.state}"
+            elif below := await streams_shown.runs_below(change.connection, run_id, BELOW_SHOWN_MAX):
+                why = "streams run in runs below it, and none of its own"
+                cure = "; ".join(f"shoal restart {each}" for each in below)
+            raise Refused(f"run {id} has nothing to restart: {why}; {cure}")
         codes = _codes(id, body.tasks, known)
         await streams.ask_restart(change.connection, run_id, list(codes.values()), call.caller.name)
         change.after = {"tasks": list(codes)}

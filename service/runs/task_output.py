@@ -24,14 +24,16 @@ from service.stream import SLICE_BYTES_MAX, Slice
 
 TIMEOUT_S = 10.0
 SIZE_HEADER = "X-Shoal-Log-Size"
+FIRST_HEADER = "X-Shoal-Log-First"
 
 
 class LogStore(Protocol):
     """Where logs are stored. The workers' disks are the only one; a store for logs that outlive their worker is
     another."""
 
-    async def read(self, place: LogPlace, offset: int, limit: int) -> tuple[bytes, int]:
-        """Bytes from `offset`, and the size of the whole log; nothing while nothing is written yet.
+    async def read(self, place: LogPlace, offset: int, limit: int) -> tuple[bytes, int, int]:
+        """Bytes from `offset`, the size of the whole log, and where what is left of it begins; nothing while nothing is
+        written yet.
 
         Raises:
             Refused: it does not accept us.
@@ -106,8 +108,8 @@ class TaskLog:
                 raise Refused(_without_log(place))
             self._size = 0
             return Slice(b"", 0, is_complete=False)
-        data, self._size = await self._store.read(place, offset, min(limit, SLICE_BYTES_MAX))
-        return Slice(data, self._size, is_complete=place.state.is_final)
+        data, self._size, first = await self._store.read(place, offset, min(limit, SLICE_BYTES_MAX))
+        return Slice(data[max(0, first - offset) :], self._size, is_complete=place.state.is_final, first=first)
 
     async def aclose(self) -> None:
         """See `Source`."""
@@ -146,7 +148,7 @@ class WorkerStore:
         if self._client is not None:
             await self._client.aclose()
 
-    async def read(self, place: LogPlace, offset: int, limit: int) -> tuple[bytes, int]:
+    async def read(self, place: LogPlace, offset: int, limit: int) -> tuple[bytes, int, int]:
         """See `LogStore`."""
         status, headers, content = await self._ask(place, offset, limit)
         if status == httpx.codes.UNAUTHORIZED and _is_time(its_time := headers.get(TIME_HEADER, "")):
@@ -154,9 +156,10 @@ class WorkerStore:
             status, headers, content = await self._ask(place, offset, limit)
         match status:
             case 200 if re.fullmatch("[0-9]{1,18}", headers.get(SIZE_HEADER, "")) and len(content) <= limit:
-                return content, int(headers[SIZE_HEADER])
+                first = headers.get(FIRST_HEADER, "")  # a worker of a former version does not say it
+                return content, int(headers[SIZE_HEADER]), int(first) if re.fullmatch("[0-9]{1,18}", first) else 0
             case 404 if not place.state.is_final:
-                return b"", 0
+                return b"", 0, 0
             case 404:
                 raise NotFound(f'task "{place.name}" ({place.id}) wrote no log on worker {place.worker_address}')
             case 401:

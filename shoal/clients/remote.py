@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import ssl
 import time
 import uuid
@@ -110,6 +111,8 @@ class RemoteClient:
             try:
                 response = await self._opened(request)
                 has_begun, away_since_s = True, None
+                first = response.headers.get("X-Shoal-Log-First", "")  # what is before it was discarded
+                offset = max(offset, int(first)) if re.fullmatch("[0-9]{1,18}", first) else offset
                 try:
                     async for part in response.aiter_raw():
                         offset += len(part)

@@ -136,6 +136,66 @@ async def test_a_log_is_followed_until_its_task_ends_and_from_where_a_reader_sto
         assert await events_of(client, path, **{"Last-Event-ID": "7"}) == [{"event": "end", "id": "7", "data": "ended"}]
 
 
+async def test_of_the_log_of_a_stream_the_oldest_part_is_discarded_and_readers_go_on_with_the_rest(
+    api_: Serving, cluster: Cluster, tmp_path: Path
+) -> None:
+    """Goal: what is new can always be read, where it would be in the whole log. Judge: the numbers in the lines."""
+    go = tmp_path / "go"
+    script = (
+        f"seq -f 'line %014.0f' 1 200000; until [ -e {go} ]; do sleep 0.05; done; echo 'line 00000000200001'; exit 0"
+    )
+    task = {"name": "a", "type": "SHELL", "params": {"script": script}, "stream": True, "restart": "on_failure"}
+    cluster.define(7, "w", tasks=[task])
+    await cluster.master()
+    await cluster.worker(SHOAL_WORKER__LOG_BYTES_MAX=str(1 << 20))
+    cluster.start(7)
+    find = "SELECT coalesce(min(id), 0) FROM task_instance WHERE state = 'RUNNING_EXECUTION'"
+    id_ = int(await eventually(lambda: cluster.one(find), within_s=20))
+    path, size = f"{BASE}/task-instances/{id_}/log", 20 * 200_000
+    token = await token_of(api_.backend, "ada", is_admin=True)
+    async with api_.client(token) as client, api_.client(token, Accept="text/plain") as plain:
+
+        async def written() -> bool:
+            return bool((await client.get(f"{path}?limit=0")).headers["x-shoal-log-size"] == str(size))
+
+        await eventually(written, within_s=20)
+        whole = await client.get(path)
+        first = int(whole.headers["x-shoal-log-first"])
+        assert size - (1 << 20) - (1 << 16) <= first < size
+        numbers = [int(line.removeprefix("line ")) for line in whole.text.splitlines()]
+        assert numbers == list(range(first // 20 + 1, 200_001))
+
+        async def read(query: str = "", **headers: str) -> tuple[int, str, str | None]:
+            answer = await client.get(path + query, headers=headers)
+            return answer.status_code, answer.text, answer.headers.get("content-range")
+
+        line = f"line {first // 20 + 1:014}\n"
+        assert await read("?offset=0&limit=1000") == (200, "", None)
+        assert await read(f"?offset={first - 50}&limit=70") == (200, line, None)
+        assert await read(f"?offset={first}&limit=20") == (200, line, None)
+        assert await read(range=f"bytes={first - 50}-{first + 19}") == (206, line, f"bytes {first}-{first + 19}/*")
+        assert (await read(range="bytes=0-9"))[0] == 416
+        assert await read(range="bytes=-20") == (206, "line 00000000200000\n", f"bytes {size - 20}-{size - 1}/*")
+        found = (await client.get(f"{path}:search?text=00000000199999")).json()
+        assert [each["offset"] for each in found["found"]] == [size - 40]
+        assert (found["searched_to"], found["is_done"]) == (size, True)
+        following = asyncio.create_task(events_of(client, f"{path}?follow=1"))
+        raw = asyncio.create_task(plain.get(f"{path}?follow=1"))
+        direct = asyncio.create_task(CommandLine.at(**cluster.environment)("log", str(id_)))
+        async with RemoteClient(api_.url, token) as remote:
+            parts = [part async for part in remote.stream(read_log, id_, StreamQuery())]
+        assert b"".join(parts).decode() == whole.text
+        assert (await direct).out == whole.text
+        go.touch()
+        events = await following
+        rest = whole.text + "line 00000000200001\n"
+        assert int(events[0]["id"]) - len(events[0]["data"].encode()) == first
+        assert "".join(each["data"] for each in events[:-1]) == rest
+        assert (await raw).text == rest
+        whole = await client.get(path)
+        assert (whole.text, whole.headers["content-length"]) == (rest, str(len(rest)))
+
+
 def until_closed(reader: socket.socket) -> int:
     """How many bytes still come."""
     count = 0

@@ -68,8 +68,8 @@ async def _handle(p: Program, me: Me, row: CommandRow) -> Outcome:
             return await _start(p, me, row, command)
         case RecoverToleranceFault(workflow_instance_id=id_):
             return await _claim_failover(p, me, row, id_)
-        case RecoverSerialWait(workflow_code=code, key=key):
-            return await _next_in_line(p, me, row, code, key)
+        case RecoverSerialWait(workflow_code=code, key=key, first=first):
+            return await _next_in_line(p, me, row, code, key, first)
         case Move():
             return await _move(p, me, row, command)
 
@@ -139,9 +139,15 @@ async def _restore(p: Program, ids: list[WorkflowInstanceId]) -> None:
     await p.call(children.of, ids)
 
 
-async def _next_in_line(p: Program, me: Me, row: CommandRow, code: WorkflowCode, key: str | None) -> Outcome:
+async def _next_in_line(
+    p: Program, me: Me, row: CommandRow, code: WorkflowCode, key: str | None, first: str
+) -> Outcome:
     await p.call(serial_line.lock, {code})
-    lines = await p.call(serial_line.idle, code, p.random.choice((1, 100))) if key is None else [Line(code, key)]
+    lines = [Line(code, key or "")]
+    if key is None:
+        lines = await p.call(serial_line.idle, code, p.random.choice((1, 100)), first)
+        if lines and p.chance(0.3):
+            await p.call(serial_line.call_from, lines[-1])
     line = await p.call(serial_line.heads, lines)
     if any(each.state is not W.SERIAL_WAIT for each in line):
         return Outcome(row, None)

@@ -197,6 +197,32 @@ async def test_a_restart_takes_the_streams_of_a_run_one_by_one_and_waits_until_e
     assert witness.twice == []
 
 
+async def test_of_a_run_that_is_restarted_while_a_worker_joins_one_stream_is_away_at_a_time(
+    cluster: Cluster, witness: Witness, tmp_path: Path
+) -> None:
+    ready = f"test -e {tmp_path}/ready.$SHOAL_TASK_INSTANCE"
+    script = f"(sleep 0.5; touch {tmp_path}/ready.$SHOAL_TASK_INSTANCE) &\n{witness.script()}"
+    _define(cluster, 6, script, readiness={"command": ready, "every": "200ms"})
+    await cluster.master(SHOAL_MASTER__LOOK_EVERY="0.2", SHOAL_MASTER__REBALANCE_AFTER="0.1")
+    await cluster.worker()
+    cluster.start(1)
+    ready_count = "SELECT count(*) FROM task_instance WHERE ready_at IS NOT NULL AND ended_at IS NULL"
+    await eventually(lambda: cluster.one(ready_count), within_s=20, until=6)
+    least = 6
+
+    def is_restarted() -> bool:
+        nonlocal least
+        least = min(least, cluster.one(ready_count))
+        return bool(cluster.one("SELECT count(*) FROM stream_restart") == 0)
+
+    await asyncio.to_thread(cluster.shoal, "restart", "1")
+    await cluster.worker()
+    await eventually(is_restarted, within_s=60)
+    assert least == 5
+    await eventually(lambda: _spread(cluster), within_s=30, until=[3, 3])
+    assert witness.twice == []
+
+
 async def test_rebalance_moves_the_surplus_where_masters_do_not_do_it_by_themselves(
     cluster: Cluster, witness: Witness
 ) -> None:
@@ -261,3 +287,27 @@ async def test_a_backfill_of_a_workflow_with_streams_is_refused(cluster: Cluster
     reason = "SELECT reason FROM error_command"
     [(said,)] = await eventually(lambda: cluster.rows(reason), within_s=20)
     assert 'workflow "crawl" has streams, which run until they are stopped' in said, said
+
+
+async def test_streams_below_another_run_are_paused_resumed_and_stopped_with_it(
+    cluster: Cluster, witness: Witness
+) -> None:
+    _define(cluster, 2, witness.script())
+    cluster.define(2, "above", tasks=[{"name": "sub", "type": "SUB_PROCESS", "params": {"workflow": 1}}])
+    await cluster.master()
+    await cluster.worker()
+    cluster.start(2)
+    states = "SELECT state FROM workflow_instance ORDER BY id"
+    await eventually(lambda: _spread(cluster), within_s=20, until=[2])
+    assert "streams run in runs below it, and none of its own; shoal restart 2" in await _says(cluster, "restart", "1")
+    await asyncio.to_thread(cluster.shoal, "pause", "1", "--wait")
+    assert cluster.rows(states) == [("PAUSE",), ("PAUSE",)]
+    await asyncio.to_thread(cluster.shoal, "resume", "1")
+    await eventually(lambda: _spread(cluster), within_s=20, until=[2])
+    await asyncio.to_thread(cluster.shoal, "restart", "2")
+    await eventually(lambda: cluster.one("SELECT count(*) FROM stream_restart"), within_s=30, until=0)
+    attempts = "SELECT DISTINCT attempt FROM task_instance WHERE stream IS NOT NULL AND state = 'RUNNING_EXECUTION'"
+    assert cluster.rows(attempts) == [(3,)]
+    await asyncio.to_thread(cluster.shoal, "stop", "1", "--wait")
+    assert cluster.rows(states) == [("STOP",), ("STOP",)]
+    assert witness.twice == []

@@ -137,6 +137,13 @@ HOT = {
         lambda c: old_commands.delete(cast(FencedTransaction, c), 0, 90), {"command_history_pkey"}, 3_000
     ),
     "runs that are gone": Hot(lambda c: gone_runs.gone(c, RUNNING[:200]), {"workflow_instance_pkey"}, 500),
+    "attempts that are gone": Hot(
+        lambda c: gone_runs.gone_attempts(
+            c, RUNNING[0], WorkflowCode(1001), [TaskInstanceId(id_) for id_ in range(1, 201)]
+        ),
+        {"workflow_instance_pkey", "task_instance_pkey", "task_instance_attempt"},
+        700,
+    ),
     "progress of tasks": Hot(
         lambda c: task_progress.record(
             c, [Reported(TaskInstanceId(id_), 1, 1.0, None, None) for id_ in range(1, 501)], LIVING_WORKER

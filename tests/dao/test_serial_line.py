@@ -262,6 +262,8 @@ async def test_only_lines_without_a_live_run_are_idle_and_called(scene: Scene) -
     async with scene.writing() as connection:
         assert await serial_line.idle(connection, CODE, 10) == [Line(CODE), A]
         assert await serial_line.idle(connection, CODE, 1) == [Line(CODE)]
+        assert await serial_line.idle(connection, CODE, 10, "a") == [A]
+        assert await serial_line.idle(connection, CODE, 10, "c") == []
         assert await serial_line.idle(connection, OTHER, 10) == [Line(OTHER, "a")]
         assert await serial_line.idle(connection, WorkflowCode(3003), 10) == []
     assert [await called(scene), await called(scene)] == [3, 0]
@@ -278,6 +280,14 @@ async def test_a_workflow_in_which_nobody_waits_is_not_called(scene: Scene) -> N
         await serial_line.call(connection, [CODE, OTHER])
     assert await scene.sql("SELECT type, workflow_code, params FROM command") == [("RECOVER_SERIAL_WAIT", CODE, "{}")]
     assert await called(scene) == 0, "a call without a key is one of every line"
+
+
+async def test_a_call_may_begin_at_a_line(scene: Scene) -> None:
+    async with scene.writing() as connection:
+        await serial_line.call_from(connection, Line(CODE, 'a"\u00e9'))
+    assert await scene.sql("SELECT type, workflow_code, params FROM command") == [
+        ("RECOVER_SERIAL_WAIT", CODE, '{"serial_from" : "a\\"\u00e9"}')
+    ]
 
 
 async def test_runs_of_two_keys_that_wait_for_each_other_are_found_and_others_are_not(scene: Scene) -> None:

@@ -88,3 +88,48 @@ async def test_old_attempts_of_an_own_stream_are_deleted_and_those_of_others_sta
     async with scene.writing() as connection:
         await stream_ends.delete_old(fenced(connection), [(run, TaskCode(1), 2)], master.epoch)
     assert await scene.sql(numbers) == [3, 40_000]
+
+
+async def test_a_restart_is_waited_for_from_when_the_next_attempt_runs(scene: Scene) -> None:
+    """How long the former one took to end does not count; what a crash loop takes does."""
+    master, worker = await scene.master(), await scene.worker()
+    run = await scene.instance(master)
+    await scene.queue(run, 1, master=master, stream="{}", attempt=4)
+    async with scene.writing() as connection:
+        await stream_claims.claim(fenced(connection), {"default": 1}, worker.epoch)
+    await scene.sql("INSERT INTO stream_restart (workflow_instance_id, task_code) VALUES (:run, 1)", run=run)
+    waited = []
+    for ended in ("NULL", "4", "3", "2", "0"):
+        await scene.sql(f"UPDATE stream_restart SET begun_at = now() - interval '100 s', ended_attempt = {ended}")
+        async with scene.database.reading() as connection:
+            [asked] = await streams.restarts(connection)
+        waited.append(asked.restart.begun_s)
+    assert [begun_s is not None and begun_s < 100 for begun_s in waited] == [False, False, True, False, False]
+
+
+async def test_while_a_stream_is_restarted_others_of_its_run_are_not_to_move_and_one_that_moves_is_waited_for(
+    scene: Scene,
+) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    run, other = await scene.instance(master), await scene.instance(master)
+    for each in (run, other):
+        await scene.queue(each, 1, 2, master=master, stream="{}")
+    async with scene.writing() as connection:
+        await stream_claims.claim(fenced(connection), {"default": 4}, worker.epoch)
+    await scene.sql("INSERT INTO stream_restart (workflow_instance_id, task_code) VALUES (:run, 1)", run=run)
+
+    async def found() -> tuple[bool, int]:
+        async with scene.database.reading() as connection:
+            [asked] = await streams.restarts(connection)
+            return asked.restart.another_moves, sum(each.restarts for each in await streams.living(connection))
+
+    assert await found() == (False, 0)
+    moves = "UPDATE task_instance SET handover = :why WHERE workflow_instance_id = :run AND task_code = :code"
+    await scene.sql(moves, run=other, code=2, why="it moves")
+    await scene.sql(moves, run=run, code=1, why="it is restarted")
+    assert await found() == (False, 0)
+    await scene.sql(moves, run=run, code=2, why="it moves")
+    await scene.sql("UPDATE stream_restart SET begun_at = now()")
+    assert await found() == (True, 2)
+    await scene.sql("UPDATE stream_restart SET begun_at = now() - interval '1 h'")
+    assert await found() == (True, 0)

@@ -67,6 +67,18 @@ def test_one_that_moved_or_was_lost_is_queued_at_once_and_counts_as_no_failure(e
     assert (attempt.attempt, attempt.state, attempt.retries) == (2, T.QUEUED, 0)
 
 
+@pytest.mark.parametrize("end", [T.PAUSE, T.NEED_FAULT_TOLERANCE])
+@pytest.mark.parametrize(("ran_s", "failures"), [(59, 3), (60, 0)])
+def test_one_that_had_run_for_long_before_it_moved_begins_with_the_first_pause(
+    end: T, ran_s: float, failures: int
+) -> None:
+    runnable = _runnable()
+    for number in range(1, 4):
+        _ended(runnable, number, T.FAILURE)
+    assert _next(_ended(runnable, 4, end, ran_s)).retries == failures
+    assert _next(_ended(runnable, 5, T.FAILURE)).retries == failures + 1
+
+
 def test_with_on_failure_a_success_lets_the_graph_go_on_and_a_failure_does_not() -> None:
     runnable = _runnable(restart="on_failure")
     assert _next(_ended(runnable, 1, T.FAILURE)).state is T.DELAY_EXECUTION

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from model.errors import Refused
-from model.lines import KEY_LENGTH_MAX, Line, key_in, value_of_key
+from model.lines import KEY_LENGTH_MAX, Line, called_by, value_of_key
 from model.workflow import WorkflowSpec
 from model.workflow_problems import InvalidWorkflow
 from service.workflows.workflow_file import parse_workflows
@@ -57,11 +57,12 @@ def test_what_is_no_key_is_refused(written: str, says: str) -> None:
 
 
 def test_a_call_names_a_line_or_means_all() -> None:
-    assert [key_in(params) for params in (None, "{}", '{"serial_key": "k"}', '{"serial_key" : ""}')] == [
-        *(None, None, "k", "")
+    assert [called_by(params) for params in (None, "{}", '{"serial_key": "k"}', '{"serial_key" : ""}')] == [
+        *((None, ""), (None, ""), ("k", ""), ("", ""))
     ]
+    assert called_by('{"serial_from" : "k"}') == (None, "k"), "all lines from that one on"
     with pytest.raises(Refused, match="params is not valid JSON"):
-        key_in("nonsense")
+        called_by("nonsense")
 
 
 def test_lines_sort_by_workflow_and_key() -> None:

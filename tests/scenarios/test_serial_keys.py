@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import psycopg
@@ -147,6 +148,49 @@ async def test_an_older_command_whose_key_is_not_known_yet_delays_every_key_unti
         await finish(engine, each)
 
 
+async def alone(engine: Engine) -> None:
+    """A cluster whose masters never check by themselves whether a line was not called."""
+    await engine.cluster.master(SHOAL_MASTER__SWEEP_EVERY="1h")
+    await engine.cluster.worker()
+    await engine.cluster.slots_become(1)
+
+
+async def test_who_waited_for_a_backfill_is_called_by_its_master(fresh: Engine) -> None:
+    await alone(fresh)
+    code = keyed(fresh)
+    held = """INSERT INTO command (type, workflow_code, params, deaths, tried_by)
+              VALUES ('COMPLEMENT_DATA', %s, '{"k": "b", "backfill": {"dates": ["2026-01-01"]}}', 1, %s) RETURNING id"""
+    older = int(fresh.cluster.one(held, code, fresh._worker_by_hand()))
+    run = await begin(fresh, code, "a")
+    assert fresh.state(run) == "SERIAL_WAIT"
+    let_go(fresh, older)
+    await fresh.becomes(run, "RUNNING_EXECUTION")
+
+
+async def test_a_hundred_lines_that_wait_for_older_commands_do_not_hold_up_the_line_after_them(fresh: Engine) -> None:
+    """Nor are they called for as long as they wait: each call that finds them comes to an end."""
+    await alone(fresh)
+    code = keyed(fresh, {"name": "a", "params": {"sleep_s": 0}})
+    engine, keys = fresh, [f"a{number:03}" for number in range(110)]
+    older = [ask_held(engine, code, json.dumps({"k": key})) for key in keys]
+    parent = await engine.begin(engine.define({"name": "a", **BY_HAND}))
+    held = """INSERT INTO command (type, workflow_code, params, parent, from_above, deaths, tried_by)
+              VALUES ('START_PROCESS', %s, '{"k": "z"}', %s || '/1/7/0', true, 1, %s) RETURNING id"""
+    last = int(engine.cluster.one(held, code, str(parent), engine._worker_by_hand()))
+    runs = [await begin(engine, code, key) for key in (*keys, "z")]
+    assert {engine.state(run) for run in runs} == {"SERIAL_WAIT"}
+    calls = "SELECT count(*) FROM command_history WHERE type = 'RECOVER_SERIAL_WAIT'"
+    before = engine.cluster.one(calls)
+    let_go(engine, last)  # no task awaits it, so all lines are called
+    assert await engine.end(runs[-1]) == "SUCCESS"
+    calm = "SELECT count(*) FROM command WHERE type = 'RECOVER_SERIAL_WAIT'"
+    await eventually(lambda: engine.cluster.one(calm), until=0)
+    assert engine.cluster.one(calls) - before <= 3, "one for all lines, another for the rest, and that of the end"
+    for command in older:
+        let_go(engine, command)
+    await eventually(lambda: engine.cluster.one(OPEN, code, code), until=0, within_s=120)
+
+
 async def test_an_older_command_that_is_refused_in_the_end_calls_who_waited_for_it(engine: Engine) -> None:
     """Its workflow could be started when the newer one came, and its parent run is gone when it is handled."""
     code = keyed(engine)
@@ -280,6 +324,24 @@ async def test_discard_counts_the_runs_of_its_key(engine: Engine) -> None:
     assert engine.reason(second) == ("another run of its key had not ended, and its execution type is SERIAL_DISCARD")
     for run in (first, other):
         await finish(engine, run)
+
+
+async def test_an_older_command_is_not_discarded_for_a_newer_one_that_waits_for_it(engine: Engine) -> None:
+    code = keyed(engine, execution_type="SERIAL_DISCARD")
+    older, second = ask_held(engine, code, '{"k": "a"}'), ask_held(engine, code, '{"k": "a"}')
+    newer = await begin(engine, code, "a")
+    assert engine.state(newer) == "SERIAL_WAIT"
+    let_go(engine, older)
+    first = await engine.done(older)
+    assert first is not None
+    await engine.becomes(first, "RUNNING_EXECUTION")
+    assert engine.state(newer) == "SERIAL_WAIT"
+    let_go(engine, second)
+    discarded = await engine.done(second)
+    assert discarded is not None
+    assert engine.state(discarded) == "STOP"
+    await finish(engine, first)
+    await finish(engine, newer)
 
 
 async def test_priority_stops_the_runs_of_its_key(engine: Engine) -> None:

@@ -42,6 +42,7 @@ NOT_SIMULATED = {
     "dao.tasks.pool_checks.take": "checks of resources",
     "dao.tasks.pool_checks.record": "checks of resources",
     "dao.retention.gone_runs.gone": "logs on a disk",
+    "dao.retention.gone_runs.gone_attempts": "logs on a disk",
     "dao.tasks.log_keys.publish": "what readers of logs need",
 }
 """What masters and workers call of `dao/` and nothing in a simulation asks for, each with the reason. Should anything

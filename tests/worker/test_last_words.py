@@ -16,7 +16,7 @@ from model.states import TaskState
 from tests.worker.errand import claimed
 from worker.last_words import LastWords, left_words, log_name
 from worker.order import answer_of
-from worker.task_log import LogFile
+from worker.task_log import LogFile, read_log
 from worker.tasks.plugin import TaskResult
 
 ME = Me(Epoch(7), uuid4(), NodeKind.WORKER, "w", "127.0.0.1:1")
@@ -71,6 +71,18 @@ def test_the_answer_of_an_order_is_its_result(tmp_path: Path) -> None:
 @pytest.mark.parametrize("log", [None, b"x\n[shoal] the log is full (10 bytes), only its end will be added\n"])
 def test_a_success_whose_values_nobody_can_know_is_not_told(tmp_path: Path, log: bytes | None) -> None:
     assert written(tmp_path, 0, log) == []
+
+
+def test_a_success_of_which_the_oldest_output_was_discarded_is_not_told(tmp_path: Path) -> None:
+    log = LogFile(tmp_path / "logs", log_name(TASK), 1 << 20, rolls=True)
+    for _ in range(30):
+        log.write(b"a line\n" * 10_000)
+    log.close()
+    assert read_log(tmp_path / "logs", log_name(TASK), 0, 0).first > 0
+    assert written(tmp_path, 0, None) == []
+    [end] = written(tmp_path, 3, None)
+    assert (end.state, end.exit_code) == (TaskState.FAILURE, 3)
+    assert "a line" in end.reason
 
 
 def test_what_a_signal_ended_is_not_written(tmp_path: Path) -> None:

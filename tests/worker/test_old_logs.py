@@ -44,10 +44,41 @@ async def test_logs_of_runs_that_are_gone_are_deleted_and_no_others(life: Life, 
     outside = tmp_path / "outside" / str(gone)
     outside.mkdir(parents=True)
     (tmp_path / "20260101" / "1002").symlink_to(tmp_path / "outside")
-    assert await delete_gone(tmp_path, life) == 2
+    assert await delete_gone(tmp_path, life) == (2, 0)
     assert not old.parent.exists()
     assert not alone.parents[2].exists(), "the empty folders of its day went too"
     assert all(each.read_text() == "said" for each in left)
     assert odd.exists()
     assert outside.exists(), "links are not followed"
-    assert await delete_gone(tmp_path, life) == 0
+    assert await delete_gone(tmp_path, life) == (0, 0)
+
+
+async def test_of_a_run_that_goes_on_the_logs_of_deleted_attempts_go_and_of_one_that_ended_none(
+    life: Life, tmp_path: Path
+) -> None:
+    """A stream that is started again for ever: only its last attempts have rows."""
+    scene = Scene(life.database)
+    goes_on, ended = await scene.instance(life.me), await scene.instance(life.me)
+    await scene.sql("UPDATE workflow_instance SET state = 'SUCCESS', ended_at = now() WHERE id = :id", id=ended)
+    await scene.instance(life.me)
+    insert = """INSERT INTO task_instance (workflow_instance_id, task_code, task_name, attempt, state, flag, task_type,
+                                           worker_group, workflow_priority, task_priority)
+                SELECT :run, 1, 'a', n, 'QUEUED', 'NO', 'SHELL', 'default', 'MEDIUM', 'MEDIUM'
+                FROM generate_series(1, 3) AS n RETURNING id"""
+    logs: dict[int, list[Path]] = {}
+    for run in (goes_on, ended):
+        ids: list[int] = sorted(await scene.sql(insert, run=run))
+        await scene.sql("DELETE FROM task_instance WHERE id = :id", id=ids[0])
+        folder = tmp_path / "20260101" / "1001" / str(run)
+        folder.mkdir(parents=True)
+        logs[run] = [folder / f"{id_}.log" for id_ in (*ids, ids[-1] + 1_000)]
+        for log in (*logs[run], folder / "notes.log"):
+            log.write_text("said")
+    assert await delete_gone(tmp_path, life) == (0, 1)
+    assert [log.exists() for log in logs[goes_on]] == [False, True, True, True], "the last is of another database"
+    assert all(log.exists() for log in logs[ended])
+    assert (logs[goes_on][0].parent / "notes.log").exists()
+    empty = tmp_path / "20260102" / "1001" / str(goes_on)
+    empty.mkdir(parents=True)
+    assert await delete_gone(tmp_path, life) == (0, 0)
+    assert not empty.parents[1].exists()

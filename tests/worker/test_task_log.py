@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import shutil
@@ -14,6 +15,7 @@ import pytest
 
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from worker import holes
 from worker.task_log import ENDING_BYTES, LogFile, LogName, read_log
 
 NAME = LogName("20260131", WorkflowCode(7), WorkflowInstanceId(8), TaskInstanceId(9))
@@ -67,6 +69,59 @@ def test_a_log_that_is_hardly_over_its_limit_loses_nothing(tmp_path: Path) -> No
     log.close()
     notice = "\n[shoal] the log is full (10 bytes), only its end will be added\n"
     assert (tmp_path / "20260131/7/8/9.log").read_text() == f"0123456789{notice}abc"
+
+
+def _lines(numbers: range) -> bytes:
+    return b"".join(b"line %094d\n" % number for number in numbers)
+
+
+@pytest.mark.parametrize("bytes_max", [50_000, MIB])
+def test_of_a_log_that_rolls_the_oldest_part_is_discarded_and_the_rest_keeps_its_places(
+    tmp_path: Path, bytes_max: int
+) -> None:
+    log = LogFile(tmp_path, NAME, bytes_max, rolls=True)
+    for number in range(50_000):
+        log.write(_lines(range(number, number + 1)))
+    log.close()
+    facts = (tmp_path / "20260131/7/8/9.log").stat()
+    assert facts.st_size == 5_000_000
+    assert bytes_max * 3 // 4 < facts.st_blocks * 512 <= bytes_max + facts.st_blksize
+    part = read_log(tmp_path, NAME, 0, 0)
+    assert (part.size, part.first % 100) == (5_000_000, 0), "it begins with a whole line"
+    left = read_log(tmp_path, NAME, part.first, 2 * MIB)
+    assert left.data == _lines(range(part.first // 100, 50_000))
+    around = read_log(tmp_path, NAME, part.first - 10_000, 10_100)
+    assert around.data[:1] == b"\0", "what was discarded are zeros"
+    assert around.data[-100:] == left.data[:100]
+
+
+def test_a_log_that_rolls_begins_anywhere_in_a_line_that_is_very_long(tmp_path: Path) -> None:
+    log = LogFile(tmp_path, NAME, MIB, rolls=True)
+    log.write(b"x" * (3 * MIB))
+    log.write(b"y" * MIB)
+    part = read_log(tmp_path, NAME, 0, 0)
+    assert part.size == 4 * MIB
+    assert part.first % (tmp_path / "20260131/7/8/9.log").stat().st_blksize == 0
+    assert set(read_log(tmp_path, NAME, part.first, 4 * MIB).data) <= set(b"xy")
+    log.close()
+
+
+@pytest.mark.parametrize("why", ["file system", "too small"])
+def test_a_log_that_cannot_roll_is_cut_at_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    def refuse(*_: int) -> None:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    if why == "file system":
+        monkeypatch.setattr(holes, "punch", refuse)
+    bytes_max = MIB if why == "file system" else 1_000
+    log = LogFile(tmp_path, NAME, bytes_max, rolls=True)
+    log.write(_lines(range(20_000)))
+    log.write("the end\n")
+    log.close()
+    text = (tmp_path / "20260131/7/8/9.log").read_text()
+    assert f"\n[shoal] the log is full ({bytes_max} bytes), only its end will be added\n" in text
+    assert text.endswith("the end\n")
+    assert read_log(tmp_path, NAME, 0, 0).first == 0
 
 
 @pytest.mark.parametrize(

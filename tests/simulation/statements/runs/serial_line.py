@@ -72,8 +72,8 @@ def overtaken(tx: Transaction, lines: Collection[Line], limit: int) -> dict[Line
     return found
 
 
-def idle(tx: Transaction, code: WorkflowCode, limit: int) -> list[Line]:
-    return [line for line in _idle(tx) if line.workflow_code == code][:limit]
+def idle(tx: Transaction, code: WorkflowCode, limit: int, first: str = "") -> list[Line]:
+    return [line for line in _idle(tx) if line.workflow_code == code and line.key >= first][:limit]
 
 
 def _idle(tx: Transaction) -> list[Line]:
@@ -88,6 +88,12 @@ def call(tx: Transaction, codes: Collection[WorkflowCode]) -> None:
     waits = {each.workflow_code for _, each in tx.scan(tx.server.instances.unfinished) if each.state is W.SERIAL_WAIT}
     for code in sorted(waits & set(codes)):
         commands.ask(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code), created_by="serial")
+
+
+def call_from(tx: Transaction, line: Line) -> None:
+    """The command by which this line and those after it are called."""
+    code, params = str(line.workflow_code), f'{{"serial_from" : "{line.key}"}}'
+    commands.ask(tx, C.RECOVER_SERIAL_WAIT, workflow_code=code, params=params, created_by="serial")
 
 
 def call_line(tx: Transaction, line: Line) -> None:

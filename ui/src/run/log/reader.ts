@@ -17,6 +17,8 @@ export class LogReader {
   from = 0;
   to = 0;
   size = 0;
+  /** Where the log begins by now: of one that goes on for long the oldest part is discarded. */
+  start = 0;
   /** The number of the first line of `lines`, from 0; null = not counted. */
   first: number | null = null;
   isComplete = false;
@@ -39,7 +41,7 @@ export class LogReader {
   };
 
   get hasEarlier(): boolean {
-    return this.from > 0;
+    return this.from > this.start;
   }
 
   get hasLater(): boolean {
@@ -51,8 +53,10 @@ export class LogReader {
     // What is read now is another part, and must not be taken for this one.
     while (this.reading !== null) await this.reading;
     return this.alone(async () => {
-      const found = at === null ? await this.end() : await this.slice(Math.max(0, at - BEFORE), SLICE);
-      const lines = linesOf(found.bytes, found.from, found.from > 0, found.from + found.bytes.length >= found.size);
+      let found = at === null ? await this.end() : await this.slice(Math.max(this.start, at - BEFORE), SLICE);
+      if (found.bytes.length === 0 && this.start > 0) found = await this.slice(this.start, SLICE);
+      const isEnd = found.from + found.bytes.length >= found.size;
+      const lines = linesOf(found.bytes, found.from, found.from > this.start, isEnd);
       this.aim = { at };
       this.lines = lines;
       this.from = lines[0]?.at ?? found.from;
@@ -60,16 +64,16 @@ export class LogReader {
       this.size = found.size;
       this.isComplete = found.isComplete;
       this.first = this.from === 0 ? 0 : null;
-      if (this.first === null) void this.count(this.from);
+      if (this.first === null && this.start === 0) void this.count(this.from);
     });
   }
 
   earlier(): Promise<void> {
     if (!this.hasEarlier) return Promise.resolve();
     return this.alone(async () => {
-      const from = Math.max(0, this.from - SLICE);
-      const found = await this.slice(from, this.from - from);
-      const lines = linesOf(found.bytes, from, from > 0, true);
+      const before = Math.max(this.start, this.from - SLICE);
+      const { bytes, from } = await this.slice(before, this.from - before);
+      const lines = linesOf(bytes, from, from > this.start, true);
       this.lines = [...lines, ...this.lines].slice(0, LINES_MAX);
       if (this.first !== null) this.first -= lines.length;
       this.from = this.lines[0]?.at ?? from;
@@ -80,8 +84,14 @@ export class LogReader {
   later(): Promise<void> {
     if (!this.hasLater) return Promise.resolve();
     return this.alone(async () => {
-      const found = await this.slice(this.to, SLICE);
-      this.append(linesOf(found.bytes, this.to, false, this.to + found.bytes.length >= found.size));
+      let found = await this.slice(this.to, SLICE);
+      if (this.start > this.to) {
+        // What follows was discarded meanwhile.
+        found = await this.slice(this.start, SLICE);
+        this.lines = [];
+        this.first = null;
+      }
+      this.append(linesOf(found.bytes, found.from, false, found.from + found.bytes.length >= found.size));
       this.size = found.size;
       this.isComplete = found.isComplete;
     });
@@ -176,10 +186,11 @@ export class LogReader {
       params: { path: { id: this.attempt }, ...params },
       parseAs: "arrayBuffer",
     });
+    this.start = Number(response.headers.get("X-Shoal-Log-First") ?? 0);
     const range = /^bytes (\d+)-/.exec(response.headers.get("Content-Range") ?? "");
     return {
       bytes: new Uint8Array(data as ArrayBuffer),
-      from: range === null ? from : Number(range[1]),
+      from: range === null ? Math.max(from, this.start) : Number(range[1]),
       size: Number(response.headers.get("X-Shoal-Log-Size")),
       isComplete: response.headers.get("X-Shoal-Log-Complete") === "true",
     };
