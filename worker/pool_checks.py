@@ -99,13 +99,13 @@ class PoolChecks:
 
     async def _check(self, due: DueCheck) -> None:
         folder = WorkFolder(self._folder / f"check-{due.id}")
-        checked = Checked(due.id, None, has_result=False)
+        checked = Checked(due.id, due.since, None, has_result=False)
         try:
-            checked = Checked(due.id, await self._why_not(due, folder))
+            checked = Checked(due.id, due.since, await self._why_not(due, folder))
         except NoMeans as error:  # of this machine, and nothing about the resource
             log.warning("check_did_not_begin", pool=due.pool, resource=due.name, error=str(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, it holds up no other check
-            checked = Checked(due.id, f"its check could not run: {error}"[:REASON_CHARACTERS_MAX])
+            checked = Checked(due.id, due.since, f"its check could not run: {error}"[:REASON_CHARACTERS_MAX])
         finally:
             await folder.remove()
             self._running.pop(due.id, None)
