@@ -24,7 +24,7 @@ from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
 from model.pool_turns import PoolRoom, Waiter
 
 FREE_READ_MAX = 500
-"""So many resources of a pool are given at once."""
+"""So many of each line that may get what they need are read at once."""
 HEAD = 50
 """So many of each line are read of those who may reserve; all others only if they get what they need."""
 
@@ -47,7 +47,8 @@ _HOLD = text(f"""
     )
     SELECT w.name, held.code IS NOT NULL AS is_held FROM wanted w LEFT JOIN held ON held.code = w.code
 """)  # noqa: S608 - the part is a constant
-# Of each pool for which anything waits, whoever serves that: what needs several pools may wait for any of them.
+# Of each pool for which anything waits, whoever serves that: what needs several pools may wait for any of them. A pool
+# that is a number gives no more than that in all, also while places that were taken from it are still held.
 _ROOMS = text(f"""
     WITH RECURSIVE line (name) AS (
         SELECT min(pool_name) FROM pool_line
@@ -55,17 +56,15 @@ _ROOMS = text(f"""
         SELECT (SELECT min(l.pool_name) FROM pool_line l WHERE l.pool_name > line.name) FROM line
         WHERE line.name IS NOT NULL
     )
-    SELECT p.name,
-           (SELECT count(*) FROM (
-                SELECT FROM pool_resource r
-                WHERE r.pool_code = p.code AND {FREE} AND {FRESH}               -- index: pool_resource_free
-                LIMIT :free_max) AS given) AS free,
-           p.validity_check IS NOT NULL
-           AND EXISTS (SELECT FROM pool_resource r
-                       WHERE r.pool_code = p.code AND {FREE} AND NOT coalesce({FRESH}, false)) AS unchecked,
-           (SELECT count(*) FROM pool_resource r
-            WHERE r.pool_code = p.code AND r.set_aside_at IS NULL AND NOT r.removed) AS size
+    SELECT p.name, r.size, p.validity_check IS NOT NULL AND r.unchecked AS unchecked,
+           CASE WHEN p.counted IS NULL THEN r.free ELSE greatest(least(r.free, r.size - r.taken), 0) END AS free
     FROM line JOIN resource_pool p ON p.name = line.name
+    CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE {FREE} AND {FRESH}) AS free,
+               coalesce(bool_or({FREE} AND NOT coalesce({FRESH}, false)), false) AS unchecked,
+               count(*) FILTER (WHERE r.set_aside_at IS NULL AND NOT r.removed) AS size,
+               count(*) FILTER (WHERE r.set_aside_at IS NULL AND r.task_instance_id IS NOT NULL) AS taken
+        FROM pool_resource r WHERE r.pool_code = p.code) AS r                  -- index: pool_resource_name
 """)  # noqa: S608 - the parts are constants
 _CAN_EVER = """NOT EXISTS (SELECT FROM jsonb_each_text(l.needs) AS need (name, number)
                            WHERE need.number::integer > coalesce((CAST(:sizes AS jsonb) ->> need.name)::integer, 0))"""
@@ -77,6 +76,8 @@ _LINE = """
     FROM pool_line l
     WHERE l.pool_name = pool.name AND coalesce(l.worker_group = ANY(CAST(:served AS text[])), false) AND {condition}
       AND (SELECT t.state FROM task_instance t WHERE t.id = l.task_instance_id) = 'QUEUED'
+      -- One of no run would keep its place, and the resources that it needs, in each claim.
+      AND (SELECT i.id FROM workflow_instance i WHERE i.id = l.workflow_instance_id) IS NOT NULL
     ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
     LIMIT {limit}"""
 _WAITERS = text(f"""
@@ -90,6 +91,7 @@ _WAITERS = text(f"""
     CROSS JOIN LATERAL (
         SELECT t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id, t.worker_group, CAST(NULL AS jsonb)
         FROM task_instance t WHERE t.state = 'QUEUED' AND t.worker_group = wanted.worker_group AND t.is_plain
+          AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
         ORDER BY t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id   -- index: task_instance_queue
         LIMIT :places) AS plain
 """)  # noqa: S608 - the parts are constants
@@ -143,7 +145,7 @@ async def hold_pools(connection: FencedTransaction, groups: Sequence[str], worke
 
 async def rooms(connection: FencedTransaction, held: Mapping[str, bool]) -> dict[str, PoolRoom]:
     """What the pools can give for which anything waits, by name."""
-    rows = (await connection.execute(_ROOMS, {"free_max": FREE_READ_MAX})).all()
+    rows = (await connection.execute(_ROOMS)).all()
     return {row.name: PoolRoom(row.free, row.size, held.get(row.name, False), row.unchecked) for row in rows}
 
 
