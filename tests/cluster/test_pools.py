@@ -11,7 +11,7 @@ import asyncio
 import json
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,6 +23,7 @@ import pytest
 
 from tests.cluster.cluster import Cluster, Node
 from tests.eventually import eventually
+from tests.servers.postgres import PostgresServer
 
 CODE = 1001
 LEFT = "SELECT count(*) FROM task_instance WHERE ended_at IS NULL"
@@ -39,7 +40,7 @@ def make_pool(cluster: Cluster, name: str, count: int) -> None:
     )
 
 
-def locking(cluster: Cluster, pools: Mapping[str, int], lasts_s: float) -> str:
+def locking(cluster: Cluster, pools: Iterable[str], waits: str) -> str:
     """A script that locks a file for each resource that it holds, for as long as any process of it lives."""
     lines = [f"cd {cluster.folder}"]
     for pool in pools:
@@ -52,7 +53,7 @@ def locking(cluster: Cluster, pools: Mapping[str, int], lasts_s: float) -> str:
             '  echo "begin $name $SHOAL_TASK_KEY $SHOAL_ATTEMPT $EPOCHREALTIME" >> held',
             "done",
         ]
-    lines += [f"sleep {lasts_s}", 'echo "end - $SHOAL_TASK_KEY $SHOAL_ATTEMPT $EPOCHREALTIME" >> held']
+    lines += [waits, 'echo "end - $SHOAL_TASK_KEY $SHOAL_ATTEMPT $EPOCHREALTIME" >> held']
     return "\n".join(lines)
 
 
@@ -60,7 +61,7 @@ def define(cluster: Cluster, *kinds: tuple[int, Mapping[str, int]], lasts_s: flo
     """A workflow of so many parallel tasks of each kind of needs."""
     tasks: list[dict[str, Any]] = []
     for number, (count, needs) in enumerate(kinds):
-        script = locking(cluster, needs, lasts_s)
+        script = locking(cluster, needs, f"sleep {lasts_s}")
         tasks += [
             {"name": f"t{number}-{n}", "type": "SHELL", "params": {"script": script}, "resources": dict(needs)}
             for n in range(count)
@@ -171,6 +172,91 @@ async def test_a_lease_lapses_with_its_worker_and_not_before(cluster: Cluster) -
         assert cluster.one("SELECT state FROM node WHERE id = %s", sleeper.epoch) == "FENCED"
     await cluster.all_ends()
     check_holders(cluster, {"proxies": 1})
+
+
+async def test_a_restart_of_the_database_leaves_resources_with_those_who_have_them(
+    cluster: Cluster, postgres_server: PostgresServer
+) -> None:
+    """Each attempt waits for a file. So what is held before, while and after the server is away does not depend on
+    time."""
+    make_pool(cluster, "proxies", 2)
+    goes = cluster.folder / "goes"
+    script = locking(cluster, ["proxies"], f"until [ -e {goes} ]; do sleep 0.05; done")
+    task = {"type": "SHELL", "params": {"script": script}, "resources": {"proxies": 1}}
+    cluster.define(CODE, "w", tasks=[{"name": f"t{n}", **task} for n in range(4)])
+    await cluster.master()
+    for _ in range(2):
+        await cluster.worker()
+    cluster.start(CODE)
+    begun = cluster.folder / "held"
+    await eventually(lambda: begun.exists() and begun.read_text().count("begin") == 2, within_s=20)
+    holders = "SELECT name, task_instance_id, worker_id FROM pool_resource WHERE task_instance_id > 0 ORDER BY name"
+    beaten = "SELECT count(*) FROM node_beat WHERE beaten_at > pg_postmaster_start_time()"
+    before = cluster.rows(holders)
+    assert len(before) == 2
+    for how in ("fast", "immediate"):
+        postgres_server.restart(how)
+        await eventually(partial(cluster.one, beaten), until=3, within_s=30)
+        assert cluster.rows(holders) == before
+    assert begun.read_text().count("begin") == 2
+    postgres_server.stop("immediate")
+    goes.touch()
+    await eventually(lambda: begun.read_text().count("end") == 2)
+    postgres_server.start()
+    await cluster.all_ends()
+    assert begun.read_text().count("begin") == 4
+    assert cluster.one("SELECT max(attempt) FROM task_instance") == 1
+    check_holders(cluster, {"proxies": 2})
+
+
+async def test_each_type_finds_what_it_holds(cluster: Cluster) -> None:
+    make_pool(cluster, "my-pool.1", 1)
+    make_pool(cluster, "number", 2)
+    odd = {"say": 'it\'s "$(so)" \\ ü\n', "n": [1.5, None]}
+    cluster.rows("UPDATE pool_resource SET data = %s WHERE name = 'my-pool.1-1'", json.dumps(odd))
+    names = ("SHOAL_RESOURCE_MY_POOL_1", "SHOAL_RESOURCE_NUMBER")
+    shell = "\n".join(f'printf %s "${name}" > {cluster.folder}/shell-{name}' for name in names)
+    python = "import os\n" + "\n".join(
+        f"open({str(cluster.folder)!r} + '/python-{name}', 'w').write(os.environ['{name}'])" for name in names
+    )
+    needs = {"my-pool.1": 1, "number": 2}
+    with serving() as (port, asked):
+        kinds = {
+            "SHELL": {"script": shell},
+            "PYTHON": {"script": python},
+            "HTTP": {"url": f"http://127.0.0.1:{port}/"},
+        }
+        tasks = [
+            {"name": type_, "type": type_, "params": params, "resources": needs} for type_, params in kinds.items()
+        ]
+        cluster.define(CODE, "w", tasks=tasks)
+        await cluster.master()
+        await cluster.worker()
+        cluster.start(CODE)
+        await cluster.all_ends()
+    assert cluster.rows("SELECT task_name, reason FROM task_instance WHERE state <> 'SUCCESS'") == []
+    assert asked == ["/"]
+    for kind in ("shell", "python"):
+        first, second = (json.loads((cluster.folder / f"{kind}-{name}").read_text()) for name in names)
+        assert first == [{"name": "my-pool.1-1", "data": odd}]
+        assert second == [{"name": f"number-{n}", "data": {"port": 3000 + n}} for n in (1, 2)]
+
+
+async def test_what_no_variable_takes_fails_its_task_with_a_sentence(cluster: Cluster) -> None:
+    make_pool(cluster, "many", 6_000)
+    cluster.define(
+        CODE, "w", tasks=[{"name": "a", "type": "SHELL", "params": {"script": ":"}, "resources": {"many": 6_000}}]
+    )
+    await cluster.master()
+    await cluster.worker()
+    cluster.start(CODE)
+    await cluster.all_ends()
+    [(state, reason)] = cluster.rows("SELECT state, reason FROM task_instance")
+    assert state == "FAILURE"
+    assert re.fullmatch(
+        r"what it holds is [0-9,]+ bytes in SHOAL_RESOURCE_MANY, and a variable takes 131,071; .*", reason
+    )
+    assert cluster.one("SELECT count(*) FROM pool_resource WHERE task_instance_id IS NOT NULL") == 0
 
 
 @pytest.mark.soak
