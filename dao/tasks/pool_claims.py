@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import text
 
@@ -66,25 +67,29 @@ _ROOMS = text(f"""
                count(*) FILTER (WHERE r.set_aside_at IS NULL AND r.task_instance_id IS NOT NULL) AS taken
         FROM pool_resource r WHERE r.pool_code = p.code) AS r                  -- index: pool_resource_name
 """)  # noqa: S608 - the parts are constants
-_CAN_EVER = """NOT EXISTS (SELECT FROM jsonb_each_text(l.needs) AS need (name, number)
-                           WHERE need.number::integer > coalesce((CAST(:sizes AS jsonb) ->> need.name)::integer, 0))"""
-_CAN_NOW = """NOT EXISTS (SELECT FROM jsonb_each_text(l.needs) AS need (name, number)
-                          WHERE need.number::integer > coalesce((CAST(:free AS jsonb) ->> need.name)::integer, 0))"""
+# A row that was changed by hand may have anything: a cast of it would end the statement, for all lines.
+_FITS = """NOT EXISTS (SELECT FROM jsonb_each(CASE jsonb_typeof(l.needs) WHEN 'object' THEN l.needs END) AS need
+                       WHERE need.value > coalesce({numbers} -> need.key, '0'))"""
+_CAN_EVER = "l.needed <= pool.size AND " + _FITS.format(numbers="CAST(:sizes AS jsonb)")
+_CAN_NOW = "l.needed <= pool.free AND " + _FITS.format(numbers="CAST(:free AS jsonb)")
 # In the order of its primary key: by the index of the groups it would read all that waits, and sort it.
 _LINE = """
     SELECT l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id, l.worker_group, l.needs
     FROM pool_line l
-    WHERE l.pool_name = pool.name AND coalesce(l.worker_group = ANY(CAST(:served AS text[])), false) AND {condition}
+    WHERE l.pool_name = pool.name AND jsonb_typeof(l.needs) = 'object'
+      AND coalesce(l.worker_group = ANY(CAST(:served AS text[])), false) AND {condition}
       AND (SELECT t.state FROM task_instance t WHERE t.id = l.task_instance_id) = 'QUEUED'
       -- One of no run would keep its place, and the resources that it needs, in each claim.
       AND (SELECT i.id FROM workflow_instance i WHERE i.id = l.workflow_instance_id) IS NOT NULL
     ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
     LIMIT {limit}"""
+_POOLS = """unnest(CAST(:pools AS text[]), CAST(:pools_free AS bigint[]), CAST(:pools_size AS bigint[]))
+         AS pool (name, free, size)"""
 _WAITERS = text(f"""
-    SELECT first.* FROM unnest(CAST(:pools AS text[])) AS pool (name)
+    SELECT first.* FROM {_POOLS}
     CROSS JOIN LATERAL ({_LINE.format(condition=_CAN_EVER, limit=HEAD)}) AS first
     UNION
-    SELECT fitting.* FROM unnest(CAST(:pools AS text[])) AS pool (name)
+    SELECT fitting.* FROM {_POOLS}
     CROSS JOIN LATERAL ({_LINE.format(condition=_CAN_NOW, limit=FREE_READ_MAX)}) AS fitting
     UNION ALL
     SELECT plain.* FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
@@ -157,8 +162,11 @@ async def waiters(
     places: int,
 ) -> list[Waiter]:
     """Who may get or reserve resources of the held pools, and the most urgent of `groups` that need only a place."""
+    held = {name: room for name, room in rooms.items() if room.is_held}
     values = {
-        "pools": [name for name, room in rooms.items() if room.is_held],
+        "pools": list(held),
+        "pools_free": [room.free for room in held.values()],
+        "pools_size": [room.size for room in held.values()],
         "sizes": json.dumps({name: room.size for name, room in rooms.items()}),
         "free": json.dumps({name: room.free for name, room in rooms.items()}),
         "served": sorted({*groups, *served}),
@@ -177,7 +185,13 @@ async def waiters(
         for workflow_priority, run, task_priority, id_, group, needs in (
             await connection.execute(_WAITERS, values)
         ).all()
+        if needs is None or _are_needs(needs)
     ]
+
+
+def _are_needs(stored: Any) -> bool:
+    """Whether a row of a line says how many of which pools."""
+    return bool(stored) and all(type(number) is int and number > 0 for number in stored.values())
 
 
 async def claim(connection: FencedTransaction, given: Sequence[Waiter], worker: Epoch) -> list[ClaimedTask]:

@@ -28,16 +28,17 @@ LEASES = """
 """A column of `task_instance t`: JSON object, for each pool the list of what it holds of it, with name and data."""
 
 # Whoever changes a pool, and whoever records checks, locks several rows too: all by id, or two wait for each other.
+# `+ 0`: not by walking the primary key, which has the resources of all pools.
 _FREE = text("""
     WITH held AS MATERIALIZED (
         SELECT id FROM pool_resource
         WHERE task_instance_id = ANY(CAST(:ids AS bigint[])) AND coalesce(worker_id = :worker, false)
-        ORDER BY id FOR UPDATE                                                      -- index: pool_resource_holder
+        ORDER BY id + 0 FOR UPDATE                                                  -- index: pool_resource_holder
     )
     SELECT free_resources(CAST(:ids AS bigint[]), :worker) FROM (SELECT count(*) FROM held) AS in_order
 """)
 _HOLD = text("""
-    SELECT id FROM pool_resource WHERE task_instance_id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE
+    SELECT id FROM pool_resource WHERE task_instance_id = ANY(CAST(:ids AS bigint[])) ORDER BY id + 0 FOR UPDATE
 """)
 _HELD = text("""
     SELECT DISTINCT task_instance_id FROM pool_resource WHERE worker_id = :worker  -- index: pool_resource_worker

@@ -310,6 +310,33 @@ async def test_lines_are_put_right_after_rows_were_changed_by_hand(pools: PoolSc
         assert (await pool_upkeep.leave_lines(connection, 10), await pool_upkeep.join_lines(connection, 10)) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(f"needs = '{needs}'" for needs in ("5", "[]", "{}", "null", '"a"', '{"a": "x"}', '{"a": -1}', '{"a": 1.5}')),
+        *(f"needs = '{needs}'" for needs in ('{"a": 1e400}', '{"a": null}', '{"a": {"b": 1}}', '{"none": 1}')),
+        *("needed = 2000000000", "worker_group = 'nobody'", "task_instance_id = 7000", "workflow_instance_id = 7000"),
+        *("workflow_priority = 'LOWEST'", "task_priority = 'LOWEST'", "pool_name = 'b'"),
+    ],
+)
+async def test_a_row_of_a_line_that_was_changed_by_hand_holds_up_nobody_and_is_put_right(
+    pools: PoolScene, change: str
+) -> None:
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 2)
+    await pools.pool("b", 1)
+    await pools.wait_for(master, {"a": 1}, {"a": 1})
+    await pools.sql(f"UPDATE pool_line SET {change} WHERE task_instance_id = (SELECT min(id) FROM task_instance)")
+    claimed = await pools.claim_for_pools(worker)
+    assert 2 in codes(claimed)
+    async with pools.writing() as connection:
+        await pool_upkeep.leave_lines(connection, 10)
+        await pool_upkeep.join_lines(connection, 10)
+    claimed += await pools.claim_for_pools(worker)
+    assert codes(claimed) == [1, 2]
+    assert await pools.sql("SELECT * FROM pool_line") == []
+
+
 @pytest.mark.parametrize("needs", [{"a": 1}, {}])
 async def test_an_attempt_of_no_run_keeps_neither_a_resource_nor_a_place_from_others(
     pools: PoolScene, needs: dict[str, int]

@@ -140,8 +140,8 @@ def test_a_task_names_only_what_a_pool_may_be_called(name: str) -> None:
     with pytest.raises(InvalidWorkflow) as caught:
         WorkflowSpec.parse({"tasks": [task]})
     assert str(caught.value) == (
-        f'task "t": field "resources.{name}": must name pools, which are 1 to 100 letters (a to z), digits and _ . -, a '
-        f"letter or digit first"
+        f'task "t": field "resources.{name}": must name pools, which are 1 to 100 letters (a to z), digits and _ . -, '
+        f"a letter or digit first"
     )
     assert fault_of_pool_name(name) is not None
 
@@ -149,7 +149,7 @@ def test_a_task_names_only_what_a_pool_may_be_called(name: str) -> None:
 def test_a_task_does_not_name_two_pools_of_which_there_can_be_only_one() -> None:
     task = {"name": "t", "type": "FAKE", "resources": {"a-b": 1, "c": 1, "A.b": 1}}
     with pytest.raises(
-        InvalidWorkflow, match='the pools "a-b" and "A.b" are one variable of a task, SHOAL_RESOURCE_A_B'
+        InvalidWorkflow, match=r'the pools "a-b" and "A\.b" are one variable of a task, SHOAL_RESOURCE_A_B'
     ):
         WorkflowSpec.parse({"tasks": [task]})
 
@@ -160,7 +160,7 @@ def test_how_many_a_task_may_need(number: int, is_right: bool) -> None:
     if is_right:
         WorkflowSpec.parse({"tasks": [task]})
     else:
-        with pytest.raises(InvalidWorkflow, match='task "t": field "resources.a": '):
+        with pytest.raises(InvalidWorkflow, match=r'task "t": field "resources\.a": '):
             WorkflowSpec.parse({"tasks": [task]})
 
 
