@@ -85,7 +85,7 @@ _COUNTS = text("""
 _DELETE_RESOURCES = text("DELETE FROM pool_resource WHERE pool_code = :code")
 
 
-async def read(connection: AsyncConnection, code: int) -> dict[str, Mapping[str, Any]]:
+async def read(connection: AsyncConnection, code: int) -> dict[str, dict[str, Any]]:
     """The resources of a pool: name -> data."""
     return {row.name: row.data for row in (await connection.execute(_ROWS, {"code": code})).all()}
 
