@@ -21,6 +21,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from dao.pools import saved_pools
+from dao.postgres.database import Database
+from model.pool_spec import PoolSpec
 from tests.cluster.cluster import Cluster, Node
 from tests.eventually import eventually
 from tests.servers.postgres import PostgresServer
@@ -126,6 +129,43 @@ async def test_a_pool_is_shared_by_workers_that_die_and_sleep(cluster: Cluster) 
     await cluster.all_ends(within_s=120)
     assert cluster.one(ENDED) == 66
     check_holders(cluster, {"proxies": 6})
+
+
+async def test_pools_that_change_all_the_while_give_nothing_twice(cluster: Cluster) -> None:
+    """Resources are removed, added again and changed while they are held, checked and given back."""
+    define(cluster, (40, {"left": 2}), (40, {"right": 1}), (20, {"right": 1, "left": 1}), lasts_s=0.05)
+    sizes = (5, 2, 4, 1)
+    database = Database(cluster.environment["SHOAL_DATABASE_URL"], application_name="shoal-test")
+
+    async def change(turn: int) -> None:
+        checks: list[Any] = [None, {"script": "true", "every": "5s"}, {"script": "sleep 0.05", "every": "0s"}]
+        contents = {
+            name: {"resources": {f"{name}-{n}": {"n": turn // 3} for n in range(sizes[(turn + at) % 4] + 1)}}
+            for at, name in enumerate(("left", "right"))
+        }
+        if (check := checks[turn // 4 % 3]) is not None:
+            contents["right"]["check"] = check
+        async with database.writing() as connection:
+            held = await saved_pools.hold(connection, list(contents))
+            specs = {name: PoolSpec.parse(content) for name, content in contents.items()}
+            await saved_pools.put(connection, held, specs, "a test")
+
+    await change(0)
+    await cluster.master()
+    for _ in range(2):
+        await cluster.worker()
+    cluster.start(CODE)
+    turn = 0
+    while cluster.one(ENDED) < 90:
+        turn += 1
+        await change(turn)
+        await asyncio.sleep(0.02)
+    await change(4)  # with all that they may have
+    await cluster.all_ends(within_s=60)
+    await database.close()
+    assert cluster.one(ENDED) == 100
+    assert cluster.one("SELECT max(attempt) FROM task_instance") == 1
+    check_holders(cluster, {"left": 6, "right": 3})
 
 
 async def test_several_pools_in_any_order_never_wait_for_each_other(cluster: Cluster) -> None:
@@ -296,6 +336,18 @@ async def test_resources_are_checked_and_what_fails_is_set_aside_until_it_passes
     (cluster.folder / "bad-2").unlink()
     await eventually(lambda: cluster.one(why), until=None, within_s=30)
     check_holders(cluster, {"proxies": 3})
+
+
+async def test_why_a_check_failed_has_no_password(cluster: Cluster) -> None:
+    make_pool(cluster, "proxies", 1)
+    script = 'echo "no luck with 10.0.0.1 and swordfish"; exit 1'
+    check = json.dumps({"script": script, "every_s": 60})
+    cluster.rows("UPDATE pool_resource SET data = %s", json.dumps({"host": "10.0.0.1", "password": "swordfish"}))
+    cluster.rows("UPDATE resource_pool SET validity_check = %s", check)
+    await cluster.worker()
+    why = "SELECT set_aside_why FROM pool_resource"
+    said = "its check failed: exit code 1: no luck with 10.0.0.1 and ******"
+    await eventually(lambda: cluster.one(why), until=said, within_s=20)
 
 
 async def test_a_url_is_asked_with_the_values_of_the_resource(cluster: Cluster) -> None:
