@@ -1,7 +1,7 @@
 """Which values of the data of resources are secrets: nobody says so in a pool, so their names do.
 
-Logs and reasons are read by people who do not get the data of resources: a task or a check that prints what it holds must
-not show these. It protects against carelessness, as the masking of secret parameters does.
+Logs and reasons are read by people who do not get the data of resources: a task or a check that prints what it holds
+must not show these. It protects against carelessness, as the masking of secret parameters does.
 """
 
 from __future__ import annotations
