@@ -17,8 +17,10 @@ GROUP_NAME_LENGTH_MAX = 100
 Name = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
 GroupName = Annotated[str, Field(min_length=1, max_length=GROUP_NAME_LENGTH_MAX, pattern=f"^{GROUP_NAME}$")]
 """The length is not in the pattern: pydantic takes 50 ms to compile `\\w{1,100}`, for each model that has it."""
-PoolName = Annotated[str, Field(min_length=1, max_length=GROUP_NAME_LENGTH_MAX, pattern=f"^{GROUP_NAME}$")]
-"""Of a resource pool."""
+POOL_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
+POOL_NAME_LENGTH_MAX = 100
+PoolName = Annotated[str, Field(min_length=1, max_length=POOL_NAME_LENGTH_MAX, pattern=f"^{POOL_NAME}$")]
+"""Of a resource pool: a part of the variable in which a task finds its resources."""
 TenantName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]{0,31}$")]
 """A user of the operating system."""
 

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from model.errors import Refused
+from model.fields import POOL_NAME, POOL_NAME_LENGTH_MAX
 from model.logic.fields import model_at
 from model.parameter_text import plain_data
 from model.parameters import is_storable
@@ -22,8 +23,6 @@ from model.pool_check import PoolCheck, misfit
 from model.pool_variables import resource_variable
 from model.workflow_problems import Problem
 
-POOL_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
-POOL_NAME_LENGTH_MAX = 100
 RESOURCES_MAX = 10_000
 RESOURCE_NAME_LENGTH_MAX = 200
 DATA_BYTES_MAX = 8_192

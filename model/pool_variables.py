@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import re
 
+from model.errors import Refused
+
 PREFIX = "SHOAL_RESOURCE_"
+VARIABLE_BYTES_MAX = 131_071
+"""Linux takes no longer one, its name included."""
 _NO_VARIABLE = re.compile(r"[^A-Z0-9_]")
 
 
@@ -15,11 +19,31 @@ def resource_variable(pool: str) -> str:
     return PREFIX + _NO_VARIABLE.sub("_", pool.upper())
 
 
+def without_one_variable(needs: dict[str, int]) -> dict[str, int]:
+    """`needs`, which are how many resources of which pools. Raises `ValueError` if two pools cannot stand beside each
+    other, so that nobody could ever get both."""
+    first: dict[str, str] = {}
+    for name in needs:
+        if (other := first.setdefault(resource_variable(name), name)) != name:
+            raise ValueError(
+                f'the pools "{other}" and "{name}" are one variable of a task, {resource_variable(name)}: there can '
+                f"never be both; name one of them"
+            )
+    return needs
+
+
 def resource_variables(leases: str | None) -> dict[str, str]:
     """The variables for what an attempt holds: JSON lists of objects with `name` and `data`.
 
-    `leases` is the JSON object of a `ClaimedTask`.
+    `leases` is the JSON object of a `ClaimedTask`. Raises `Refused` if no environment takes it.
     """
     if leases is None:
         return {}
-    return {resource_variable(pool): json.dumps(held) for pool, held in sorted(json.loads(leases).items())}
+    variables = {resource_variable(pool): json.dumps(held) for pool, held in sorted(json.loads(leases).items())}
+    for name, value in variables.items():
+        if (size := len(name) + len(value) + 1) > VARIABLE_BYTES_MAX:
+            raise Refused(
+                f"what it holds is {size:,} bytes in {name}, and a variable takes {VARIABLE_BYTES_MAX:,}; have it need "
+                f"fewer of that pool, or give its resources less data"
+            )
+    return variables

@@ -33,6 +33,7 @@ from model.local_params import LocalParams, misfit
 from model.logic.catalog import LOGIC_TYPES, check_logic
 from model.parameter_text import ParameterValue, plain_data
 from model.parameters import references
+from model.pool_variables import without_one_variable
 from model.secrets_written import made_of_secret, secrets_apart
 from model.streams import Readiness, misused
 from model.workflow_problems import InvalidWorkflow, wrong_field, wrong_task
@@ -91,7 +92,11 @@ class TaskSpec(BaseModel):
     cache: bool = False
     environment: Name | None = None
     tenant: TenantName | None = None
-    resources: Annotated[dict[PoolName, Annotated[int, Field(ge=1, le=RESOURCES_MAX)]], AfterValidator(plain_data)] = {}
+    resources: Annotated[
+        dict[PoolName, Annotated[int, Field(ge=1, le=RESOURCES_MAX)]],
+        AfterValidator(plain_data),
+        AfterValidator(without_one_variable),
+    ] = {}
     stream: bool = False
     restart: Restart = Restart.ALWAYS
     restart_pause: Minutes = 1 / 60

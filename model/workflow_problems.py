@@ -85,12 +85,13 @@ _NO_CONTROL = "must not contain control characters"
 _PATTERNS = {
     "worker_group": "must be 1 to 100 letters, digits and _ . -",
     "tenant": "must be a user of the operating system: at most 32 small letters, digits and _ . -",
+    "resources": "must name pools, which are 1 to 100 letters (a to z), digits and _ . -, a letter or digit first",
     "local_params": "must be letters, digits and _ . only, and begin with a letter or _",
 }
 
 
 def _problem(model: type[BaseModel], content: Mapping[str, Any], part: Any, beside: Sequence[str]) -> Problem:
-    where = tuple(part["loc"])
+    where = tuple(step for step in part["loc"] if step != "[key]")
     if part["type"] == _WRONG_TASK:
         return Problem(where=("tasks", part["ctx"]["task"]), sentence=part["ctx"]["sentence"])
     if part["type"] == _WRONG_FIELD:
@@ -99,8 +100,10 @@ def _problem(model: type[BaseModel], content: Mapping[str, Any], part: Any, besi
     if part["type"] == "too_long":
         message = f"must not have more than {part['ctx']['max_length']} entries"
     is_length = part["type"] in ("string_too_short", "string_too_long")
-    if part["type"] == "string_pattern_mismatch" or (is_length and where[-1] == "worker_group"):
-        message = _PATTERNS.get("local_params" if "local_params" in where else str(where[-1]), _NO_CONTROL)
+    is_pool = where[2:3] == ("resources",)
+    if part["type"] == "string_pattern_mismatch" or (is_length and (is_pool or where[-1] == "worker_group")):
+        field = "resources" if is_pool else "local_params" if "local_params" in where else str(where[-1])
+        message = _PATTERNS.get(field, _NO_CONTROL)
     if part["type"] == "extra_forbidden":
         inside = f' in "{where[2]}"' if len(where) == 4 and where[0] == "tasks" and where[2] == "readiness" else ""
         message = f"there is no field {_quoted(where[-1])}{inside}{_near(model, where, beside)}"

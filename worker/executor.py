@@ -15,6 +15,7 @@ from dao.tasks.task_claims import ClaimedTask, Report
 from model.choices import TimeoutStrategy
 from model.errors import ShoalError
 from model.ids import Epoch
+from model.pool_secrets import secrets_held
 from model.pool_variables import resource_variables
 from model.secret_values import has_sealed
 from node.overload import Overload
@@ -144,6 +145,8 @@ class Executor:
         values = values_of(task, folder.make)
         if has_sealed(task.parameter_values):
             values = self._secrets.parameters(values, secrets_used(task, values), file.hide)
+        for secret in sorted(secrets_held(task.leases)):
+            file.hide(secret)
         made = self._catalog.make(task.type, task.params, values, in_time=partial(with_time_expressions, task))
         if made.starts_processes or made.below_keeper:
             file.open()  # before anything begins: an attempt that cannot be logged must not begin
@@ -252,9 +255,9 @@ class Executor:
 
 
 def _needs_no_worker_to_report(made: Task, task: ClaimedTask) -> bool:
-    """Whether a later life can derive the result from what a keeper records. A later life cannot mask secret
-    parameters, and does not know how an environment changed exit codes."""
-    if has_sealed(task.parameter_values) or "SECRET" in (task.parameter_types or ""):
+    """Whether a later life can derive the result from what a keeper records. A later life cannot mask secrets,
+    and does not know how an environment changed exit codes."""
+    if has_sealed(task.parameter_values) or "SECRET" in (task.parameter_types or "") or secrets_held(task.leases):
         return False
     return made.below_keeper or (made.ends_as_its_process and not task.environment)
 

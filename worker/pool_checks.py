@@ -19,11 +19,13 @@ from dao.tasks import pool_checks
 from dao.tasks.pool_checks import Checked, DueCheck
 from model.errors import Refused
 from model.ids import TaskInstanceId, WorkflowInstanceId
+from model.pool_secrets import secrets_of
 from model.states import TaskState
 from node.life import Life
 from node.write_loop import run_rounds
 from worker.environment import passed_on
 from worker.launcher.errors import NoMeans
+from worker.masking import Masking
 from worker.order import Order
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import TaskContext, TaskResult
@@ -99,13 +101,13 @@ class PoolChecks:
 
     async def _check(self, due: DueCheck) -> None:
         folder = WorkFolder(self._folder / f"check-{due.id}")
-        checked = Checked(due.id, None, has_result=False)
+        checked = Checked(due.id, due.since, None, has_result=False)
         try:
-            checked = Checked(due.id, await self._why_not(due, folder))
+            checked = Checked(due.id, due.since, await self._why_not(due, folder))
         except NoMeans as error:  # of this machine, and nothing about the resource
             log.warning("check_did_not_begin", pool=due.pool, resource=due.name, error=str(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, it holds up no other check
-            checked = Checked(due.id, f"its check could not run: {error}"[:REASON_CHARACTERS_MAX])
+            checked = Checked(due.id, due.since, _shown(f"its check could not run: {error}", due))
         finally:
             await folder.remove()
             self._running.pop(due.id, None)
@@ -124,7 +126,7 @@ class PoolChecks:
             return f"its check took longer than {timeout_s:g} s"
         if result.state is TaskState.SUCCESS:
             return None
-        return f"its check failed: {result.reason}"[:REASON_CHARACTERS_MAX]
+        return _shown(f"its check failed: {result.reason}", due)
 
     async def _result(self, due: DueCheck, folder: WorkFolder, timeout_s: float) -> TaskResult:
         values = {name: value if isinstance(value, str) else json.dumps(value) for name, value in due.data.items()}
@@ -140,6 +142,13 @@ class PoolChecks:
         order = Order(made, *_NOBODY, due.name, 1, values, {}, {}, (), folder.make(), local_files=False)
         code, result = await self._processes.carry_out(order, env=environment, cwd=folder.path, log=log)
         return result or TaskResult.failure(log.last_line() or f"its process ended with exit code {code}")
+
+
+def _shown(reason: str, due: DueCheck) -> str:
+    """Everybody reads it."""
+    masking = Masking(secrets_of(due.data))
+    shown = masking.feed(reason.encode(errors="replace")) + masking.finish()
+    return shown.decode(errors="replace")[:REASON_CHARACTERS_MAX]
 
 
 _NOBODY = (WorkflowInstanceId(0), TaskInstanceId(0))

@@ -73,10 +73,11 @@ class Writer:
             settings.groups,
             takes=lambda: self.takes_new,
             on_round=self.wake.set,
-            read_again=self._read_again_at_once,
+            read_again=self._read_again_for_pools,
         )
         """Claims what needs resources."""
         self._reload = False
+        self._pools_ask = False
         self._unknown: set[TaskInstanceId] = set()
         self._held_unknown: set[TaskInstanceId] = set()
         self._one_by_one = False
@@ -116,8 +117,8 @@ class Writer:
     def _read_again(self) -> None:
         self._reload = True
 
-    def _read_again_at_once(self) -> None:
-        self._reload = True
+    def _read_again_for_pools(self) -> None:
+        self._pools_ask = True
         self.wake.set()
 
     def _on_end(self) -> None:
@@ -134,10 +135,8 @@ class Writer:
         await self._attempts.abandon()
 
     async def _catch_up(self) -> None:
-        if self._reload:
-            await self._start_unknown()
-            self._reload = self._claims = self._in_doubt = False
-            self.pools.outcome_known()
+        if self._reload or self._pools_ask:
+            await self._read_rows()
         if self.kills:
             self.kills = False
             await self._kill()
@@ -245,6 +244,19 @@ class Writer:
         self._attempts.drop(id_)
         self._replaced.discard(id_)
 
+    async def _read_rows(self) -> None:
+        """Read what is ours. Who asks for it while it is read does not know by that what became of its COMMIT."""
+        for_pools, self._pools_ask = self._pools_ask, False
+        try:
+            await self._start_unknown()
+        except BaseException:
+            self._pools_ask = self._pools_ask or for_pools
+            raise
+        if self._reload:
+            self._reload = self._claims = self._in_doubt = False
+        if for_pools:
+            self.pools.outcome_known()
+
     async def _start_unknown(self) -> None:
         """After an unknown COMMIT: start tasks that are ours by their rows and unknown here, and report the rest."""
         ended = list(self._attempts.ended)
@@ -260,8 +272,11 @@ class Writer:
 
         Between two batches the rows match all that is owned, so a difference is a bug, or somebody changed rows. A
         task that does not run may have run: it is reported as lost, and its master decides. A difference must be seen
-        twice, since a failed batch can cause one. A fenced life has no rows, and nothing to compare.
+        twice, since a failed batch can cause one. A fenced life has no rows, and nothing to compare. While a claim with
+        resources is of unknown outcome, what it brought does not run yet.
         """
+        if self.pools.in_doubt:
+            return
         running = set(self._attempts.running)  # a claim with resources may bring more meanwhile
         async with self._life.writing() as connection:
             owned = {task.id: task for task in await task_claims.owned(connection, self._life.me.epoch)}

@@ -11,19 +11,26 @@ from sqlalchemy import text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import POOL, notify
 
+# Of a row of `pool_line l`: it is not the place of an attempt that waits.
+_IS_WRONG = """coalesce(
+    (SELECT t.state <> 'QUEUED' OR t.resources IS DISTINCT FROM l.needs
+            OR t.resources ->> l.pool_name IS DISTINCT FROM l.needed::text
+            OR (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.worker_group)
+               IS DISTINCT FROM (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.worker_group)
+     FROM task_instance t WHERE t.id = l.task_instance_id), true)"""
 # The attempt is held, so that nobody queues or claims it meanwhile; who waits for a lock of it comes later.
-_LEAVE = text("""
+_LEAVE = text(f"""
     WITH left_over AS (
         SELECT l.* FROM pool_line l
-        WHERE coalesce((SELECT t.state <> 'QUEUED' FROM task_instance t WHERE t.id = l.task_instance_id), true)
+        WHERE {_IS_WRONG}
         LIMIT :limit FOR UPDATE SKIP LOCKED
     )
     DELETE FROM pool_line l USING left_over o
     WHERE l.pool_name = o.pool_name AND l.workflow_priority = o.workflow_priority
       AND l.workflow_instance_id = o.workflow_instance_id AND l.task_priority = o.task_priority
       AND l.task_instance_id = o.task_instance_id
-      AND coalesce((SELECT t.state <> 'QUEUED' FROM task_instance t WHERE t.id = l.task_instance_id), true)
-""")
+      AND {_IS_WRONG}
+""")  # noqa: S608 - the part is a constant
 _JOIN = text("""
     WITH missing AS (
         SELECT t.id, t.resources, t.workflow_priority, t.workflow_instance_id, t.task_priority, t.worker_group

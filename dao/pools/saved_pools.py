@@ -1,4 +1,4 @@
-"""`resource_pool` and its rows in `pool_resource`, as people write them: saved, set aside, deleted.
+"""`resource_pool` as people write it: saved, deleted.
 
 Each change holds the row of the pool, as the claims do that give out of it. It never touches who holds what: a resource
 that is removed while somebody holds it is only marked, and its row is deleted when it is given back.
@@ -15,8 +15,11 @@ from typing import Any
 
 from sqlalchemy import text
 
+from dao.pools import resource_rows
+from dao.pools.resource_rows import Change
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
+from dao.tasks.pool_conditions import SECONDS_MAX
 from model.changes import Changes
 from model.errors import NotFound, Refused
 from model.pool_check import PoolCheck
@@ -55,7 +58,6 @@ _COLUMNS = "code, name, description, counted, validity_check, version, changed_a
 _HEADS = text(f"SELECT {_COLUMNS} FROM resource_pool WHERE name = ANY(:names) ORDER BY code")  # noqa: S608
 _HOLD = text(f"SELECT {_COLUMNS} FROM resource_pool WHERE name = ANY(:names) ORDER BY code FOR UPDATE")  # noqa: S608
 _ALL_NAMES = text("SELECT name FROM resource_pool ORDER BY name")
-_SPEC = text("SELECT name, data FROM pool_resource WHERE pool_code = :code AND NOT removed ORDER BY place, id")
 _INSERT = text(f"""
     INSERT INTO resource_pool (name, description, counted, validity_check, changed_by)
     VALUES (:name, :description, :counted, CAST(:validity_check AS jsonb), :by)
@@ -66,42 +68,11 @@ _UPDATE = text(f"""
         validity_check = CAST(:validity_check AS jsonb), changed_at = clock_timestamp(), changed_by = :by
     WHERE code = :code RETURNING {_COLUMNS}
 """)  # noqa: S608 - the part is a constant
-# Marked before it is deleted: what is given back in between is deleted by whoever gives it back.
-_MARK_REMOVED = text("""
-    UPDATE pool_resource SET removed = true
-    WHERE pool_code = :code AND NOT removed AND name <> ALL(CAST(:names AS text[]))
-""")
-_DELETE_REMOVED = text("""
-    DELETE FROM pool_resource
-    WHERE pool_code = :code AND removed AND task_instance_id IS NULL AND checking_by IS NULL
-""")
-# What stays as it is is not locked: a worker may be about to give it back.
-_ADD = text("""
-    INSERT INTO pool_resource AS r (pool_code, name, data, place)
-    SELECT :code, given.name, CAST(given.data AS jsonb), given.place - 1
-    FROM unnest(CAST(:names AS text[]), CAST(:data AS text[])) WITH ORDINALITY AS given (name, data, place)
-    WHERE NOT EXISTS (SELECT FROM pool_resource same
-                      WHERE same.pool_code = :code AND same.name = given.name AND NOT same.removed
-                        AND same.data = CAST(given.data AS jsonb) AND same.place = given.place - 1)
-    ON CONFLICT (pool_code, name) DO UPDATE SET data = excluded.data, place = excluded.place, removed = false,
-        checked_at = CASE WHEN r.data IS NOT DISTINCT FROM excluded.data THEN r.checked_at END
-    WHERE (r.data, r.place, r.removed) IS DISTINCT FROM (excluded.data, excluded.place, false)
-""")
-_CHECK_AGAIN = text("UPDATE pool_resource SET checked_at = NULL WHERE pool_code = :code AND checked_at IS NOT NULL")
-_NO_CHECK = text("""
-    UPDATE pool_resource SET set_aside_at = NULL, set_aside_why = NULL
-    WHERE pool_code = :code AND set_aside_at IS NOT NULL AND set_aside_by IS NULL
-""")
-_COUNTS = text("""
-    SELECT count(*) FILTER (WHERE NOT removed), count(*) FILTER (WHERE removed) FROM pool_resource
-    WHERE pool_code = :code
-""")
 _WAKE = text("SELECT wake_pool_line(CAST(:names AS text[]))")
 _IN_USE = text("""
     SELECT (SELECT count(*) FROM pool_resource WHERE pool_code = :code AND task_instance_id IS NOT NULL),
            (SELECT count(*) FROM (SELECT FROM pool_line WHERE pool_name = :name LIMIT 10000) AS line)
 """)
-_DELETE_RESOURCES = text("DELETE FROM pool_resource WHERE pool_code = :code")
 _DELETE = text("DELETE FROM resource_pool WHERE code = :code")
 
 
@@ -133,22 +104,43 @@ async def not_found(connection: AsyncConnection, name: str) -> NotFound:
 
 async def spec_of(connection: AsyncConnection, pool: PoolHead) -> PoolSpec:
     """A pool as people write it. What stands in its rows is not validated again."""
-    rows = (await connection.execute(_SPEC, {"code": pool.code})).all()
-    resources = {row.name: row.data for row in rows} if pool.counted is None else None
+    resources = await resource_rows.read(connection, pool.code) if pool.counted is None else None
     return PoolSpec.model_construct(
         description=pool.description, resources=resources, count=pool.counted, check=pool.check
     )
 
 
-async def put(connection: AsyncConnection, before: PoolHead | None, name: str, spec: PoolSpec, by: str) -> PutPool:
-    """Save a pool. What stays in it keeps its holder; what is new can be had at once.
+async def put(
+    connection: AsyncConnection, before: Mapping[str, PoolHead], specs: Mapping[str, PoolSpec], by: str
+) -> dict[str, PutPool]:
+    """Save pools, by name. What stays in them keeps its holders; what is new can be had at once.
 
     Args:
-        before: the pool as it is now, held by this transaction; None: there is none.
-        by: who saves it.
+        before: those of them that there are now, held by this transaction.
+        by: who saves them.
     Raises:
         Refused: another pool would be the same variable of a task, or somebody made the pool meanwhile.
     """
+    same = {
+        name for name, head in before.items() if name in specs and _same(await spec_of(connection, head), specs[name])
+    }
+    changing = [
+        Change(head.code, resources_of(specs[name]), head.check != specs[name].check)
+        for name, head in before.items()
+        if name in specs.keys() - same
+    ]
+    await resource_rows.hold_changing(connection, changing)
+    done = {}
+    for name in sorted(specs, key=resource_variable):  # two who make the same pools wait, not both
+        head = before.get(name)
+        if head is not None and name in same:
+            done[name] = PutPool(head, head.version, is_new_version=False)
+        else:
+            done[name] = await _put(connection, head, name, specs[name], by)
+    return done
+
+
+async def _put(connection: AsyncConnection, before: PoolHead | None, name: str, spec: PoolSpec, by: str) -> PutPool:
     values = {
         "description": spec.description,
         "counted": spec.count,
@@ -160,38 +152,13 @@ async def put(connection: AsyncConnection, before: PoolHead | None, name: str, s
         if row is None:
             raise await _stands_in_the_way(connection, name)
     else:
-        if _same(await spec_of(connection, before), spec):
-            return PutPool(before, before.version, is_new_version=False)
         row = (await connection.execute(_UPDATE, {**values, "code": before.code})).one()
     saved = _head(row)
-    had, left = await _put_resources(connection, saved.code, resources_of(spec))
+    rows = await resource_rows.put(connection, saved.code, resources_of(spec))
     if before is not None and before.check != spec.check:
-        await connection.execute(_CHECK_AGAIN if spec.check is not None else _NO_CHECK, {"code": saved.code})
+        await resource_rows.change_check(connection, saved.code, is_checked=spec.check is not None)
     await notify_line(connection, [name])
-    return PutPool(
-        saved,
-        before.version if before is not None else None,
-        is_new_version=True,
-        added=max(0, spec.size - (had - left[0])),
-        removed=left[0],
-        leaving=left[1],
-    )
-
-
-async def _put_resources(
-    connection: AsyncConnection, code: int, resources: Mapping[str, Mapping[str, Any]]
-) -> tuple[int, tuple[int, int]]:
-    """How many there were, and how many of them were removed, and are still held though removed."""
-    had = (await connection.execute(_COUNTS, {"code": code})).one()
-    names = list(resources)
-    removed = (await connection.execute(_MARK_REMOVED, {"code": code, "names": names})).rowcount
-    await connection.execute(_DELETE_REMOVED, {"code": code})
-    await connection.execute(
-        _ADD,
-        {"code": code, "names": names, "data": [json.dumps(each, ensure_ascii=False) for each in resources.values()]},
-    )
-    has = (await connection.execute(_COUNTS, {"code": code})).one()
-    return had[0], (removed, has[1])
+    return PutPool(saved, before.version if before is not None else None, is_new_version=True, **rows._asdict())
 
 
 async def delete(connection: AsyncConnection, pool: PoolHead, *, despite_line: bool) -> int:
@@ -199,6 +166,7 @@ async def delete(connection: AsyncConnection, pool: PoolHead, *, despite_line: b
 
     Raises `Refused`: something is held of it, or attempts wait for it and it is not to be deleted in spite of them.
     """
+    await resource_rows.hold_all(connection, pool.code)
     held, waiting = (await connection.execute(_IN_USE, {"code": pool.code, "name": pool.name})).one()
     if held:
         raise Refused(
@@ -209,7 +177,7 @@ async def delete(connection: AsyncConnection, pool: PoolHead, *, despite_line: b
             f'{waiting} {"task waits" if waiting == 1 else "tasks wait"} for pool "{pool.name}", and would wait until '
             f"somebody makes a pool of this name again; stop them, or delete it with force"
         )
-    await connection.execute(_DELETE_RESOURCES, {"code": pool.code})
+    await resource_rows.delete(connection, pool.code)
     await connection.execute(_DELETE, {"code": pool.code})
     await changed(connection, Changes(pools=True))
     return int(waiting)
@@ -257,9 +225,14 @@ def _check_of(stored: Mapping[str, Any] | None) -> PoolCheck | None:
     return PoolCheck.model_construct(
         script=_text(stored.get("script")),
         url=_text(stored.get("url")),
-        timeout=stored.get("timeout_s", PoolCheck.model_fields["timeout"].default),
-        every=stored.get("every_s", PoolCheck.model_fields["every"].default),
+        timeout=_seconds(stored.get("timeout_s", PoolCheck.model_fields["timeout"].default)),
+        every=_seconds(stored.get("every_s", PoolCheck.model_fields["every"].default)),
     )
+
+
+def _seconds(stored: float) -> float:
+    """One of any size."""
+    return float(max(0, min(stored, SECONDS_MAX)))
 
 
 def _text(stored: object) -> str | None:
@@ -267,10 +240,7 @@ def _text(stored: object) -> str | None:
 
 
 def _same(one: PoolSpec, other: PoolSpec) -> bool:
-    """Whether nothing differs, to the JSON of the data: `1`, `1.0` and `true` are equal in Python."""
-    return one.description == other.description and one.check == other.check and _rows(one) == _rows(other)
-
-
-def _rows(spec: PoolSpec) -> tuple[int | None, list[tuple[str, str]]]:
-    rows = (spec.resources or {}).items()
-    return spec.count, [(name, json.dumps(data, sort_keys=True)) for name, data in rows]
+    """Whether nothing differs, to the JSON of the data."""
+    if (one.description, one.count, one.check) != (other.description, other.count, other.check):
+        return False
+    return resource_rows.rows_of(one.resources or {}) == resource_rows.rows_of(other.resources or {})

@@ -10,6 +10,7 @@ from dao.cluster.lost_owners import GONE_WORKERS
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
+from dao.tasks import pool_leases
 from dao.tasks.requeue import put_back
 from model.changes import Changes
 from model.ids import TaskInstanceId
@@ -49,6 +50,7 @@ async def mark_lost(
     its run continues.
     """
     rows = (await connection.execute(_HOLD_LOST, {"limit": limit, "without": list(without), "only": only})).all()
+    await pool_leases.hold(connection, [row.id for row in rows])
     started = [row.id for row in rows if not row.unstarted]
     if started:
         await connection.execute(_LOSE, {"ids": started})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import text
@@ -30,10 +31,17 @@ _TAKE = text(f"""
     UPDATE pool_resource r SET checking_by = :worker, checking_since = clock_timestamp()
     FROM held, resource_pool p
     WHERE r.id = held.id AND p.code = r.pool_code
-    RETURNING r.id, p.name AS pool, r.name, r.data, p.validity_check
+    RETURNING r.id, p.name AS pool, r.name, r.data, p.validity_check, r.checking_since AS since
 """)  # noqa: S608 - the parts are constants
+# One that began at another time is another check, of other data or in another way. By id, as all who lock several.
 _RECORD = text("""
-    WITH checked AS (
+    WITH held AS MATERIALIZED (
+        SELECT r.id, n.has_result, n.why
+        FROM unnest(CAST(:ids AS bigint[]), CAST(:since AS timestamptz[]), CAST(:results AS boolean[]),
+                    CAST(:whys AS text[])) AS n (id, since, has_result, why)
+        JOIN pool_resource r ON r.id = n.id AND r.checking_by = :worker AND r.checking_since = n.since
+        ORDER BY r.id FOR UPDATE OF r
+    ), checked AS (
         UPDATE pool_resource r
         SET checked_at = CASE WHEN n.has_result THEN clock_timestamp() ELSE r.checked_at END,
             checking_by = NULL, checking_since = NULL,
@@ -41,9 +49,8 @@ _RECORD = text("""
                                 WHEN n.why IS NOT NULL THEN coalesce(r.set_aside_at, clock_timestamp()) END,
             set_aside_why = CASE WHEN NOT n.has_result OR r.set_aside_by IS NOT NULL THEN r.set_aside_why
                                  ELSE n.why END
-        FROM unnest(CAST(:ids AS bigint[]), CAST(:results AS boolean[]), CAST(:whys AS text[]))
-             AS n (id, has_result, why)
-        WHERE r.id = n.id AND r.checking_by = :worker
+        FROM held n
+        WHERE r.id = n.id
         RETURNING r.pool_code
     )
     SELECT wake_pool_line(ARRAY(SELECT name FROM resource_pool WHERE code IN (SELECT pool_code FROM checked)))
@@ -56,9 +63,11 @@ _DELETE_REMOVED = text("""
 
 @dataclass(frozen=True, slots=True)
 class DueCheck:
-    """A resource that this worker checks now, and how: `how` is what the pool says, and may be anything."""
+    """A resource that this worker checks now, `since` when, and how: `how` is what the pool says, and may be
+    anything."""
 
     id: int
+    since: datetime
     pool: str
     name: str
     data: Mapping[str, Any]
@@ -67,9 +76,11 @@ class DueCheck:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of a check: why it failed, None if it passed; `has_result` is false if there was none."""
+    """What came of the check of a resource that began at `since`: why it failed, None if it passed; `has_result` is
+    false if there was none."""
 
     id: int
+    since: datetime
     why: str | None
     has_result: bool = True
 
@@ -77,13 +88,14 @@ class Checked:
 async def take(connection: FencedTransaction, limit: int, worker: Epoch) -> list[DueCheck]:
     """Begin up to `limit` checks that are due: those that are overdue most first."""
     rows = await connection.execute(_TAKE, {"limit": limit, "worker": worker, "late_s": LATE_S})
-    return [DueCheck(row.id, row.pool, row.name, row.data, row.validity_check) for row in rows.all()]
+    return [DueCheck(row.id, row.since, row.pool, row.name, row.data, row.validity_check) for row in rows.all()]
 
 
 async def record(connection: FencedTransaction, checked: Sequence[Checked], worker: Epoch) -> None:
-    """Write what came of checks, and wake who waits for these pools. Those that another has begun since are left."""
+    """Write what came of checks, and wake who waits for these pools. What has changed since is left as it is."""
     values = {
         "ids": [each.id for each in checked],
+        "since": [each.since for each in checked],
         "results": [each.has_result for each in checked],
         "whys": [each.why for each in checked],
         "worker": worker,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import text
 
@@ -24,7 +25,7 @@ from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
 from model.pool_turns import PoolRoom, Waiter
 
 FREE_READ_MAX = 500
-"""So many resources of a pool are given at once."""
+"""So many of each line that may get what they need are read at once."""
 HEAD = 50
 """So many of each line are read of those who may reserve; all others only if they get what they need."""
 
@@ -47,7 +48,8 @@ _HOLD = text(f"""
     )
     SELECT w.name, held.code IS NOT NULL AS is_held FROM wanted w LEFT JOIN held ON held.code = w.code
 """)  # noqa: S608 - the part is a constant
-# Of each pool for which anything waits, whoever serves that: what needs several pools may wait for any of them.
+# Of each pool for which anything waits, whoever serves that: what needs several pools may wait for any of them. A pool
+# that is a number gives no more than that in all, also while places that were taken from it are still held.
 _ROOMS = text(f"""
     WITH RECURSIVE line (name) AS (
         SELECT min(pool_name) FROM pool_line
@@ -55,41 +57,46 @@ _ROOMS = text(f"""
         SELECT (SELECT min(l.pool_name) FROM pool_line l WHERE l.pool_name > line.name) FROM line
         WHERE line.name IS NOT NULL
     )
-    SELECT p.name,
-           (SELECT count(*) FROM (
-                SELECT FROM pool_resource r
-                WHERE r.pool_code = p.code AND {FREE} AND {FRESH}               -- index: pool_resource_free
-                LIMIT :free_max) AS given) AS free,
-           p.validity_check IS NOT NULL
-           AND EXISTS (SELECT FROM pool_resource r
-                       WHERE r.pool_code = p.code AND {FREE} AND NOT coalesce({FRESH}, false)) AS unchecked,
-           (SELECT count(*) FROM pool_resource r
-            WHERE r.pool_code = p.code AND r.set_aside_at IS NULL AND NOT r.removed) AS size
+    SELECT p.name, r.size, p.validity_check IS NOT NULL AND r.unchecked AS unchecked,
+           CASE WHEN p.counted IS NULL THEN r.free ELSE greatest(least(r.free, r.size - r.taken), 0) END AS free
     FROM line JOIN resource_pool p ON p.name = line.name
+    CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE {FREE} AND {FRESH}) AS free,
+               coalesce(bool_or({FREE} AND NOT coalesce({FRESH}, false)), false) AS unchecked,
+               count(*) FILTER (WHERE r.set_aside_at IS NULL AND NOT r.removed) AS size,
+               count(*) FILTER (WHERE r.set_aside_at IS NULL AND r.task_instance_id IS NOT NULL) AS taken
+        FROM pool_resource r WHERE r.pool_code = p.code) AS r                  -- index: pool_resource_name
 """)  # noqa: S608 - the parts are constants
-_CAN_EVER = """NOT EXISTS (SELECT FROM jsonb_each_text(l.needs) AS need (name, number)
-                           WHERE need.number::integer > coalesce((CAST(:sizes AS jsonb) ->> need.name)::integer, 0))"""
-_CAN_NOW = """NOT EXISTS (SELECT FROM jsonb_each_text(l.needs) AS need (name, number)
-                          WHERE need.number::integer > coalesce((CAST(:free AS jsonb) ->> need.name)::integer, 0))"""
+# A row that was changed by hand may have anything: a cast of it would end the statement, for all lines.
+_FITS = """NOT EXISTS (SELECT FROM jsonb_each(CASE jsonb_typeof(l.needs) WHEN 'object' THEN l.needs END) AS need
+                       WHERE need.value > coalesce({numbers} -> need.key, '0'))"""
+_CAN_EVER = "l.needed <= pool.size AND " + _FITS.format(numbers="CAST(:sizes AS jsonb)")
+_CAN_NOW = "l.needed <= pool.free AND " + _FITS.format(numbers="CAST(:free AS jsonb)")
 # In the order of its primary key: by the index of the groups it would read all that waits, and sort it.
 _LINE = """
     SELECT l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id, l.worker_group, l.needs
     FROM pool_line l
-    WHERE l.pool_name = pool.name AND coalesce(l.worker_group = ANY(CAST(:served AS text[])), false) AND {condition}
+    WHERE l.pool_name = pool.name AND jsonb_typeof(l.needs) = 'object'
+      AND coalesce(l.worker_group = ANY(CAST(:served AS text[])), false) AND {condition}
       AND (SELECT t.state FROM task_instance t WHERE t.id = l.task_instance_id) = 'QUEUED'
+      -- One of no run would keep its place, and the resources that it needs, in each claim.
+      AND (SELECT i.id FROM workflow_instance i WHERE i.id = l.workflow_instance_id) IS NOT NULL
     ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
     LIMIT {limit}"""
+_POOLS = """unnest(CAST(:pools AS text[]), CAST(:pools_free AS bigint[]), CAST(:pools_size AS bigint[]))
+         AS pool (name, free, size)"""
 _WAITERS = text(f"""
-    SELECT first.* FROM unnest(CAST(:pools AS text[])) AS pool (name)
+    SELECT first.* FROM {_POOLS}
     CROSS JOIN LATERAL ({_LINE.format(condition=_CAN_EVER, limit=HEAD)}) AS first
     UNION
-    SELECT fitting.* FROM unnest(CAST(:pools AS text[])) AS pool (name)
+    SELECT fitting.* FROM {_POOLS}
     CROSS JOIN LATERAL ({_LINE.format(condition=_CAN_NOW, limit=FREE_READ_MAX)}) AS fitting
     UNION ALL
     SELECT plain.* FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
     CROSS JOIN LATERAL (
         SELECT t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id, t.worker_group, CAST(NULL AS jsonb)
         FROM task_instance t WHERE t.state = 'QUEUED' AND t.worker_group = wanted.worker_group AND t.is_plain
+          AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
         ORDER BY t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id   -- index: task_instance_queue
         LIMIT :places) AS plain
 """)  # noqa: S608 - the parts are constants
@@ -143,7 +150,7 @@ async def hold_pools(connection: FencedTransaction, groups: Sequence[str], worke
 
 async def rooms(connection: FencedTransaction, held: Mapping[str, bool]) -> dict[str, PoolRoom]:
     """What the pools can give for which anything waits, by name."""
-    rows = (await connection.execute(_ROOMS, {"free_max": FREE_READ_MAX})).all()
+    rows = (await connection.execute(_ROOMS)).all()
     return {row.name: PoolRoom(row.free, row.size, held.get(row.name, False), row.unchecked) for row in rows}
 
 
@@ -155,8 +162,11 @@ async def waiters(
     places: int,
 ) -> list[Waiter]:
     """Who may get or reserve resources of the held pools, and the most urgent of `groups` that need only a place."""
+    held = {name: room for name, room in rooms.items() if room.is_held}
     values = {
-        "pools": [name for name, room in rooms.items() if room.is_held],
+        "pools": list(held),
+        "pools_free": [room.free for room in held.values()],
+        "pools_size": [room.size for room in held.values()],
         "sizes": json.dumps({name: room.size for name, room in rooms.items()}),
         "free": json.dumps({name: room.free for name, room in rooms.items()}),
         "served": sorted({*groups, *served}),
@@ -175,7 +185,13 @@ async def waiters(
         for workflow_priority, run, task_priority, id_, group, needs in (
             await connection.execute(_WAITERS, values)
         ).all()
+        if needs is None or _are_needs(needs)
     ]
+
+
+def _are_needs(stored: Any) -> bool:
+    """Whether a row of a line says how many of which pools."""
+    return bool(stored) and all(type(number) is int and number > 0 for number in stored.values())
 
 
 async def claim(connection: FencedTransaction, given: Sequence[Waiter], worker: Epoch) -> list[ClaimedTask]:

@@ -27,15 +27,26 @@ LEASES = """
             GROUP BY p.name) AS each) END"""
 """A column of `task_instance t`: JSON object, for each pool the list of what it holds of it, with name and data."""
 
-_FREE = text("SELECT free_resources(CAST(:ids AS bigint[]), :worker)")
+# Whoever changes a pool, and whoever records checks, locks several rows too: all by id, or two wait for each other.
+# `+ 0`: not by walking the primary key, which has the resources of all pools.
+_FREE = text("""
+    WITH held AS MATERIALIZED (
+        SELECT id FROM pool_resource
+        WHERE task_instance_id = ANY(CAST(:ids AS bigint[])) AND coalesce(worker_id = :worker, false)
+        ORDER BY id + 0 FOR UPDATE                                                  -- index: pool_resource_holder
+    )
+    SELECT free_resources(CAST(:ids AS bigint[]), :worker) FROM (SELECT count(*) FROM held) AS in_order
+""")
+_HOLD = text("""
+    SELECT id FROM pool_resource WHERE task_instance_id = ANY(CAST(:ids AS bigint[])) ORDER BY id + 0 FOR UPDATE
+""")
 _HELD = text("""
     SELECT DISTINCT task_instance_id FROM pool_resource WHERE worker_id = :worker  -- index: pool_resource_worker
 """)
 # Whoever held them has no life any more, and its attempts run no more: whoever marked them as lost did not free them,
 # since they had been ended by hand before, or their rows deleted.
 _FREE_LEFT = text("""
-    SELECT coalesce(sum(free_resources(ARRAY[left_over.task_instance_id], left_over.worker_id)), 0)::integer
-    FROM (
+    WITH left_over AS MATERIALIZED (
         SELECT DISTINCT r.task_instance_id, r.worker_id FROM pool_resource r
         WHERE r.worker_id IS NOT NULL                                              -- index: pool_resource_worker
           AND NOT EXISTS (SELECT FROM node n WHERE n.id = r.worker_id AND n.kind = 'WORKER'
@@ -44,7 +55,13 @@ _FREE_LEFT = text("""
                WHERE t.id = r.task_instance_id AND t.worker_id = r.worker_id
                  AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')) IS NULL
         LIMIT :limit
-    ) AS left_over
+    ), held AS MATERIALIZED (
+        SELECT r.id FROM left_over o
+        JOIN pool_resource r ON r.task_instance_id = o.task_instance_id AND r.worker_id = o.worker_id
+        ORDER BY r.id FOR UPDATE OF r
+    )
+    SELECT coalesce(sum(free_resources(ARRAY[o.task_instance_id], o.worker_id)), 0)::integer
+    FROM (SELECT count(*) FROM held) AS in_order CROSS JOIN left_over o
 """)
 
 
@@ -55,6 +72,11 @@ async def free(connection: FencedTransaction, attempts: Collection[TaskInstanceI
     """
     values = {"ids": sorted(attempts), "worker": worker}
     return int((await connection.execute(_FREE, values)).scalar_one() or 0)
+
+
+async def hold(connection: FencedTransaction, attempts: Collection[TaskInstanceId]) -> None:
+    """Lock what these attempts hold, before the transaction marks several of them: a trigger gives it back for each."""
+    await connection.execute(_HOLD, {"ids": list(attempts)})
 
 
 async def held(connection: AsyncConnection, worker: Epoch) -> set[TaskInstanceId]:

@@ -25,18 +25,42 @@ _NEXT_DUE = text("""
          WHERE state = 'QUEUED' AND dispatch_by > now()),
         '9999-01-01') - now())::float8
 """)
+# Of `task_instance t` and `late`: which resources it did not get; null if it needs none, or could have had them all.
+_LACKED = """
+    SELECT format('it did not get %s within its dispatch_timeout of %s min; give the %s more, or give it more time',
+                  string_agg(short.what, ' and ' ORDER BY short.what), late.minutes,
+                  CASE count(*) WHEN 1 THEN 'pool' ELSE 'pools' END)
+    FROM (
+        SELECT format('%s of pool %s, ', n.number, n.name)
+               || CASE WHEN p.code IS NULL THEN 'which does not exist'
+                       WHEN r.free < n.number::integer THEN format('of which %s of %s were free', r.free, r.size)
+                       ELSE format('of which %s of %s were free, with others before it', r.free, r.size) END AS what
+        FROM jsonb_each_text(t.resources) AS n (name, number)
+        LEFT JOIN resource_pool p ON p.name = n.name
+        LEFT JOIN LATERAL (
+            SELECT count(*) FILTER (WHERE r.task_instance_id IS NULL AND r.set_aside_at IS NULL
+                                          AND r.checking_by IS NULL AND NOT r.removed) AS free,
+                   count(*) FILTER (WHERE NOT r.removed) AS size
+            FROM pool_resource r WHERE r.pool_code = p.code) AS r ON true           -- index: pool_resource_name
+        WHERE p.code IS NULL OR r.free < n.number::integer
+           OR EXISTS (SELECT FROM pool_line l
+                      WHERE l.pool_name = n.name
+                        AND (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id)
+                            < (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id))
+    ) AS short HAVING count(*) > 0"""
 # Level-triggered, by any master. The row is locked, so a concurrent claim and this statement see each other's result.
-_FAIL_UNDISPATCHED = text("""
+_FAIL_UNDISPATCHED = text(f"""
     WITH late AS (
-        SELECT id FROM task_instance
+        SELECT id, trim_scale(round((dispatch_timeout_s / 60)::numeric, 3)) AS minutes FROM task_instance
         WHERE state = 'QUEUED' AND dispatch_by <= now()                            -- index: task_instance_undispatched
         ORDER BY dispatch_by LIMIT :limit FOR UPDATE SKIP LOCKED
     ), failed AS (
         UPDATE task_instance t
         SET state = 'FAILURE', ended_at = clock_timestamp(),
-            reason = format('no worker of group %s took it within its dispatch_timeout of %s min; start one there, '
-                            'or give it more time', t.worker_group,
-                            trim_scale(round((t.dispatch_timeout_s / 60)::numeric, 3)))
+            reason = coalesce(
+                ({_LACKED}),
+                format('no worker of group %s took it within its dispatch_timeout of %s min; start one there, or give '
+                       'it more time', t.worker_group, late.minutes))
         FROM late WHERE t.id = late.id
         RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
     ), reported AS (
@@ -44,7 +68,7 @@ _FAIL_UNDISPATCHED = text("""
     )
     SELECT (SELECT master_id FROM workflow_instance i WHERE i.id = f.workflow_instance_id) AS owner,
            f.workflow_instance_id AS run FROM failed f
-""")
+""")  # noqa: S608 - the part is a constant
 
 
 async def queue_due(connection: FencedTransaction, limit: int) -> list[str]:

@@ -20,7 +20,8 @@ WORKFLOWS_READ_MAX = 5
 @dataclass(frozen=True, slots=True)
 class PoolReading:
     """A pool for which an attempt waits: `size` is what it has, None if it does not exist, of which `taken` are held,
-    `set_aside` can be given to nobody and `checked` are being checked; `set_aside_why` is why one of them is set aside.
+    `set_aside` can be given to nobody, whoever holds them now, and `checked` are being checked; `set_aside_why` is why
+    one of them is set aside. `leaving` places of a pool that is a number were taken from it and are still held.
     `place` is the attempt's in the line, 1 = next. `next_in_s` is in how many seconds one is probably free; None if
     that is not known."""
 
@@ -30,6 +31,7 @@ class PoolReading:
     taken: int = 0
     set_aside: int = 0
     checked: int = 0
+    leaving: int = 0
     set_aside_why: str | None = None
     place: int = 1
     next_in_s: float | None = None
@@ -37,7 +39,7 @@ class PoolReading:
 
 _WAITING = text("""
     SELECT t.id, need.name, need.number::integer AS needed, p.code,
-           r.size, r.taken, r.set_aside, r.checked, r.set_aside_why,
+           r.size, r.taken, r.set_aside, r.checked, r.leaving, r.set_aside_why,
            (SELECT count(*) FROM pool_line l                                       -- its primary key
             WHERE l.pool_name = need.name
               AND (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id)
@@ -47,10 +49,11 @@ _WAITING = text("""
     LEFT JOIN resource_pool p ON p.name = need.name
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE NOT removed) AS size,
-               count(*) FILTER (WHERE task_instance_id IS NOT NULL) AS taken,
-               count(*) FILTER (WHERE set_aside_at IS NOT NULL AND task_instance_id IS NULL) AS set_aside,
-               count(*) FILTER (WHERE checking_by IS NOT NULL) AS checked,
-               min(set_aside_why) AS set_aside_why
+               count(*) FILTER (WHERE task_instance_id IS NOT NULL AND set_aside_at IS NULL AND NOT removed) AS taken,
+               count(*) FILTER (WHERE set_aside_at IS NOT NULL AND NOT removed) AS set_aside,
+               count(*) FILTER (WHERE checking_by IS NOT NULL AND set_aside_at IS NULL AND NOT removed) AS checked,
+               count(*) FILTER (WHERE removed AND task_instance_id IS NOT NULL AND p.counted IS NOT NULL) AS leaving,
+               min(set_aside_why) FILTER (WHERE NOT removed) AS set_aside_why
         FROM pool_resource WHERE pool_code = p.code) AS r ON true
     WHERE t.id = ANY(CAST(:ids AS bigint[])) AND t.resources IS NOT NULL
     ORDER BY t.id, need.name
@@ -66,7 +69,7 @@ _HOLDERS = text("""
 async def read(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> dict[TaskInstanceId, list[PoolReading]]:
     """The pools for which each of these attempts waits; one that needs no resources is missing."""
     rows = (await connection.execute(_WAITING, {"ids": list(ids)})).all()
-    full = {row.name for row in rows if row.code is not None and row.taken}
+    full = {row.name for row in rows if row.code is not None and row.taken + row.leaving}
     next_in_s = await _next_in_s(connection, full) if full else {}
     found: dict[TaskInstanceId, list[PoolReading]] = defaultdict(list)
     for row in rows:
@@ -79,6 +82,7 @@ async def read(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> di
                 row.taken or 0,
                 row.set_aside or 0,
                 row.checked or 0,
+                row.leaving or 0,
                 row.set_aside_why,
                 row.place,
                 next_in_s.get(row.name),

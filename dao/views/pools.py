@@ -107,7 +107,10 @@ _COUNTS = f"""
     SELECT p.name, count(*) FILTER (WHERE s.state <> 'REMOVED') AS total, count(*) FILTER (WHERE s.state = 'FREE'),
            count(*) FILTER (WHERE s.state = 'TAKEN'), count(*) FILTER (WHERE s.state = 'SET_ASIDE'),
            count(*) FILTER (WHERE s.state = 'CHECKING'), count(*) FILTER (WHERE s.state = 'REMOVED'),
-           (SELECT count(*) FROM (SELECT FROM pool_line l WHERE l.pool_name = p.name LIMIT {COUNTED_MAX}) AS line)
+           (SELECT count(*) FROM (SELECT FROM pool_line l WHERE l.pool_name = p.name
+                                  ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority,
+                                           l.task_instance_id      -- by the index of the groups it would read all lines
+                                  LIMIT {COUNTED_MAX}) AS line)
     FROM (SELECT {_STATE} AS state FROM pool_resource r WHERE r.pool_code = p.code) AS s
 """  # noqa: S608 - the parts are constants
 _POOLS = text(f"""

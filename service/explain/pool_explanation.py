@@ -48,11 +48,12 @@ def _set_aside(name: str, pool: PoolReading) -> Why | None:
 def _taken(name: str, pool: PoolReading) -> Why | None:
     if pool.size is None:
         return None
-    free = pool.size - pool.taken - pool.set_aside - pool.checked
+    free = pool.size - pool.taken - pool.set_aside - pool.checked - pool.leaving
     if free >= pool.needed and pool.place == 1:
         return None
     taken = f"{pool.taken} of {pool.size} taken"
-    others = [f"{count} {what}" for count, what in ((pool.set_aside, "set aside"), (pool.checked, "checked")) if count]
+    kinds = ((pool.set_aside, "set aside"), (pool.checked, "checked"), (pool.leaving, "removed and still held"))
+    others = [f"{count} {what}" for count, what in kinds if count]
     place = f"{_ordinal(pool.place)} in line" if pool.place > 1 else "next in line"
     needs = f", and needs {pool.needed}" if pool.needed > 1 else ""
     soon = f", the next frees in about {_about(pool.next_in_s)}" if pool.next_in_s is not None else ""

@@ -39,13 +39,13 @@ async def put_pool(call: Call, name: Name, body: PutPool) -> SavedPool:
         raise Refused("give the content either as `yaml` or as `spec`")
     document = await asyncio.to_thread(_document, call, name, body)
     async with call.changing(Subject(KIND, name, name=name)) as change:
-        before = (await saved_pools.hold(change.connection, [name])).get(name)
-        if before is not None:
+        held = await saved_pools.hold(change.connection, [name])
+        if (before := held.get(name)) is not None:
             call.expect(before.version, f", saved by {before.changed_by} at {before.changed_at:%F %T %Z}")
         elif call.if_match not in (None, ANY_VERSION):
             call.expect("none", ": it was deleted")
-        put = await saved_pools.put(change.connection, before, name, document.spec, call.caller.name)
-        saved = PoolSaved(document, put)
+        put = await saved_pools.put(change.connection, held, {name: document.spec}, call.caller.name)
+        saved = PoolSaved(document, put[name])
         change.before, change.after, change.answer = saved.before, saved.after, saved.answer()
     answer: SavedPool = change.answered()
     return answer

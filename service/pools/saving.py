@@ -77,10 +77,7 @@ async def save_pools(
     if version is not None:
         for each in documents:
             check_version(held.get(each.name), each.name, version)
-    in_order = sorted(documents, key=lambda document: document.name)  # two who make the same pools wait, not both
-    put = {
-        each.name: await saved_pools.put(connection, held.get(each.name), each.name, each.spec, by) for each in in_order
-    }
+    put = await saved_pools.put(connection, held, {each.name: each.spec for each in documents}, by)
     return [PoolSaved(each, put[each.name]) for each in documents]
 
 

@@ -37,12 +37,30 @@ tasks:
   - {name: second, type: FAKE, after: [first]}
 """
 FAR = "{name: far, tasks: [{name: alone, type: FAKE, worker_group: nowhere}]}\n"
+PROXIES = """\
+kind: pool
+name: proxies
+resources:
+  p1: {host: 10.0.0.1, password: swordfish}
+  p2: {host: 10.0.0.2}
+check: {script: 'true', every: 1h}
+"""
+SMALLER = "{kind: pool, name: proxies, resources: [p2]}\n"
+NEEDY = """\
+name: needy
+tasks:
+  - {name: holds, type: FAKE, params: {sleep_s: 300}, resources: {proxies: 2}}
+  - {name: waits, type: FAKE, resources: {proxies: 1}}
+  - {name: lost, type: FAKE, resources: {proxy: 1}}
+"""
 FILES = {"hello": HELLO, "more": HELLO + "description: more\n", "sales": SALES, "slow": SLOW, "far": FAR}
+FILES |= {"proxies": PROXIES, "smaller": SMALLER, "needy": NEEDY}
 FILES["broken"] = HELLO + "tsks: 1\n"
 
 RUNS = "SELECT true FROM task_instance WHERE task_name = 'first' AND state = 'RUNNING_EXECUTION'"
 QUEUED = "SELECT true FROM task_instance WHERE task_name = 'alone' AND state = 'QUEUED'"
 REFUSED = "SELECT count(*) = 2 FROM error_command"
+HOLDS = "SELECT count(*) = 2 FROM pool_resource WHERE task_instance_id IS NOT NULL"
 HANDLED = "SELECT count(*) = 0 FROM command"
 
 SCRIPT: tuple[str | tuple[str, str], ...] = (
@@ -145,6 +163,36 @@ SCRIPT: tuple[str | tuple[str, str], ...] = (
     "environment remove spark",
     "environment remove spark",
     "secrets rotate",
+    "pools",
+    "workflow apply {folder}/needy.yaml",
+    "pool apply {folder}/proxies.yaml --dry-run",
+    "pool apply {folder}/proxies.yaml",
+    "pool apply {folder}/proxies.yaml --json",
+    "pool apply {folder}/proxies.yaml --version 7",
+    "pool apply {folder}/hello.yaml",
+    ("run needy", HOLDS),
+    "pools",
+    "pools --json",
+    "pool show proxies",
+    "pool show proxies --json",
+    "pool show nix",
+    "why needy/waits",
+    "why needy/lost",
+    "pool set-aside proxies p1 --reason 'lent to a friend'",
+    "pool set-aside proxies p1",
+    "pool set-aside proxies nix",
+    "why needy/waits",
+    "pool take-back proxies p1",
+    "pool take-back proxies p1",
+    "pool export proxies",
+    "pool export proxies --json",
+    "pool apply {folder}/smaller.yaml",
+    "pool show proxies",
+    "pool delete proxies",
+    "stop needy --wait",
+    "pool delete proxies",
+    "pool delete proxies",
+    "pools --json",
     "doctor",
     "doctor --json",
     "workflow delete far --yes",
@@ -156,7 +204,7 @@ CODES = {0, 1, 2, 5}
 """The exit codes that the script meets."""
 MASKS = (
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", "TIME"),
-    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+\+00", "TIME"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+\+00| UTC)", "TIME"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\+00", "TIME"),
     (r"127\.0\.0\.1:\d+", "ADDRESS"),
     (r"postgresql\S+", "URL"),

@@ -11,7 +11,7 @@ import asyncio
 import json
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,8 +21,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from dao.pools import saved_pools
+from dao.postgres.database import Database
+from model.pool_spec import PoolSpec
 from tests.cluster.cluster import Cluster, Node
 from tests.eventually import eventually
+from tests.servers.postgres import PostgresServer
 
 CODE = 1001
 LEFT = "SELECT count(*) FROM task_instance WHERE ended_at IS NULL"
@@ -39,7 +43,7 @@ def make_pool(cluster: Cluster, name: str, count: int) -> None:
     )
 
 
-def locking(cluster: Cluster, pools: Mapping[str, int], lasts_s: float) -> str:
+def locking(cluster: Cluster, pools: Iterable[str], waits: str) -> str:
     """A script that locks a file for each resource that it holds, for as long as any process of it lives."""
     lines = [f"cd {cluster.folder}"]
     for pool in pools:
@@ -52,7 +56,7 @@ def locking(cluster: Cluster, pools: Mapping[str, int], lasts_s: float) -> str:
             '  echo "begin $name $SHOAL_TASK_KEY $SHOAL_ATTEMPT $EPOCHREALTIME" >> held',
             "done",
         ]
-    lines += [f"sleep {lasts_s}", 'echo "end - $SHOAL_TASK_KEY $SHOAL_ATTEMPT $EPOCHREALTIME" >> held']
+    lines += [waits, 'echo "end - $SHOAL_TASK_KEY $SHOAL_ATTEMPT $EPOCHREALTIME" >> held']
     return "\n".join(lines)
 
 
@@ -60,7 +64,7 @@ def define(cluster: Cluster, *kinds: tuple[int, Mapping[str, int]], lasts_s: flo
     """A workflow of so many parallel tasks of each kind of needs."""
     tasks: list[dict[str, Any]] = []
     for number, (count, needs) in enumerate(kinds):
-        script = locking(cluster, needs, lasts_s)
+        script = locking(cluster, needs, f"sleep {lasts_s}")
         tasks += [
             {"name": f"t{number}-{n}", "type": "SHELL", "params": {"script": script}, "resources": dict(needs)}
             for n in range(count)
@@ -127,6 +131,43 @@ async def test_a_pool_is_shared_by_workers_that_die_and_sleep(cluster: Cluster) 
     check_holders(cluster, {"proxies": 6})
 
 
+async def test_pools_that_change_all_the_while_give_nothing_twice(cluster: Cluster) -> None:
+    """Resources are removed, added again and changed while they are held, checked and given back."""
+    define(cluster, (40, {"left": 2}), (40, {"right": 1}), (20, {"right": 1, "left": 1}), lasts_s=0.05)
+    sizes = (5, 2, 4, 1)
+    database = Database(cluster.environment["SHOAL_DATABASE_URL"], application_name="shoal-test")
+
+    async def change(turn: int) -> None:
+        checks: list[Any] = [None, {"script": "true", "every": "5s"}, {"script": "sleep 0.05", "every": "0s"}]
+        contents = {
+            name: {"resources": {f"{name}-{n}": {"n": turn // 3} for n in range(sizes[(turn + at) % 4] + 1)}}
+            for at, name in enumerate(("left", "right"))
+        }
+        if (check := checks[turn // 4 % 3]) is not None:
+            contents["right"]["check"] = check
+        async with database.writing() as connection:
+            held = await saved_pools.hold(connection, list(contents))
+            specs = {name: PoolSpec.parse(content) for name, content in contents.items()}
+            await saved_pools.put(connection, held, specs, "a test")
+
+    await change(0)
+    await cluster.master()
+    for _ in range(2):
+        await cluster.worker()
+    cluster.start(CODE)
+    turn = 0
+    while cluster.one(ENDED) < 90:
+        turn += 1
+        await change(turn)
+        await asyncio.sleep(0.02)
+    await change(4)  # with all that they may have
+    await cluster.all_ends(within_s=60)
+    await database.close()
+    assert cluster.one(ENDED) == 100
+    assert cluster.one("SELECT max(attempt) FROM task_instance") == 1
+    check_holders(cluster, {"left": 6, "right": 3})
+
+
 async def test_several_pools_in_any_order_never_wait_for_each_other(cluster: Cluster) -> None:
     make_pool(cluster, "zebra", 2)
     make_pool(cluster, "apple", 2)
@@ -173,6 +214,91 @@ async def test_a_lease_lapses_with_its_worker_and_not_before(cluster: Cluster) -
     check_holders(cluster, {"proxies": 1})
 
 
+async def test_a_restart_of_the_database_leaves_resources_with_those_who_have_them(
+    cluster: Cluster, postgres_server: PostgresServer
+) -> None:
+    """Each attempt waits for a file. So what is held before, while and after the server is away does not depend on
+    time."""
+    make_pool(cluster, "proxies", 2)
+    goes = cluster.folder / "goes"
+    script = locking(cluster, ["proxies"], f"until [ -e {goes} ]; do sleep 0.05; done")
+    task = {"type": "SHELL", "params": {"script": script}, "resources": {"proxies": 1}}
+    cluster.define(CODE, "w", tasks=[{"name": f"t{n}", **task} for n in range(4)])
+    await cluster.master()
+    for _ in range(2):
+        await cluster.worker()
+    cluster.start(CODE)
+    begun = cluster.folder / "held"
+    await eventually(lambda: begun.exists() and begun.read_text().count("begin") == 2, within_s=20)
+    holders = "SELECT name, task_instance_id, worker_id FROM pool_resource WHERE task_instance_id > 0 ORDER BY name"
+    beaten = "SELECT count(*) FROM node_beat WHERE beaten_at > pg_postmaster_start_time()"
+    before = cluster.rows(holders)
+    assert len(before) == 2
+    for how in ("fast", "immediate"):
+        postgres_server.restart(how)
+        await eventually(partial(cluster.one, beaten), until=3, within_s=30)
+        assert cluster.rows(holders) == before
+    assert begun.read_text().count("begin") == 2
+    postgres_server.stop("immediate")
+    goes.touch()
+    await eventually(lambda: begun.read_text().count("end") == 2)
+    postgres_server.start()
+    await cluster.all_ends()
+    assert begun.read_text().count("begin") == 4
+    assert cluster.one("SELECT max(attempt) FROM task_instance") == 1
+    check_holders(cluster, {"proxies": 2})
+
+
+async def test_each_type_finds_what_it_holds(cluster: Cluster) -> None:
+    make_pool(cluster, "my-pool.1", 1)
+    make_pool(cluster, "number", 2)
+    odd = {"say": 'it\'s "$(so)" \\ ü\n', "n": [1.5, None]}
+    cluster.rows("UPDATE pool_resource SET data = %s WHERE name = 'my-pool.1-1'", json.dumps(odd))
+    names = ("SHOAL_RESOURCE_MY_POOL_1", "SHOAL_RESOURCE_NUMBER")
+    shell = "\n".join(f'printf %s "${name}" > {cluster.folder}/shell-{name}' for name in names)
+    python = "import os\n" + "\n".join(
+        f"open({str(cluster.folder)!r} + '/python-{name}', 'w').write(os.environ['{name}'])" for name in names
+    )
+    needs = {"my-pool.1": 1, "number": 2}
+    with serving() as (port, asked):
+        kinds = {
+            "SHELL": {"script": shell},
+            "PYTHON": {"script": python},
+            "HTTP": {"url": f"http://127.0.0.1:{port}/"},
+        }
+        tasks = [
+            {"name": type_, "type": type_, "params": params, "resources": needs} for type_, params in kinds.items()
+        ]
+        cluster.define(CODE, "w", tasks=tasks)
+        await cluster.master()
+        await cluster.worker()
+        cluster.start(CODE)
+        await cluster.all_ends()
+    assert cluster.rows("SELECT task_name, reason FROM task_instance WHERE state <> 'SUCCESS'") == []
+    assert asked == ["/"]
+    for kind in ("shell", "python"):
+        first, second = (json.loads((cluster.folder / f"{kind}-{name}").read_text()) for name in names)
+        assert first == [{"name": "my-pool.1-1", "data": odd}]
+        assert second == [{"name": f"number-{n}", "data": {"port": 3000 + n}} for n in (1, 2)]
+
+
+async def test_what_no_variable_takes_fails_its_task_with_a_sentence(cluster: Cluster) -> None:
+    make_pool(cluster, "many", 6_000)
+    cluster.define(
+        CODE, "w", tasks=[{"name": "a", "type": "SHELL", "params": {"script": ":"}, "resources": {"many": 6_000}}]
+    )
+    await cluster.master()
+    await cluster.worker()
+    cluster.start(CODE)
+    await cluster.all_ends()
+    [(state, reason)] = cluster.rows("SELECT state, reason FROM task_instance")
+    assert state == "FAILURE"
+    assert re.fullmatch(
+        r"what it holds is [0-9,]+ bytes in SHOAL_RESOURCE_MANY, and a variable takes 131,071; .*", reason
+    )
+    assert cluster.one("SELECT count(*) FROM pool_resource WHERE task_instance_id IS NOT NULL") == 0
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("is_calm", [True, False], ids=["calm", "with kills and stops"])
 async def test_400_tasks_of_a_second_keep_a_pool_of_40_busy(cluster: Cluster, is_calm: bool) -> None:
@@ -210,6 +336,18 @@ async def test_resources_are_checked_and_what_fails_is_set_aside_until_it_passes
     (cluster.folder / "bad-2").unlink()
     await eventually(lambda: cluster.one(why), until=None, within_s=30)
     check_holders(cluster, {"proxies": 3})
+
+
+async def test_why_a_check_failed_has_no_password(cluster: Cluster) -> None:
+    make_pool(cluster, "proxies", 1)
+    script = 'echo "no luck with 10.0.0.1 and swordfish"; exit 1'
+    check = json.dumps({"script": script, "every_s": 60})
+    cluster.rows("UPDATE pool_resource SET data = %s", json.dumps({"host": "10.0.0.1", "password": "swordfish"}))
+    cluster.rows("UPDATE resource_pool SET validity_check = %s", check)
+    await cluster.worker()
+    why = "SELECT set_aside_why FROM pool_resource"
+    said = "its check failed: exit code 1: no luck with 10.0.0.1 and ******"
+    await eventually(lambda: cluster.one(why), until=said, within_s=20)
 
 
 async def test_a_url_is_asked_with_the_values_of_the_resource(cluster: Cluster) -> None:

@@ -45,6 +45,8 @@ from dao.views import (
     claims,
     last_runs,
     live,
+    pool_readings,
+    pools,
     run_counts,
     run_progress,
     schedule_listings,
@@ -58,6 +60,7 @@ from model.instances import AttemptEnd, Parent
 from model.lines import Line
 from model.nodes import Slot
 from model.pool_turns import PoolRoom, Waiter
+from model.pools import LinePlace
 from model.schedules import ScheduleRow
 from model.states import TaskState, WorkflowState
 from tests.dao.scene import new_task
@@ -408,14 +411,38 @@ HOT = {
     "who waits for pools": Hot(
         lambda c: pool_claims.waiters(c, ROOMS, ["pooled"], ["gpu"], 50),
         {"pool_line_pkey", "task_instance_pkey", "task_instance_queue"},
-        1_300,
+        1_800,
     ),
     "claim with leases": Hot(
         lambda c: pool_claims.claim(cast(FencedTransaction, c), WAITERS, LIVING_WORKER),
         {"task_instance_pkey", "pool_resource_free"},
         1_000,
     ),
-    "resources that are given back": Hot(lambda c: pool_leases.held(c, LIVING_WORKER), {"pool_resource_worker"}, 10),
+    "resources that are held": Hot(lambda c: pool_leases.held(c, LIVING_WORKER), {"pool_resource_worker"}, 10),
+    "resources that are given back": Hot(
+        lambda c: pool_leases.free(licensed(c), [each.id for each in WAITERS], LIVING_WORKER),
+        {"pool_resource_holder"},
+        10,
+    ),
+    "resources of attempts that are marked as lost": Hot(
+        lambda c: pool_leases.hold(licensed(c), [each.id for each in WAITERS]), {"pool_resource_holder"}, 10
+    ),
+    "a page of pools": Hot(lambda c: pools.page(c, 51), {"pool_resource_name", "pool_line_pkey"}, 6_500),
+    "one pool": Hot(lambda c: pools.pool(c, "b"), {"resource_pool_name", "pool_resource_name", "pool_line_pkey"}, 610),
+    "counts of all pools": Hot(pools.all_counts, {"pool_resource_name", "pool_line_pkey"}, 7_500),
+    "a page of resources": Hot(
+        lambda c: pools.resources(c, 1, 51, None, lease=timedelta(seconds=30)), {"pool_resource_name"}, 610
+    ),
+    "a page of a line": Hot(
+        lambda c: pools.line(c, "a", 51, LinePlace(100, "MEDIUM", 999, "MEDIUM", POOLED_FIRST + 100)),
+        {"pool_line_pkey", "task_instance_pkey"},
+        160,
+    ),
+    "why attempts wait for pools": Hot(
+        lambda c: pool_readings.read(c, [each.id for each in WAITERS[:20]]),
+        {"task_instance_pkey", "pool_line_pkey", "pool_resource_name"},
+        20 * 650,
+    ),
     "report": Hot(
         lambda c: task_claims.report(
             c,

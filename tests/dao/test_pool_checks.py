@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import pytest_asyncio
 
 from dao.cluster.nodes import Me
@@ -23,9 +24,10 @@ async def take(pools: PoolScene, worker: Me, limit: int = 100) -> list[str]:
 
 
 async def record(pools: PoolScene, worker: Me, name: str, why: str | None, *, has_result: bool = True) -> None:
-    [id_] = await pools.sql("SELECT id FROM pool_resource WHERE name = :name", name=name)
+    found = "SELECT id, coalesce(checking_since, now()) FROM pool_resource WHERE name = :name"
+    [(id_, since)] = await pools.sql(found, name=name)
     async with pools.writing() as connection:
-        await pool_checks.record(connection, [Checked(id_, why, has_result)], worker.epoch)
+        await pool_checks.record(connection, [Checked(id_, since, why, has_result)], worker.epoch)
 
 
 async def set_aside(pools: PoolScene) -> dict[str, str]:
@@ -152,3 +154,28 @@ async def test_a_poll_says_that_resources_are_to_be_checked(pools: PoolScene) ->
     assert await is_said()
     await take(pools, worker)
     assert not await is_said()
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        '{"script": "true", "every_s": 1e300, "timeout_s": 1e300}',
+        '{"script": "true", "every_s": 1e400, "timeout_s": 1e400}',
+        '{"script": "true", "every_s": -1e400, "timeout_s": -1e400}',
+        "{}",
+    ],
+)
+async def test_a_check_that_somebody_wrote_wrong_holds_up_no_other_pool(pools: PoolScene, check: str) -> None:
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("good", 1, {"script": "true", "every_s": 60})
+    await pools.pool("odd", 1)
+    await pools.sql("UPDATE resource_pool SET validity_check = CAST(:odd AS jsonb) WHERE name = 'odd'", odd=check)
+    await pools.sql("UPDATE pool_resource SET checked_at = now(), set_aside_at = now(), set_aside_why = 'x'")
+    await age(pools, 61)
+    await pools.wait_for(master, {"odd": 1}, {"good": 1})
+    async with pools.database.reading() as connection:
+        assert (await task_claims.work_waits(connection, ["default"], worker.epoch)).checks
+    assert "good-1" in await take(pools, worker)
+    await record(pools, worker, "good-1", None)
+    assert [task.code for task in await pools.claim_for_pools(worker)] == [2]
+    await take(pools, worker)

@@ -308,3 +308,102 @@ async def test_lines_are_put_right_after_rows_were_changed_by_hand(pools: PoolSc
     ]
     async with pools.writing() as connection:
         assert (await pool_upkeep.leave_lines(connection, 10), await pool_upkeep.join_lines(connection, 10)) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(f"needs = '{needs}'" for needs in ("5", "[]", "{}", "null", '"a"', '{"a": "x"}', '{"a": -1}', '{"a": 1.5}')),
+        *(f"needs = '{needs}'" for needs in ('{"a": 1e400}', '{"a": null}', '{"a": {"b": 1}}', '{"none": 1}')),
+        *("needed = 2000000000", "worker_group = 'nobody'", "task_instance_id = 7000", "workflow_instance_id = 7000"),
+        *("workflow_priority = 'LOWEST'", "task_priority = 'LOWEST'", "pool_name = 'b'"),
+    ],
+)
+async def test_a_row_of_a_line_that_was_changed_by_hand_holds_up_nobody_and_is_put_right(
+    pools: PoolScene, change: str
+) -> None:
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 2)
+    await pools.pool("b", 1)
+    await pools.wait_for(master, {"a": 1}, {"a": 1})
+    await pools.sql(f"UPDATE pool_line SET {change} WHERE task_instance_id = (SELECT min(id) FROM task_instance)")
+    claimed = await pools.claim_for_pools(worker)
+    assert 2 in codes(claimed)
+    async with pools.writing() as connection:
+        await pool_upkeep.leave_lines(connection, 10)
+        await pool_upkeep.join_lines(connection, 10)
+    claimed += await pools.claim_for_pools(worker)
+    assert codes(claimed) == [1, 2]
+    assert await pools.sql("SELECT * FROM pool_line") == []
+
+
+@pytest.mark.parametrize("needs", [{"a": 1}, {}])
+async def test_an_attempt_of_no_run_keeps_neither_a_resource_nor_a_place_from_others(
+    pools: PoolScene, needs: dict[str, int]
+) -> None:
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 1)
+    await pools.wait_for(master, needs, {"a": 1})
+    await pools.sql("DELETE FROM workflow_instance WHERE id = (SELECT min(workflow_instance_id) FROM task_instance)")
+    assert codes(await pools.claim_for_pools(worker, places=1)) == [2]
+
+
+async def test_who_needs_very_many_gets_them(pools: PoolScene) -> None:
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 2_000)
+    await pools.wait_for(master, {"a": 1_900}, {"a": 101}, {"a": 100})
+    [first] = await pools.claim_for_pools(worker)
+    assert (first.code, len(leases(first)["a"])) == (1, 1_900)
+    await pools.end(worker, first)
+    assert codes(await pools.claim_for_pools(worker)) == [2, 3]
+
+
+async def test_a_number_that_was_made_smaller_is_not_exceeded_while_the_places_taken_from_it_are_held(
+    pools: PoolScene,
+) -> None:
+    """Whoever holds one of them keeps it, and counts."""
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 3)
+    await pools.sql("UPDATE resource_pool SET counted = 3")
+    await pools.wait_for(master, *[{"a": 1}] * 6)
+    first, second, third = await pools.claim_for_pools(worker)
+    await pools.end(worker, first, second)
+    await pools.sql("UPDATE resource_pool SET counted = 2")
+    await pools.sql("UPDATE pool_resource SET removed = true WHERE name = 'a-3'")
+    fourth = await pools.claim_for_pools(worker)
+    assert codes(fourth) == [4], "two run, and the number is two"
+    await pools.end(worker, third)
+    assert codes(await pools.claim_for_pools(worker)) == [5]
+    assert await pools.claim_for_pools(worker) == []
+
+
+async def test_resources_that_are_named_are_given_though_a_removed_one_is_held(pools: PoolScene) -> None:
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 2)
+    await pools.wait_for(master, {"a": 2}, {"a": 1})
+    await pools.claim_for_pools(worker)
+    await pools.sql("UPDATE pool_resource SET removed = true WHERE name = 'a-1'")
+    await pools.sql(
+        "INSERT INTO pool_resource (pool_code, name) SELECT pool_code, 'a-3' FROM pool_resource WHERE name = 'a-1'"
+    )
+    assert codes(await pools.claim_for_pools(worker)) == [2]
+
+
+async def test_who_waits_for_a_pool_for_too_long_is_told_so(pools: PoolScene) -> None:
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 2)
+    await pools.pool("b", 2)
+    needs = [{"a": 2}, {"a": 2, "none": 1}, {"b": 1}, {"a": 1, "b": 1}]
+    await pools.wait_for(master, *needs, dispatch_timeout_s=90)
+    assert codes(await pools.claim_for_pools(worker, places=1)) == [1]
+    await pools.sql("UPDATE task_instance SET dispatch_by = now()")
+    async with pools.writing() as connection:
+        assert await task_timers.fail_undispatched(connection, 10) == 3
+    assert await pools.sql("SELECT reason FROM task_instance ORDER BY task_code OFFSET 1") == [
+        "it did not get 1 of pool none, which does not exist and 2 of pool a, of which 0 of 2 were free within its "
+        "dispatch_timeout of 1.5 min; give the pools more, or give it more time",
+        "no worker of group default took it within its dispatch_timeout of 1.5 min; start one there, or give it more "
+        "time",
+        "it did not get 1 of pool a, of which 0 of 2 were free and 1 of pool b, of which 2 of 2 were free, with others "
+        "before it within its dispatch_timeout of 1.5 min; give the pools more, or give it more time",
+    ]

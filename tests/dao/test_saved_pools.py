@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -10,9 +11,13 @@ from sqlalchemy import text
 
 from dao.pools import resource_changes, saved_pools
 from dao.pools.saved_pools import PutPool
+from dao.tasks import lost_tasks, pool_checks, pool_leases
+from dao.tasks.pool_checks import Checked, DueCheck
 from model.errors import Refused
+from model.ids import Epoch, TaskInstanceId
 from model.pool_spec import PoolSpec
 from tests.dao.scene import Scene
+from tests.eventually import eventually
 
 URL = {"url": "http://x/${name}"}
 FREE = "SELECT free_resources(ARRAY[7::bigint], 3)"
@@ -20,15 +25,18 @@ FREE = "SELECT free_resources(ARRAY[7::bigint], 3)"
 
 async def put(scene: Scene, **content: Any) -> PutPool:
     async with scene.writing() as connection:
-        before = (await saved_pools.hold(connection, ["p"])).get("p")
-        return await saved_pools.put(connection, before, "p", PoolSpec.parse(content), "anna")
+        before = await saved_pools.hold(connection, ["p"])
+        return (await saved_pools.put(connection, before, {"p": PoolSpec.parse(content)}, "anna"))["p"]
 
 
-async def takes(scene: Scene, *names: str) -> None:
-    """The attempt 7 on the worker 3 holds them."""
+async def takes(scene: Scene, *names: str, attempt: int = 7, worker: int = 3) -> None:
+    """The attempt on the worker holds them."""
     await scene.sql(
-        "UPDATE pool_resource SET task_instance_id = 7, worker_id = 3, taken_at = now() WHERE name = ANY(:names)",
+        "UPDATE pool_resource SET task_instance_id = :attempt, worker_id = :worker, taken_at = now() "
+        "WHERE name = ANY(:names)",
         names=list(names),
+        attempt=attempt,
+        worker=worker,
     )
 
 
@@ -40,8 +48,8 @@ async def test_what_is_removed_goes_when_it_is_given_back_also_while_it_is_remov
     await put(scene, resources=["a", "b", "c"])
     await takes(scene, "b", "c")
     async with scene.writing() as connection:
-        before = (await saved_pools.hold(connection, ["p"]))["p"]
-        saved = await saved_pools.put(connection, before, "p", PoolSpec.parse({"resources": ["a"]}), "anna")
+        before = await saved_pools.hold(connection, ["p"])
+        saved = (await saved_pools.put(connection, before, {"p": PoolSpec.parse({"resources": ["a"]})}, "anna"))["p"]
         assert (saved.removed, saved.leaving) == (2, 2)
         giving_back = asyncio.create_task(scene.sql(FREE))
         await scene.waits_for_a_lock()
@@ -131,3 +139,175 @@ async def test_a_row_that_was_written_by_hand_is_shown_as_it_is(scene: Scene) ->
         pool = await saved_pools.head(connection, "代理")
         spec = await saved_pools.spec_of(connection, pool)
     assert (spec.resources, spec.count, pool.version) == ({}, None, 1)
+
+
+async def locks_waited_for(scene: Scene) -> int:
+    found = await scene.sql(
+        "SELECT count(DISTINCT l.pid) FROM pg_locks l JOIN pg_stat_activity a USING (pid) "
+        "WHERE NOT l.granted AND a.datname = current_database()"
+    )
+    return int(found[0])
+
+
+async def in_turn(scene: Scene, *each: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+    """Have the resource "a" locked until each of these waits, one begun after the other; then all of them end.
+
+    Whoever locks another resource before "a" has that one when the first that waits gets "a".
+    """
+    async with scene.writing() as somebody:
+        await somebody.execute(text("SELECT FROM pool_resource WHERE name = 'a' FOR UPDATE"))
+        running = []
+        for number, one in enumerate(each, 1):
+            running.append(asyncio.create_task(one()))
+            await eventually(lambda: locks_waited_for(scene), until=number)
+    await asyncio.wait_for(asyncio.gather(*running), 10)
+
+
+async def gives_back(scene: Scene, *attempts: int) -> None:
+    async with scene.writing() as connection:
+        await pool_leases.free(connection, [TaskInstanceId(id_) for id_ in attempts], Epoch(3))
+
+
+async def deleted(scene: Scene) -> None:
+    async with scene.writing() as connection:
+        pool = (await saved_pools.hold(connection, ["p"]))["p"]
+        with pytest.raises(Refused):
+            await saved_pools.delete(connection, pool, despite_line=False)
+
+
+CHANGES: dict[str, Callable[[Scene], Awaitable[Any]]] = {
+    "removed": lambda scene: put(scene, resources=["c"]),
+    "other data": lambda scene: put(scene, resources={"a": {"n": 1}, "b": {"n": 1}, "c": {}}, check=URL),
+    "another check": lambda scene: put(scene, resources=["a", "b", "c"], check={"url": "http://y/${name}"}),
+    "no check": lambda scene: put(scene, resources=["a", "b", "c"]),
+    "deleted": deleted,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_pool_changes_while_a_worker_gives_several_back(scene: Scene, change: str) -> None:
+    """Two that lock the same rows in two orders would wait for each other."""
+    await put(scene, resources=["a", "b", "c"], check=URL)
+    await scene.sql("UPDATE pool_resource SET checked_at = now(), set_aside_at = now(), set_aside_why = 'x'")
+    await takes(scene, "b", attempt=7)
+    await takes(scene, "a", attempt=8)
+    await takes(scene, "c", attempt=9)
+
+    async def changes() -> None:
+        await CHANGES[change](scene)
+
+    await in_turn(scene, changes, lambda: gives_back(scene, 7, 8))
+
+
+async def test_pools_of_one_file_change_while_a_worker_gives_several_back(scene: Scene) -> None:
+    for name in ("q", "p"):
+        async with scene.writing() as connection:
+            spec = PoolSpec.parse({"resources": ["a", "b"] if name == "p" else ["c"]})
+            await saved_pools.put(connection, {}, {name: spec}, "anna")
+    await takes(scene, "c", "a", attempt=7)
+
+    async def changes() -> None:
+        async with scene.writing() as connection:
+            held = await saved_pools.hold(connection, ["p", "q"])
+            await saved_pools.put(connection, held, dict.fromkeys(held, PoolSpec.parse({"resources": ["x"]})), "anna")
+
+    await in_turn(scene, changes, lambda: gives_back(scene, 7))
+
+
+async def test_a_pool_changes_while_checks_of_several_are_recorded(scene: Scene) -> None:
+    me = await scene.worker()
+    await put(scene, resources=["a", "b"], check=URL)
+    async with scene.writing() as connection:
+        due = {each.name: each for each in await pool_checks.take(connection, 10, me.epoch)}
+
+    async def recorded() -> None:
+        async with scene.writing() as connection:
+            checked = [Checked(due[name].id, due[name].since, None) for name in ("b", "a")]
+            await pool_checks.record(connection, checked, me.epoch)
+
+    async def changes() -> None:
+        await put(scene, resources=["c"])
+
+    await in_turn(scene, changes, recorded)
+    assert await rows(scene) == [("c", False, None)]
+
+
+async def test_a_pool_changes_while_attempts_of_a_lost_worker_are_marked(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    await put(scene, resources=["a", "b"])
+    run = await scene.instance(master)
+    await scene.queue(run, 1, 2, master=master)
+    tasks = sorted(await scene.claim(worker), key=lambda task: task.id)
+    await scene.sql("UPDATE task_instance SET is_plain = false, resources = '{\"p\": 1}'")
+    await takes(scene, "b", attempt=tasks[0].id, worker=worker.epoch)
+    await takes(scene, "a", attempt=tasks[1].id, worker=worker.epoch)
+    await scene.fence(worker)
+
+    async def marks() -> None:
+        async with scene.writing() as connection:
+            assert await lost_tasks.mark_lost(connection, 10) == 2
+
+    async def changes() -> None:
+        await put(scene, resources=["c"])
+
+    await in_turn(scene, changes, marks)
+    assert await rows(scene) == [("c", False, None)]
+
+
+async def checked_now(scene: Scene, worker: Epoch, due: DueCheck, why: str | None) -> None:
+    async with scene.writing() as connection:
+        await pool_checks.record(connection, [Checked(due.id, due.since, why)], worker)
+
+
+async def test_a_check_that_is_gone_keeps_no_resource_and_sets_none_aside(scene: Scene) -> None:
+    """Its worker may have died at it, or may say what came of it later."""
+    me = await scene.worker()
+    await put(scene, resources=["a"], check=URL)
+    async with scene.writing() as connection:
+        [due] = await pool_checks.take(connection, 10, me.epoch)
+    await put(scene, resources=["a"])
+    state = "SELECT checking_by IS NOT NULL, set_aside_at IS NOT NULL, checked_at IS NOT NULL FROM pool_resource"
+    assert await scene.sql(state) == [(False, False, False)]
+    await checked_now(scene, me.epoch, due, "it failed")
+    assert await scene.sql(state) == [(False, False, False)]
+
+
+@pytest.mark.parametrize(
+    "after", [{"resources": {"a": {"n": 2}}, "check": URL}, {"resources": {"a": {"n": 1}}, "check": {"script": "true"}}]
+)
+async def test_what_came_of_a_check_of_other_data_or_in_another_way_does_not_count(
+    scene: Scene, after: dict[str, Any]
+) -> None:
+    me = await scene.worker()
+    await put(scene, resources={"a": {"n": 1}}, check=URL)
+    async with scene.writing() as connection:
+        [due] = await pool_checks.take(connection, 10, me.epoch)
+    await put(scene, **after)
+    await checked_now(scene, me.epoch, due, None)
+    assert await scene.sql("SELECT checked_at FROM pool_resource") == [None]
+    async with scene.writing() as connection:
+        [again] = await pool_checks.take(connection, 10, me.epoch)
+    await checked_now(scene, me.epoch, due, None)
+    assert await scene.sql("SELECT checked_at FROM pool_resource") == [None], "nor beside the next one"
+    await checked_now(scene, me.epoch, again, None)
+    assert await scene.sql("SELECT checked_at IS NOT NULL FROM pool_resource") == [True]
+
+
+async def test_what_is_removed_while_it_is_checked_is_gone_whatever_becomes_of_the_worker(scene: Scene) -> None:
+    me = await scene.worker()
+    await put(scene, resources=["a", "b"], check=URL)
+    async with scene.writing() as connection:
+        await pool_checks.take(connection, 10, me.epoch)
+    await put(scene, resources=["b"], check=URL)
+    assert [name for name, *_ in await rows(scene)] == ["b"]
+
+
+async def test_pools_of_files_are_made_in_the_order_of_their_variables(scene: Scene) -> None:
+    """Two who make pools that are the same variables wait for each other in one direction only."""
+    first, second = ["a-c", "a.b"], ["a-b", "a.c"]
+    async with scene.writing() as connection:
+        made = await saved_pools.put(connection, {}, dict.fromkeys(first, PoolSpec.parse({"count": 1})), "anna")
+        assert list(made) == ["a.b", "a-c"]
+    async with scene.writing() as connection:
+        with pytest.raises(Refused, match="would be one variable"):
+            await saved_pools.put(connection, {}, dict.fromkeys(second, PoolSpec.parse({"count": 1})), "anna")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from model.errors import Refused
 from model.pool_spec import (
     DATA_BYTES_MAX,
     RESOURCES_MAX,
@@ -14,7 +16,9 @@ from model.pool_spec import (
     fault_of_pool_name,
     faults_of_variables,
 )
-from model.pool_variables import resource_variable
+from model.pool_variables import resource_variable, resource_variables
+from model.workflow import WorkflowSpec
+from model.workflow_problems import InvalidWorkflow
 
 
 def problems_of(content: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
@@ -128,6 +132,43 @@ def test_names_of_pools(name: str) -> None:
 )
 def test_names_that_no_pool_may_have(name: object) -> None:
     assert fault_of_pool_name(name) is not None
+
+
+@pytest.mark.parametrize("name", ["_a", "-a", ".a", "代理", "a b", "", "p" * 101, "a\n"])
+def test_a_task_names_only_what_a_pool_may_be_called(name: str) -> None:
+    task = {"name": "t", "type": "FAKE", "resources": {name: 1}}
+    with pytest.raises(InvalidWorkflow) as caught:
+        WorkflowSpec.parse({"tasks": [task]})
+    assert str(caught.value) == (
+        f'task "t": field "resources.{name}": must name pools, which are 1 to 100 letters (a to z), digits and _ . -, '
+        f"a letter or digit first"
+    )
+    assert fault_of_pool_name(name) is not None
+
+
+def test_a_task_does_not_name_two_pools_of_which_there_can_be_only_one() -> None:
+    task = {"name": "t", "type": "FAKE", "resources": {"a-b": 1, "c": 1, "A.b": 1}}
+    with pytest.raises(
+        InvalidWorkflow, match=r'the pools "a-b" and "A\.b" are one variable of a task, SHOAL_RESOURCE_A_B'
+    ):
+        WorkflowSpec.parse({"tasks": [task]})
+
+
+@pytest.mark.parametrize(("number", "is_right"), [(0, False), (-1, False), (1, True), (10_000, True), (10_001, False)])
+def test_how_many_a_task_may_need(number: int, is_right: bool) -> None:
+    task = {"name": "t", "type": "FAKE", "resources": {"a": number}}
+    if is_right:
+        WorkflowSpec.parse({"tasks": [task]})
+    else:
+        with pytest.raises(InvalidWorkflow, match=r'task "t": field "resources\.a": '):
+            WorkflowSpec.parse({"tasks": [task]})
+
+
+def test_a_variable_that_is_too_long_is_refused() -> None:
+    held = [{"name": "x", "data": {"long": "y" * 8_000}}] * 16
+    assert resource_variables(json.dumps({"a": held}))["SHOAL_RESOURCE_A"]
+    with pytest.raises(Refused, match="bytes in SHOAL_RESOURCE_A, and a variable takes 131,071"):
+        resource_variables(json.dumps({"a": [*held, *held]}))
 
 
 def test_pools_that_are_one_variable_cannot_stand_beside_each_other() -> None:

@@ -38,6 +38,12 @@ def test_what_a_task_waits_for(pool: PoolReading, sentence: str) -> None:
     assert why.sentence == sentence
 
 
+def test_a_number_that_was_made_smaller_is_explained() -> None:
+    why = why_waits_for_pools("load", [PoolReading("p", 1, 2, taken=1, leaving=1)])
+    assert why is not None
+    assert why.sentence == "load waits for pool p: 1 of 2 taken, 1 removed and still held; it is next in line."
+
+
 def test_a_pool_that_has_what_it_needs_explains_nothing() -> None:
     assert why_waits_for_pools("load", [PoolReading("p", 1, 5, taken=4)]) is None
 

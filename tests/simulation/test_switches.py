@@ -49,7 +49,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "family": (99, "I28"),
     "superseded": (1, "I19"),
     "pools_held": (2, "I22"),
-    "lease": (5, "I22"),
+    "lease": (48, "I22"),
     "reserved": (2, "I24"),
 }
 """Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws

@@ -13,6 +13,25 @@ from tests.worker.errand import Errands, claimed
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
 
+HELD = {"host": "10.0.0.1", "password": "sword fish", "url": "http://me:tuna-fish@10.0.0.1/"}
+
+
+async def test_secrets_of_what_it_holds_are_in_neither_its_log_nor_its_reason_nor_its_outputs(errands: Errands) -> None:
+    script = """
+        echo "$SHOAL_RESOURCE_PROXIES"
+        echo '${setValue(found=sword fish)}'
+        echo "could not log in to 10.0.0.1 with sword fish"
+        exit 3
+    """
+    leases = json.dumps({"proxies": [{"name": "p1", "data": HELD}]})
+    end = await errands.run(claimed(params={"script": script}, leases=leases))
+    assert (end.state, end.reason) == (
+        TaskState.FAILURE,
+        "exit code 3: could not log in to 10.0.0.1 with ******",
+    )
+    assert "10.0.0.1" in errands.log
+    assert not any(secret in f"{errands.log} {end.outputs}" for secret in ("sword fish", "tuna-fish"))
+
 
 @pytest.mark.parametrize(
     ("script", "said"),

@@ -29,12 +29,19 @@ async def cluster(tmp_path: Path) -> AsyncIterator[KubernetesServer]:
         yield server
 
 
-def started(scene: Scene, cluster: KubernetesServer, values: dict[str, str] | None = None, **params: Any) -> Any:
+def started(
+    scene: Scene,
+    cluster: KubernetesServer,
+    values: dict[str, str] | None = None,
+    held: dict[str, str] | None = None,
+    **params: Any,
+) -> Any:
+    """A task; `held` are variables for its resources."""
     given = {"image": "busybox:1.36", "kubeconfig": str(cluster.kubeconfig), **params}
     task = TaskCatalog().make("K8S", json.dumps(given), values or {})
     assert isinstance(task, KubernetesTask)
     task.patience_s = 2.0
-    return asyncio.ensure_future(task.run(context(scene, {"SHOAL_ATTEMPT": "1"})))
+    return asyncio.ensure_future(task.run(context(scene, {"SHOAL_ATTEMPT": "1", **(held or {})})))
 
 
 async def until(condition: Callable[[], object], task: asyncio.Future[TaskResult]) -> None:
@@ -240,6 +247,16 @@ async def test_a_job_that_somebody_deletes_fails_the_attempt(scene: Scene, clust
     cluster.jobs.clear()
     with pytest.raises(Unavailable, match="was deleted by somebody else"):
         await task
+
+
+async def test_what_it_holds_of_pools_reaches_the_container_as_it_is(scene: Scene, cluster: KubernetesServer) -> None:
+    task = started(scene, cluster, held={"SHOAL_RESOURCE_A": '[{"data": {"k": "$(PASSWORD) $$"}}]'})
+    await until(lambda: cluster.jobs, task)
+    cluster.end()
+    await task
+    (container,) = cluster.job["spec"]["template"]["spec"]["containers"]
+    expected = '[{"data": {"k": "$$(PASSWORD) $$$$"}}]'  # Kubernetes reads $$ as $
+    assert {"name": "SHOAL_RESOURCE_A", "value": expected} in container["env"]
 
 
 async def test_values_stay_what_they_are(scene: Scene, cluster: KubernetesServer) -> None:

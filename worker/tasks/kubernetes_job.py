@@ -146,7 +146,7 @@ def why_failed(job: Json, pod: Json | None, last_line: str) -> str:
 
 
 def _container(params: KubernetesParams, context: TaskContext) -> Json:
-    own = {name: value for name, value in context.environment.items() if name.startswith("SHOAL_")}
+    own = {name: value.replace("$", "$$") for name, value in context.environment.items() if name.startswith("SHOAL_")}
     own.pop("SHOAL_PROGRESS", None)  # a pod does not see the worker's files
     given = {name: _expanded_never(_text(value)) for name, value in params.env.items()}
     container: Json = {
