@@ -84,7 +84,7 @@ class Streams:
         for group in sorted({each.worker_group for each in living}):
             of_group = [each for each in living if each.worker_group == group]
             found = moves_of(group, of_group, workers, MOVES_AT_ONCE)
-            on_the_way = sum(1 for each in of_group if each.moves or each.begins or each.worker is None)
+            on_the_way = sum(each.is_on_its_way for each in of_group)
             if not found and not on_the_way:
                 self._uneven_since_s.pop(group, None)
                 even |= asked & {group}
@@ -105,26 +105,29 @@ class Streams:
 def moves_of(
     group: str, living: Sequence[LivingStream], workers: Sequence[NodeRow], at_once: int
 ) -> Mapping[TaskInstanceId, str]:
-    """The streams of a group that are to move now, each with the reason: the youngest of the workers that have most.
+    """The streams of a group that are to move now, each with the reason: the youngest of the workers that have most,
+    first those that need no resources, since others may get what a stream gives back.
 
-    So many may be on their way at once, those included that move, wait, or are not ready again. Pure.
+    So many may be on their way at once, those included that move, wait, or are not ready again; one that waits for a
+    pool for long is not. Pure.
     """
     resting = [each for each in living if each.worker is not None and not each.moves]
     running = Counter(each.worker for each in resting if each.worker is not None)
-    on_the_way = sum(1 for each in living if each.moves or each.begins or each.worker is None)
+    on_the_way = sum(each.is_on_its_way for each in living)
     names = {row.epoch: row.shown for row in workers}
     moves: dict[TaskInstanceId, str] = {}
     for source in surplus(loads_of(group, running, workers), at_once - on_the_way):
-        moved = _youngest(resting, source, moves)
+        moved = _best(resting, source, moves)
         if moved is not None:
             moves[moved] = f"it moves: {names[source]} has more streams of group {group} than others"
     return moves
 
 
-def _youngest(
+def _best(
     streams_: Sequence[LivingStream], worker: Epoch, without: Mapping[TaskInstanceId, str]
 ) -> TaskInstanceId | None:
-    return max((each.id for each in streams_ if each.worker == worker and each.id not in without), default=None)
+    there = [each for each in streams_ if each.worker == worker and each.id not in without]
+    return max(there, key=lambda each: (not each.is_leased, each.id)).id if there else None
 
 
 async def _restart(connection: FencedTransaction) -> None:

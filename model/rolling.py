@@ -19,7 +19,7 @@ class Turn(Enum):
     BEGIN = auto()
     """Its turn has come."""
     DONE = auto()
-    """The stream is ready again, was waited for long enough, or there is nothing to restart."""
+    """The stream is ready again, was waited for long enough, waits for a pool, or there is nothing to restart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class Restart:
     """A stream that is to be restarted, with its last attempt; `state` is None if it has none.
 
     `begun_s` is how long ago its turn came, None = it has not; `ended_attempt` the attempt that was ended then.
-    `within_s` is how long it is waited for. `goes_on`: its run has not ended.
+    `within_s` is how long it is waited for. `goes_on`: its run has not ended. `waits_for_pool`: it has waited for
+    resources for so long that others have them: the rest of its run does not wait with it.
     """
 
     run: WorkflowInstanceId
@@ -39,6 +40,7 @@ class Restart:
     begun_s: float | None
     ended_attempt: int
     within_s: float
+    waits_for_pool: bool = False
 
 
 def turns(restarts: Sequence[Restart]) -> list[tuple[Restart, Turn]]:
@@ -56,7 +58,7 @@ def turns(restarts: Sequence[Restart]) -> list[tuple[Restart, Turn]]:
 
 
 def _is_over(restart: Restart) -> bool:
-    if not restart.goes_on or restart.state is None:
+    if not restart.goes_on or restart.state is None or restart.waits_for_pool:
         return True
     if restart.begun_s is None:
         return False

@@ -74,6 +74,7 @@ class Writer:
             takes=lambda: self.takes_new,
             on_round=self.wake.set,
             read_again=self._read_again_at_once,
+            reserved=lambda: self.streams.reserved,
         )
         """Claims what needs resources."""
         self._reload = False

@@ -73,10 +73,12 @@ _CAN_NOW = """NOT EXISTS (SELECT FROM jsonb_each_text(l.needs) AS need (name, nu
                           WHERE need.number::integer > coalesce((CAST(:free AS jsonb) ->> need.name)::integer, 0))"""
 # In the order of its primary key: by the index of the groups it would read all that waits, and sort it.
 _LINE = """
-    SELECT l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id, l.worker_group, l.needs
+    SELECT l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id, l.worker_group, l.needs,
+           queued.is_stream
     FROM pool_line l
+    CROSS JOIN LATERAL (SELECT t.stream IS NOT NULL AS is_stream FROM task_instance t
+                        WHERE t.id = l.task_instance_id AND t.state = 'QUEUED' OFFSET 0) AS queued
     WHERE l.pool_name = pool.name AND coalesce(l.worker_group = ANY(CAST(:served AS text[])), false) AND {condition}
-      AND (SELECT t.state FROM task_instance t WHERE t.id = l.task_instance_id) = 'QUEUED'
     ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
     LIMIT {limit}"""
 _WAITERS = text(f"""
@@ -88,7 +90,8 @@ _WAITERS = text(f"""
     UNION ALL
     SELECT plain.* FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
     CROSS JOIN LATERAL (
-        SELECT t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id, t.worker_group, CAST(NULL AS jsonb)
+        SELECT t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id, t.worker_group, CAST(NULL AS jsonb),
+               false
         FROM task_instance t WHERE t.state = 'QUEUED' AND t.worker_group = wanted.worker_group AND t.is_plain
         ORDER BY t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id   -- index: task_instance_queue
         LIMIT :places) AS plain
@@ -125,7 +128,7 @@ _TAKE = text(f"""
 _CLAIM = text(f"""
     UPDATE task_instance t
     SET state = CASE WHEN t.write_ahead THEN 'RUNNING_EXECUTION' ELSE 'DISPATCH' END, worker_id = :worker,
-        started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END
+        started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END, ready_at = NULL, handover = NULL
     FROM workflow_instance i
     WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'QUEUED', false) AND i.id = t.workflow_instance_id
     RETURNING {COLUMNS}, {pool_leases.LEASES}
@@ -171,8 +174,9 @@ async def waiters(
             TaskInstanceId(id_),
             group,
             needs or {},
+            is_stream,
         )
-        for workflow_priority, run, task_priority, id_, group, needs in (
+        for workflow_priority, run, task_priority, id_, group, needs, is_stream in (
             await connection.execute(_WAITERS, values)
         ).all()
     ]

@@ -15,6 +15,8 @@ from sqlalchemy import Row, text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import KILL, changed, notify
+from dao.tasks.pool_conditions import FREE
+from dao.tasks.stream_claims import OVERDUE
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.rolling import Restart
@@ -27,13 +29,21 @@ WITHIN_S = 60.0
 @dataclass(frozen=True, slots=True)
 class LivingStream:
     """An attempt of a stream that waits (`worker` is None) or runs. `moves`: its worker is to end it. `begins`: it has
-    begun lately and is not ready yet."""
+    begun lately and is not ready yet. `is_leased`: it needs resources of pools. `waits_for_pool`: it waits, and they
+    are not there, or it has done so for longer than a move takes."""
 
     id: TaskInstanceId
     worker_group: str
     worker: Epoch | None
     moves: bool
     begins: bool
+    is_leased: bool = False
+    waits_for_pool: bool = False
+
+    @property
+    def is_on_its_way(self) -> bool:
+        """Whether it will run, or be ready, in a moment."""
+        return self.moves or self.begins or (self.worker is None and not self.waits_for_pool)
 
 
 _ANY = text("""
@@ -43,15 +53,24 @@ _ANY = text("""
 """)
 # Two masters may believe that it is their turn. The lock ends with the transaction, and a frozen one with its session.
 _TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal streams ' || current_schema(), 0))")
-_LIVING = text("""
+_LIVING = text(f"""
     SELECT id, worker_group, CASE WHEN state <> 'QUEUED' THEN worker_id END AS worker,
            handover IS NOT NULL OR kill_requested AS moves,
            state <> 'QUEUED' AND stream ? 'readiness' AND ready_at IS NULL
-           AND coalesce(started_at > clock_timestamp() - interval '1 minute', true) AS begins
+           AND coalesce(started_at > clock_timestamp() - interval '1 minute', true) AS begins,
+           resources IS NOT NULL AS is_leased,
+           state = 'QUEUED' AND resources IS NOT NULL
+           AND (queued_at < clock_timestamp() - CAST(:overdue AS interval)
+                OR EXISTS (SELECT FROM jsonb_each_text(resources) AS need (name, number)
+                           WHERE need.number::integer > (
+                               SELECT count(*) FROM (
+                                   SELECT FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
+                                   WHERE p.name = need.name AND {FREE}              -- index: pool_resource_free
+                                   LIMIT need.number::integer) AS free))) AS waits_for_pool
     FROM task_instance
     WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_stream
     ORDER BY id DESC
-""")
+""")  # noqa: S608 - the part is a constant
 _HAND_OVER = text("""
     UPDATE task_instance t SET handover = n.why
     FROM unnest(CAST(:ids AS bigint[]), CAST(:whys AS text[])) AS n (id, why)
@@ -69,7 +88,9 @@ _RESTARTS = text("""
            t.state, t.attempt, t.ready_at IS NOT NULL OR NOT t.stream ? 'readiness' AS is_ready,
            CASE WHEN isfinite(r.begun_at) THEN extract(epoch FROM clock_timestamp() - r.begun_at)::float8
                 WHEN r.begun_at IS NOT NULL THEN 1e9 END AS begun_s,
-           coalesce(r.ended_attempt, 0) AS ended_attempt, t.stream #>> '{readiness,within}' AS within_minutes
+           coalesce(r.ended_attempt, 0) AS ended_attempt, t.stream #>> '{readiness,within}' AS within_minutes,
+           coalesce(t.state = 'QUEUED' AND t.resources IS NOT NULL
+                    AND t.queued_at < clock_timestamp() - CAST(:overdue AS interval), false) AS waits_for_pool
     FROM stream_restart r
     LEFT JOIN workflow_instance i ON i.id = r.workflow_instance_id
     LEFT JOIN task_instance t ON t.workflow_instance_id = r.workflow_instance_id AND t.task_code = r.task_code
@@ -120,7 +141,7 @@ async def try_lock(connection: FencedTransaction) -> bool:
 
 async def living(connection: AsyncConnection) -> list[LivingStream]:
     """All streams that wait for a worker or run, the youngest first."""
-    rows = (await connection.execute(_LIVING)).all()
+    rows = (await connection.execute(_LIVING, {"overdue": OVERDUE})).all()
     return [
         LivingStream(
             TaskInstanceId(row.id),
@@ -128,6 +149,8 @@ async def living(connection: AsyncConnection) -> list[LivingStream]:
             None if row.worker is None else Epoch(row.worker),
             row.moves,
             row.begins,
+            row.is_leased,
+            bool(row.waits_for_pool),
         )
         for row in rows
     ]
@@ -151,7 +174,7 @@ async def start_now(connection: FencedTransaction, ids: Sequence[TaskInstanceId]
 
 async def restarts(connection: AsyncConnection) -> list[AskedRestart]:
     """All restarts that were asked for and are not done."""
-    return [_restart(row) for row in (await connection.execute(_RESTARTS)).all()]
+    return [_restart(row) for row in (await connection.execute(_RESTARTS, {"overdue": OVERDUE})).all()]
 
 
 async def begin_restart(connection: FencedTransaction, restart: Restart, ended_attempt: int) -> None:
@@ -199,6 +222,7 @@ def _restart(row: Row[Any]) -> AskedRestart:
         row.begun_s,
         row.ended_attempt,
         _seconds(row.within_minutes),
+        row.waits_for_pool,
     )
     return AskedRestart(restart, row.asked_by, None if row.id is None else TaskInstanceId(row.id))
 

@@ -21,8 +21,11 @@ def _workers(*epochs: int, capacity: int = 32) -> list[NodeRow]:
     return found
 
 
-def _stream(id_: int, worker: int | None, *, moves: bool = False, begins: bool = False) -> LivingStream:
-    return LivingStream(TaskInstanceId(id_), "default", None if worker is None else Epoch(worker), moves, begins)
+def _stream(
+    id_: int, worker: int | None, *, moves: bool = False, begins: bool = False, **of_pools: bool
+) -> LivingStream:
+    epoch = None if worker is None else Epoch(worker)
+    return LivingStream(TaskInstanceId(id_), "default", epoch, moves, begins, **of_pools)
 
 
 ON_ONE = [_stream(id_, 1) for id_ in range(10)]
@@ -44,3 +47,16 @@ def test_none_moves_where_it_is_even_or_no_other_has_a_place() -> None:
     assert not moves_of("default", even, _workers(1, 2), 2)
     assert not moves_of("default", ON_ONE, _workers(1), 2)
     assert not moves_of("default", ON_ONE, [*_workers(1), *_workers(2, capacity=0)], 2)
+
+
+def test_streams_that_wait_for_a_pool_hold_up_no_move() -> None:
+    waiting = [_stream(id_, None, is_leased=True, waits_for_pool=True) for id_ in range(10, 20)]
+    assert len(moves_of("default", [*ON_ONE, *waiting], _workers(1, 2), 2)) == 2
+    soon = [_stream(id_, None, is_leased=True) for id_ in range(10, 20)]
+    assert not moves_of("default", [*ON_ONE, *soon], _workers(1, 2), 2)
+
+
+def test_those_that_need_no_resources_move_first() -> None:
+    leased = [_stream(id_, 1, is_leased=True) for id_ in range(10, 20)]
+    assert list(moves_of("default", [*leased, _stream(1, 1), _stream(2, 1)], _workers(1, 2), 2)) == [2, 1]
+    assert list(moves_of("default", [*leased, _stream(1, 1)], _workers(1, 2), 2)) == [1, 19]
