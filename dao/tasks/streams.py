@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row, text
 
@@ -29,15 +29,15 @@ WITHIN_S = 60.0
 @dataclass(frozen=True, slots=True)
 class LivingStream:
     """An attempt of a stream that waits (`worker` is None) or runs. `moves`: its worker is to end it. `begins`: it has
-    begun lately and is not ready yet. `is_leased`: it needs resources of pools. `waits_for_pool`: it waits, and they
-    are not there, or it has done so for longer than a move takes."""
+    begun lately and is not ready yet. `pools` are those of which it needs resources; `waits_for_pool`: it waits, and
+    they are not there, or it has done so for longer than a move takes."""
 
     id: TaskInstanceId
     worker_group: str
     worker: Epoch | None
     moves: bool
     begins: bool
-    is_leased: bool = False
+    pools: tuple[str, ...] = ()
     waits_for_pool: bool = False
 
     @property
@@ -45,6 +45,17 @@ class LivingStream:
         """Whether it will run, or be ready, in a moment."""
         return self.moves or self.begins or (self.worker is None and not self.waits_for_pool)
 
+
+class FirstInLine(NamedTuple):
+    """Some of those who get next what becomes free in a pool: streams of a worker group, or other tasks of it."""
+
+    pool: str
+    worker_group: str
+    is_stream: bool
+
+
+FIRST_READ_MAX = 50
+"""So many of each line are read."""
 
 _ANY = text("""
     SELECT EXISTS (SELECT FROM stream_restart) OR EXISTS (SELECT FROM rebalance)
@@ -58,7 +69,7 @@ _LIVING = text(f"""
            handover IS NOT NULL OR kill_requested AS moves,
            state <> 'QUEUED' AND stream ? 'readiness' AND ready_at IS NULL
            AND coalesce(started_at > clock_timestamp() - interval '1 minute', true) AS begins,
-           resources IS NOT NULL AS is_leased,
+           ARRAY(SELECT jsonb_object_keys(resources)) AS pools,
            state = 'QUEUED' AND resources IS NOT NULL
            AND (queued_at < clock_timestamp() - CAST(:overdue AS interval)
                 OR EXISTS (SELECT FROM jsonb_each_text(resources) AS need (name, number)
@@ -70,6 +81,29 @@ _LIVING = text(f"""
     FROM task_instance
     WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_stream
     ORDER BY id DESC
+""")  # noqa: S608 - the part is a constant
+# What a pool could not give even if nobody had any waits for nobody's resources.
+_FIRST_IN_LINE = text(f"""
+    WITH RECURSIVE line (name) AS (
+        SELECT min(pool_name) FROM pool_line
+        UNION ALL
+        SELECT (SELECT min(l.pool_name) FROM pool_line l WHERE l.pool_name > line.name) FROM line
+        WHERE line.name IS NOT NULL
+    )
+    SELECT DISTINCT line.name, first.worker_group, first.is_stream
+    FROM line CROSS JOIN LATERAL (
+        SELECT l.worker_group, queued.is_stream FROM pool_line l
+        CROSS JOIN LATERAL (SELECT t.stream IS NOT NULL AS is_stream FROM task_instance t
+                            WHERE t.id = l.task_instance_id AND t.state = 'QUEUED' OFFSET 0) AS queued
+        WHERE l.pool_name = line.name AND NOT EXISTS (
+            SELECT FROM jsonb_each_text(l.needs) AS need (name, number)
+            WHERE need.number::integer > (
+                SELECT count(*) FROM (
+                    SELECT FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
+                    WHERE p.name = need.name AND r.set_aside_at IS NULL AND NOT r.removed
+                    LIMIT need.number::integer) AS size))
+        ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
+        LIMIT {FIRST_READ_MAX}) AS first
 """)  # noqa: S608 - the part is a constant
 _HAND_OVER = text("""
     UPDATE task_instance t SET handover = n.why
@@ -149,11 +183,16 @@ async def living(connection: AsyncConnection) -> list[LivingStream]:
             None if row.worker is None else Epoch(row.worker),
             row.moves,
             row.begins,
-            row.is_leased,
+            tuple(row.pools),
             bool(row.waits_for_pool),
         )
         for row in rows
     ]
+
+
+async def first_in_line(connection: AsyncConnection) -> set[FirstInLine]:
+    """Who gets next what becomes free in the pools."""
+    return {FirstInLine(*row) for row in (await connection.execute(_FIRST_IN_LINE)).all()}
 
 
 async def hand_over(connection: FencedTransaction, reasons: Mapping[TaskInstanceId, str]) -> set[TaskInstanceId]:

@@ -72,6 +72,7 @@ async def test_more_streams_than_resources_are_spread_evenly_through_a_death_a_r
     cluster.start(1)
     await _spreads(cluster, 2, 2, 2)
     assert cluster.one(QUEUED) == 3
+    assert cluster.one("SELECT max(attempt) FROM task_instance") == 1, "nothing had to move for that"
     workers[0].kill()
     await _spreads(cluster, 3, 3)
     await cluster.worker(SHOAL_NAME="w3")
@@ -102,7 +103,7 @@ async def test_streams_with_and_without_resources_are_even_together(cluster: Clu
     make_pool(cluster, "proxies", 4)
     plain = [_stream(cluster, f"p{n}", {}) for n in range(4)]
     cluster.define(1, "crawl", tasks=[*plain, *(_stream(cluster, f"s{n}", {"proxies": 1}) for n in range(6))])
-    await cluster.master()
+    await cluster.master(SHOAL_MASTER__REBALANCE_AFTER="0")
     for _ in range(2):
         await cluster.worker()
     cluster.start(1)
@@ -187,6 +188,26 @@ async def test_a_worker_that_sleeps_holds_up_nobody(cluster: Cluster) -> None:
     with first.stopped():
         cluster.start(1)
         await eventually(lambda: dict(cluster.rows(STREAMS)), within_s=20, until={second.epoch: 4})
+    _nobody_twice(cluster)
+
+
+async def test_no_stream_moves_that_would_lose_its_resources_to_other_tasks(cluster: Cluster) -> None:
+    make_pool(cluster, "proxies", 6)
+    plain = [_stream(cluster, f"p{n}", {}) for n in range(2)]
+    cluster.define(1, "crawl", tasks=[*plain, *(_stream(cluster, f"s{n}", {"proxies": 1}) for n in range(6))])
+    task = {"name": "fetch", "type": "SHELL", "params": {"script": ":"}, "resources": {"proxies": 1}}
+    cluster.define(2, "fetch", tasks=[task])
+    await cluster.master(SHOAL_MASTER__REBALANCE_AFTER="0", SHOAL_MASTER__LOOK_EVERY="0.2")
+    await cluster.worker()
+    cluster.start(1)
+    await eventually(lambda: _spread(cluster), within_s=30, until=[8])
+    cluster.start(2)
+    await eventually(lambda: cluster.one(QUEUED), within_s=30, until=1)
+    await cluster.worker()
+    await _shoal(cluster, "rebalance")
+    await eventually(lambda: cluster.one("SELECT count(*) FROM rebalance"), within_s=30, until=0)
+    await eventually(lambda: _spread(cluster), within_s=30, until=[2, 6])
+    assert cluster.rows("SELECT count(*), max(attempt) FROM task_instance WHERE resources IS NOT NULL") == [(7, 1)]
     _nobody_twice(cluster)
 
 

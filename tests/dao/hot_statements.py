@@ -365,6 +365,9 @@ HOT = {
         lambda c: stream_claims.claim(licensed(c), {"gpu": 10}, LIVING_WORKER), {"task_instance_stream"}, 0
     ),
     "streams for a master": Hot(lambda c: streams.living(c), {"task_instance_stream"}, 110),
+    "who is first in the lines of pools": Hot(
+        lambda c: streams.first_in_line(c), {"pool_line_pkey", "task_instance_pkey"}, 400
+    ),
     "whether there are streams": Hot(lambda c: streams.any_to_do(c), {"task_instance_stream"}, 10),
     "handover of streams": Hot(
         lambda c: streams.hand_over(licensed(c), dict.fromkeys([TaskInstanceId(1), TaskInstanceId(2)], "it moves")),

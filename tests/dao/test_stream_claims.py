@@ -110,6 +110,23 @@ async def test_a_master_sees_which_streams_wait_for_a_pool(pools: PoolScene) -> 
     assert (await waiting())[second] == (True, False)
 
 
+async def test_a_master_sees_who_gets_next_what_becomes_free(pools: PoolScene) -> None:
+    """Not those that could not even have all that there is."""
+    master = await pools.master()
+    await pools.pool("a", 2)
+    await pools.pool("b", 1)
+    await pools.wait_for(master, {"a": 1, "b": 1}, {"a": 3}, {"absent": 1}, stream="{}")
+    await pools.wait_for(master, {"a": 2, "b": 2}, {"a": 2}, worker_group="gpu")
+    async with pools.database.reading() as connection:
+        assert await streams.first_in_line(connection) == {
+            ("a", "default", True),
+            ("b", "default", True),
+            ("a", "gpu", False),
+        }
+        living = await streams.living(connection)
+    assert {each.pools for each in living} == {("a", "b"), ("a",), ("absent",)}
+
+
 async def test_a_restart_knows_whether_its_stream_has_waited_for_a_pool_for_long(pools: PoolScene) -> None:
     master = await pools.master()
     await pools.wait_for(master, {"a": 1}, stream="{}")

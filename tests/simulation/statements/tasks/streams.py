@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 
 from dao.postgres.notify import KILL
 from dao.tasks.stream_claims import OVERDUE
-from dao.tasks.streams import WITHIN_S, AskedRestart, LivingStream
+from dao.tasks.streams import WITHIN_S, AskedRestart, FirstInLine, LivingStream
 from model.ids import TaskInstanceId
 from model.rolling import Restart
 from model.states import TaskState
 from tests.simulation.statements.rows import RUNNING
+from tests.simulation.statements.tasks.pool_claims import waiting
 from tests.simulation.tables import Transaction, Values
 
 T = TaskState
@@ -53,11 +54,20 @@ def living(tx: Transaction) -> list[LivingStream]:
             None if task.state is T.QUEUED else task.worker_id,
             task.handover is not None or task.kill_requested,
             begins=False,
-            is_leased=task.resources is not None,
+            pools=tuple(json.loads(task.resources or "{}")),
             waits_for_pool=_waits_for_long(tx, task) or (task.state is T.QUEUED and _is_short(tx, task)),
         )
         for task in sorted(_living(tx), key=lambda each: -each.id)
     ]
+
+
+def first_in_line(tx: Transaction) -> set[FirstInLine]:
+    """There are few, and all fit into their pools."""
+    return {
+        FirstInLine(pool, task.worker_group, task.stream is not None)
+        for _, task in waiting(tx)
+        for pool in json.loads(task.resources)
+    }
 
 
 def hand_over(tx: Transaction, reasons: Mapping[TaskInstanceId, str]) -> set[TaskInstanceId]:
