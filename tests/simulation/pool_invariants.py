@@ -43,6 +43,7 @@ class PoolInvariants:
         self._trace = trace
         self._broken = broken
         self._users: dict[str, TaskRun] = {}
+        self._seen_since_s: dict[int, float] = {}
         self.server: Server
 
     def changed(self, row: Row, before: Values, after: Values) -> None:
@@ -53,11 +54,15 @@ class PoolInvariants:
 
     def leases_are_whole(self, changes: Sequence[Change]) -> None:
         """I22: what a worker begins holds all that it needs. I24: nobody takes what the first in order needs."""
+        tasks = [(row.id, before, after) for row, before, after in changes if row.table.name == "task_instance"]
+        for id_, before, after in tasks:
+            was_queued = before is not None and before.state is TaskState.QUEUED
+            if after is not None and after.state is TaskState.QUEUED and not was_queued:
+                self._seen_since_s[id_] = self.server.now_s
         begun = [
             after
-            for row, before, after in changes
-            if row.table.name == "task_instance"
-            and before is not None
+            for _, before, after in tasks
+            if before is not None
             and after is not None
             and before.state is TaskState.QUEUED
             and after.state in BEGINNING
@@ -79,7 +84,9 @@ class PoolInvariants:
             if row.values is not None and row.values.state is TaskState.QUEUED and row.values.resources is not None
         ]
         first = min(waiting, key=urgency, default=None)
-        if first is None or urgency(first) > urgency(task) or self.server.now_s - first.queued_s < NOTICED_S:
+        if first is None or urgency(first) > urgency(task):
+            return
+        if self.server.now_s - self._seen_since_s[first.id] < NOTICED_S:  # its transaction may have committed late
             return
         needs = json.loads(first.resources)
         for pool in needs.keys() & json.loads(task.resources).keys():
