@@ -29,6 +29,8 @@ C = CommandType
 JUDGED_AFTER_S = 60.0
 """Any worker is back by then, and every pause over, and streams have moved where they are to be."""
 DRAINED_S = 20.0
+TAKEN_WITHIN_S = 3.0
+"""What is free again is taken within this time."""
 STOPPED_EVERY_S = 5.0
 DRAIN_ID = 10_000
 
@@ -164,7 +166,7 @@ def check(world: World, without: int | None) -> None:
 
 
 def _waits_for_pool(world: World, key: tuple[int, int]) -> bool:
-    """Whether it is queued and needs what is not free, or what is left to one before it."""
+    """Whether it is queued and needs what is not free, or was not a moment ago, or is left to one before it."""
     queued = [
         task
         for row in world.server.tasks.unfinished.values()
@@ -175,4 +177,9 @@ def _waits_for_pool(world: World, key: tuple[int, int]) -> bool:
         return False
     needs = json.loads(mine[0].resources)
     before = [task for task in queued if urgency(task) < urgency(mine[0]) and needs.keys() & json.loads(task.resources)]
-    return bool(before) or not could_begin(world.server, mine[0])
+    just_now = any(
+        each.values.pool in needs and each.values.free_since_s > world.server.now_s - TAKEN_WITHIN_S
+        for each in world.server.resources.rows.values()
+        if each.values is not None and each.values.holder is None
+    )
+    return bool(before) or just_now or not could_begin(world.server, mine[0])
