@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import structlog
 
@@ -17,7 +17,7 @@ from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
 from dao.postgres.database import FencedTransaction
 from dao.tasks import streams
-from dao.tasks.streams import AskedRestart, LivingStream
+from dao.tasks.streams import AskedRestart, FirstInLine, LivingStream
 from master.membership.membership import Membership
 from model.duties import is_turn_of
 from model.errors import Fenced, ShoalError, Unknown
@@ -80,6 +80,7 @@ class Streams:
         asked = set(await streams.asked_rebalances(connection))
         living = await streams.living(connection)
         workers = await nodes.living(connection)
+        first = await streams.first_in_line(connection) if any(each.pools for each in living) else set()
         moves: dict[TaskInstanceId, str] = {}
         groups = {each.worker_group for each in living}
         even = asked - groups
@@ -89,8 +90,8 @@ class Streams:
             of_group = [each for each in living if each.worker_group == group]
             if any(each.restarts for each in of_group):  # what is restarted goes to the worker with the fewest anyway
                 continue
-            found = moves_of(group, of_group, workers, MOVES_AT_ONCE)
-            on_the_way = sum(1 for each in of_group if each.moves or each.begins or each.worker is None)
+            found = moves_of(group, of_group, workers, MOVES_AT_ONCE, contested(group, first, workers))
+            on_the_way = sum(each.is_on_its_way for each in of_group)
             if not found and not on_the_way:
                 self._uneven_since_s.pop(group, None)
                 even |= asked & {group}
@@ -108,29 +109,43 @@ class Streams:
         return self._after_s > 0 and boottime_s() - since_s >= self._after_s
 
 
-def moves_of(
-    group: str, living: Sequence[LivingStream], workers: Sequence[NodeRow], at_once: int
-) -> Mapping[TaskInstanceId, str]:
-    """The streams of a group that are to move now, each with the reason: the youngest of the workers that have most.
+def contested(group: str, first: Collection[FirstInLine], workers: Sequence[NodeRow]) -> set[str]:
+    """The pools of which others than streams of this group would get what one of them gives back. Pure."""
+    served = {name for row in workers if row.heartbeat is not None for name in row.heartbeat.groups}
+    return {
+        each.pool
+        for each in first
+        if each.worker_group in served and not (each.is_stream and each.worker_group == group)
+    }
 
-    So many may be on their way at once, those included that move, wait, or are not ready again. Pure.
+
+def moves_of(
+    group: str, living: Sequence[LivingStream], workers: Sequence[NodeRow], at_once: int, kept: Collection[str] = ()
+) -> Mapping[TaskInstanceId, str]:
+    """The streams of a group that are to move now, each with the reason: the youngest of the workers that have most,
+    first those that need no resources, and none that holds some of the pools in `kept`: it would lose them.
+
+    So many may be on their way at once, those included that move, wait, or are not ready again; one that waits for a
+    pool is not. Pure.
     """
     resting = [each for each in living if each.worker is not None and not each.moves]
     running = Counter(each.worker for each in resting if each.worker is not None)
-    on_the_way = sum(1 for each in living if each.moves or each.begins or each.worker is None)
+    on_the_way = sum(each.is_on_its_way for each in living)
     names = {row.epoch: row.shown for row in workers}
+    movable = [each for each in resting if not set(each.pools) & set(kept)]
     moves: dict[TaskInstanceId, str] = {}
     for source in surplus(loads_of(group, running, workers), at_once - on_the_way):
-        moved = _youngest(resting, source, moves)
+        moved = _best(movable, source, moves)
         if moved is not None:
             moves[moved] = f"it moves: {names[source]} has more streams of group {group} than others"
     return moves
 
 
-def _youngest(
+def _best(
     streams_: Sequence[LivingStream], worker: Epoch, without: Mapping[TaskInstanceId, str]
 ) -> TaskInstanceId | None:
-    return max((each.id for each in streams_ if each.worker == worker and each.id not in without), default=None)
+    there = [each for each in streams_ if each.worker == worker and each.id not in without]
+    return max(there, key=lambda each: (not each.pools, each.id)).id if there else None
 
 
 async def _restart(connection: FencedTransaction) -> None:

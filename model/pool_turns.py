@@ -4,6 +4,9 @@ All that waits is walked in one order: by priority, then by age. What fits gets 
 of a pool reserves what there is of all its pools, up to what it needs, so that one that needs three is not overtaken
 for ever by many that need one; later ones that are short of the same pool reserve nothing, so that what waits for
 another pool does not hold up this one. What could not get its resources even if nobody had any reserves nothing.
+
+A stream whose turn it is goes to the worker with the fewest streams (`model/spread.py`): to others its resources are
+left. It is dealt out only when its resources are there, so one that waits changes nobody's share of the others.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from model.choices import Priority
-from model.ids import TaskInstanceId, WorkflowInstanceId
+from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
+from model.spread import Deal
 
 _RANK = {priority: rank for rank, priority in enumerate(Priority)}
 
@@ -27,6 +31,7 @@ class Waiter:
     id: TaskInstanceId
     worker_group: str
     needs: Mapping[str, int]
+    is_stream: bool = False
 
     @property
     def order(self) -> tuple[int, int, int, int]:
@@ -46,13 +51,32 @@ class PoolRoom:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """How the streams of the worker groups of whoever asks are dealt out. `overdue` are those that were left to others
+    for too long."""
+
+    me: Epoch
+    deals: Mapping[str, Deal]
+    overdue: Collection[TaskInstanceId] = frozenset()
+
+    def takes(self, stream: Waiter, *, has_place: bool) -> Epoch | None:
+        """The worker that is to take this one, which could begin; None: no worker has a place for it."""
+        deal = self.deals[stream.worker_group]
+        if not has_place:
+            deal.leave_out(self.me)
+        taker = deal.next()
+        return self.me if has_place and stream.id in self.overdue else taker
+
+
+@dataclass(frozen=True, slots=True)
 class Turns:
     """Whose turn it is. `lacks_places`: there would be more if whoever asks had more places. `lacks_pools`: there may
-    be more, of pools that others hold just now."""
+    be more, of pools that others hold just now. `left` are streams that could begin and are others' to take."""
 
     given: tuple[Waiter, ...]
     lacks_places: bool
     lacks_pools: bool
+    left: tuple[TaskInstanceId, ...] = ()
 
 
 def turns(
@@ -61,6 +85,7 @@ def turns(
     groups: Collection[str],
     places: int,
     served: Collection[str],
+    spread: Spread | None = None,
 ) -> Turns:
     """Which of `waiters` a worker of these groups with so many free places takes now.
 
@@ -70,10 +95,12 @@ def turns(
         groups: the worker groups that it serves.
         places: how many attempts it can begin.
         served: the worker groups that somebody else can serve now. Waiters of other groups reserve nothing.
+        spread: of its groups in which streams wait; None: no stream does.
     """
     free = {name: room.free for name, room in rooms.items()}
     reserved: set[str] = set()
     given: list[Waiter] = []
+    left: list[TaskInstanceId] = []
     lacks_places = lacks_pools = False
     for waiter in sorted(waiters, key=lambda each: each.order):
         is_mine = waiter.worker_group in groups
@@ -84,7 +111,13 @@ def turns(
         if not all(name in rooms and rooms[name].size >= number for name, number in waiter.needs.items()):
             continue
         short = [name for name, number in waiter.needs.items() if free[name] < number]
-        if not short:
+        taker = None
+        if spread is not None and waiter.is_stream and is_mine and not short:
+            taker = spread.takes(waiter, has_place=has_place)
+            has_place = taker == spread.me
+        if taker is not None and not has_place:
+            left.append(waiter.id)
+        elif not short:
             if has_place and all(rooms[name].is_held for name in waiter.needs):
                 given.append(waiter)
                 places -= 1
@@ -100,4 +133,4 @@ def turns(
             reserved.update(short)
         for name, number in waiter.needs.items():
             free[name] -= min(number, free[name])
-    return Turns(tuple(given), lacks_places, lacks_pools)
+    return Turns(tuple(given), lacks_places, lacks_pools, tuple(left))

@@ -19,7 +19,7 @@ class Turn(Enum):
     BEGIN = auto()
     """Its turn has come."""
     DONE = auto()
-    """The stream is ready again, was waited for long enough, or there is nothing to restart."""
+    """The stream is ready again, was waited for long enough, waits for a pool, or there is nothing to restart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,8 @@ class Restart:
     `begun_s` is how long ago its turn came, or since when its next attempt runs; None = its turn has not come.
     `ended_attempt` is the attempt that was ended then, or did not count any more; 0 = none was. `within_s` is how long
     it is waited for. `goes_on`: its run has not ended. `another_moves`: another stream of its run is on its way from
-    one worker to the next.
+    one worker to the next. `waits_for_pool`: it has waited for resources for so long that others have them: the rest of
+    its run does not wait with it.
     """
 
     run: WorkflowInstanceId
@@ -42,6 +43,7 @@ class Restart:
     ended_attempt: int
     within_s: float
     another_moves: bool = False
+    waits_for_pool: bool = False
 
 
 def turns(restarts: Sequence[Restart]) -> list[tuple[Restart, Turn]]:
@@ -60,7 +62,7 @@ def turns(restarts: Sequence[Restart]) -> list[tuple[Restart, Turn]]:
 
 
 def _is_over(restart: Restart) -> bool:
-    if not restart.goes_on or restart.state is None:
+    if not restart.goes_on or restart.state is None or restart.waits_for_pool:
         return True
     if restart.begun_s is None:
         return False

@@ -3,6 +3,9 @@
 Each waiting stream goes to the worker that has fewest; of several to the one that has lived longest. Every worker
 computes the same shares from the same rows, and takes only its own. What one takes does not change the shares of the
 others, in whatever order they take, so no two of them together take too much, and nobody has to hold a lock.
+
+Streams that need resources are dealt out after those that need only a place, and only those that could begin now: one
+that waits for a pool changes nobody's share.
 """
 
 from __future__ import annotations
@@ -23,20 +26,38 @@ class WorkerLoad:
     free: int
 
 
+class Deal:
+    """Deals waiting streams out, one after the other."""
+
+    def __init__(self, workers: Sequence[WorkerLoad]) -> None:
+        self._least = [(each.streams, each.worker, each.free) for each in workers if each.free > 0]
+        heapq.heapify(self._least)
+
+    def next(self) -> Epoch | None:
+        """The worker that is to take the next one; None if no worker has a place for it."""
+        if not self._least:
+            return None
+        streams, worker, free = self._least[0]
+        if free > 1:
+            heapq.heapreplace(self._least, (streams + 1, worker, free - 1))
+        else:
+            heapq.heappop(self._least)
+        return worker
+
+    def leave_out(self, worker: Epoch) -> None:
+        """It has no place any more: what follows goes to others."""
+        self._least = [each for each in self._least if each[1] != worker]
+        heapq.heapify(self._least)
+
+
 def shares(waiting: int, workers: Sequence[WorkerLoad]) -> dict[Epoch, int]:
     """How many of so many waiting streams each worker is to take; none for one without free places."""
     given = {each.worker: 0 for each in workers}
-    least = [(each.streams, each.worker, each.free) for each in workers if each.free > 0]
-    heapq.heapify(least)
+    deal = Deal(workers)
     for _ in range(waiting):
-        if not least:
+        if (worker := deal.next()) is None:
             break
-        streams, worker, free = least[0]
         given[worker] += 1
-        if free > 1:
-            heapq.heapreplace(least, (streams + 1, worker, free - 1))
-        else:
-            heapq.heappop(least)
     return given
 
 

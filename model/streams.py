@@ -113,7 +113,6 @@ _NOT_OF_STREAMS = {
     "timeout": "it runs until it is stopped",
     "dispatch_timeout": "it waits until a worker has a place for it",
     "cache": "it is there to run, not to give outputs",
-    "resources": "it would hold them for ever",
     "retry_times": "restart says when it is started again",
     "retry_interval": "restart_pause says how long it pauses",
 }

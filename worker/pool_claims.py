@@ -2,7 +2,7 @@
 
 Whatever holds it up, a pool that somebody has locked or a slow statement, holds up no claim of what needs only a place.
 Places are given in one order nevertheless: while such work waits it chooses first, with the most urgent of the others
-in view, and leaves them their places.
+in view, and leaves them their places. Of the streams that could begin it takes its share (`model/pool_turns.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from dao.cluster import nodes
+from dao.cluster.node_rows import NodeRow
 from dao.postgres.engine import AsyncConnection
 from dao.tasks import pool_claims
 from dao.tasks.pool_claims import FREE_READ_MAX
@@ -23,13 +24,14 @@ from model.pool_turns import Turns, turns
 from node.life import Life
 from node.write_loop import run_rounds
 from worker.attempts import Attempts
+from worker.leased_streams import LeasedStreams
 
 GOES_FIRST_S = 0.3
 """For so long other claims leave it the free places, while it finds out what it can take."""
 AGAIN_S_MIN, AGAIN_S_MAX = 0.02, 0.06
 """When it tries again for a pool that another worker held just now."""
-SERVED_FOR_S = 1.0
-"""For so long it counts on the worker groups that others could serve."""
+OTHERS_FOR_S = 1.0
+"""For so long it counts on what others could take."""
 _NONE = Turns((), lacks_places=False, lacks_pools=False)
 
 
@@ -40,6 +42,7 @@ class PoolClaims:
         takes: whether this worker takes anything new just now.
         on_round: called after each round, whatever came of it: others may have the places that are left.
         read_again: called after a COMMIT of unknown outcome: what is ours must be read from the rows.
+        reserved: how many places are left free for streams that need only a place.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class PoolClaims:
         takes: Callable[[], bool],
         on_round: Callable[[], None],
         read_again: Callable[[], None],
+        reserved: Callable[[], int],
     ) -> None:
         self.on_unchecked: Callable[[], None] = lambda: None
         """Called when resources for which somebody waits are to be checked first."""
@@ -62,14 +66,20 @@ class PoolClaims:
         self._waits = False
         self._is_to_try = False
         self._first_until_s = 0.0
-        self._served: set[str] = set()
-        self._served_until_s = float("-inf")
+        self._others: list[NodeRow] = []
+        self._others_until_s = float("-inf")
+        self._streams = LeasedStreams(groups)
         self._life = life
         self._attempts = attempts
         self._groups = groups
         self._takes = takes
         self._on_round = on_round
         self._read_again = read_again
+        self._reserved = reserved
+
+    @property
+    def _places(self) -> int:
+        return self._attempts.places - self._reserved()
 
     @property
     def goes_first(self) -> bool:
@@ -110,7 +120,7 @@ class PoolClaims:
         self.try_again()
 
     async def _catch_up(self) -> None:
-        while self._waits and self._takes() and self._attempts.places > 0:
+        while self._waits and self._takes() and self._places > 0:
             self._waits = False  # a notification from here on may mean what this claim did not see
             self.is_under_way = True
             try:
@@ -121,6 +131,7 @@ class PoolClaims:
                 self._had_its_turn()
                 raise
             self._attempts.start(claimed)
+            self._streams.note(found, asyncio.get_running_loop().time())
             self.is_under_way = False
             self._had_its_turn()
             lacks_some = found.lacks_pools or len(claimed) < len(found.given)
@@ -148,20 +159,21 @@ class PoolClaims:
                 if not any(room.is_held and room.free for room in rooms.values()):
                     return Turns((), lacks_places=False, lacks_pools=not all(held.values())), []
                 # Only now, so that others claim meanwhile if there is nothing to give.
-                if (places := self._attempts.places) <= 0:
+                if (places := self._places) <= 0:
                     return Turns((), lacks_places=True, lacks_pools=False), []
                 until_committed.enter_context(self._attempts.asking(places))
-                served = await self._served_by_others(connection)
+                now_s = asyncio.get_running_loop().time()
+                others = await self._read_others(connection, now_s)
+                served = served_groups(each.heartbeat for each in others)
                 waiters = await pool_claims.waiters(connection, rooms, self._groups, served, places)
-                found = turns(waiters, rooms, self._groups, places, served)
+                spread = await self._streams.spread(connection, waiters, others, epoch, places, now_s)
+                found = turns(waiters, rooms, self._groups, places, served, spread)
                 return found, await pool_claims.claim(connection, found.given, epoch) if found.given else []
 
-    async def _served_by_others(self, connection: AsyncConnection) -> set[str]:
-        """The worker groups that others can serve now. Beats are seconds old anyway, so it is read once a second."""
-        now_s = asyncio.get_running_loop().time()
-        if now_s >= self._served_until_s:
+    async def _read_others(self, connection: AsyncConnection, now_s: float) -> list[NodeRow]:
+        """The other nodes that live and do not leave. Beats are seconds old anyway, so they are read once a second."""
+        if now_s >= self._others_until_s:
             living = await nodes.living(connection)
-            others = [row for row in living if row.epoch != self._life.me.epoch and not row.is_leaving]
-            self._served = served_groups(row.heartbeat for row in others)
-            self._served_until_s = now_s + SERVED_FOR_S
-        return self._served
+            self._others = [row for row in living if row.epoch != self._life.me.epoch and not row.is_leaving]
+            self._others_until_s = now_s + OTHERS_FOR_S
+        return self._others

@@ -55,6 +55,12 @@ class StreamClaims:
             return await stream_claims.claim(connection, limits, self._life.me.epoch) if limits else []
 
 
+def loads_with(me: Epoch, group: str, streams: GroupStreams, living: Sequence[NodeRow], free: int) -> list[WorkerLoad]:
+    """The workers that take streams of a group, this one included: it knows itself how many places it has. Pure."""
+    loads = [each for each in loads_of(group, streams.running, living) if each.worker != me]
+    return [*loads, WorkerLoad(me, streams.running.get(me, 0), free)]
+
+
 class Share(NamedTuple):
     """Of the waiting streams of a group: how many a worker takes now, and for how many more it lacks places."""
 
@@ -67,8 +73,7 @@ def share_of(me: Epoch, group: str, streams: GroupStreams, living: Sequence[Node
 
     Those that have waited for too long and are another's share are taken too, some of them: that one does not.
     """
-    loads = [each for each in loads_of(group, streams.running, living) if each.worker != me]
-    loads.append(WorkerLoad(me, streams.running.get(me, 0), free))
+    loads = loads_with(me, group, streams, living, free)
     now = shares(streams.waiting, loads)[me]
     if streams.is_overdue:
         now = max(now, min(free, -(-streams.waiting // len(loads))))

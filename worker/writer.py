@@ -74,6 +74,7 @@ class Writer:
             takes=lambda: self.takes_new,
             on_round=self.wake.set,
             read_again=self._read_again_for_pools,
+            reserved=lambda: self.streams.reserved,
         )
         """Claims what needs resources."""
         self._reload = False
@@ -140,7 +141,7 @@ class Writer:
         if self.kills:
             self.kills = False
             await self._kill()
-        if self.compares:
+        if self.compares and not self.pools.in_doubt:
             self.compares = False
             await self._compare()
         if self._life.takes_nothing:
@@ -270,13 +271,11 @@ class Writer:
     async def _compare(self) -> None:
         """Kill what runs here and is not ours by its row; give back what is ours by its row and does not run here.
 
-        Between two batches the rows match all that is owned, so a difference is a bug, or somebody changed rows. A
-        task that does not run may have run: it is reported as lost, and its master decides. A difference must be seen
-        twice, since a failed batch can cause one. A fenced life has no rows, and nothing to compare. While a claim with
-        resources is of unknown outcome, what it brought does not run yet.
+        Between two batches the rows match all that is owned, unless a claim is of unknown outcome, so a difference is
+        a bug, or somebody changed rows. A task that does not run may have run: it is reported as lost, and its master
+        decides. A difference must be seen twice, since a failed batch can cause one. A fenced life has no rows, and
+        nothing to compare.
         """
-        if self.pools.in_doubt:
-            return
         running = set(self._attempts.running)  # a claim with resources may bring more meanwhile
         async with self._life.writing() as connection:
             owned = {task.id: task for task in await task_claims.owned(connection, self._life.me.epoch)}

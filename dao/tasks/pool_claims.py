@@ -74,11 +74,13 @@ _CAN_EVER = "l.needed <= pool.size AND " + _FITS.format(numbers="CAST(:sizes AS 
 _CAN_NOW = "l.needed <= pool.free AND " + _FITS.format(numbers="CAST(:free AS jsonb)")
 # In the order of its primary key: by the index of the groups it would read all that waits, and sort it.
 _LINE = """
-    SELECT l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id, l.worker_group, l.needs
+    SELECT l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id, l.worker_group, l.needs,
+           queued.is_stream
     FROM pool_line l
+    CROSS JOIN LATERAL (SELECT t.stream IS NOT NULL AS is_stream FROM task_instance t
+                        WHERE t.id = l.task_instance_id AND t.state = 'QUEUED' OFFSET 0) AS queued
     WHERE l.pool_name = pool.name AND jsonb_typeof(l.needs) = 'object'
       AND coalesce(l.worker_group = ANY(CAST(:served AS text[])), false) AND {condition}
-      AND (SELECT t.state FROM task_instance t WHERE t.id = l.task_instance_id) = 'QUEUED'
       -- One of no run would keep its place, and the resources that it needs, in each claim.
       AND (SELECT i.id FROM workflow_instance i WHERE i.id = l.workflow_instance_id) IS NOT NULL
     ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
@@ -94,7 +96,8 @@ _WAITERS = text(f"""
     UNION ALL
     SELECT plain.* FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
     CROSS JOIN LATERAL (
-        SELECT t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id, t.worker_group, CAST(NULL AS jsonb)
+        SELECT t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id, t.worker_group, CAST(NULL AS jsonb),
+               false
         FROM task_instance t WHERE t.state = 'QUEUED' AND t.worker_group = wanted.worker_group AND t.is_plain
           AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
         ORDER BY t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id   -- index: task_instance_queue
@@ -132,7 +135,7 @@ _TAKE = text(f"""
 _CLAIM = text(f"""
     UPDATE task_instance t
     SET state = CASE WHEN t.write_ahead THEN 'RUNNING_EXECUTION' ELSE 'DISPATCH' END, worker_id = :worker,
-        started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END
+        started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END, ready_at = NULL, handover = NULL
     FROM workflow_instance i
     WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'QUEUED', false) AND i.id = t.workflow_instance_id
     RETURNING {COLUMNS}, {pool_leases.LEASES}
@@ -181,8 +184,9 @@ async def waiters(
             TaskInstanceId(id_),
             group,
             needs or {},
+            is_stream,
         )
-        for workflow_priority, run, task_priority, id_, group, needs in (
+        for workflow_priority, run, task_priority, id_, group, needs, is_stream in (
             await connection.execute(_WAITERS, values)
         ).all()
         if needs is None or _are_needs(needs)

@@ -53,8 +53,8 @@ _PUT_BACK = text("""
 
 
 async def put_back(connection: FencedTransaction, ids: Sequence[TaskInstanceId]) -> list[str]:
-    """Queue these attempts, which this transaction locks and no worker has started; returns for each the hint that
-    notifies the workers of its group.
+    """Queue these attempts, which this transaction locks and no worker has started; returns for each that needs only a
+    place the hint that notifies the workers of its group. Those that wait for pools are notified here.
 
     If their run is halted they end instead, as PAUSE or KILL, and its owner is notified.
     """
@@ -68,5 +68,7 @@ async def put_back(connection: FencedTransaction, ids: Sequence[TaskInstanceId])
     if for_pools := {row.worker_group for row in rows if row.state == "QUEUED" and row.is_for_pools}:
         await notify(connection, POOL, for_pools)
     return [
-        of_streams(row.worker_group) if row.is_stream else row.worker_group for row in rows if row.state == "QUEUED"
+        of_streams(row.worker_group) if row.is_stream else row.worker_group
+        for row in rows
+        if row.state == "QUEUED" and not row.is_for_pools
     ]

@@ -1,6 +1,7 @@
 """Streams as a worker claims them: in a transaction of their own, and only when some wait.
 
-How many it takes is decided in `model/spread.py` from what is read here.
+How many it takes is decided in `model/spread.py` from what is read here. Streams that need resources are claimed with
+their leases (`dao/tasks/pool_claims.py`): here they only count for the workers that run them.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ OVERDUE = timedelta(seconds=10)
 
 @dataclass(frozen=True, slots=True)
 class GroupStreams:
-    """The streams of a worker group: how many wait, whether one of them has waited for too long, and how many each
-    worker runs."""
+    """The streams of a worker group: how many wait that need only a place, whether one of them has waited for too long,
+    and how many each worker runs, those with resources too."""
 
     waiting: int
     is_overdue: bool
@@ -39,6 +40,7 @@ _COUNT = text("""
     FROM task_instance
     WHERE worker_group = ANY(CAST(:groups AS text[]))                               -- index: task_instance_stream
       AND stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
+      AND (state <> 'QUEUED' OR resources IS NULL)
     GROUP BY 1, 2
 """)
 _CLAIM = text(f"""
@@ -48,7 +50,7 @@ _CLAIM = text(f"""
         CROSS JOIN LATERAL (
             SELECT id FROM task_instance t
             WHERE state = 'QUEUED' AND worker_group = wanted.worker_group           -- index: task_instance_stream
-              AND stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
+              AND stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION') AND resources IS NULL
               AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
             ORDER BY workflow_priority, workflow_instance_id, task_priority, id
             LIMIT wanted.most
@@ -67,7 +69,7 @@ _CLAIM = text(f"""
 
 
 async def count(connection: FencedTransaction, groups: Sequence[str]) -> dict[str, GroupStreams]:
-    """The streams of these groups that wait or run; a group without any is missing."""
+    """The streams of these groups that wait for a place or run; a group without any is missing."""
     rows = (await connection.execute(_COUNT, {"groups": list(groups), "overdue": OVERDUE})).all()
     found: dict[str, GroupStreams] = {}
     for group in {row.worker_group for row in rows}:
@@ -81,7 +83,8 @@ async def count(connection: FencedTransaction, groups: Sequence[str]) -> dict[st
 
 
 async def claim(connection: FencedTransaction, limits: Mapping[str, int], worker: Epoch) -> list[ClaimedTask]:
-    """Take up to so many queued streams of each group, most urgent first; none for a worker that is drained."""
+    """Take up to so many queued streams of each group that need only a place, most urgent first; none for a worker that
+    is drained."""
     values = {"groups": list(limits), "limits": list(limits.values()), "worker": worker}
     claimed = [ClaimedTask(*row) for row in (await connection.execute(_CLAIM, values)).all()]
     await changed(connection, Changes(tasks={task.workflow_instance_id for task in claimed}))

@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row, text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import KILL, changed, notify
+from dao.tasks.pool_conditions import FREE
+from dao.tasks.stream_claims import OVERDUE
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.rolling import Restart
@@ -27,7 +29,9 @@ WITHIN_S = 60.0
 @dataclass(frozen=True, slots=True)
 class LivingStream:
     """An attempt of a stream that waits (`worker` is None) or runs. `moves`: its worker is to end it. `begins`: it has
-    begun lately and is not ready yet. `restarts`: one of its run is being restarted."""
+    begun lately and is not ready yet. `restarts`: one of its run is being restarted. `pools` are those of which it
+    needs resources; `waits_for_pool`: it waits, and they are not there, or it has done so for longer than a move
+    takes."""
 
     id: TaskInstanceId
     worker_group: str
@@ -35,7 +39,25 @@ class LivingStream:
     moves: bool
     begins: bool
     restarts: bool = False
+    pools: tuple[str, ...] = ()
+    waits_for_pool: bool = False
 
+    @property
+    def is_on_its_way(self) -> bool:
+        """Whether it will run, or be ready, in a moment."""
+        return self.moves or self.begins or (self.worker is None and not self.waits_for_pool)
+
+
+class FirstInLine(NamedTuple):
+    """Some of those who get next what becomes free in a pool: streams of a worker group, or other tasks of it."""
+
+    pool: str
+    worker_group: str
+    is_stream: bool
+
+
+FIRST_READ_MAX = 50
+"""So many of each line are read."""
 
 _ANY = text("""
     SELECT EXISTS (SELECT FROM stream_restart) OR EXISTS (SELECT FROM rebalance)
@@ -44,18 +66,50 @@ _ANY = text("""
 """)
 # Two masters may believe that it is their turn. The lock ends with the transaction, and a frozen one with its session.
 _TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal streams ' || current_schema(), 0))")
-_LIVING = text("""
+_LIVING = text(f"""
     SELECT id, worker_group, CASE WHEN state <> 'QUEUED' THEN worker_id END AS worker,
            handover IS NOT NULL OR kill_requested AS moves,
            state <> 'QUEUED' AND stream ? 'readiness' AND ready_at IS NULL
            AND coalesce(started_at > clock_timestamp() - interval '1 minute', true) AS begins,
            EXISTS (SELECT FROM stream_restart r                                     -- index: stream_restart_pkey
                    WHERE r.workflow_instance_id = task_instance.workflow_instance_id
-                     AND r.begun_at > clock_timestamp() - interval '10 minutes') AS restarts
+                     AND r.begun_at > clock_timestamp() - interval '10 minutes') AS restarts,
+           ARRAY(SELECT jsonb_object_keys(resources)) AS pools,
+           state = 'QUEUED' AND resources IS NOT NULL
+           AND (queued_at < clock_timestamp() - CAST(:overdue AS interval)
+                OR EXISTS (SELECT FROM jsonb_each_text(resources) AS need (name, number)
+                           WHERE need.number::integer > (
+                               SELECT count(*) FROM (
+                                   SELECT FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
+                                   WHERE p.name = need.name AND {FREE}              -- index: pool_resource_free
+                                   LIMIT need.number::integer) AS free))) AS waits_for_pool
     FROM task_instance
     WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_stream
     ORDER BY id DESC
-""")
+""")  # noqa: S608 - the part is a constant
+# What a pool could not give even if nobody had any waits for nobody's resources.
+_FIRST_IN_LINE = text(f"""
+    WITH RECURSIVE line (name) AS (
+        SELECT min(pool_name) FROM pool_line
+        UNION ALL
+        SELECT (SELECT min(l.pool_name) FROM pool_line l WHERE l.pool_name > line.name) FROM line
+        WHERE line.name IS NOT NULL
+    )
+    SELECT DISTINCT line.name, first.worker_group, first.is_stream
+    FROM line CROSS JOIN LATERAL (
+        SELECT l.worker_group, queued.is_stream FROM pool_line l
+        CROSS JOIN LATERAL (SELECT t.stream IS NOT NULL AS is_stream FROM task_instance t
+                            WHERE t.id = l.task_instance_id AND t.state = 'QUEUED' OFFSET 0) AS queued
+        WHERE l.pool_name = line.name AND NOT EXISTS (
+            SELECT FROM jsonb_each_text(l.needs) AS need (name, number)
+            WHERE need.number::integer > (
+                SELECT count(*) FROM (
+                    SELECT FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
+                    WHERE p.name = need.name AND r.set_aside_at IS NULL AND NOT r.removed
+                    LIMIT need.number::integer) AS size))
+        ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
+        LIMIT {FIRST_READ_MAX}) AS first
+""")  # noqa: S608 - the part is a constant
 _HAND_OVER = text("""
     UPDATE task_instance t SET handover = n.why
     FROM unnest(CAST(:ids AS bigint[]), CAST(:whys AS text[])) AS n (id, why)
@@ -74,7 +128,8 @@ _RESTARTS = text("""
         WHERE stream IS NOT NULL                                                    -- index: task_instance_stream
           AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
           AND (handover IS NOT NULL
-               OR state <> 'RUNNING_EXECUTION' AND queued_at > clock_timestamp() - interval '1 minute')
+               OR state <> 'RUNNING_EXECUTION' AND queued_at > clock_timestamp()
+                  - CASE WHEN resources IS NULL THEN interval '1 minute' ELSE CAST(:overdue AS interval) END)
     )
     SELECT r.workflow_instance_id, r.task_code, r.asked_by, coalesce(i.ended_at IS NULL, false) AS goes_on, t.id,
            t.state, t.attempt, t.ready_at IS NOT NULL OR NOT t.stream ? 'readiness' AS is_ready,
@@ -83,7 +138,10 @@ _RESTARTS = text("""
                                      THEN t.started_at END))::float8
                 WHEN r.begun_at IS NOT NULL THEN 1e9 END AS begun_s,
            coalesce(r.ended_attempt, 0) AS ended_attempt, t.stream #>> '{readiness,within}' AS within_minutes,
-           EXISTS (SELECT FROM moving m WHERE m.run = r.workflow_instance_id AND m.code <> r.task_code) AS another_moves
+           EXISTS (SELECT FROM moving m
+                   WHERE m.run = r.workflow_instance_id AND m.code <> r.task_code) AS another_moves,
+           coalesce(t.state = 'QUEUED' AND t.resources IS NOT NULL
+                    AND t.queued_at < clock_timestamp() - CAST(:overdue AS interval), false) AS waits_for_pool
     FROM stream_restart r
     LEFT JOIN workflow_instance i ON i.id = r.workflow_instance_id
     LEFT JOIN task_instance t ON t.workflow_instance_id = r.workflow_instance_id AND t.task_code = r.task_code
@@ -134,7 +192,7 @@ async def try_lock(connection: FencedTransaction) -> bool:
 
 async def living(connection: AsyncConnection) -> list[LivingStream]:
     """All streams that wait for a worker or run, the youngest first."""
-    rows = (await connection.execute(_LIVING)).all()
+    rows = (await connection.execute(_LIVING, {"overdue": OVERDUE})).all()
     return [
         LivingStream(
             TaskInstanceId(row.id),
@@ -143,9 +201,16 @@ async def living(connection: AsyncConnection) -> list[LivingStream]:
             row.moves,
             row.begins,
             row.restarts,
+            tuple(row.pools),
+            bool(row.waits_for_pool),
         )
         for row in rows
     ]
+
+
+async def first_in_line(connection: AsyncConnection) -> set[FirstInLine]:
+    """Who gets next what becomes free in the pools."""
+    return {FirstInLine(*row) for row in (await connection.execute(_FIRST_IN_LINE)).all()}
 
 
 async def hand_over(connection: FencedTransaction, reasons: Mapping[TaskInstanceId, str]) -> set[TaskInstanceId]:
@@ -166,7 +231,7 @@ async def start_now(connection: FencedTransaction, ids: Sequence[TaskInstanceId]
 
 async def restarts(connection: AsyncConnection) -> list[AskedRestart]:
     """All restarts that were asked for and are not done."""
-    return [_restart(row) for row in (await connection.execute(_RESTARTS)).all()]
+    return [_restart(row) for row in (await connection.execute(_RESTARTS, {"overdue": OVERDUE})).all()]
 
 
 async def begin_restart(connection: FencedTransaction, restart: Restart, ended_attempt: int) -> None:
@@ -215,6 +280,7 @@ def _restart(row: Row[Any]) -> AskedRestart:
         row.ended_attempt,
         _seconds(row.within_minutes),
         row.another_moves,
+        row.waits_for_pool,
     )
     return AskedRestart(restart, row.asked_by, None if row.id is None else TaskInstanceId(row.id))
 

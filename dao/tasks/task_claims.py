@@ -73,7 +73,7 @@ class Report:
 
 class WorkWaits(NamedTuple):
     """Whether tasks are queued that need only a place, whether tasks wait for resources, whether resources are to be
-    checked, whether a task of this worker is to be ended, and whether streams are queued."""
+    checked, whether a task of this worker is to be ended, and whether streams are queued that need only a place."""
 
     queued: bool
     for_pools: bool
@@ -170,7 +170,7 @@ _WORK_WAITS = text(f"""
                    AND (kill_requested OR handover IS NOT NULL)) AS kills,
            EXISTS (SELECT FROM task_instance                                        -- index: task_instance_stream
                    WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[])) AND stream IS NOT NULL
-                     AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')) AS streams
+                     AND resources IS NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')) AS streams
 """)  # noqa: S608 - the part is a constant
 
 

@@ -20,10 +20,10 @@ WORKFLOWS_READ_MAX = 5
 @dataclass(frozen=True, slots=True)
 class PoolReading:
     """A pool for which an attempt waits: `size` is what it has, None if it does not exist, of which `taken` are held,
-    `set_aside` can be given to nobody, whoever holds them now, and `checked` are being checked; `set_aside_why` is why
-    one of them is set aside. `leaving` places of a pool that is a number were taken from it and are still held.
-    `place` is the attempt's in the line, 1 = next. `next_in_s` is in how many seconds one is probably free; None if
-    that is not known."""
+    `by_streams` of them by streams, `set_aside` can be given to nobody, whoever holds them now, and `checked` are being
+    checked; `set_aside_why` is why one of them is set aside. `leaving` places of a pool that is a number were taken
+    from it and are still held. `place` is the attempt's in the line, 1 = next. `next_in_s` is in how many seconds one
+    is probably free; None if that is not known."""
 
     name: str
     needed: int
@@ -35,11 +35,12 @@ class PoolReading:
     set_aside_why: str | None = None
     place: int = 1
     next_in_s: float | None = None
+    by_streams: int = 0
 
 
 _WAITING = text("""
     SELECT t.id, need.name, need.number::integer AS needed, p.code,
-           r.size, r.taken, r.set_aside, r.checked, r.leaving, r.set_aside_why,
+           r.size, r.taken, r.by_streams, r.set_aside, r.checked, r.leaving, r.set_aside_why,
            (SELECT count(*) FROM pool_line l                                       -- its primary key
             WHERE l.pool_name = need.name
               AND (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id)
@@ -50,6 +51,8 @@ _WAITING = text("""
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE NOT removed) AS size,
                count(*) FILTER (WHERE task_instance_id IS NOT NULL AND set_aside_at IS NULL AND NOT removed) AS taken,
+               count(*) FILTER (WHERE (SELECT s.stream FROM task_instance s WHERE s.id = task_instance_id) IS NOT NULL
+                                AND set_aside_at IS NULL AND NOT removed) AS by_streams,
                count(*) FILTER (WHERE set_aside_at IS NOT NULL AND NOT removed) AS set_aside,
                count(*) FILTER (WHERE checking_by IS NOT NULL AND set_aside_at IS NULL AND NOT removed) AS checked,
                count(*) FILTER (WHERE removed AND task_instance_id IS NOT NULL AND p.counted IS NOT NULL) AS leaving,
@@ -62,7 +65,7 @@ _HOLDERS = text("""
     SELECT p.name, i.workflow_code, t.task_code, extract(epoch FROM clock_timestamp() - r.taken_at)::float8 AS held_s
     FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
     JOIN task_instance t ON t.id = r.task_instance_id JOIN workflow_instance i ON i.id = t.workflow_instance_id
-    WHERE p.name = ANY(CAST(:pools AS text[])) AND isfinite(r.taken_at) LIMIT :limit
+    WHERE p.name = ANY(CAST(:pools AS text[])) AND isfinite(r.taken_at) AND t.stream IS NULL LIMIT :limit
 """)
 
 
@@ -86,6 +89,7 @@ async def read(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> di
                 row.set_aside_why,
                 row.place,
                 next_in_s.get(row.name),
+                row.by_streams or 0,
             )
         )
     return dict(found)

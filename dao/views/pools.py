@@ -57,6 +57,7 @@ class TaskOfRun:
     workflow_code: int | None
     workflow: str | None
     project: str | None
+    is_stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,9 @@ _ALL_COUNTS = text(f"""
         FROM pool_resource r WHERE r.pool_code = p.code)
     FROM resource_pool p CROSS JOIN LATERAL ({_COUNTS}) AS c ORDER BY p.name LIMIT {COUNTED_MAX}
 """)  # noqa: S608 - the part is a constant
-_TASK = "t.id, t.task_name, t.attempt, t.task_code, t.workflow_instance_id, d.code, d.name, d.project"
+_TASK = """
+    t.id, t.task_name, t.attempt, t.task_code, t.workflow_instance_id, d.code, d.name, d.project, t.stream IS NOT NULL
+"""
 _RESOURCES = text(f"""
     SELECT r.id, r.name, r.place, {_STATE}, r.data, r.taken_at, b.beaten_at + CAST(:lease AS interval), {SHOWN},
            r.worker_id, CASE WHEN isfinite(r.free_since) THEN r.free_since END, r.set_aside_at, r.set_aside_why,

@@ -51,7 +51,7 @@ def _taken(name: str, pool: PoolReading) -> Why | None:
     free = pool.size - pool.taken - pool.set_aside - pool.checked - pool.leaving
     if free >= pool.needed and pool.place == 1:
         return None
-    taken = f"{pool.taken} of {pool.size} taken"
+    taken = f"{pool.taken} of {pool.size} taken{_by_streams(pool)}"
     kinds = ((pool.set_aside, "set aside"), (pool.checked, "checked"), (pool.leaving, "removed and still held"))
     others = [f"{count} {what}" for count, what in kinds if count]
     place = f"{_ordinal(pool.place)} in line" if pool.place > 1 else "next in line"
@@ -61,6 +61,16 @@ def _taken(name: str, pool: PoolReading) -> Why | None:
         f"{name} waits for pool {pool.name}: {', '.join([taken, *others])}; it is {place}{needs}{soon}.",
         f"See who has them: shoal pool show {quote(pool.name)}",
     )
+
+
+def _by_streams(pool: PoolReading) -> str:
+    """What is added to how many are taken, since a stream gives back nothing by itself."""
+    if not pool.by_streams:
+        return ""
+    how_many = "" if pool.by_streams == pool.taken else f"{pool.by_streams} "
+    if pool.by_streams == 1:
+        return f", {how_many}by a stream, which runs until it is stopped"
+    return f", {how_many}by streams, which run until they are stopped"
 
 
 def _about(seconds: float) -> str:

@@ -89,7 +89,7 @@ class PoolCheckAnswer(Answer):
 
 
 class TaskOfRunAnswer(Answer):
-    """An attempt of a task, and whose it is."""
+    """An attempt of a task, and whose it is. A stream runs until it is stopped."""
 
     id: Id
     name: str
@@ -97,6 +97,7 @@ class TaskOfRunAnswer(Answer):
     run_id: Id
     workflow: str | None = None
     project: str | None = None
+    is_stream: bool = False
 
     @classmethod
     def of(cls, task: TaskOfRun | None, visible: Visible) -> TaskOfRunAnswer | None:
@@ -110,6 +111,7 @@ class TaskOfRunAnswer(Answer):
             run_id=task.run,
             workflow=task.workflow,
             project=task.project,
+            is_stream=task.is_stream,
         )
 
 

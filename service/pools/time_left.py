@@ -20,10 +20,13 @@ WORKFLOWS_MAX = 10
 
 
 async def seconds_left(connection: AsyncConnection, resources: Sequence[ResourceRow]) -> dict[int, float]:
-    """The seconds for which resources are still held, by their ids; those that nobody knows are missing."""
+    """The seconds for which resources are still held, by their ids; those that nobody knows are missing, as of
+    streams."""
     held: dict[WorkflowCode, list[ResourceRow]] = defaultdict(list)
     for each in resources:
-        if each.task is not None and each.taken_at is not None and each.task.workflow_code is not None:
+        if each.task is None or each.task.is_stream:
+            continue
+        if each.taken_at is not None and each.task.workflow_code is not None:
             held[WorkflowCode(each.task.workflow_code)].append(each)
     if not held:
         return {}

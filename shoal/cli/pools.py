@@ -198,11 +198,13 @@ def _since(resource: ResourceAnswer) -> datetime | None:
 
 
 def _free(resource: ResourceAnswer) -> str:
-    """When it is given back, by the usual time of such tasks."""
+    """When it is given back, by the usual time of such tasks; a stream does that only when it is stopped."""
     from service.words import ahead
 
     if resource.taken_at is None:
         return "-"
+    if resource.task is not None and resource.task.is_stream:
+        return "when stopped"
     return f"about {ahead(resource.left_s)}" if resource.left_s is not None else "at its end"
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import cast
 
 from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
@@ -40,36 +38,19 @@ from dao.tasks import (
 from dao.tasks.stream_readiness import Probed
 from dao.tasks.task_claims import Report
 from dao.tasks.task_progress import Reported
-from dao.views import (
-    bulk,
-    claims,
-    last_runs,
-    live,
-    pool_readings,
-    pools,
-    run_counts,
-    run_progress,
-    schedule_listings,
-    task_logs,
-    usual_times,
-)
-from dao.views.bulk import Matching
-from model.choices import Priority
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent
 from model.lines import Line
 from model.nodes import Slot
-from model.pool_turns import PoolRoom, Waiter
-from model.pools import LinePlace
+from model.pool_turns import PoolRoom
 from model.schedules import ScheduleRow
 from model.states import TaskState, WorkflowState
+from tests.dao.hot import RUNNING, WAITERS, Hot
+from tests.dao.hot_views import VIEWS
 from tests.dao.scene import new_task
 
 BIG = {"command", "pool_line", "pool_resource", "schedule", "task_instance", "workflow_instance"}
 LIVING_MASTER, LIVING_WORKER, DEAD_WORKER = Epoch(1), Epoch(51), Epoch(53)
-POOLED_FIRST = 5_000_001
-RUNNING = [WorkflowInstanceId(id_) for id_ in range(4, 1001, 4)]
-"""The unfinished instances of the living master."""
 ABOVE = RUNNING[:20]
 """Those of them that have children."""
 OVER = range(2_001, 2_021)
@@ -94,30 +75,9 @@ def licensed(connection: AsyncConnection) -> FencedTransaction:
     return cast(FencedTransaction, connection)
 
 
-@dataclass(frozen=True)
-class Hot:
-    """A statement, the indexes that it must walk, and how many rows of the big tables it may read in all."""
-
-    call: Callable[[AsyncConnection], Awaitable[Any]]
-    indexes: set[str]
-    rows_read_max: int
-
-
-WAITERS = [
-    Waiter(
-        Priority.MEDIUM,
-        WorkflowInstanceId(999),
-        Priority.MEDIUM,
-        TaskInstanceId(POOLED_FIRST + number),
-        "pooled",
-        {"a": 1},
-    )
-    for number in range(40)
-]
-"""The first in the line of the pool `a`, which are those of `million.sql` that are not plain."""
 ROOMS = {"a": PoolRoom(40, 40, is_held=True), "b": PoolRoom(0, 500, is_held=False)}
 KEYS = [Line(WorkflowCode(3003), f"key {number}") for number in range(10)]
-HOT = {
+HOT = VIEWS | {
     "which duty is due": Hot(
         lambda c: duties.read_next(c, LIVING_MASTER, ["retention"], ["retention", "left_work"]), {"duty_pkey"}, 10
     ),
@@ -153,42 +113,6 @@ HOT = {
         ),
         {"task_instance_pkey"},
         1_100,
-    ),
-    "last runs of a page of workflows": Hot(
-        lambda c: last_runs.last_runs(c, [WorkflowCode(1001), WorkflowCode(2002), WorkflowCode(7)], 12),
-        {"workflow_instance_time"},
-        50,
-    ),
-    "cells of a grid": Hot(lambda c: last_runs.cells(c, RUNNING[:25], 50_001), {"task_instance_valid"}, 100),
-    "how far runs are": Hot(lambda c: run_progress.states(c, RUNNING[:50]), {"task_instance_valid"}, 200),
-    "reports of runs": Hot(lambda c: run_progress.reports(c, RUNNING[:50], 3), {"task_instance_valid"}, 200),
-    "bars of a histogram": Hot(
-        lambda c: run_counts.bars(
-            c, Matching(since=datetime(2026, 1, 1, tzinfo=UTC)), datetime(2100, 1, 1, tzinfo=UTC), 3600.0, 10_000
-        ),
-        {"workflow_instance_pkey"},
-        20_000,
-    ),
-    "bars of one workflow": Hot(
-        lambda c: run_counts.bars(
-            c,
-            Matching(workflow="w", since=datetime(2026, 1, 1, tzinfo=UTC)),
-            datetime(2100, 1, 1, tzinfo=UTC),
-            3600.0,
-            10_000,
-        ),
-        set(),
-        20_000,
-    ),
-    "usual times of runs": Hot(
-        lambda c: usual_times.of_runs(c, [WorkflowCode(1001), WorkflowCode(2002), WorkflowCode(7)]),
-        {"workflow_instance_time"},
-        2_100,
-    ),
-    "usual times of tasks": Hot(
-        lambda c: usual_times.of_tasks(c, WorkflowCode(2002), [TaskCode(1), TaskCode(2)]),
-        {"workflow_instance_time", "task_instance_attempt"},
-        1_200,
     ),
     "claim, small batch": Hot(lambda c: commands.claim(c, Slot(1, 2), 20, 1), {"command_claim"}, 100),
     "claim, large batch of three": Hot(lambda c: commands.claim(c, Slot(1, 3), 5_000, 1), {"command_claim"}, 25_000),
@@ -375,6 +299,9 @@ HOT = {
         lambda c: stream_claims.claim(licensed(c), {"gpu": 10}, LIVING_WORKER), {"task_instance_stream"}, 0
     ),
     "streams for a master": Hot(lambda c: streams.living(c), {"task_instance_stream"}, 110),
+    "who is first in the lines of pools": Hot(
+        lambda c: streams.first_in_line(c), {"pool_line_pkey", "task_instance_pkey"}, 400
+    ),
     "whether there are streams": Hot(lambda c: streams.any_to_do(c), {"task_instance_stream"}, 10),
     "handover of streams": Hot(
         lambda c: streams.hand_over(licensed(c), dict.fromkeys([TaskInstanceId(1), TaskInstanceId(2)], "it moves")),
@@ -427,22 +354,6 @@ HOT = {
     "resources of attempts that are marked as lost": Hot(
         lambda c: pool_leases.hold(licensed(c), [each.id for each in WAITERS]), {"pool_resource_holder"}, 10
     ),
-    "a page of pools": Hot(lambda c: pools.page(c, 51), {"pool_resource_name", "pool_line_pkey"}, 6_500),
-    "one pool": Hot(lambda c: pools.pool(c, "b"), {"resource_pool_name", "pool_resource_name", "pool_line_pkey"}, 610),
-    "counts of all pools": Hot(pools.all_counts, {"pool_resource_name", "pool_line_pkey"}, 7_500),
-    "a page of resources": Hot(
-        lambda c: pools.resources(c, 1, 51, None, lease=timedelta(seconds=30)), {"pool_resource_name"}, 610
-    ),
-    "a page of a line": Hot(
-        lambda c: pools.line(c, "a", 51, LinePlace(100, "MEDIUM", 999, "MEDIUM", POOLED_FIRST + 100)),
-        {"pool_line_pkey", "task_instance_pkey"},
-        160,
-    ),
-    "why attempts wait for pools": Hot(
-        lambda c: pool_readings.read(c, [each.id for each in WAITERS[:20]]),
-        {"task_instance_pkey", "pool_line_pkey", "pool_resource_name"},
-        20 * 650,
-    ),
     "report": Hot(
         lambda c: task_claims.report(
             c,
@@ -455,19 +366,5 @@ HOT = {
     "due schedules": Hot(lambda c: schedules.due(c, Slot(0, 2), 50), {"schedule_due"}, 110),
     "idle look at the schedules": Hot(lambda c: schedules.next_due_in_s(c, Slot(1, 2)), {"schedule_due"}, 5),
     "fire": Hot(lambda c: schedules.fire(c, FIRES), {"schedule_pkey"}, 4 * len(FIRES)),
-    "where a log is": Hot(
-        lambda c: task_logs.log_place(c, TaskInstanceId(2)), {"task_instance_pkey", "workflow_instance_pkey"}, 2
-    ),
-    "claims of late": Hot(lambda c: claims.recent(c, timedelta(days=1)), {"command_history_pkey"}, 5_000),
-    "a page of schedules": Hot(lambda c: schedule_listings.page(c, 51), {"schedule_pkey"}, 51),
-    "what fires next of all": Hot(lambda c: schedule_listings.upcoming(c, 50), {"schedule_due"}, 110),
-    "runs that are to be stopped": Hot(lambda c: bulk.by_ids(c, RUNNING[:100]), {"workflow_instance_pkey"}, 100),
-    "what became of many commands": Hot(
-        lambda c: bulk.fates(c, range(1, 101)), {"command_pkey", "command_history_pkey"}, 210
-    ),
     "living nodes": Hot(lambda c: nodes.living(c), {"node_alive", "node_beat_pkey"}, 0),
-    "runs that changed": Hot(lambda c: live.runs(c, RUNNING), {"workflow_instance_pkey"}, 2 * len(RUNNING)),
-    "attempts that changed": Hot(lambda c: live.attempts(c, RUNNING), {"task_instance_attempt"}, 20 * len(RUNNING)),
-    "counts of what changed": Hot(lambda c: live.counts(c, RUNNING), {"task_instance_attempt"}, 20 * len(RUNNING)),
-    "counts of the queue": Hot(live.queue, set(), 2 * live.COUNTED_MAX),
 }

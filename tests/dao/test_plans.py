@@ -34,7 +34,8 @@ from model.nodes import Slot
 from model.states import TaskState
 from tests.conftest import SCHEMA
 from tests.dao.explaining import Explaining, Plan
-from tests.dao.hot_statements import ABOVE, BIG, HOT, LIVING_MASTER, RUNNING
+from tests.dao.hot import RUNNING
+from tests.dao.hot_statements import ABOVE, BIG, HOT, LIVING_MASTER
 from tests.dao.scene import Scene
 from tests.servers.postgres import PostgresServer
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import cast
 
-from dao.postgres.database import FencedTransaction
+import pytest_asyncio
+
+from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.tasks import stream_claims, stream_ends, streams, task_claims
 from model.ids import TaskCode
+from tests.dao.pool_scene import PoolScene
 from tests.dao.scene import Scene
+
+
+@pytest_asyncio.fixture
+async def pools(database: Database) -> PoolScene:
+    """A database, and sentences for what a test wants to be there."""
+    return PoolScene(database)
 
 
 def fenced(connection: AsyncConnection) -> FencedTransaction:
@@ -56,6 +65,83 @@ async def test_a_stream_is_handed_over_once_and_a_kill_goes_before_that(scene: S
         assert await streams.hand_over(fenced(connection), {one.id: "again"}) == set()
     async with scene.database.reading() as connection:
         assert await task_claims.to_end(connection, worker.epoch) == {one.id: "it moves", two.id: None}
+
+
+async def test_streams_that_need_resources_are_claimed_with_them_and_only_then_count(pools: PoolScene) -> None:
+    """The claim of streams does not see them wait. What was said of an attempt before is forgotten."""
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 2)
+    await pools.wait_for(master, {"a": 1}, {"a": 1}, {"a": 1}, stream="{}")
+    await pools.queue(await pools.instance(master), 4, master=master, stream="{}")
+    await pools.sql("UPDATE task_instance SET handover = 'it moved', ready_at = now() WHERE task_code = 1")
+    async with pools.writing() as connection:
+        assert (await stream_claims.count(fenced(connection), ["default"]))["default"].waiting == 1
+        claimed = await stream_claims.claim(fenced(connection), {"default": 9}, worker.epoch)
+    assert [task.code for task in claimed] == [4]
+    async with pools.database.reading() as connection:
+        waits = await task_claims.work_waits(connection, ["default"], worker.epoch)
+    assert (waits.queued, waits.for_pools, waits.streams) == (False, True, False)
+    leased = await pools.claim_for_pools(worker)
+    assert sorted(task.code for task in leased) == [1, 2]
+    async with pools.writing() as connection:
+        assert (await stream_claims.count(fenced(connection), ["default"]))["default"].running == {worker.epoch: 3}
+    assert await pools.sql("SELECT id FROM task_instance WHERE handover IS NOT NULL OR ready_at IS NOT NULL") == []
+
+
+async def test_a_master_sees_which_streams_wait_for_a_pool(pools: PoolScene) -> None:
+    """At once where the resources are not there; where they are, when they were not taken for long."""
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 2)
+    await pools.wait_for(master, {"a": 2}, {"a": 1}, {"absent": 1}, stream="{}")
+    await pools.wait_for(master, {"a": 1})
+
+    async def waiting() -> dict[int, tuple[bool, bool]]:
+        async with pools.database.reading() as connection:
+            living = await streams.living(connection)
+        return {each.id: (each.waits_for_pool, each.is_on_its_way) for each in living}
+
+    first, second, third = sorted(await waiting())
+    assert await waiting() == {first: (False, True), second: (False, True), third: (True, False)}
+    await pools.claim_for_pools(worker, places=1)
+    assert await waiting() == {first: (False, False), second: (True, False), third: (True, False)}
+    await pools.sql("UPDATE pool_resource SET task_instance_id = NULL, worker_id = NULL, taken_at = NULL")
+    assert (await waiting())[second] == (False, True)
+    await pools.sql("UPDATE task_instance SET queued_at = now() - interval '11 s' WHERE state = 'QUEUED'")
+    assert (await waiting())[second] == (True, False)
+
+
+async def test_a_master_sees_who_gets_next_what_becomes_free(pools: PoolScene) -> None:
+    """Not those that could not even have all that there is."""
+    master = await pools.master()
+    await pools.pool("a", 2)
+    await pools.pool("b", 1)
+    await pools.wait_for(master, {"a": 1, "b": 1}, {"a": 3}, {"absent": 1}, stream="{}")
+    await pools.wait_for(master, {"a": 2, "b": 2}, {"a": 2}, worker_group="gpu")
+    async with pools.database.reading() as connection:
+        assert await streams.first_in_line(connection) == {
+            ("a", "default", True),
+            ("b", "default", True),
+            ("a", "gpu", False),
+        }
+        living = await streams.living(connection)
+    assert {each.pools for each in living} == {("a", "b"), ("a",), ("absent",)}
+
+
+async def test_a_restart_knows_whether_its_stream_has_waited_for_a_pool_for_long(pools: PoolScene) -> None:
+    master = await pools.master()
+    await pools.wait_for(master, {"a": 1}, stream="{}")
+    [run] = await pools.sql("SELECT id FROM workflow_instance")
+
+    async def waits() -> bool:
+        async with pools.database.reading() as connection:
+            [asked] = await streams.restarts(connection)
+        return asked.restart.waits_for_pool
+
+    async with pools.writing() as connection:
+        await streams.ask_restart(connection, run, [TaskCode(1)], "anna")
+    assert not await waits()
+    await pools.sql("UPDATE task_instance SET queued_at = '-infinity'")
+    assert await waits()
 
 
 async def test_only_one_transaction_decides_about_streams_and_the_next_may_when_it_has_ended(scene: Scene) -> None:

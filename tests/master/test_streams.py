@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dao.cluster.node_rows import NodeRow
-from dao.tasks.streams import LivingStream
-from master.streams import moves_of
+from dao.tasks.streams import FirstInLine, LivingStream
+from master.streams import contested, moves_of
 from model.ids import Epoch, TaskInstanceId
 from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 
@@ -21,8 +21,16 @@ def _workers(*epochs: int, capacity: int = 32) -> list[NodeRow]:
     return found
 
 
-def _stream(id_: int, worker: int | None, *, moves: bool = False, begins: bool = False) -> LivingStream:
-    return LivingStream(TaskInstanceId(id_), "default", None if worker is None else Epoch(worker), moves, begins)
+def _stream(
+    id_: int,
+    worker: int | None,
+    *pools: str,
+    moves: bool = False,
+    begins: bool = False,
+    waits_for_pool: bool = False,
+) -> LivingStream:
+    epoch = None if worker is None else Epoch(worker)
+    return LivingStream(TaskInstanceId(id_), "default", epoch, moves, begins, pools, waits_for_pool)
 
 
 ON_ONE = [_stream(id_, 1) for id_ in range(10)]
@@ -44,3 +52,29 @@ def test_none_moves_where_it_is_even_or_no_other_has_a_place() -> None:
     assert not moves_of("default", even, _workers(1, 2), 2)
     assert not moves_of("default", ON_ONE, _workers(1), 2)
     assert not moves_of("default", ON_ONE, [*_workers(1), *_workers(2, capacity=0)], 2)
+
+
+def test_streams_that_wait_for_a_pool_hold_up_no_move() -> None:
+    waiting = [_stream(id_, None, "a", waits_for_pool=True) for id_ in range(10, 20)]
+    assert len(moves_of("default", [*ON_ONE, *waiting], _workers(1, 2), 2)) == 2
+    soon = [_stream(id_, None, "a") for id_ in range(10, 20)]
+    assert not moves_of("default", [*ON_ONE, *soon], _workers(1, 2), 2)
+
+
+def test_those_that_need_no_resources_move_first() -> None:
+    leased = [_stream(id_, 1, "a") for id_ in range(10, 20)]
+    assert list(moves_of("default", [*leased, _stream(1, 1), _stream(2, 1)], _workers(1, 2), 2)) == [2, 1]
+    assert list(moves_of("default", [*leased, _stream(1, 1)], _workers(1, 2), 2)) == [1, 19]
+
+
+def test_none_moves_that_would_lose_its_resources_to_others() -> None:
+    leased = [_stream(id_, 1, "a", "b") for id_ in range(10)]
+    workers = _workers(1, 2)
+    streams, task = FirstInLine("a", "default", is_stream=True), FirstInLine("b", "default", is_stream=False)
+    assert contested("default", {streams}, workers) == set()
+    assert contested("default", {streams, task}, workers) == {"b"}
+    assert contested("gpu", {streams, task}, workers) == {"a", "b"}
+    assert contested("default", {FirstInLine("a", "nobody's", is_stream=True)}, workers) == set()
+    assert len(moves_of("default", leased, workers, 2, {"c"})) == 2
+    assert not moves_of("default", leased, workers, 2, {"b"})
+    assert list(moves_of("default", [*leased, _stream(11, 1)], workers, 2, {"b"})) == [11]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from model.choices import Priority
-from model.ids import TaskInstanceId, WorkflowInstanceId
-from model.pool_turns import PoolRoom, Turns, Waiter, turns
+from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
+from model.pool_turns import PoolRoom, Spread, Turns, Waiter, turns
 from model.pool_variables import resource_variable, resource_variables
+from model.spread import Deal, WorkerLoad
 
 
 def waiter(id_: int, group: str = "g", priority: Priority = Priority.MEDIUM, **needs: int) -> Waiter:
@@ -19,6 +22,16 @@ def waiter(id_: int, group: str = "g", priority: Priority = Priority.MEDIUM, **n
 
 def free(**counts: int) -> dict[str, PoolRoom]:
     return {name: PoolRoom(count, 10, is_held=True) for name, count in counts.items()}
+
+
+def stream(id_: int, **needs: int) -> Waiter:
+    return replace(waiter(id_, **needs), is_stream=True)
+
+
+def spread(me: int, loads: Mapping[int, tuple[int, int]], overdue: Collection[int] = ()) -> Spread:
+    """Of group g; `loads` are the streams and the free places of each worker."""
+    deal = Deal([WorkerLoad(Epoch(each), *load) for each, load in loads.items()])
+    return Spread(Epoch(me), {"g": deal}, {TaskInstanceId(each) for each in overdue})
 
 
 def given_to(found: Turns) -> list[int]:
@@ -65,6 +78,86 @@ def test_a_pool_that_another_holds_is_left_out_and_said() -> None:
     rooms = {**free(a=2), "b": PoolRoom(1, 1, is_held=False)}
     found = turns([waiter(1, a=1, b=1), waiter(2, a=1), waiter(3, a=1)], rooms, {"g"}, 9, set())
     assert (given_to(found), found.lacks_pools) == ([2], True)
+
+
+def test_a_stream_goes_to_the_worker_with_the_fewest_and_to_others_its_resources_are_left() -> None:
+    waiting = [stream(n, a=1) for n in range(1, 6)]
+    found = turns(waiting, free(a=4), {"g"}, 9, {"g"}, spread(2, {1: (1, 9), 2: (0, 9)}))
+    assert (given_to(found), found.left) == ([1, 3], (2, 4))
+    assert not found.lacks_places
+    behind = turns([*waiting, waiter(9, a=1)], free(a=5), {"g"}, 9, {"g"}, spread(2, {1: (0, 9), 2: (9, 9)}))
+    assert (given_to(behind), behind.left) == ([], (1, 2, 3, 4, 5)), "nor does a task get what is left to others"
+
+
+def test_streams_that_wait_for_a_pool_change_nobodys_share() -> None:
+    waiting = [stream(1, a=3), *(stream(n, b=1) for n in range(2, 6))]
+    found = turns(waiting, free(a=1, b=2), {"g"}, 9, {"g"}, spread(1, {1: (0, 9), 2: (0, 9)}))
+    assert (given_to(found), found.left) == ([2], (3,))
+
+
+def test_streams_of_other_groups_and_other_tasks_are_not_dealt_out() -> None:
+    theirs = replace(waiter(1, "other", a=1), is_stream=True)
+    found = turns([theirs, waiter(2, a=1)], free(a=2), {"g"}, 9, {"other"}, spread(1, {1: (5, 9), 2: (0, 9)}))
+    assert (given_to(found), found.left) == ([2], ())
+
+
+def test_a_worker_without_a_place_leaves_streams_to_those_that_have_one() -> None:
+    loads = {1: (0, 1), 2: (5, 9)}
+    found = turns([stream(1, a=1), stream(2, a=1)], free(a=2), {"g"}, 1, {"g"}, spread(1, loads))
+    assert (given_to(found), found.left, found.lacks_places) == ([1], (2,), False)
+    nobody = turns([stream(1, a=1), stream(2, a=1)], free(a=2), {"g"}, 1, set(), spread(1, {1: (0, 1), 2: (0, 0)}))
+    assert (given_to(nobody), nobody.left, nobody.lacks_places) == ([1], (), True)
+    taken = turns([waiter(1), stream(2, a=1)], free(a=1), {"g"}, 1, {"g"}, spread(1, loads))
+    assert (given_to(taken), taken.left) == ([], (2,)), "a task that is more urgent has its last place"
+
+
+def test_what_others_do_not_take_for_long_is_taken_if_there_is_a_place() -> None:
+    loads = {1: (5, 9), 2: (0, 9)}
+    waiting = [stream(1, a=1), stream(2, a=1)]
+    found = turns(waiting, free(a=2), {"g"}, 9, {"g"}, spread(1, loads, overdue=[2]))
+    assert (given_to(found), found.left) == ([2], (1,))
+    assert given_to(turns(waiting, free(a=2), {"g"}, 0, {"g"}, spread(1, loads, overdue=[2]))) == []
+
+
+def test_a_stream_that_needs_a_pool_that_another_holds_is_tried_again() -> None:
+    rooms = {**free(a=2), "b": PoolRoom(1, 1, is_held=False)}
+    found = turns([stream(1, a=1, b=1)], rooms, {"g"}, 9, set(), spread(1, {1: (0, 9)}))
+    assert (given_to(found), found.lacks_pools) == ([], True)
+
+
+@given(
+    st.lists(st.booleans(), min_size=1, max_size=20),
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), min_size=1, max_size=5),
+    st.integers(0, 20),
+    st.randoms(use_true_random=False),
+)
+def test_workers_that_claim_in_any_order_take_all_that_can_begin_as_evenly_as_their_places_allow(
+    waiting: list[bool], workers: list[tuple[int, int]], size: int, order: object
+) -> None:
+    """Some wait that are no streams: they are anybody's, and use places."""
+    left = {n: stream(n, a=1) if is_stream else waiter(n, a=1) for n, is_stream in enumerate(waiting)}
+    loads, resources = dict(enumerate(workers, 1)), size
+    before = Counter({each: streams for each, (streams, _) in loads.items()})
+    for _ in range(len(waiting) + 1):
+        turn = list(loads)
+        order.shuffle(turn)  # type: ignore[attr-defined]
+        for me in turn:
+            streams, places = loads[me]
+            room = {"a": PoolRoom(resources, 20, is_held=True)}
+            found = turns(left.values(), room, {"g"}, places, {"g"}, spread(me, loads))
+            for each in found.given:
+                del left[each.id]
+            resources -= len(found.given)
+            assert resources >= 0
+            loads[me] = (streams + sum(each.is_stream for each in found.given), places - len(found.given))
+            assert loads[me][1] >= 0
+    if any(places for _, places in loads.values()):
+        assert not left or not resources
+    if all(waiting):
+        for me, (streams, _) in loads.items():
+            if streams > before[me]:
+                roomy = [has for has, places in loads.values() if places]
+                assert streams - min(roomy, default=streams) <= 1
 
 
 needs = st.dictionaries(st.sampled_from("abc"), st.integers(1, 3), min_size=1, max_size=3)

@@ -17,6 +17,7 @@ from model.streams import StreamRule
 from model.workflow import WorkflowSpec
 
 T = TaskState
+DONE_BEGIN = [Turn.DONE, Turn.BEGIN]
 
 
 def _parsed(**task: Any) -> WorkflowSpec:
@@ -50,7 +51,7 @@ def test_a_definition_that_makes_no_sense_is_refused_in_a_sentence(task: dict[st
 
 
 def test_a_definition_that_was_stored_with_all_its_fields_is_read_again() -> None:
-    for spec in (_parsed(), _parsed(stream=True, readiness={"port": 80})):
+    for spec in (_parsed(), _parsed(stream=True, readiness={"port": 80}, resources={"proxies": 1})):
         assert WorkflowSpec.parse(spec.model_dump(mode="json")) == spec
 
 
@@ -98,17 +99,19 @@ def _restart(code: int, **changed: Any) -> Rolling:
         ({"begun_s": 1.0, "ended_attempt": 1}, [Turn.WAIT, Turn.WAIT]),
         ({"begun_s": 1.0, "ended_attempt": 1, "attempt": 2, "is_ready": False}, [Turn.WAIT, Turn.WAIT]),
         ({"begun_s": 1.0, "ended_attempt": 1, "attempt": 2, "state": T.QUEUED}, [Turn.WAIT, Turn.WAIT]),
-        ({"begun_s": 1.0, "ended_attempt": 1, "attempt": 2}, [Turn.DONE, Turn.BEGIN]),
-        ({"begun_s": 60.0, "ended_attempt": 1, "attempt": 2, "is_ready": False}, [Turn.DONE, Turn.BEGIN]),
+        ({"begun_s": 1.0, "ended_attempt": 1, "attempt": 2}, DONE_BEGIN),
+        ({"begun_s": 60.0, "ended_attempt": 1, "attempt": 2, "is_ready": False}, DONE_BEGIN),
         ({"begun_s": 60.0, "ended_attempt": 1}, [Turn.WAIT, Turn.WAIT]),
         ({"begun_s": 60.0, "ended_attempt": 1, "attempt": 2, "state": T.QUEUED}, [Turn.WAIT, Turn.WAIT]),
         ({"begun_s": 60.0, "ended_attempt": 1, "attempt": 2, "state": T.DISPATCH}, [Turn.WAIT, Turn.WAIT]),
-        ({"begun_s": 60.0, "ended_attempt": 1, "attempt": 2, "state": T.DELAY_EXECUTION}, [Turn.DONE, Turn.BEGIN]),
-        ({"begun_s": 60.0, "ended_attempt": 1, "state": T.FAILURE}, [Turn.DONE, Turn.BEGIN]),
-        ({"begun_s": 60.0, "ended_attempt": 0, "state": T.QUEUED}, [Turn.DONE, Turn.BEGIN]),
+        ({"begun_s": 60.0, "ended_attempt": 1, "attempt": 2, "state": T.DELAY_EXECUTION}, DONE_BEGIN),
+        ({"begun_s": 60.0, "ended_attempt": 1, "state": T.FAILURE}, DONE_BEGIN),
+        ({"begun_s": 60.0, "ended_attempt": 0, "state": T.QUEUED}, DONE_BEGIN),
+        ({"begun_s": 1.0, "ended_attempt": 1, "attempt": 2, "state": T.QUEUED, "waits_for_pool": True}, DONE_BEGIN),
+        ({"state": T.QUEUED, "waits_for_pool": True}, DONE_BEGIN),
         ({"another_moves": True}, [Turn.WAIT, Turn.WAIT]),
-        ({"state": None}, [Turn.DONE, Turn.BEGIN]),
-        ({"goes_on": False}, [Turn.DONE, Turn.BEGIN]),
+        ({"state": None}, DONE_BEGIN),
+        ({"goes_on": False}, DONE_BEGIN),
     ],
 )
 def test_of_a_run_one_stream_restarts_at_a_time(first: dict[str, Any], expected: list[Turn]) -> None:

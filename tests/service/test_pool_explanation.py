@@ -19,6 +19,19 @@ from service.explain.pool_explanation import why_waits_for_pools
             PoolReading("proxies", 3, 40, taken=38, set_aside=1, checked=1),
             "load waits for pool proxies: 38 of 40 taken, 1 set aside, 1 checked; it is next in line, and needs 3.",
         ),
+        (
+            PoolReading("p", 1, 1, taken=1, by_streams=1),
+            "load waits for pool p: 1 of 1 taken, by a stream, which runs until it is stopped; it is next in line.",
+        ),
+        (
+            PoolReading("p", 1, 6, taken=6, by_streams=6, place=2),
+            "load waits for pool p: 6 of 6 taken, by streams, which run until they are stopped; it is 2nd in line.",
+        ),
+        (
+            PoolReading("p", 1, 6, taken=6, by_streams=4, next_in_s=20),
+            "load waits for pool p: 6 of 6 taken, 4 by streams, which run until they are stopped; it is next in line, "
+            "the next frees in about 20 s.",
+        ),
         (PoolReading("proxies", 1, None), "load waits for pool proxies, which does not exist."),
         (PoolReading("p", 5, 3), "load needs 5 of pool p, which has only 3: it can never begin."),
         (

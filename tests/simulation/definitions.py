@@ -27,6 +27,10 @@ POOLS = {"a": 3, "b": 1, "c": 2}
 """How many resources each pool has."""
 STREAMING = range(POOLED.stop, POOLED.stop + 2)
 """Those after these have tasks that run until they are stopped."""
+LEASED = range(STREAMING.stop, STREAMING.stop + 3)
+"""Those after these too, and each of them needs resources, of which there are too few for all."""
+STREAM_POOLS = {"s": 6}
+"""How many resources the pools have that only they need. What they have of another is less than all."""
 
 
 @cache
@@ -38,7 +42,8 @@ def specs() -> dict[int, WorkflowSpec]:
     keyed = {code: _keyed(Random(f"{code} keys")) for code in KEYED}
     pooled = {code: _pooled(Random(f"{code} needs")) for code in POOLED}
     streaming = {code: _streaming(Random(f"{code} streams")) for code in STREAMING}
-    every = drawn | dict(map(_nested, NESTED)) | waiting | keyed | pooled | streaming
+    leased = {code: _leased(Random(f"{code} streams")) for code in LEASED}
+    every = drawn | dict(map(_nested, NESTED)) | waiting | keyed | pooled | streaming | leased
     return {code: WorkflowSpec.parse(given) for code, given in every.items()}
 
 
@@ -125,13 +130,22 @@ def _pooled(random: Random) -> dict[str, Any]:
     return {"tasks": tasks}
 
 
-def _streaming(random: Random) -> dict[str, Any]:
+def _streaming(random: Random, counts: tuple[int, ...] = (3, 4)) -> dict[str, Any]:
     tasks: list[dict[str, Any]] = []
-    for number in range(random.choice((3, 4))):
+    for number in range(random.choice(counts)):
         task: dict[str, Any] = {"name": f"t{number}", "type": "SHELL", "params": {"script": "true"}, "stream": True}
         pauses = {"restart_pause": 0.01, "restart_pause_max": 0.05, "healthy_after": 0.05}
         tasks.append(task | pauses | ({"on_worker_loss": "retry"} if random.random() < 0.5 else {}))
     return {"tasks": tasks}
+
+
+def _leased(random: Random) -> dict[str, Any]:
+    """One needs more than the others, so that it is not overtaken for ever."""
+    streams = _streaming(random, (4, 6))
+    for task in streams["tasks"]:
+        task["resources"] = random.choice(({"s": 1}, {"s": 1}, {"s": 1}, {"s": 1, "a": 1}))
+    streams["tasks"][0]["resources"] = {"s": 2}
+    return streams
 
 
 def _nested(code: int) -> tuple[int, dict[str, Any]]:

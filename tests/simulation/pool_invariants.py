@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,10 +21,19 @@ NOTICED_S = 3.0
 """Whoever has waited for so long was seen by every claim that commits now."""
 
 
-def _urgency(task: Values) -> tuple[int, int, int, int]:
+def urgency(task: Values) -> tuple[int, int, int, int]:
+    """Its place among all that waits."""
     priorities = list(Priority)
     first, second = priorities.index(task.workflow_priority), priorities.index(task.task_priority)
     return (first, task.workflow_instance_id, second, task.id)
+
+
+def could_begin(server: Server, task: Values) -> bool:
+    """Whether as much is free as it needs, whoever is before it."""
+    free = Counter(
+        each.values.pool for each in server.resources.rows.values() if each.values and each.values.holder is None
+    )
+    return all(free[pool] >= number for pool, number in json.loads(task.resources).items())
 
 
 class PoolInvariants:
@@ -33,6 +43,7 @@ class PoolInvariants:
         self._trace = trace
         self._broken = broken
         self._users: dict[str, TaskRun] = {}
+        self._seen_since_s: dict[int, float] = {}
         self.server: Server
 
     def changed(self, row: Row, before: Values, after: Values) -> None:
@@ -43,11 +54,15 @@ class PoolInvariants:
 
     def leases_are_whole(self, changes: Sequence[Change]) -> None:
         """I22: what a worker begins holds all that it needs. I24: nobody takes what the first in order needs."""
+        tasks = [(row.id, before, after) for row, before, after in changes if row.table.name == "task_instance"]
+        for id_, before, after in tasks:
+            was_queued = before is not None and before.state is TaskState.QUEUED
+            if after is not None and after.state is TaskState.QUEUED and not was_queued:
+                self._seen_since_s[id_] = self.server.now_s
         begun = [
             after
-            for row, before, after in changes
-            if row.table.name == "task_instance"
-            and before is not None
+            for _, before, after in tasks
+            if before is not None
             and after is not None
             and before.state is TaskState.QUEUED
             and after.state in BEGINNING
@@ -68,8 +83,10 @@ class PoolInvariants:
             for row in self.server.tasks.unfinished.values()
             if row.values is not None and row.values.state is TaskState.QUEUED and row.values.resources is not None
         ]
-        first = min(waiting, key=_urgency, default=None)
-        if first is None or _urgency(first) > _urgency(task) or self.server.now_s - first.queued_s < NOTICED_S:
+        first = min(waiting, key=urgency, default=None)
+        if first is None or urgency(first) > urgency(task):
+            return
+        if self.server.now_s - self._seen_since_s[first.id] < NOTICED_S:  # its transaction may have committed late
             return
         needs = json.loads(first.resources)
         for pool in needs.keys() & json.loads(task.resources).keys():

@@ -80,6 +80,9 @@ class Protections:
     shares: bool = True
     """A worker takes only its share of the streams that wait (`worker/stream_claims.py`)."""
 
+    dealt: bool = True
+    """Nor more than its share of those whose resources are there (`worker/leased_streams.py`)."""
+
     rebalance: bool = True
     """Masters move streams where they are spread unevenly (`master/streams.py`)."""
 

@@ -9,19 +9,26 @@ from typing import TYPE_CHECKING
 from model.ids import Epoch
 from model.nodes import NodeKind, NodeState
 from model.spread import WorkerLoad, shares
+from tests.simulation.pool_invariants import could_begin
 from tests.simulation.tables import Values
 
 if TYPE_CHECKING:
     from tests.simulation.server import Server
 
 
+LATE_S = 8.0
+"""What has waited for so long may soon be taken by anybody."""
+
+
 def took_too_many(server: Server, worker: Epoch, taken: list[Values], is_innocent: Callable[[int], bool]) -> str | None:
     """I25: of a claim of streams, which has been committed: whether it took more than this worker's share, by what all
-    others could see. Workers to which something was done just now do not count."""
+    others could see. Neither workers to which something was done just now count, nor what waits for a pool."""
     tasks = [row.values for row in server.tasks.unfinished.values() if row.values is not None]
     here = [task for task in tasks if task.stream is not None and task.worker_group == taken[0].worker_group]
+    with_leases = taken[0].resources is not None
     ran = Counter(task.worker_id for task in here if task.worker_id is not None)
-    waiting = len(taken) + sum(1 for task in here if task.worker_id is None and task.state == "QUEUED")
+    queued = [task for task in here if task.worker_id is None and task.state == "QUEUED"]
+    waiting = len(taken) + sum(task.resources is None or (with_leases and could_begin(server, task)) for task in queued)
     loads = [WorkerLoad(worker, ran[worker] - len(taken), waiting)]
     for row in server.nodes.unfinished.values():
         beat = server.beats.rows[row.id].values
@@ -30,10 +37,19 @@ def took_too_many(server: Server, worker: Epoch, taken: list[Values], is_innocen
         if row.id != worker and is_free and _takes_streams(server, row.values) and is_innocent(row.id):
             loads.append(WorkerLoad(row.id, ran[row.id], waiting))
     share = shares(waiting, loads)[worker]
-    is_overdue = any(task.queued_s < server.now_s - 8 for task in [*taken, *here])
+    is_overdue = any(_is_overdue(server, task) for task in taken if with_leases) or (
+        not with_leases and any(task.queued_s < server.now_s - LATE_S for task in [*taken, *here])
+    )
     if len(taken) > share + 1 and not is_overdue:
         return f"worker {worker} took {len(taken)} streams, though its share was {share}"
     return None
+
+
+def _is_overdue(server: Server, task: Values) -> bool:
+    """Whether it, and what it has now, were left to others for long."""
+    held = [each.values for each in server.resources.rows.values() if each.values and each.values.holder == task.id]
+    since_s = max([task.queued_s, *(each.free_since_s for each in held)])
+    return bool(since_s < server.now_s - LATE_S)
 
 
 def _takes_streams(server: Server, node: Values | None) -> bool:

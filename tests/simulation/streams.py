@@ -16,10 +16,12 @@ from dao.postgres.notify import DRAIN
 from master.streams import Streams
 from model.command_moves import CommandType
 from model.nodes import NodeKind, NodeState
-from model.states import WorkflowState
-from tests.simulation.definitions import STREAMING, specs
+from model.states import TaskState, WorkflowState
+from tests.simulation.definitions import LEASED, STREAMING, specs
+from tests.simulation.pool_invariants import could_begin, urgency
 from tests.simulation.tables import Blocked, Transaction, Values
 from tests.simulation.world import FAULTS_S, World
+from worker.leased_streams import LeasedStreams
 from worker.stream_claims import Share
 from worker.writer import Writer
 
@@ -27,6 +29,8 @@ C = CommandType
 JUDGED_AFTER_S = 60.0
 """Any worker is back by then, and every pause over, and streams have moved where they are to be."""
 DRAINED_S = 20.0
+TAKEN_WITHIN_S = 3.0
+"""What is free again is taken within this time."""
 STOPPED_EVERY_S = 5.0
 DRAIN_ID = 10_000
 
@@ -44,7 +48,13 @@ def replaced(world: World) -> list[tuple[Any, str, Any]]:
         made.append((Writer, "_hand_over_streams", lambda _writer: None))
     if not world.protections.shares:
         made.append((worker.stream_claims, "share_of", lambda *of: Share(of[2].waiting, 0)))
+    if not world.protections.dealt:
+        made.append((LeasedStreams, "spread", _nobody_deals))
     return made
+
+
+async def _nobody_deals(*_: object) -> None:
+    """All that could begin is anybody's."""
 
 
 def arrange(world: World, ask: Callable[..., None]) -> None:
@@ -57,6 +67,12 @@ def arrange(world: World, ask: Callable[..., None]) -> None:
         if world.has(f"stream {number}"):
             when_s = own.uniform(0, FAULTS_S / 2)
             world.loop.in_world(when_s, partial(ask, C.START_PROCESS, workflow_code=str(own.choice(STREAMING))))
+    needs = world.draw("streams with resources")
+    for number in range(needs.choice((0, 0, 1, 2))):
+        own = world.draw("leased stream", number)
+        if world.has(f"leased stream {number}"):
+            when_s = own.uniform(0, FAULTS_S / 2)
+            world.loop.in_world(when_s, partial(ask, C.START_PROCESS, workflow_code=str(own.choice(LEASED))))
     for number in range(random.choice((0, 1, 3))):
         own = world.draw("restart", number)
         if world.has(f"restart {number}"):
@@ -68,7 +84,7 @@ def _runs(world: World) -> list[tuple[int, Values]]:
     return [
         (row.id, row.values)
         for row in world.server.instances.unfinished.values()
-        if row.values is not None and row.values.workflow_code in STREAMING
+        if row.values is not None and row.values.workflow_code in (*STREAMING, *LEASED)
     ]
 
 
@@ -127,7 +143,8 @@ def _workers(world: World) -> dict[int, str]:
 
 
 def check(world: World, without: int | None) -> None:
-    """I26: all streams of runs that run do run, as many on each worker, and none on one that is drained."""
+    """I26: all streams of runs that run do run, but those that wait for a pool; as many on each worker, and none on one
+    that is drained."""
     running = world.invariants.running_tasks()
     wanted = {
         (run, code)
@@ -135,7 +152,7 @@ def check(world: World, without: int | None) -> None:
         if values.state is WorkflowState.RUNNING_EXECUTION and values.requested_state is None
         for code in json.loads(values.executing or "null") or range(1, len(specs()[values.workflow_code].tasks) + 1)
     }
-    if missing := sorted(wanted - running.keys()):
+    if missing := sorted(key for key in wanted - running.keys() if not _waits_for_pool(world, key)):
         world.trace.violation(f"I26: the streams {missing} do not run, though all is well")
     places = Counter({epoch: 0 for epoch in _workers(world) if epoch != without})
     for key in wanted & running.keys():
@@ -146,3 +163,23 @@ def check(world: World, without: int | None) -> None:
         world.trace.violation(f"I26: worker {without} is drained, and {places[without]} streams run there")
     if places and max(places.values()) - min(places.values()) > 1:
         world.trace.violation(f"I26: streams are spread unevenly in the end: {dict(places)}")
+
+
+def _waits_for_pool(world: World, key: tuple[int, int]) -> bool:
+    """Whether it is queued and needs what is not free, or was not a moment ago, or is left to one before it."""
+    queued = [
+        task
+        for row in world.server.tasks.unfinished.values()
+        if (task := row.values) is not None and task.state is TaskState.QUEUED and task.resources is not None
+    ]
+    mine = [task for task in queued if (task.workflow_instance_id, task.task_code) == key]
+    if not mine:
+        return False
+    needs = json.loads(mine[0].resources)
+    before = [task for task in queued if urgency(task) < urgency(mine[0]) and needs.keys() & json.loads(task.resources)]
+    just_now = any(
+        each.values.pool in needs and each.values.free_since_s > world.server.now_s - TAKEN_WITHIN_S
+        for each in world.server.resources.rows.values()
+        if each.values is not None and each.values.holder is None
+    )
+    return bool(before) or just_now or not could_begin(world.server, mine[0])

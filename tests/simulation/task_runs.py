@@ -121,6 +121,11 @@ class SimulatedLauncher:
             run.end(state)
         self.runs.clear()
 
+    @property
+    def is_too_late(self) -> bool:
+        """Whether a keeper would refuse to begin: the deadline has passed."""
+        return self._is_looking and self._process.clock_s(self._world.loop.now) >= self._deadline_s
+
     def start(self, task: ClaimedTask) -> TaskRun:
         self.runs = [run for run in self.runs if run.is_alive]
         self.runs.append(TaskRun(self._world, task, self._process))
@@ -154,6 +159,8 @@ class SimulatedExecutor:
         await asyncio.sleep(self._world.random.random() * 0.01)
         if self._launcher.lacks_means:
             return report(task, T.PAUSE, "its worker could not begin it, and gave it back")
+        if self._launcher.is_too_late:
+            return report(task, T.NEED_FAULT_TOLERANCE, "its worker was cut off for too long")
         run = self._launcher.start(task)
         try:
             state = await asyncio.shield(run.done)

@@ -22,7 +22,7 @@ from model.means import NO_THREAD
 from model.nodes import Heartbeat, NodeKind, NodeState
 from model.timing import Timing
 from node.lives import live_until_stopped
-from tests.simulation.definitions import POOLS, STREAMING
+from tests.simulation.definitions import LEASED, POOLS, STREAM_POOLS
 from tests.simulation.disk import Files
 from tests.simulation.invariants import Invariants
 from tests.simulation.loop import Process, VirtualLoop
@@ -40,7 +40,7 @@ END_S = 1_000.0
 INNOCENT_AFTER_S = 4.0
 CALM_S = 12.0
 """After all faults have ended, the slots must be right by then, and no command may have waited for so long."""
-PLACES_FOR_STREAMS = 12
+PLACES_FOR_STREAMS = 16
 """More than a seed has streams, so that each worker has a place for all."""
 DUTY_WITHIN_S = 7.0
 """By then a duty is at work or done, whoever has died of it."""
@@ -114,9 +114,9 @@ class World:
         self.server.on_statement = self._count_statement
         self.server.on_goodbye = self._gives_up
         self.server.on_suspect = self.kill
-        for code in range(1, STREAMING.stop):
+        for code in range(1, LEASED.stop):
             self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
-        for pool, size in POOLS.items():
+        for pool, size in (POOLS | STREAM_POOLS).items():
             self.server.do(lambda tx, pool=pool: tx.insert(self.server.pools, pool, Values(name=pool)))
             for number in range(size):
                 resource = Values(pool=pool, name=f"{pool}{number}", holder=None, worker_id=None, free_since_s=0.0)

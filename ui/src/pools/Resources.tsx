@@ -147,9 +147,10 @@ function Row({ pool, resource, onSetAside }: RowProps) {
     </tr>
   );
 
-  /** About when it is given back; else until when the lease lasts unless its worker beats again. */
+  /** About when it is given back, which a stream does only when it is stopped; else until when the lease lasts unless its worker beats again. */
   function until() {
     if (!resource.taken_at) return null;
+    if (resource.task?.is_stream) return t("whenStopped");
     if (resource.left_s != null)
       return resource.left_s < 1 ? t("soon") : t("aboutIn", { time: coarse(resource.left_s) });
     return resource.busy_before ? (

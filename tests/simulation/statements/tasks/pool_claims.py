@@ -57,9 +57,11 @@ def waiters(
             task.id,
             task.worker_group,
             json.loads(task.resources or "{}"),
+            task.resources is not None and task.stream is not None,
         )
         for _, task in tx.scan(tx.server.tasks.unfinished)
         if task.state is T.QUEUED and task.worker_group in {*groups, *served}
+        if task.is_plain or task.resources is not None
     ]
     held = {name for name, room in rooms.items() if room.is_held}
     plain = sorted((each for each in found if not each.needs and each.worker_group in groups), key=lambda w: w.order)
@@ -84,7 +86,8 @@ def claim(tx: Transaction, given: Sequence[Waiter], worker: Epoch) -> list[Claim
             tx.update(resource, holder=waiter.id, worker_id=worker)
         state = T.RUNNING_EXECUTION if task.write_ahead else T.DISPATCH
         started_s = tx.server.now_s if task.write_ahead else None
-        claimed.append(claimed_task(tx, tx.update(row, state=state, worker_id=worker, started_s=started_s)))
+        changes = {"state": state, "worker_id": worker, "started_s": started_s, "handover": None}
+        claimed.append(claimed_task(tx, tx.update(row, **changes)))
     return claimed
 
 

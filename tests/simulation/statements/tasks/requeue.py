@@ -31,9 +31,10 @@ def put_back(tx: Transaction, ids: Sequence[TaskInstanceId]) -> list[str]:
             queued_s = server.now_s if task.state is T.DELAY_EXECUTION else task.queued_s
             by_s = dispatch_by_s(tx, task.dispatch_timeout_s)
             tx.update(row, state=state, worker_id=None, queued_s=queued_s, dispatch_by_s=by_s)
-            groups.append(task.worker_group if task.stream is None else of_streams(task.worker_group))
             if task.resources is not None:
                 tx.notes.append((POOL, task.worker_group))
+            else:
+                groups.append(task.worker_group if task.stream is None else of_streams(task.worker_group))
         else:
             tx.update(row, state=state, worker_id=None, ended_s=server.now_s, reason=_WHY[state])
             tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, state)

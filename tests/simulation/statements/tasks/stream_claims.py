@@ -17,10 +17,12 @@ T = TaskState
 
 
 def _streams(tx: Transaction, group: str) -> list[tuple[Row, Values]]:
+    """Those that run, and those that wait for a place only."""
     return [
         (row, task)
         for row, task in tx.scan(tx.server.tasks.unfinished)
         if task.stream is not None and task.worker_group == group and task.state in (T.QUEUED, *RUNNING)
+        if task.state is not T.QUEUED or task.resources is None
     ]
 
 

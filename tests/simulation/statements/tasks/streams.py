@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from dao.postgres.notify import KILL
-from dao.tasks.streams import WITHIN_S, AskedRestart, LivingStream
+from dao.tasks.stream_claims import OVERDUE
+from dao.tasks.streams import WITHIN_S, AskedRestart, FirstInLine, LivingStream
 from model.ids import TaskInstanceId
 from model.rolling import Restart
 from model.states import TaskState
 from tests.simulation.statements.rows import RUNNING
+from tests.simulation.statements.tasks.pool_claims import waiting
 from tests.simulation.tables import Transaction, Values
 
 T = TaskState
@@ -21,6 +25,16 @@ def _living(tx: Transaction) -> list[Values]:
         for _, task in tx.scan(tx.server.tasks.unfinished)
         if task.stream is not None and task.state in (T.QUEUED, *RUNNING)
     ]
+
+
+def _waits_for_long(tx: Transaction, task: Values) -> bool:
+    is_queued = task.state is T.QUEUED and task.resources is not None
+    return is_queued and task.queued_s < tx.server.now_s - OVERDUE.total_seconds()
+
+
+def _is_short(tx: Transaction, task: Values) -> bool:
+    free = Counter(each.pool for _, each in tx.scan(tx.server.resources.rows) if each.holder is None)
+    return any(free[pool] < number for pool, number in json.loads(task.resources or "{}").items())
 
 
 def any_to_do(tx: Transaction) -> bool:
@@ -40,9 +54,20 @@ def living(tx: Transaction) -> list[LivingStream]:
             None if task.state is T.QUEUED else task.worker_id,
             task.handover is not None or task.kill_requested,
             begins=False,
+            pools=tuple(json.loads(task.resources or "{}")),
+            waits_for_pool=_waits_for_long(tx, task) or (task.state is T.QUEUED and _is_short(tx, task)),
         )
         for task in sorted(_living(tx), key=lambda each: -each.id)
     ]
+
+
+def first_in_line(tx: Transaction) -> set[FirstInLine]:
+    """There are few, and all fit into their pools."""
+    return {
+        FirstInLine(pool, task.worker_group, task.stream is not None)
+        for _, task in waiting(tx)
+        for pool in json.loads(task.resources)
+    }
 
 
 def hand_over(tx: Transaction, reasons: Mapping[TaskInstanceId, str]) -> set[TaskInstanceId]:
@@ -84,6 +109,7 @@ def restarts(tx: Transaction) -> list[AskedRestart]:
             begun_s=None if asked.begun_s is None else tx.server.now_s - asked.begun_s,
             ended_attempt=asked.ended_attempt,
             within_s=WITHIN_S,
+            waits_for_pool=bool(last) and _waits_for_long(tx, last[0]),
         )
         found.append(AskedRestart(restart, "somebody", last[0].id if last else None))
     return found

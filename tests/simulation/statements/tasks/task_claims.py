@@ -113,5 +113,6 @@ def work_waits(tx: Transaction, groups: Sequence[str], worker: Epoch) -> WorkWai
         for _, task in tx.scan(tx.server.tasks.unfinished)
         if task.state is T.QUEUED and task.worker_group in groups
     ]
-    for_pools, streams = (any(getattr(task, name) is not None for task in queued) for name in ("resources", "stream"))
+    for_pools = any(task.resources is not None for task in queued)
+    streams = any(task.stream is not None and task.resources is None for task in queued)
     return WorkWaits(any(task.is_plain for task in queued), for_pools, False, bool(to_end(tx, worker)), streams)
