@@ -30,7 +30,9 @@ def _stream(
     waits_for_pool: bool = False,
 ) -> LivingStream:
     epoch = None if worker is None else Epoch(worker)
-    return LivingStream(TaskInstanceId(id_), "default", epoch, moves, begins, pools, waits_for_pool)
+    return LivingStream(
+        TaskInstanceId(id_), "default", epoch, moves, begins, pools=pools, waits_for_pool=waits_for_pool
+    )
 
 
 ON_ONE = [_stream(id_, 1) for id_ in range(10)]

@@ -126,13 +126,10 @@ async def test_what_a_claim_of_unknown_outcome_brought_is_not_called_wrong_meanw
     writer = Writer(life, executor, settings, Overload(settings.load, so=""), lambda _id: None)
     writer.pools.in_doubt = True
     running = asyncio.create_task(writer.run())
-    for _ in range(3):
-        writer.compares = True
+    for _ in range(4):
+        writer.compares = writer.kills = True  # a comparison, if there is one, has ended when the next kill is read
         writer.wake.set()
-        await eventually(lambda: not writer.compares)
-    writer.kills = True  # the comparison has ended when this is read
-    writer.wake.set()
-    await eventually(lambda: not writer.kills)
+        await eventually(lambda: not writer.kills)
     assert await pools.holders() == {"a-1": task.id}
     assert await pools.sql("SELECT state FROM task_instance") == ["RUNNING_EXECUTION"]
     await end_all([running])
