@@ -28,7 +28,7 @@ LINE = "SELECT count(*) FROM pool_line"
 
 def _stream(cluster: Cluster, name: str, needs: dict[str, int], **task: Any) -> dict[str, Any]:
     once = 'exec {own}>>"own-$SHOAL_TASK_KEY"; flock -n $own || echo "$SHOAL_TASK_KEY lives twice" >> two-holders'
-    script = f"cd {cluster.folder}\n{once}\n{locking(cluster, needs, 3600)}"
+    script = f"cd {cluster.folder}\n{once}\n{locking(cluster, needs, 'sleep 3600')}"
     return {"name": name, "type": "SHELL", "stream": True, "params": {"script": script}, "resources": needs, **task}
 
 
