@@ -225,8 +225,8 @@ class SimulatedRegistry:
         if not self._ensemble.touch(self._session):
             self._contact.over()
             self._session = self._ensemble.open_session(self._timeout_s)
-            if self._mine is not None:
-                self._write()
+        if self._mine is not None:  # also what it could not write while no server answered
+            self._write()
         if self._ensemble.random.random() < 0.2:
             await asyncio.sleep(self._ensemble.random.random() * 0.05)
         self._contact.proved(sent_s)
