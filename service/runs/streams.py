@@ -67,7 +67,7 @@ async def restart_streams(call: Call, id: Id, body: RestartStreams) -> StreamsRe
             if run.state.is_final:
                 why = f"it has ended as {run.state}"
             elif below := await streams_shown.runs_below(change.connection, run_id, BELOW_SHOWN_MAX):
-                why = "streams run in runs below it, and none of its own"
+                why = "its child runs have streams, and it has none itself"
                 cure = "; ".join(f"shoal restart {each}" for each in below)
             raise Refused(f"run {id} has nothing to restart: {why}; {cure}")
         codes = _codes(id, body.tasks, known)
