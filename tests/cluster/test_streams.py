@@ -299,7 +299,9 @@ async def test_streams_below_another_run_are_paused_resumed_and_stopped_with_it(
     cluster.start(2)
     states = "SELECT state FROM workflow_instance ORDER BY id"
     await eventually(lambda: _spread(cluster), within_s=20, until=[2])
-    assert "its child runs have streams, and it has none itself; shoal restart 2" in await _says(cluster, "restart", "1")
+    assert "its child runs have streams, and it has none itself; shoal restart 2" in await _says(
+        cluster, "restart", "1"
+    )
     await asyncio.to_thread(cluster.shoal, "pause", "1", "--wait")
     assert cluster.rows(states) == [("PAUSE",), ("PAUSE",)]
     await asyncio.to_thread(cluster.shoal, "resume", "1")
