@@ -87,7 +87,7 @@ def create_app(
         else:
             add_route(router, operation, call_of, denials)
     add_login(router, backend)
-    app.include_router(router)
+    app.router.routes.extend(router.routes)  # `include_router` would make each a second time, at the first request
     add_login_page(app, backend, is_shown=page.document is None)
     add_events(app, backend, hub, streams, BASE)
     add_health(app, backend, version, BASE)
