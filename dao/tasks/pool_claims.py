@@ -17,7 +17,7 @@ from dao.cluster.node_rows import SHOWN
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.tasks import pool_leases
-from dao.tasks.pool_conditions import FREE, FRESH
+from dao.tasks.pool_conditions import FREE, FRESH, POOLS_IN_LINE
 from dao.tasks.task_claims import COLUMNS, ClaimedTask
 from model.changes import Changes
 from model.choices import Priority
@@ -51,12 +51,7 @@ _HOLD = text(f"""
 # Of each pool for which anything waits, whoever serves that: what needs several pools may wait for any of them. A pool
 # that is a number gives no more than that in all, also while places that were taken from it are still held.
 _ROOMS = text(f"""
-    WITH RECURSIVE line (name) AS (
-        SELECT min(pool_name) FROM pool_line
-        UNION ALL
-        SELECT (SELECT min(l.pool_name) FROM pool_line l WHERE l.pool_name > line.name) FROM line
-        WHERE line.name IS NOT NULL
-    )
+    {POOLS_IN_LINE}
     SELECT p.name, r.size, p.validity_check IS NOT NULL AND r.unchecked AS unchecked,
            CASE WHEN p.counted IS NULL THEN r.free ELSE greatest(least(r.free, r.size - r.taken), 0) END AS free
     FROM line JOIN resource_pool p ON p.name = line.name

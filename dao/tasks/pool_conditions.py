@@ -35,3 +35,11 @@ DUE = f"""
                   AND (coalesce({_IS_REPEATED}, false)
                        OR EXISTS (SELECT FROM pool_line l WHERE l.pool_name = p.name)) END"""
 """Of rows of `pool_resource r` and `resource_pool p`: it is to be checked. Takes `:late_s`."""
+POOLS_IN_LINE = """
+    WITH RECURSIVE line (name) AS (
+        SELECT min(pool_name) FROM pool_line
+        UNION ALL
+        SELECT (SELECT min(l.pool_name) FROM pool_line l WHERE l.pool_name > line.name) FROM line
+        WHERE line.name IS NOT NULL
+    )"""
+"""As `line`, the pools for which anything waits, and a null: a step of an index each, however many wait."""

@@ -15,7 +15,7 @@ from sqlalchemy import Row, text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import KILL, changed, notify
-from dao.tasks.pool_conditions import FREE
+from dao.tasks.pool_conditions import FREE, POOLS_IN_LINE
 from dao.tasks.stream_claims import OVERDUE
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
@@ -89,12 +89,7 @@ _LIVING = text(f"""
 """)  # noqa: S608 - the part is a constant
 # What a pool could not give even if nobody had any waits for nobody's resources.
 _FIRST_IN_LINE = text(f"""
-    WITH RECURSIVE line (name) AS (
-        SELECT min(pool_name) FROM pool_line
-        UNION ALL
-        SELECT (SELECT min(l.pool_name) FROM pool_line l WHERE l.pool_name > line.name) FROM line
-        WHERE line.name IS NOT NULL
-    )
+    {POOLS_IN_LINE}
     SELECT DISTINCT line.name, first.worker_group, first.is_stream
     FROM line CROSS JOIN LATERAL (
         SELECT l.worker_group, queued.is_stream FROM pool_line l

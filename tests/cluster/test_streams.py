@@ -171,54 +171,61 @@ async def test_pause_ends_streams_and_resume_starts_them_and_stop_ends_the_run(
     assert witness.twice == []
 
 
+class Restarted:
+    """Streams of one run that are ready half a second after they began, while a restart takes them.
+
+    Judge of what is away at a time: how many are ready, read without a pause until the restart has ended.
+    """
+
+    def __init__(self, cluster: Cluster, count: int) -> None:
+        self.least_ready = count
+        self._cluster = cluster
+        self._count = count
+
+    @classmethod
+    async def ready(cls, cluster: Cluster, witness: Witness, folder: Path, count: int, **settings: str) -> Restarted:
+        """So many on one worker, all ready."""
+        ready = f"test -e {folder}/ready.$SHOAL_TASK_INSTANCE"
+        script = f"(sleep 0.5; touch {folder}/ready.$SHOAL_TASK_INSTANCE) &\n{witness.script()}"
+        _define(cluster, count, script, readiness={"command": ready, "every": "200ms"})
+        await cluster.master(SHOAL_MASTER__LOOK_EVERY="0.2", **settings)
+        await cluster.worker()
+        cluster.start(1)
+        streams = cls(cluster, count)
+        await eventually(streams._ready, within_s=20, until=count)
+        return streams
+
+    def have_all(self) -> bool:
+        """Whether each was restarted, and is ready again."""
+        self.least_ready = min(self.least_ready, self._ready())
+        return self._ready("AND attempt > 1") == self._count
+
+    def _ready(self, those: str = "") -> int:
+        ready = f"SELECT count(*) FROM task_instance WHERE ready_at IS NOT NULL AND ended_at IS NULL {those}"
+        return int(self._cluster.one(ready))
+
+
 async def test_a_restart_takes_the_streams_of_a_run_one_by_one_and_waits_until_each_is_ready(
     cluster: Cluster, witness: Witness, tmp_path: Path
 ) -> None:
-    ready = f"test -e {tmp_path}/ready.$SHOAL_TASK_INSTANCE"
-    script = f"(sleep 0.5; touch {tmp_path}/ready.$SHOAL_TASK_INSTANCE) &\n{witness.script()}"
-    _define(cluster, 3, script, readiness={"command": ready, "every": "200ms"})
-    await cluster.master(SHOAL_MASTER__LOOK_EVERY="0.2")
-    await cluster.worker()
-    cluster.start(1)
-    ready_count = "SELECT count(*) FROM task_instance WHERE ready_at IS NOT NULL AND ended_at IS NULL"
-    await eventually(lambda: cluster.one(ready_count), within_s=20, until=3)
-    least = 3
-
-    def has_restarted() -> bool:
-        nonlocal least
-        least = min(least, cluster.one(ready_count))
-        restarted = "SELECT count(*) FROM task_instance WHERE ready_at IS NOT NULL AND ended_at IS NULL AND attempt = 2"
-        return bool(cluster.one(restarted) == 3)
-
+    streams = await Restarted.ready(cluster, witness, tmp_path, 3)
     await asyncio.to_thread(cluster.shoal, "restart", "1")
-    await eventually(has_restarted, within_s=60)
-    assert least == 2
+    await eventually(streams.have_all, within_s=60)
+    assert streams.least_ready == 2
     await eventually(lambda: cluster.one("SELECT count(*) FROM stream_restart"), within_s=20, until=0)
+    assert cluster.one("SELECT max(attempt) FROM task_instance") == 2
     assert witness.twice == []
 
 
 async def test_of_a_run_that_is_restarted_while_a_worker_joins_one_stream_is_away_at_a_time(
     cluster: Cluster, witness: Witness, tmp_path: Path
 ) -> None:
-    ready = f"test -e {tmp_path}/ready.$SHOAL_TASK_INSTANCE"
-    script = f"(sleep 0.5; touch {tmp_path}/ready.$SHOAL_TASK_INSTANCE) &\n{witness.script()}"
-    _define(cluster, 6, script, readiness={"command": ready, "every": "200ms"})
-    await cluster.master(SHOAL_MASTER__LOOK_EVERY="0.2", SHOAL_MASTER__REBALANCE_AFTER="0.1")
-    await cluster.worker()
-    cluster.start(1)
-    ready_count = "SELECT count(*) FROM task_instance WHERE ready_at IS NOT NULL AND ended_at IS NULL"
-    await eventually(lambda: cluster.one(ready_count), within_s=20, until=6)
-    least = 6
-
-    def is_restarted() -> bool:
-        nonlocal least
-        least = min(least, cluster.one(ready_count))
-        return bool(cluster.one("SELECT count(*) FROM stream_restart") == 0)
-
+    streams = await Restarted.ready(cluster, witness, tmp_path, 6, SHOAL_MASTER__REBALANCE_AFTER="0.1")
     await asyncio.to_thread(cluster.shoal, "restart", "1")
     await cluster.worker()
-    await eventually(is_restarted, within_s=60)
-    assert least == 5
+    await eventually(streams.have_all, within_s=60)
+    await eventually(lambda: cluster.one("SELECT count(*) FROM stream_restart"), within_s=20, until=0)
+    assert streams.least_ready == 5
     await eventually(lambda: _spread(cluster), within_s=30, until=[3, 3])
     assert witness.twice == []
 

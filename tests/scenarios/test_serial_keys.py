@@ -77,11 +77,14 @@ async def test_many_commands_of_all_priorities_run_in_their_order_of_each_key(en
         assert begun == sorted(begun)
 
 
-def ask_held(engine: Engine, code: int, params: str) -> int:
+BACKFILL = '{"k": "b", "backfill": {"dates": ["2026-01-01"]}}'
+
+
+def ask_held(engine: Engine, code: int, params: str, kind: str = "START_PROCESS") -> int:
     """A command that is suspect, and tried by a node that lives and never will."""
     inserted = """INSERT INTO command (type, workflow_code, params, deaths, tried_by)
-                  VALUES ('START_PROCESS', %s, %s, 1, %s) RETURNING id"""
-    return int(engine.cluster.one(inserted, code, params, engine._worker_by_hand()))
+                  VALUES (%s, %s, %s, 1, %s) RETURNING id"""
+    return int(engine.cluster.one(inserted, kind, code, params, engine._worker_by_hand()))
 
 
 def let_go(engine: Engine, command: int) -> None:
@@ -134,9 +137,7 @@ async def test_an_older_command_whose_key_is_not_known_yet_delays_every_key_unti
 ) -> None:
     """The dates of a backfill are computed when its command is handled."""
     code = keyed(engine)
-    held = """INSERT INTO command (type, workflow_code, params, deaths, tried_by)
-              VALUES ('COMPLEMENT_DATA', %s, '{"k": "b", "backfill": {"dates": ["2026-01-01"]}}', 1, %s) RETURNING id"""
-    older = int(engine.cluster.one(held, code, engine._worker_by_hand()))
+    older = ask_held(engine, code, BACKFILL, "COMPLEMENT_DATA")
     run = await begin(engine, code, "a")
     assert engine.state(run) == "SERIAL_WAIT"
     let_go(engine, older)
@@ -158,9 +159,7 @@ async def alone(engine: Engine) -> None:
 async def test_who_waited_for_a_backfill_is_called_by_its_master(fresh: Engine) -> None:
     await alone(fresh)
     code = keyed(fresh)
-    held = """INSERT INTO command (type, workflow_code, params, deaths, tried_by)
-              VALUES ('COMPLEMENT_DATA', %s, '{"k": "b", "backfill": {"dates": ["2026-01-01"]}}', 1, %s) RETURNING id"""
-    older = int(fresh.cluster.one(held, code, fresh._worker_by_hand()))
+    older = ask_held(fresh, code, BACKFILL, "COMPLEMENT_DATA")
     run = await begin(fresh, code, "a")
     assert fresh.state(run) == "SERIAL_WAIT"
     let_go(fresh, older)
