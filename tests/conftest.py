@@ -28,9 +28,10 @@ LONG = {
 _number = itertools.count(1)
 # Other work on this machine may use the memory: a node that is BUSY for it would take nothing for the whole test.
 os.environ |= {"SHOAL_MASTER__LOAD__MEMORY_MAX": "1", "SHOAL_WORKER__LOAD__MEMORY_MAX": "1"}
-# A transaction that this process itself opened is not ended either while other work keeps its loop waiting for seconds:
-# an API's thousand types are built here beside the test. The processes that tests start have the limit as it is.
-database.SESSION_SETTINGS = {**database.SESSION_SETTINGS, "idle_in_transaction_session_timeout": "60s"}
+AS_SHIPPED = database.SESSION_SETTINGS
+"""Of the connections of the processes that tests start."""
+# A transaction that this process itself opened is not ended while other work keeps its loop waiting for seconds.
+database.SESSION_SETTINGS = {**AS_SHIPPED, "idle_in_transaction_session_timeout": "60s"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

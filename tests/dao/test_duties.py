@@ -13,8 +13,11 @@ from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.duties import duties
 from dao.duties.duties import TakenDuty
+from dao.postgres import database as dao_database
+from dao.postgres.database import Database
 from model.duties import DutyName, Step
 from model.errors import Fenced, Unknown
+from tests.conftest import AS_SHIPPED
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 
@@ -107,10 +110,14 @@ async def test_a_step_that_is_lost_has_done_nothing(scene: Scene) -> None:
     assert await _done(scene) == [(other.epoch, False, 1, "all of it")]
 
 
-async def test_no_two_steps_run_at_once_and_one_that_hangs_is_ended_by_the_server(scene: Scene) -> None:
+async def test_no_two_steps_run_at_once_and_one_that_hangs_is_ended_by_the_server(
+    scene: Scene, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await _given(scene, due="-1 h", every_s=86_400)
     me, other = await scene.master(), await scene.master()
-    hangs = nodes.fenced_transaction(scene.database, me)
+    monkeypatch.setattr(dao_database, "SESSION_SETTINGS", AS_SHIPPED)
+    as_shipped = Database(database_url, application_name="shoal-test")
+    hangs = nodes.fenced_transaction(as_shipped, me)
     connection = await hangs.__aenter__()
     assert await duties.take(connection, me.epoch, (ONE,), list(DutyName)) is not None
     assert await _step(scene, other, OVER) is None, "it is locked while the step runs"
@@ -118,6 +125,7 @@ async def test_no_two_steps_run_at_once_and_one_that_hangs_is_ended_by_the_serve
     with pytest.raises(Unknown):
         await hangs.__aexit__(None, None, None)
     assert await _done(scene) == [(other.epoch, False, 1, "all of it")]
+    await as_shipped.close()
 
 
 async def test_of_many_masters_at_once_one_does_it(scene: Scene) -> None:

@@ -78,6 +78,8 @@ def test_an_error_command_is_corrected_and_retried(open_page: OpenPage, running:
 def test_a_token_is_shown_once_and_faults_at_their_fields(open_page: OpenPage, seen: Seen) -> None:
     seen.expected.append("422")
     page = open_page("/settings/account")
+    # What is above it has come: a button that moves between press and release is not clicked.
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
     page.get_by_role("button", name="New token").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("nightly")
