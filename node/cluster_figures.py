@@ -50,6 +50,9 @@ async def show_figures(database: Database, shows: Callable[[], bool] = lambda: T
         except ShoalError as error:
             reads_failed.inc()
             log.warning("figures_not_read", error=str(error), so="scrapes show the last ones, for a minute")
+        except Exception:
+            reads_failed.inc()
+            log.exception("figures_not_read", so="scrapes show the last ones, for a minute; please report it")
         await asyncio.sleep(max(EVERY_S, (boottime_s() - began_s) / SHARE_MAX))
 
 

@@ -69,7 +69,7 @@ _WAITING = text("""
            (SELECT count(*) FROM (SELECT FROM error_command ORDER BY command_id LIMIT :most) AS e),
            coalesce((SELECT extract(epoch FROM clock_timestamp() - next_fire_at)::float8 FROM schedule
                      WHERE state = 'ONLINE' AND problem IS NULL
-                       AND coalesce(next_fire_at, 'epoch') BETWEEN '1970-01-02' AND clock_timestamp()
+                       AND coalesce(next_fire_at, 'epoch') BETWEEN '1970-01-02' AND now()
                      ORDER BY coalesce(next_fire_at, 'epoch'), id LIMIT 1), 0)
 """)
 # index: task_instance_queue, from one group to the next; task_instance_running, of which there are as many as places.
