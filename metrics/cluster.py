@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from metrics.declaring import EXPOSED, counter
+from metrics.declaring import Part
+
+PART = Part()
 
 SHOWN_S_MAX = 60.0
 """Figures that are older are not shown: they would look like those of a cluster that stands still."""
 ASKED_S = 120.0
 """For so long after a scrape the figures are read."""
 
-reads_failed = counter("shoal_cluster_reads_failed_total", "Reads of the figures of the cluster that failed.")
+reads_failed = PART.counter("shoal_cluster_reads_failed_total", "Reads of the figures of the cluster that failed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,4 +80,4 @@ class ClusterCollector(Collector):
 
 
 collector = ClusterCollector()
-EXPOSED.register(collector)
+PART.registry.register(collector)

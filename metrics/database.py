@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from metrics.declaring import counter, gauge, histogram
+from metrics.declaring import Part
 
-_wait = histogram("shoal_database_connection_wait_seconds", "Time in seconds until the pool gave a connection.")
-_commit = histogram("shoal_database_commit_seconds", "Time in seconds of each COMMIT.")
-_errors = counter("shoal_database_errors_total", "Failed uses of the database, by the kind of error.", ("error",))
-_in_use = gauge("shoal_database_connections_in_use", "Connections of this process that are in use.")
-_connections_max = gauge("shoal_database_connections_max", "Connections that this process may have.")
+PART = Part()
+_wait = PART.times("shoal_database_connection_wait_seconds", "Time in seconds until the pool gave a connection.")
+_commit = PART.times("shoal_database_commit_seconds", "Time in seconds of each COMMIT.")
+_errors = PART.counter("shoal_database_errors_total", "Failed uses of the database, by the kind of error.", ("error",))
+_in_use = PART.gauge("shoal_database_connections_in_use", "Connections of this process that are in use.")
+_connections_max = PART.gauge("shoal_database_connections_max", "Connections that this process may have.")
 
 KNOWN = {"Unavailable", "LockTaken", "Unfit", "Denied", "BadData", "Unknown", "Fenced"}
 for _name in sorted(KNOWN):

@@ -179,15 +179,13 @@ class Responder:
 
 
 async def _read_away(reader: asyncio.StreamReader) -> None:
-    """Wait until the client has closed: closing first, with bytes of its unread, would discard the answer on its way."""
+    """Wait until the client has closed: closing first, with bytes unread, would discard the answer on its way."""
     left = HEAD_BYTES_MAX * 4
     while left > 0 and (read := await reader.read(HEAD_BYTES_MAX)):
         left -= len(read)
 
 
-def _response(
-    status: int, body: bytes | str, *, content: str = _TEXT, is_head: bool = False, **headers: str
-) -> bytes:
+def _response(status: int, body: bytes | str, *, content: str = _TEXT, is_head: bool = False, **headers: str) -> bytes:
     body = body.encode() if isinstance(body, str) else body
     lines = {
         "Content-Type": content,

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from prometheus_client import GCCollector, PlatformCollector, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Gauge,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
 
-from metrics.declaring import EXPOSED, gauge
+from metrics.declaring import Part
 from metrics.responder import BACKLOG, Responder
 from metrics.settings import MetricsSettings
 from model.errors import Refused
 
 TOKEN_LENGTH_MIN = 16
 
-_info = gauge("shoal_info", "1, with the role, the name and the version of this process.", ("role", "name", "version"))
-_of_process = (ProcessCollector, PlatformCollector, GCCollector)
-
 
 @contextmanager
-def served(settings: MetricsSettings, role: str, name: str, version: str) -> Iterator[str | None]:
-    """Serve `/metrics` during the block; yields its URL, None if it is switched off.
+def served(
+    settings: MetricsSettings, parts: Iterable[Part], role: str, name: str, version: str
+) -> Iterator[str | None]:
+    """Serve `/metrics` of these parts and of the process during the block; yields its URL, None if it is switched off.
 
     Raises `Refused`: the address cannot be used, it is reached from other machines and there is no token, or a file
     that the settings name cannot be read.
@@ -33,18 +39,30 @@ def served(settings: MetricsSettings, role: str, name: str, version: str) -> Ite
         return
     token, tls = _token(settings), _tls(settings)
     listener = _listen(settings)
-    _info.clear()
-    _info.labels(role, name, version).set(1)
-    collectors = [make(registry=EXPOSED) for make in _of_process]
-    responder = Responder(listener, partial(generate_latest, EXPOSED), token, tls)
+    responder = Responder(listener, partial(generate_latest, _shown(parts, role, name, version)), token, tls)
     try:
         responder.start()
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         yield f"{'https' if tls else 'http'}://{host}:{listener.getsockname()[1]}/metrics"
     finally:
         responder.stop()
-        for each in collectors:
-            EXPOSED.unregister(each)
+
+
+def _shown(parts: Iterable[Part], role: str, name: str, version: str) -> CollectorRegistry:
+    """All that this process shows."""
+    shown = CollectorRegistry()
+    info = Gauge(
+        "shoal_info",
+        "1, with the role, the name and the version of this process.",
+        ("role", "name", "version"),
+        registry=shown,
+    )
+    info.labels(role, name, version).set(1)
+    for part in parts:
+        shown.register(part.registry)
+    for collector in (ProcessCollector, PlatformCollector, GCCollector):
+        collector(registry=shown)
+    return shown
 
 
 def _token(settings: MetricsSettings) -> str | None:

@@ -67,7 +67,9 @@ def figures_of(found: ClusterFigures) -> Iterator[Figure]:
     )
     yield _single("shoal_cluster_commands_waiting", "Commands that wait, up to 50,000.", found.commands)
     yield _single(
-        "shoal_cluster_command_oldest_wait_seconds", "Seconds that the oldest command has waited.", found.oldest_command_s
+        "shoal_cluster_command_oldest_wait_seconds",
+        "Seconds that the oldest command has waited.",
+        found.oldest_command_s,
     )
     yield _single("shoal_cluster_error_commands", "Error commands that are kept, up to 50,000.", found.error_commands)
     yield _single(

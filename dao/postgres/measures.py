@@ -1,6 +1,7 @@
 """What a pool of connections says of its waits, to whoever counts them.
 
-Nodes and the API count them for Prometheus (`metrics/database.py`). A verb counts nothing, and does not load what would.
+Nodes and the API count them for Prometheus (`metrics/database.py`). A verb counts nothing, and does not load what
+would.
 """
 
 from __future__ import annotations

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import urllib.request
-
-from tests.cluster.cluster import Cluster, Node
+from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
+from tests.metrics.scraping import scraped, value
 from tests.servers.prometheus import promtool
 
 
-def scraped(node: Node) -> str:
-    """What a process shows now."""
-    [served] = node.events("metrics_served")
-    with urllib.request.urlopen(served["url"], timeout=10) as answer:
-        assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-        return str(answer.read().decode())
-
-
-def value(text: str, name: str, **labels: str) -> float:
-    """The value of one series; labels that are not given do not matter. Raises if there is not exactly one."""
-    found = []
-    for line in text.splitlines():
-        match = re.fullmatch(rf"{re.escape(name)}(?:{{(.*)}})? (\S+)", line)
-        if match and labels.items() <= dict(re.findall(r'(\w+)="([^"]*)"', match[1] or "")).items():
-            found.append(float(match[2]))
-    [one] = found
-    return one
-
-
 async def test_a_master_and_a_worker_show_what_they_did(cluster: Cluster) -> None:
-    cluster.define(1, "chain", tasks=[{"name": f"t{n}", "type": "FAKE", "after": [f"t{n - 1}"] if n else []} for n in range(5)])
+    cluster.define(
+        1, "chain", tasks=[{"name": f"t{n}", "type": "FAKE", "after": [f"t{n - 1}"] if n else []} for n in range(5)]
+    )
     master, worker = await cluster.master(), await cluster.worker()
     scraped(master)  # from now on it reads the figures of the cluster
     cluster.start(1, 100)
