@@ -7,7 +7,7 @@ while nobody scrapes.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -32,7 +32,7 @@ class Figure:
     name: str
     meaning: str
     labels: tuple[str, ...]
-    values: Mapping[tuple[str, ...], float]
+    values: Mapping[tuple[()], float] | Mapping[tuple[str], float] | Mapping[tuple[str, str], float]
 
 
 class ClusterCollector(Collector):
@@ -42,6 +42,8 @@ class ClusterCollector(Collector):
         self._figures: tuple[Figure, ...] = ()
         self._read_s = float("-inf")
         self._asked_s = float("-inf")
+        self.on_asked: Callable[[], None] = lambda: None
+        """Called in the responder's thread when somebody scrapes."""
 
     @property
     def is_asked(self) -> bool:
@@ -63,6 +65,7 @@ class ClusterCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         """Called in the responder's thread."""
         self._asked_s = now_s = time.monotonic()
+        self.on_asked()
         figures, age_s = self._figures, now_s - self._read_s
         if not figures:
             return

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, disable_created_metrics
 
 # Else each counter has a second series with the time of its creation, which Prometheus knows anyway.
-disable_created_metrics()
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 TIMES_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The limits for what is one round trip or a few."""

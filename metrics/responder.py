@@ -14,7 +14,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 
@@ -149,12 +149,12 @@ class Responder:
         if path not in ("/metrics", "/healthz"):
             return _response(404, "there is only /metrics\n")
         if method not in ("GET", "HEAD"):
-            return _response(405, "ask with GET\n", Allow="GET, HEAD")
+            return _response(405, "ask with GET\n", headers={"Allow": "GET, HEAD"})
         if path == "/healthz":
             return _response(200, "ok\n", is_head=method == "HEAD")
         if not self._may_read(lines):
             said = "send the token of metrics.token in the header Authorization: Bearer TOKEN\n"
-            return _response(401, said, **{"WWW-Authenticate": 'Bearer realm="shoal metrics"'})
+            return _response(401, said, headers={"WWW-Authenticate": 'Bearer realm="shoal metrics"'})
         try:
             text = self._text()
         except Exception as error:  # noqa: BLE001 - of any collector: the others' next scrape must go on
@@ -185,7 +185,14 @@ async def _read_away(reader: asyncio.StreamReader) -> None:
         left -= len(read)
 
 
-def _response(status: int, body: bytes | str, *, content: str = _TEXT, is_head: bool = False, **headers: str) -> bytes:
+def _response(
+    status: int,
+    body: bytes | str,
+    *,
+    content: str = _TEXT,
+    is_head: bool = False,
+    headers: Mapping[str, str] | None = None,
+) -> bytes:
     body = body.encode() if isinstance(body, str) else body
     lines = {
         "Content-Type": content,
@@ -193,7 +200,7 @@ def _response(status: int, body: bytes | str, *, content: str = _TEXT, is_head: 
         "Connection": "close",
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
-        **headers,
+        **(headers or {}),
     }
     head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
     return f"HTTP/1.1 {status} {_STATUS[status]}\r\n{head}\r\n".encode() + (b"" if is_head else body)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 
 import structlog
 
@@ -27,33 +29,43 @@ log = structlog.get_logger()
 EVERY_S = 5.0
 SHARE_MAX = 0.05
 """The share of its time that this loop may read."""
-LOOK_S = 0.5
-"""How soon after the first scrape it reads."""
 SHOWING_SLOTS = 2
 
 
 async def show_figures(database: Database, shows: Callable[[], bool] = lambda: True) -> None:
     """Read and show until cancelled, while `shows` and somebody scrapes."""
+    asked, loop = asyncio.Event(), asyncio.get_running_loop()
+    collector.on_asked = partial(_on_asked, loop, asked)
     while True:
-        if not shows():
-            collector.hide()
-            await asyncio.sleep(EVERY_S)
-            continue
-        if not collector.is_asked:
-            await asyncio.sleep(LOOK_S)
-            continue
+        await asked.wait()
+        asked.clear()
         began_s = boottime_s()
-        try:
-            async with database.reading() as connection:
-                found = await cluster_figures.read(connection)
-            collector.show(figures_of(found))
-        except ShoalError as error:
-            reads_failed.inc()
-            log.warning("figures_not_read", error=str(error), so="scrapes show the last ones, for a minute")
-        except Exception:
-            reads_failed.inc()
-            log.exception("figures_not_read", so="scrapes show the last ones, for a minute; please report it")
+        if shows():
+            await _read(database)
+        else:
+            collector.hide()
         await asyncio.sleep(max(EVERY_S, (boottime_s() - began_s) / SHARE_MAX))
+        if collector.is_asked:
+            asked.set()
+
+
+def _on_asked(loop: asyncio.AbstractEventLoop, asked: asyncio.Event) -> None:
+    """Runs in the responder's thread."""
+    with suppress(RuntimeError):  # the loop has ended
+        loop.call_soon_threadsafe(asked.set)
+
+
+async def _read(database: Database) -> None:
+    try:
+        async with database.reading() as connection:
+            found = await cluster_figures.read(connection)
+        collector.show(figures_of(found))
+    except ShoalError as error:
+        reads_failed.inc()
+        log.warning("figures_not_read", error=str(error), so="scrapes show the last ones, for a minute")
+    except Exception:
+        reads_failed.inc()
+        log.exception("figures_not_read", so="scrapes show the last ones, for a minute; please report it")
 
 
 def figures_of(found: ClusterFigures) -> Iterator[Figure]:

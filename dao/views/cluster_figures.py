@@ -57,7 +57,7 @@ class ClusterFigures:
 
 # index: workflow_instance_unfinished
 _RUNS = text("""
-    SELECT state, count(*) AS count
+    SELECT state, count(*)
     FROM (SELECT state FROM workflow_instance WHERE ended_at IS NULL ORDER BY master_id, id LIMIT :most) AS unfinished
     GROUP BY state
 """)
@@ -130,7 +130,7 @@ async def read(connection: AsyncConnection, most: int = COUNTED_MAX) -> ClusterF
     groups = (await connection.execute(_GROUPS, limits)).all()
     pools = (await connection.execute(_POOLS, limits)).all()
     return ClusterFigures(
-        {row.state: row.count for row in runs},
+        {state: int(count) for state, count in runs},
         commands,
         max(0.0, oldest_s),
         errors,
