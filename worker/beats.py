@@ -6,6 +6,7 @@ import asyncio
 
 import structlog
 
+from metrics import worker as metrics
 from model.errors import Fenced, ShoalError
 from model.nodes import Heartbeat, NodeKind, NodeStatus
 from model.states import TaskState
@@ -77,6 +78,8 @@ class Beats:
             now_s = boottime_s()
             is_news, beaten = self._evaluate_load(), False
             heartbeat = self._heartbeat()
+            metrics.running.set(heartbeat.running)
+            metrics.capacity.set(heartbeat.capacity)
             try:
                 await self._life.beat(heartbeat)
                 beaten = True
@@ -138,6 +141,7 @@ class Beats:
                     "horizon_passed", tasks=self._writer.running, so="ends its tasks, since others may run them again"
                 )
                 self._writer.trusted = False
+                metrics.horizons_passed.inc()
                 self._writer.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was cut off for too long")
             elif not self._writer.running and now_s < deadline_s:
                 log.info("horizon_restored")

@@ -33,6 +33,7 @@ from master.drive.restorer import Restorer
 from master.drive.runnable import WorkflowRunnable
 from master.drive.stream_events import with_run_times
 from master.drive.work import Transactions, Work
+from metrics import master as metrics
 from model.ids import WorkflowInstanceId
 from model.instances import AttemptEnd
 from model.states import TaskState
@@ -176,6 +177,9 @@ class Driver:
             self._quarantine_suspects(error)
             return isinstance(error, OwnershipLost)  # the other runs of the batch match their rows
         self._batch.took(count, boottime_s() - began_s)
+        if count:
+            metrics.events.inc(count)
+            metrics.advance_seconds.observe(boottime_s() - began_s)
         return count == size
 
     def _quarantine_suspects(self, error: BadData | LockTaken) -> None:
@@ -213,6 +217,9 @@ class Driver:
     ) -> tuple[int, dict[WorkflowInstanceId, str]]:
         without = self._quarantine.ids if only is None else ()
         events = await task_events.consume(work.connection, self._me.epoch, size, without=without, only=only)
+        for event in events:
+            if event.age_s is not None and isinstance(event.what, AttemptEnd):
+                metrics.event_delay_seconds.observe(event.age_s)
         work.touch({event.run for event in events} if only is None else {only})
         work.suspects = sorted(work.touched)
         await self.restorer.restore_owned(work, work.touched - self.runs.ids())

@@ -63,6 +63,7 @@ MODULES = {
     "member": "members",
     "db": "database",
     "config": "config",
+    "metrics": "metrics",
 }
 """Each verb and group of verbs, in the order of the help -> the module that adds it."""
 

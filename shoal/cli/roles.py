@@ -116,6 +116,7 @@ async def master(
     from master.server import Master
     from node.address import host_name
     from shoal.config.logging import configure_logging
+    from shoal.config.metrics import serving_metrics
     from shoal.process import reserve_address, until_stopped
     from shoal.secrecy import clear_all, clear_keys, hide
 
@@ -127,10 +128,11 @@ async def master(
     address, holder = reserve_address(settings.host, settings.port)
     started = asyncio.Event()
     with holder:
+        own_name = settings.name or f"{host_name()}:{holder.getsockname()[1]}"
         role = Master(
             settings.database(),
             settings.named_registry(),
-            settings.name or f"{host_name()}:{holder.getsockname()[1]}",
+            own_name,
             address,
             settings.timing,
             settings.master,
@@ -138,7 +140,8 @@ async def master(
             joined=lambda _slot: started.set(),
         )
         running = until_stopped(role.run, started, settings.master.drain.total_seconds() + LEAVE_S_MAX)
-        await _serve(running)
+        with serving_metrics(settings, "master", own_name):
+            await _serve(running)
 
 
 async def worker(
@@ -151,8 +154,10 @@ async def worker(
     folder: Annotated[Path | None, typer.Option(help="Where its logs and work folders are.")] = None,
 ) -> None:
     """Run one worker. SIGTERM lets its tasks end first, for a while; a second one ends it at once."""
+    from node.address import host_name
     from service.secret_keys import open_vault
     from shoal.config.logging import configure_logging
+    from shoal.config.metrics import serving_metrics
     from shoal.process import until_stopped
     from shoal.secrecy import clear_all, hide
     from worker.server import Worker
@@ -175,7 +180,8 @@ async def worker(
         joined=lambda _address: started.set(),
     )
     running = until_stopped(role.run, started, settings.worker.drain.total_seconds() + LEAVE_S_MAX)
-    await _serve(running)
+    with serving_metrics(settings, "worker", settings.name or host_name()):
+        await _serve(running)
 
 
 async def api(
@@ -187,8 +193,11 @@ async def api(
     from api.server import STOP_S_MAX, ApiServer
     from dao.postgres.database import Database
     from dao.postgres.readiness import wait_until_ready
+    from metrics.database import DatabaseMetrics
+    from node.address import host_name
     from shoal.backend import backend_of
     from shoal.config.logging import configure_logging
+    from shoal.config.metrics import serving_metrics
     from shoal.first_login import first_login
     from shoal.local.local_cluster import SERVES
     from shoal.process import until_stopped
@@ -201,7 +210,9 @@ async def api(
     configure_logging(settings.log_format)
     await _serve(wait_until_ready(settings.database(), "api", settings.connect_timeout_s))
     pool = settings.api.database_connections
-    database = Database(settings.database(), application_name="shoal-api", connections_max=pool)
+    database = Database(
+        settings.database(), application_name="shoal-api", connections_max=pool, measures=DatabaseMetrics()
+    )
     started = asyncio.Event()
     try:
         backend = backend_of(database, settings)
@@ -212,7 +223,8 @@ async def api(
             typer.echo(f"shoal: log in once, within 5 minutes, as the first admin: {server.url}{link}", err=True)
         started.set()
         gc.freeze()  # else the collector walks all modules for a tenth of a second, while requests wait
-        await _serve(until_stopped(server.serve, started, STOP_S_MAX + LEAVE_S_MAX))
+        with serving_metrics(settings, "api", settings.name or host_name()):
+            await _serve(until_stopped(server.serve, started, STOP_S_MAX + LEAVE_S_MAX))
         backend.passwords.close()
     finally:
         await database.close()

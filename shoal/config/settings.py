@@ -22,6 +22,7 @@ from pydantic_settings import (
 )
 
 from api.settings import ApiSettings
+from metrics.settings import MetricsSettings
 from model.errors import Refused
 from model.master_settings import MasterSettings
 from model.timing import Timing
@@ -83,6 +84,7 @@ class Settings(BaseSettings):
     master: MasterSettings = MasterSettings()
     worker: WorkerSettings = WorkerSettings()
     api: ApiSettings = ApiSettings()
+    metrics: MetricsSettings = MetricsSettings()
     secrets: SecretSettings = SecretSettings()
 
     @classmethod

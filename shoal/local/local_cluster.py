@@ -118,6 +118,7 @@ class LocalCluster:
             "SHOAL_REGISTRY_URL": registry_url or database_url,
             "SHOAL_PORT": "0",  # a port set for a single process would be used by the first of many
             "SHOAL_WORKER__LOG_PORT": "0",
+            "SHOAL_METRICS__PORT": "0",
         }
         self._database = Database(database_url, application_name="shoal-local-cluster", connections_max=1)
 
