@@ -1,9 +1,9 @@
 """The process that sends: one letter at a time from its standard input, a receipt for each on its standard output.
 
-It is a process because a channel can hang in ways that no time-out of a library ends: a server that sends one byte every
-few seconds, a name server that does not answer. The sender kills it then, and nobody else waits. It also ends itself, by
-a timer of the kernel, before anybody else may send to the same channel: so the order of a channel is kept even if the
-sender was frozen. Nothing but this module imports apprise.
+It is a process because a channel can hang in ways that no time-out of a library ends: a server that sends one byte
+every few seconds, a name server that does not answer. The sender kills it then, and nobody else waits. It also ends
+itself, by a timer of the kernel, before anybody else may send to the same channel: so the order of a channel is kept
+even if the sender was frozen. Nothing but this module imports apprise.
 
 The standard error is closed by the sender: what a library prints may contain the channel's URL.
 """

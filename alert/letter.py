@@ -1,4 +1,4 @@
-"""What a sender and its couriers write to each other: a message to one channel, and what became of it, as a line of JSON."""
+"""What a sender and its couriers write to each other: a message to a channel, what became of it, as a line each."""
 
 from __future__ import annotations
 

@@ -81,4 +81,3 @@ class Places:
             return True
         meant = meant_address(address)
         return ANYWHERE in self._names and not meant.is_link_local and not meant.is_multicast
-

@@ -1,8 +1,8 @@
 """Where alerts are sent: the URL of a channel, which schemes it may have, and which parts of it may be shown.
 
-The schemes are those of the library apprise, as far as they only send over the network. Those that start a program, write
-to the desktop, the system's log or a file of the machine are not in the list, and neither are options that read a file:
-whoever may save a channel must not get the rights of the process that sends.
+The schemes are those of the library apprise, as far as they only send over the network. Those that start a program,
+write to the desktop, the system's log or a file of the machine are not in the list, and neither are options that read a
+file: whoever may save a channel must not get the rights of the process that sends.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from model.parameters import is_storable
 
 URL_BYTES_MAX = 8_000
 MASK = "***"
+CHANNEL_PURPOSE = "alert channel"
+"""What the URL of a channel is encrypted as, followed by the channel's name."""
 
 _MAIL = ("mailto", "mailtos")
 _SERVERS = (

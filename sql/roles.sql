@@ -13,6 +13,7 @@ DECLARE
     master    text := quote_ident(prefix || 'master');
     worker    text := quote_ident(prefix || 'worker');
     api       text := quote_ident(prefix || 'api');
+    alert     text := quote_ident(prefix || 'alert');
     submitter text := quote_ident(prefix || 'submitter');
     -- What a person asks for. Not: id, created_at, created_by (the database says who), schedule_id, parent, from_above,
     -- deaths, tried_by.
@@ -24,7 +25,7 @@ DECLARE
                       'saved_view, bulk_operation';
     each      text;
 BEGIN
-    FOREACH each IN ARRAY ARRAY[prefix || 'owner', prefix || 'master', prefix || 'worker', prefix || 'api', prefix || 'submitter'] LOOP
+    FOREACH each IN ARRAY ARRAY[prefix || 'owner', prefix || 'master', prefix || 'worker', prefix || 'api', prefix || 'alert', prefix || 'submitter'] LOOP
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = each) THEN
             EXECUTE format('CREATE ROLE %I NOLOGIN', each);
         END IF;
@@ -87,7 +88,14 @@ BEGIN
     -- Of alerts it writes whom they reach and when, asks for a test, and has one sent again.
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON alert_channel, alert_group, alert_group_channel, alert_rule, alert_silence TO %s', api);
     EXECUTE format('GRANT INSERT ON alert TO %s', api);
-    EXECUTE format('GRANT UPDATE (state, next_try_at) ON alert_delivery TO %s', api);
+    EXECUTE format('GRANT UPDATE (state, next_try_at, waits_since, tries) ON alert_delivery TO %s', api);
+
+    -- Whoever sends alerts: reads them and their channels (the URLs are sealed), and writes what became of each.
+    EXECUTE format('GRANT SELECT ON schema_version, alert, alert_delivery, alert_channel, alert_group, alert_group_channel, '
+                   'alert_silence TO %s', alert);
+    EXECUTE format('GRANT UPDATE (state, state_reason) ON alert TO %s', alert);
+    EXECUTE format('GRANT INSERT, UPDATE ON alert_delivery TO %s', alert);
+    EXECUTE format('GRANT UPDATE (claimed_by, claimed_until) ON alert_channel TO %s', alert);
 
     -- Whoever only starts and halts runs, by plain SQL.
     EXECUTE format('GRANT INSERT (%s) ON command TO %s', asked, submitter);

@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (19, 'schema');
+INSERT INTO schema_version (version, name) VALUES (20, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -1061,12 +1061,21 @@ CREATE TABLE alert_channel (
     enabled     boolean NOT NULL DEFAULT true,
     version     integer NOT NULL DEFAULT 1 CHECK (version > 0),
     updated_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_by  text NOT NULL DEFAULT session_user
+    updated_by  text NOT NULL DEFAULT session_user,
+    shown_url   text NOT NULL DEFAULT '',
+    subject_template text,
+    text_template text,
+    claimed_by  text,
+    claimed_until timestamptz
 );
 COMMENT ON TABLE alert_channel IS 'Where alerts are sent to: a mailbox, a chat, a webhook.';
 COMMENT ON COLUMN alert_channel.kind IS 'The scheme of its URL, such as mailto: all of it that may be shown.';
 COMMENT ON COLUMN alert_channel.url IS 'An apprise URL, encrypted.';
 COMMENT ON COLUMN alert_channel.key_id IS 'Which key encrypted it: a fingerprint, so that a missing key can be named.';
+COMMENT ON COLUMN alert_channel.shown_url IS 'Its URL without secrets.';
+COMMENT ON COLUMN alert_channel.subject_template IS 'The subject of its messages, with ${...} for values; null = the usual one. So also text_template.';
+COMMENT ON COLUMN alert_channel.claimed_by IS 'The sender that alone sends to it now, and which claim of it.';
+COMMENT ON COLUMN alert_channel.claimed_until IS 'Until when, by the database''s clock; then its sender sends nothing more.';
 COMMENT ON COLUMN alert_channel.version IS 'Raised by each change: whoever changes it says which version was seen.';
 
 CREATE TABLE alert_group (
@@ -1183,16 +1192,25 @@ CREATE TABLE alert_delivery (
     tries         integer NOT NULL DEFAULT 0 CHECK (tries >= 0),
     next_try_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_error    text,
-    claimed_by    text,
-    claimed_until timestamptz,
     sent_at       timestamptz,
+    waits_since   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    grouped_with  bigint,
+    is_test       boolean NOT NULL DEFAULT false,
     PRIMARY KEY (alert_id, channel_id)
 );
 COMMENT ON TABLE alert_delivery IS 'An alert for one channel. Of a channel the oldest that waits goes first, so the order is kept.';
 COMMENT ON COLUMN alert_delivery.last_error IS 'Why the last try failed, without any secret.';
-COMMENT ON COLUMN alert_delivery.claimed_until IS 'Until when its sender alone tries it, by the database''s clock.';
+COMMENT ON COLUMN alert_delivery.waits_since IS 'Since when it is tried; it is FAILED when that was too long ago.';
+COMMENT ON COLUMN alert_delivery.grouped_with IS 'GROUPED: the alert with which it was sent as one message.';
+COMMENT ON COLUMN alert_delivery.is_test IS 'A person asked for it now: it waits for no older one, and is tried once.';
 -- Statement: the oldest of each channel that waits.
 CREATE INDEX alert_delivery_wait ON alert_delivery (channel_id, alert_id) WHERE state = 'WAIT';
+-- Statement: the tests of each channel that wait.
+CREATE INDEX alert_delivery_test ON alert_delivery (channel_id, alert_id) WHERE state = 'WAIT' AND is_test;
+-- Statement: what could not be delivered.
+CREATE INDEX alert_delivery_failed ON alert_delivery (alert_id) WHERE state = 'FAILED';
+-- Statement: when a channel last worked.
+CREATE INDEX alert_delivery_sent ON alert_delivery (channel_id, sent_at) WHERE sent_at IS NOT NULL;
 
 CREATE TABLE run_end (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

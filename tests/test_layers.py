@@ -27,7 +27,8 @@ BELOW = {
     "worker": {"model", "dao", "registry", "node"},
     "service": {"model", "dao", "registry", "sql"},
     "api": {"model", "dao", "registry", "node", "service"},
-    "shoal": {"model", "dao", "registry", "node", "service", "master", "worker", "api", "sql"},
+    "alert": {"model", "dao", "registry", "node", "service"},
+    "shoal": {"model", "dao", "registry", "node", "service", "master", "worker", "api", "alert", "sql"},
 }
 """Each folder and those that it may import. A master that imports a worker, or the other way round, would share more
 than the database with it: then they can no longer be upgraded, restarted or trusted one by one."""

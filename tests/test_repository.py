@@ -22,6 +22,7 @@ FOLDERS = (
     "master",
     "worker",
     "api",
+    "alert",
     "shoal",
     "ui",
     "sql",

@@ -94,11 +94,20 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "bulk_operation": "SELECT INSERT UPDATE DELETE",
         "alert": "SELECT INSERT",
         "alert_channel": "SELECT INSERT UPDATE DELETE",
-        "alert_delivery": "SELECT UPDATE(state)",
+        "alert_delivery": "SELECT UPDATE(state) UPDATE(next_try_at) UPDATE(waits_since) UPDATE(tries)",
         "alert_group": "SELECT INSERT UPDATE DELETE",
         "alert_group_channel": "SELECT INSERT UPDATE DELETE",
         "alert_rule": "SELECT INSERT UPDATE DELETE",
         "alert_silence": "SELECT INSERT UPDATE DELETE",
+    },
+    "alert": {
+        "schema_version": "SELECT",
+        "alert": "SELECT UPDATE(state) UPDATE(state_reason)",
+        "alert_channel": "SELECT UPDATE(claimed_by) UPDATE(claimed_until)",
+        "alert_delivery": "SELECT INSERT UPDATE",
+        "alert_group": "SELECT",
+        "alert_group_channel": "SELECT",
+        "alert_silence": "SELECT",
     },
 }
 """The rights of each part, by table; one with a column in parentheses is needed on that column only."""
@@ -122,7 +131,7 @@ async def missing(database: Database, needs: Mapping[str, str]) -> list[str]:
 
 
 async def check(database: Database, part: str) -> None:
-    """Return if the user has the rights of this part: "master", "worker" or "api".
+    """Return if the user has the rights of this part: "master", "worker", "api" or "alert".
 
     Raises `Denied` with the missing ones, and `Unavailable`.
     """
@@ -137,4 +146,4 @@ async def check(database: Database, part: str) -> None:
 
 
 def _named(part: str) -> str:
-    return "the API" if part == "api" else f"a {part}"
+    return {"api": "the API", "alert": "a sender of alerts"}.get(part, f"a {part}")
