@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.eventually import eventually
-from tests.scenarios.engine import BY_HAND, UNTIL_STOPPED, WITHIN_S, Engine
+from tests.scenarios.engine import UNTIL_STOPPED, WITHIN_S, Engine
 
 FAILS = {"name": "a", "params": {"fail": True}}
 SUCCEEDS = {"name": "a"}
