@@ -1128,8 +1128,9 @@ COMMENT ON COLUMN alert_rule_state.failures IS 'How many runs have failed since 
 COMMENT ON COLUMN alert_rule_state.deadline IS 'The last time of the day for which it was checked; null = none was yet.';
 
 -- Who changes the words of a rule, or enables it again, by plain SQL too, has it apply from now on.
-CREATE FUNCTION begin_alert_rule_now() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION begin_alert_rule_now() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
+    DELETE FROM alert_rule_state WHERE rule_id = NEW.id;
     NEW.updated_at := clock_timestamp();
     NEW.problem := NULL;
     RETURN NEW;
@@ -1368,7 +1369,7 @@ DECLARE
     each text;
 BEGIN
     FOREACH each IN ARRAY ARRAY['alert_run_end()', 'note_run_end()', 'alert_task_timeout(bigint)', 'alert_late_end()',
-                                   'alert_failover()', 'alert_schedule_rests()'] LOOP
+                                   'alert_failover()', 'alert_schedule_rests()', 'begin_alert_rule_now()'] LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path TO %I, pg_temp', each, current_schema());
         EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', each);
     END LOOP;

@@ -1,1 +1,1 @@
-"""Alerts: what people are to be notified of, whom it reaches, and what became of it."""
+"""Alerts: what a person is to be notified of, and what the rules of projects need to know."""
