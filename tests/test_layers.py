@@ -28,7 +28,8 @@ BELOW = {
     "worker": {"model", "dao", "registry", "node", "metrics"},
     "service": {"model", "dao", "registry", "sql"},
     "api": {"model", "dao", "registry", "node", "service", "metrics"},
-    "shoal": {"model", "dao", "registry", "node", "service", "master", "worker", "api", "sql", "metrics"},
+    "alert": {"model", "dao", "registry", "node", "service", "metrics"},
+    "shoal": {"model", "dao", "registry", "node", "service", "master", "worker", "api", "alert", "sql", "metrics"},
 }
 """Each folder and those that it may import. A master that imports a worker, or the other way round, would share more
 than the database with it: then they can no longer be upgraded, restarted or trusted one by one."""

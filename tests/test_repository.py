@@ -23,6 +23,7 @@ FOLDERS = (
     "master",
     "worker",
     "api",
+    "alert",
     "shoal",
     "ui",
     "sql",

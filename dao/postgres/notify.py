@@ -32,6 +32,8 @@ NODE = "shoal_node"
 """The life of a node ended: masters do the failover of its work."""
 DRAIN = "shoal_drain"
 """A master or worker is to be drained, or not any more: all nodes beat, and read it."""
+ALERT = "shoal_alert"
+"""Alerts were written (a trigger in `sql/schema.sql`), or are to be sent again."""
 DEPENDENCY = "shoal_dependency"
 """A task or run ended, and DEPENDENT tasks wait."""
 

@@ -15,6 +15,7 @@ from functools import partial
 
 import structlog
 
+from dao.alerts import alerts
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database
 from dao.postgres.errors import BadData, LockTaken
@@ -152,8 +153,7 @@ class Driver:
         id_, limits = runnable.instance.id, self.runs.lengths.of(runnable)
         self.runs.lengths.ring_at(id_, limits.next_after(ran_s), ran_s)
         if limits.warn_s is not None and ran_s >= limits.warn_s:
-            minutes = runnable.plan.spec.timeout_minutes
-            log.warning("workflow_takes_too_long", workflow_instance=id_, timeout_minutes=minutes)
+            await self._warn(id_, runnable.plan.spec.timeout_minutes)
         if limits.fail_s is None or ran_s < limits.fail_s:
             return
         log.warning("workflow_took_too_long", workflow_instance=id_, reason=limits.why, so="it ends as FAILURE")
@@ -166,6 +166,16 @@ class Driver:
             await self.transactions.run(Work, end)
         except (BadData, LockTaken) as error:  # of this run alone
             log.warning("workflow_not_ended_yet", workflow_instance=id_, error=str(error), so="it is retried")
+            asyncio.get_running_loop().call_later(TIMEOUT_RETRY_S, self.drive_again, [id_])
+
+    async def _warn(self, id_: WorkflowInstanceId, minutes: float) -> None:
+        """Write the alert, unless there is one: the timer is started again whenever the run is restored."""
+        log.warning("workflow_takes_too_long", workflow_instance=id_, timeout_minutes=minutes)
+        try:
+            async with self._life.writing() as connection:
+                await alerts.run_takes_too_long(connection, id_, minutes, self._me.epoch)
+        except (BadData, LockTaken) as error:
+            log.warning("alert_not_written_yet", workflow_instance=id_, error=str(error), so="it is retried")
             asyncio.get_running_loop().call_later(TIMEOUT_RETRY_S, self.drive_again, [id_])
 
     async def _one_batch(self) -> bool:
