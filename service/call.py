@@ -20,6 +20,7 @@ from model.rights import CLUSTER_RIGHTS, Right
 from service.answered import headers_of, json_of
 from service.batches import Batches
 from service.callers import Caller
+from service.cluster.figure_samples import Samples
 from service.operation import Operation
 from service.settings import ServiceSettings
 
@@ -72,6 +73,8 @@ class Backend:
     large_bulk: asyncio.Event | None = None
     """Set when a large bulk operation begins or is resumed, to go on with here; None: this process does with none."""
     drill: Drill | None = None
+    samples: Samples = field(default_factory=Samples)
+    """Of the figures of the cluster."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import asyncio
 import structlog
 
 from metrics import worker as metrics
+from metrics.tally import Tally
 from model.errors import Fenced, ShoalError
 from model.nodes import Heartbeat, NodeKind, NodeStatus
 from model.states import TaskState
@@ -62,6 +63,7 @@ class Beats:
         self._deadline_s = 0.0
         self._announced_drained = 0
         self._took_nothing = False
+        self._tally = Tally()
 
     async def join(self) -> None:
         """The first beat, and the entry in the registry."""
@@ -127,6 +129,7 @@ class Beats:
             groups=self._settings.groups,
             silence=self._life.silence,
             drained=self._life.drain_id if self._writer.begins_nothing else 0,
+            counted=self._tally.counted(),
         )
 
     async def guard(self) -> None:

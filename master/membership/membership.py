@@ -20,6 +20,7 @@ from master.membership.failover import Leftovers
 from master.membership.failure_detector import FailureDetector, Sight
 from master.membership.slot_record import SlotRecord
 from metrics import master as metrics
+from metrics.tally import Tally
 from model.errors import ShoalError, Unavailable, Unknown
 from model.ids import Epoch
 from model.load import RUNS_LIMIT, Measure
@@ -78,6 +79,7 @@ class Membership:
         self._record = SlotRecord(life)
         self._announced: Heartbeat | None = None
         self._announced_s = 0.0
+        self._tally = Tally()
 
     def heartbeat(self) -> Heartbeat:
         """The current heartbeat of this master."""
@@ -96,6 +98,7 @@ class Membership:
             view=self._view.hash,
             silence=self._life.silence,
             drained=self._life.drain_id if self.is_idle else 0,
+            counted=self._tally.counted(),
         )
 
     @property
