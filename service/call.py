@@ -51,6 +51,17 @@ class Connects(Protocol):
         """
 
 
+class ChannelFault(Protocol):
+    """Reads the URL of a channel as a sender of alerts does, without sending anything."""
+
+    async def __call__(self, url: str, /) -> str | None:
+        """What is wrong with it, in a sentence without a secret; None: nothing is."""
+
+
+async def _no_fault(_url: str, /) -> str | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Backend:
     """What operations work on. `machine` are the doctor's checks of the machine on which they run. `drill` is there
@@ -72,6 +83,7 @@ class Backend:
     large_bulk: asyncio.Event | None = None
     """Set when a large bulk operation begins or is resumed, to go on with here; None: this process does with none."""
     drill: Drill | None = None
+    channel_fault: ChannelFault = _no_fault
 
 
 @dataclass(frozen=True)

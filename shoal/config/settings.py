@@ -21,6 +21,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from alert.settings import AlertSettings
 from api.settings import ApiSettings
 from model.errors import Refused
 from model.master_settings import MasterSettings
@@ -83,6 +84,7 @@ class Settings(BaseSettings):
     master: MasterSettings = MasterSettings()
     worker: WorkerSettings = WorkerSettings()
     api: ApiSettings = ApiSettings()
+    alert: AlertSettings = AlertSettings()
     secrets: SecretSettings = SecretSettings()
 
     @classmethod
