@@ -45,8 +45,8 @@ class HttpTraces:
             traces._answered(response)
             return response
 
-        requests.Session.__init__ = begun  # type: ignore[method-assign]
-        requests.Session.send = traced  # type: ignore[method-assign]
+        requests.Session.__init__ = begun  # type: ignore[method-assign,assignment]
+        requests.Session.send = traced  # type: ignore[method-assign,assignment]
 
     def _answered(self, response: requests.Response) -> None:
         status = response.status_code

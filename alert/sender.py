@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -147,7 +148,7 @@ class Sender:
             self._busy_failed += has_failed
             task = asyncio.create_task(self._send(channel, send_until_s))
             self._busy.add(task)
-            task.add_done_callback(lambda done, failed=has_failed: self._done(done, was_failed=failed))
+            task.add_done_callback(partial(self._done, was_failed=has_failed))
         return len(channels) == limit and len(self._busy) < settings.at_once
 
     def _done(self, task: asyncio.Task[None], *, was_failed: bool) -> None:
@@ -166,9 +167,9 @@ class Sender:
         receipt = await self._delivered(channel, message, send_until_s)
         lapses_s = send_until_s + LEASE_MARGIN_S
         if receipt.outcome is Outcome.SENT:
-            await self._record(lapses_s, lambda: self._record_sent(sending, message))
+            await self._record(lapses_s, partial(self._record_sent, sending, message))
         else:
-            await self._record(lapses_s, lambda: self._record_failed(sending, receipt))
+            await self._record(lapses_s, partial(self._record_failed, sending, receipt))
 
     async def _delivered(self, channel: ClaimedChannel, message: Message, send_until_s: float) -> Receipt:
         try:

@@ -52,6 +52,17 @@ class Connects(Protocol):
         """
 
 
+class ChannelFault(Protocol):
+    """Reads the URL of a channel as a sender of alerts does, without sending anything."""
+
+    async def __call__(self, url: str, /) -> str | None:
+        """What is wrong with it, in a sentence without a secret; None: nothing is."""
+
+
+async def _no_fault(_url: str, /) -> str | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Backend:
     """What operations work on. `machine` are the doctor's checks of the machine on which they run. `drill` is there
@@ -75,6 +86,7 @@ class Backend:
     drill: Drill | None = None
     samples: Samples = field(default_factory=Samples)
     """Of the figures of the cluster."""
+    channel_fault: ChannelFault = _no_fault
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ BEGIN
     EXECUTE format('GRANT INSERT ON stream_restart, rebalance TO %s', api);
     -- Of alerts it writes whom they reach and when, asks for a test, and has one sent again.
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON alert_channel, alert_group, alert_group_channel, alert_rule, alert_silence TO %s', api);
-    EXECUTE format('GRANT INSERT ON alert TO %s', api);
+    EXECUTE format('GRANT INSERT, UPDATE (state, state_reason) ON alert TO %s', api);
     EXECUTE format('GRANT UPDATE (state, next_try_at, waits_since, tries) ON alert_delivery TO %s', api);
 
     -- Whoever sends alerts: reads them and their channels (the URLs are sealed), and writes what became of each.

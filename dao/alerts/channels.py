@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -19,8 +20,8 @@ from model.errors import NotFound
 class Channel:
     """A channel for display: `url` is without secrets. Times are aware UTC, database time.
 
-    `waiting` alerts are still to be sent, the oldest of them `waits_since`; `last_error` is why it was not sent yet, and
-    `next_try_at` when it is tried again.
+    `waiting` alerts are still to be sent, the oldest of them `waits_since`; `last_error` is why it was not sent yet,
+    and `next_try_at` when it is tried again.
     """
 
     id: int
@@ -35,7 +36,7 @@ class Channel:
     updated_by: str
     subject_template: str | None
     text_template: str | None
-    groups: tuple[str, ...]
+    groups: Sequence[str]
     waiting: int
     waits_since: datetime | None
     last_error: str | None
@@ -111,7 +112,7 @@ _URL = text("SELECT url, key_id FROM alert_channel WHERE name = :name")
 
 async def all_channels(connection: AsyncConnection) -> list[Channel]:
     """All of them by name."""
-    return [_channel(row) for row in (await connection.execute(_ALL)).all()]
+    return [Channel(*row) for row in (await connection.execute(_ALL)).all()]
 
 
 async def channel_named(connection: AsyncConnection, name: str) -> Channel:
@@ -119,7 +120,7 @@ async def channel_named(connection: AsyncConnection, name: str) -> Channel:
     row = (await connection.execute(_ONE, {"name": name})).first()
     if row is None:
         raise await not_found(connection, name)
-    return _channel(row)
+    return Channel(*row)
 
 
 async def hold(connection: AsyncConnection, name: str) -> ChannelHead | None:
@@ -209,8 +210,3 @@ async def not_found(connection: AsyncConnection, name: str) -> NotFound:
     near = get_close_matches(name, known, n=1)
     cure = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known[:20])}" if known else "there is none yet"
     return NotFound(f'there is no channel "{name[:200]}"; {cure}')
-
-
-def _channel(row: object) -> Channel:
-    values = list(row)  # type: ignore[call-overload]
-    return Channel(*values[:12], tuple(values[12]), *values[13:])

@@ -92,7 +92,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "idempotency_key": "SELECT INSERT UPDATE DELETE",
         "audit": "SELECT INSERT",
         "bulk_operation": "SELECT INSERT UPDATE DELETE",
-        "alert": "SELECT INSERT",
+        "alert": "SELECT INSERT UPDATE(state) UPDATE(state_reason)",
         "alert_channel": "SELECT INSERT UPDATE DELETE",
         "alert_delivery": "SELECT UPDATE(state) UPDATE(next_try_at) UPDATE(waits_since) UPDATE(tries)",
         "alert_group": "SELECT INSERT UPDATE DELETE",

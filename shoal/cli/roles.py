@@ -1,4 +1,4 @@
-"""The verbs that run something: `up`, `master`, `worker`, `api`, `demo`."""
+"""The verbs that run something: `up`, `master`, `worker`, `api`, `alert`, `demo`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from model.nodes import NodeKind
-from shoal.cli import draining
+from shoal.cli import alert_history, draining
 from shoal.cli.invocation import Invocation, system_user
 from shoal.cli.verbs import verb
 
@@ -48,6 +48,10 @@ def add_to(app: typer.Typer) -> None:
     draining.add_to(workers, NodeKind.WORKER)
     app.add_typer(workers, name="worker")
     verb(app, "shoal api", "shoal api --port 8080", local=True)(api)
+    senders = typer.Typer(help="Run one sender of alerts, show an alert, or have one sent again.")
+    verb(senders, "shoal alert", default=True, local=True)(alert)
+    alert_history.add_to_group(senders)
+    app.add_typer(senders, name="alert")
 
 
 async def up(
@@ -64,7 +68,7 @@ async def up(
     ] = None,
     opened: Annotated[bool, typer.Option("--open", help="Open the web page in a browser.")] = False,
 ) -> None:
-    """Run everything on this machine: PostgreSQL, masters, workers, an API. Ctrl-C stops everything cleanly."""
+    """Run everything on this machine: PostgreSQL, masters, workers, an API, a sender. Ctrl-C stops all cleanly."""
     from shoal.config.logging import configure_logging
     from shoal.local.up import Up
     from shoal.process import until_stopped
@@ -228,6 +232,33 @@ async def api(
         backend.passwords.close()
     finally:
         await database.close()
+
+
+async def alert(call: Invocation) -> None:
+    """Run one sender of alerts; any number may run. SIGTERM lets it end what it sends, a second one ends it at once."""
+    import os
+
+    from alert.server import AlertServer
+    from node.address import host_name
+    from service.secret_keys import open_vault
+    from shoal.config.logging import configure_logging
+    from shoal.process import until_stopped
+    from shoal.secrecy import clear_all, hide
+
+    hide()
+    settings = call.settings_with({})
+    clear_all()
+    configure_logging(settings.log_format)
+    started = asyncio.Event()
+    role = AlertServer(
+        settings.database(),
+        open_vault(settings.secrets),
+        settings.alert,
+        settings.name or f"{host_name()}:{os.getpid()}",
+        connect_timeout_s=settings.connect_timeout_s,
+        started=started.set,
+    )
+    await _serve(until_stopped(role.run, started, settings.alert.timeout.total_seconds() + LEAVE_S_MAX))
 
 
 async def _serve(role: Awaitable[None]) -> None:

@@ -21,6 +21,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from alert.settings import AlertSettings
 from api.settings import ApiSettings
 from metrics.settings import MetricsSettings
 from model.errors import Refused
@@ -85,6 +86,7 @@ class Settings(BaseSettings):
     worker: WorkerSettings = WorkerSettings()
     api: ApiSettings = ApiSettings()
     metrics: MetricsSettings = MetricsSettings()
+    alert: AlertSettings = AlertSettings()
     secrets: SecretSettings = SecretSettings()
 
     @classmethod

@@ -121,7 +121,7 @@ def http_receiver() -> Iterator[HttpReceiver]:
     over = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802 - the library's name
+        def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             path = self.path.lstrip("/")
             while receiver.hangs and not over.is_set():
