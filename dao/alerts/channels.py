@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.secrets.sealed_rows import check_name
 from dao.secrets.vault import Sealed, Vault
 from model.alert_channels import CHANNEL_PURPOSE, parse_channel_url
@@ -159,6 +160,7 @@ async def put(
     }
     await connection.execute(_PUT, values)
     await connection.execute(_TRY_NOW, {"name": name})
+    await notify(connection, ALERT_CHANGED)
 
 
 async def change(
@@ -182,6 +184,7 @@ async def change(
     }
     await connection.execute(_CHANGE, values)
     await connection.execute(_TRY_NOW, {"name": head.name})
+    await notify(connection, ALERT_CHANGED)
 
 
 async def waiting(connection: AsyncConnection, head: ChannelHead) -> int:
@@ -192,6 +195,7 @@ async def waiting(connection: AsyncConnection, head: ChannelHead) -> int:
 async def delete(connection: AsyncConnection, head: ChannelHead) -> None:
     """Delete a channel that is held, with what it was sent."""
     await connection.execute(_DELETE, {"id": head.id})
+    await notify(connection, ALERT_CHANGED)
 
 
 async def url_of(connection: AsyncConnection, name: str, vault: Vault) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.secrets.vault import Sealed
 
 
@@ -155,6 +156,7 @@ async def record_sent(
         "first": min(alerts),
         "note": note,
     }
+    await notify(connection, ALERT_CHANGED)
     return (await connection.execute(_SENT, values)).rowcount
 
 
@@ -185,6 +187,7 @@ async def record_failed(
         "retry_for_s": retry_for_s,
         "tries_max": 2**31 - 1 if tries_max is None else tries_max,
     }
+    await notify(connection, ALERT_CHANGED)
     return [alert for alert, is_over in (await connection.execute(_FAILED, values)).all() if is_over]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from dao.postgres.notify import ALERT_CHANGED, notify
 
 _TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal alerts ' || current_schema(), 0))")
 # A test names its channel, and no silence and no switch keeps it from there.
@@ -61,4 +62,7 @@ async def expand(connection: AsyncConnection, limit: int) -> int | None:
     """Make the deliveries of up to `limit` alerts, oldest first. Returns how many; None: another sender does it."""
     if not (await connection.execute(_TRY_LOCK)).scalar_one():
         return None
-    return len((await connection.execute(_EXPAND, {"limit": limit})).all())
+    expanded = len((await connection.execute(_EXPAND, {"limit": limit})).all())
+    if expanded:
+        await notify(connection, ALERT_CHANGED)
+    return expanded

@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from dao.alerts import channels
 from dao.postgres.engine import AsyncConnection
+from dao.postgres.notify import ALERT_CHANGED, notify
 from model.errors import NotFound
 
 
@@ -83,11 +84,13 @@ async def put(connection: AsyncConnection, name: str, description: str, of: Sequ
     id_ = (await connection.execute(_PUT, {"name": name, "description": description, "by": by})).scalar_one()
     await connection.execute(_LEAVE, {"id": id_, "channels": list(of)})
     await connection.execute(_JOIN, {"id": id_, "channels": list(of)})
+    await notify(connection, ALERT_CHANGED)
 
 
 async def delete(connection: AsyncConnection, group: Group) -> None:
     """Delete a group that is held; its channels stay."""
     await connection.execute(_DELETE, {"id": group.id})
+    await notify(connection, ALERT_CHANGED)
 
 
 async def not_found(connection: AsyncConnection, name: str) -> NotFound:

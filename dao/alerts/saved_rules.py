@@ -9,6 +9,7 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from dao.postgres.notify import ALERT_CHANGED, notify
 from model.errors import NotFound
 
 
@@ -84,12 +85,14 @@ async def find(connection: AsyncConnection, project: str, name: str) -> SavedRul
 async def put(connection: AsyncConnection, project: str, name: str, words: str, by: str, *, enabled: bool) -> SavedRule:
     """Save or replace a rule; `words` have been checked."""
     values = {"project": project, "name": name, "text": words, "enabled": enabled, "by": by}
+    await notify(connection, ALERT_CHANGED)
     return SavedRule(*(await connection.execute(_PUT, values)).one())
 
 
 async def delete(connection: AsyncConnection, rule: SavedRule) -> None:
     """Delete a rule that is held."""
     await connection.execute(_DELETE, {"id": rule.id})
+    await notify(connection, ALERT_CHANGED)
 
 
 def not_found(project: str, name: str) -> NotFound:

@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from dao.postgres.database import database_time
 from dao.postgres.engine import AsyncConnection
+from dao.postgres.notify import ALERT_CHANGED, notify
 from model.errors import NotFound
 
 
@@ -91,6 +92,7 @@ async def insert(
         "reason": reason,
         "by": by,
     }
+    await notify(connection, ALERT_CHANGED)
     return Silence(*(await connection.execute(_INSERT, values)).one())
 
 
@@ -102,3 +104,4 @@ async def now(connection: AsyncConnection) -> datetime:
 async def end(connection: AsyncConnection, silence: Silence) -> None:
     """End it now. What it has silenced stays so."""
     await connection.execute(_END, {"id": silence.id})
+    await notify(connection, ALERT_CHANGED)

@@ -77,4 +77,5 @@ class Samples:
         )
         while self.kept and self.kept[0].at < now - KEPT:
             self.kept.popleft()
-        self.kept.append(Sample(now, found, rates_of(self._nodes.values())))
+        shown = now.replace(microsecond=now.microsecond // 1000 * 1000)  # as answers write it: it comes back as `since`
+        self.kept.append(Sample(shown, found, rates_of(self._nodes.values())))
