@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from dao.alerts import saved_rules
+from dao.alerts import groups, saved_rules
+from dao.definitions import definitions
 from model import fields
 from model.alert_rules import parse_rule
 from model.errors import NotFound, Refused
@@ -67,6 +68,27 @@ class SaveRule(Asked):
     enabled: Annotated[bool, Field(description="false: it raises nothing")] = True
 
 
+class CheckRule(Asked):
+    """A rule in words that is still being written."""
+
+    project: fields.Name
+    text: Annotated[Text, Field(max_length=LENGTH_MAX)]
+
+
+class RuleChecked(Answer):
+    """What a rule says. `fault` is why it cannot be read, with how to write it; the rest is left out then.
+
+    `workflow` is left out where it is about all of the project. Where `has_workflow` or `has_group` is false, there is
+    no such workflow in the project, or no such alert group, yet: it raises nothing, or nobody is notified.
+    """
+
+    fault: str | None = None
+    workflow: str | None = None
+    group: str | None = None
+    has_workflow: bool | None = None
+    has_group: bool | None = None
+
+
 @operation("GET", "/alert-rules", Right.VIEW, TAG)
 async def list_alert_rules(call: Call, query: RulesQuery) -> PageOf[RuleAnswer]:
     """List the rules of the projects that the caller may view."""
@@ -82,6 +104,25 @@ async def get_alert_rule(call: Call, project: fields.Name, name: fields.Name) ->
     call.permit(project)
     async with call.reading() as connection:
         return RuleAnswer.of(await saved_rules.find(connection, project, name))
+
+
+@operation("POST", "/alert-rules:check", Right.VIEW, TAG, reads=True)
+async def check_alert_rule(call: Call, body: CheckRule) -> RuleChecked:
+    """Check a rule in words without saving it: whether it can be read, and whether what it names is there."""
+    call.permit(body.project)
+    try:
+        rule = parse_rule(body.text)
+    except Refused as error:
+        return RuleChecked(fault=str(error))
+    async with call.reading() as connection:
+        known = {each.name for each in await groups.all_groups(connection)}
+        projects = [] if rule.workflow is None else await definitions.projects_with(connection, rule.workflow)
+    return RuleChecked(
+        workflow=rule.workflow,
+        group=rule.group,
+        has_workflow=rule.workflow is None or body.project in projects,
+        has_group=rule.group in known,
+    )
 
 
 @operation("PUT", "/projects/{project}/alert-rules/{name}", Right.EDIT, TAG)
