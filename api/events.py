@@ -60,12 +60,12 @@ def add_events(app: FastAPI, backend: Backend, hub: Hub, streams: OpenStreams, b
             str,
             Query(
                 max_length=TOPICS_LENGTH_MAX,
-                description="runs, run:ID, cluster, queue, pools, definitions; with commas",
+                description="runs, run:ID, cluster, queue, pools, definitions, alerts; with commas",
             ),
         ],
         last_event_id: Annotated[str | None, Header(alias="Last-Event-ID", max_length=100)] = None,
     ) -> Response:
-        """Watch what changes: runs, the tasks of a run, masters and workers, the queue, pools, definitions."""
+        """Watch what changes: runs, the tasks of a run, masters and workers, the queue, pools, definitions, alerts."""
         caller = await authenticate(backend, request, changes=False)
         wanted = checked_topics(topics.split(","))
         _check_scopes(caller, wanted)

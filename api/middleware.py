@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import time
 from collections.abc import Collection
 from functools import lru_cache
 
@@ -15,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api import problems
 from api.connections import HEALTH
 from api.rate_limits import RateLimit
+from metrics import api as metrics
 from model.errors import ShoalError, TooMany
 from model.login_limits import counted_address
 from service import problems as kinds
@@ -68,6 +70,7 @@ class Entrance:
         scope.setdefault("state", {})["request_id"] = request_id
         is_started = is_too_large = False
         left = BODY_BYTES_MAX
+        began_s = time.monotonic()
 
         async def answer(message: Message) -> None:
             nonlocal is_started
@@ -75,6 +78,7 @@ class Entrance:
                 return  # the framework's words about a body that could not be read
             if message["type"] == "http.response.start":
                 is_started = True
+                metrics.answered(scope["method"], message["status"], time.monotonic() - began_s, _operation(scope))
                 found = MutableHeaders(scope=message)
                 found[REQUEST_ID] = request_id
                 if _TRACEPARENT.fullmatch(trace := headers.get("traceparent", "")):
@@ -147,6 +151,11 @@ def _request_id(headers: Headers) -> str:
     """The id that the client gave, if it can stand in a log; else a new one."""
     given = headers.get(REQUEST_ID, "")
     return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def _operation(scope: Scope) -> str | None:
+    """The name of the operation whose route was taken; None if there was none, or it is a part of the page."""
+    return getattr(scope.get("route"), "operation_id", None)
 
 
 def _host_name(host: str) -> str:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from metrics import api as metrics
+
 
 class OpenStreams:
     """Counts the streams of this process.
@@ -29,9 +31,11 @@ class OpenStreams:
             yield f"this API has {self._all_max} streams open already; ask again later, or raise api.streams_max"
         else:
             self._open[caller] += 1
+            metrics.listeners.inc()
             try:
                 yield None
             finally:
+                metrics.listeners.dec()
                 self._open[caller] -= 1
                 if not self._open[caller]:
                     del self._open[caller]

@@ -23,6 +23,7 @@ from api.rate_limits import RateLimits
 from api.sending import STALLED_S_MAX
 from api.settings import ApiSettings
 from model.errors import Refused, Unavailable
+from node.cluster_figures import show_figures
 from service.call import Backend
 from service.live.hub import Hub
 from service.live.watchers import recheck_in
@@ -126,6 +127,7 @@ class ApiServer:
         watching = asyncio.create_task(hub.run())
         deleting = asyncio.create_task(delete_expired(self._backend.database))
         changing = asyncio.create_task(go_on(self._backend.database, begun))
+        showing = asyncio.create_task(show_figures(self._backend.database))
         try:
             await asyncio.wait({serving, stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
             if not stop.is_set():
@@ -135,6 +137,7 @@ class ApiServer:
             watching.cancel()
             deleting.cancel()
             changing.cancel()
+            showing.cancel()
             self._server.should_exit = True
             await serving
             self._listener.close()

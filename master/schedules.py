@@ -19,6 +19,8 @@ from apscheduler.executors.asyncio import AsyncIOExecutor
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
+from dao.alerts import alerts
+from dao.alerts.alerts import Missed
 from dao.definitions import schedules
 from dao.definitions.schedules import DueSchedules, Fire
 from dao.postgres.errors import BadData
@@ -104,12 +106,12 @@ class Schedules:
         if not planned:
             return False
         try:
-            fired = await self._write([each.fire for each in planned])
+            fired = await self._write(planned)
         except BadData as error:
             if len(planned) > 1:
                 return any([await self._fire([each]) for each in planned])
             planned = [_Planned(Fire(planned[0].fire.row, (), None, str(error)))]
-            fired = await self._write([planned[0].fire])
+            fired = await self._write(planned)
         for each in planned:
             row = each.fire.row
             if row.id in fired and each.missed_since is not None:
@@ -119,9 +121,17 @@ class Schedules:
                 log.warning("schedule_stopped", schedule=row.id, problem=each.fire.problem)
         return bool(fired)
 
-    async def _write(self, fires: Sequence[Fire]) -> dict[ScheduleId, int]:
+    async def _write(self, planned: Sequence[_Planned]) -> dict[ScheduleId, int]:
         async with self._life.writing() as connection:
-            return await schedules.fire(connection, fires)
+            fired = await schedules.fire(connection, [each.fire for each in planned])
+            missed = [
+                Missed(each.fire.row.id, each.missed_since, fired[each.fire.row.id])
+                for each in planned
+                if each.missed_since is not None and each.fire.row.id in fired
+            ]
+            if missed:
+                await alerts.schedules_missed(connection, missed)
+            return fired
 
     def _set(self, timer: AsyncIOScheduler, due_in_s: float | None) -> None:
         """Set the timer for the next fire; one that is later than the next poll waits for that."""

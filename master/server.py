@@ -26,11 +26,13 @@ from master.poller import Poller
 from master.schedules import Schedules
 from master.streams import Streams
 from master.watcher import Watcher
+from metrics import master as metrics
 from model.errors import ShoalError
 from model.master_settings import MasterSettings
 from model.nodes import NodeKind
 from model.timing import Timing
 from model.zones import load_zones
+from node.cluster_figures import SHOWING_SLOTS, show_figures
 from node.life import Life
 from node.lives import end_all, ending_life, live_until_stopped, new_life
 from node.threads import in_thread
@@ -171,6 +173,7 @@ class Master:
                 watcher.run(),
                 ears.run(),
                 membership.record(),
+                show_figures(life.database, lambda: _shows_figures(membership)),
             ]
             running = [tasks.create_task(part) for part in parts]
             claiming: list[asyncio.Task[None]] = []
@@ -221,6 +224,7 @@ class Master:
                     await nodes.set_left(connection, life.me, broke=broke)
         except ShoalError as error:
             log.warning("end_not_recorded", error=str(error), so="the others fail over when they miss its beat")
+        metrics.runs_failed_over.inc(handed)
         log.info("left", failed_over=handed)
 
     async def _check_id_step(self, database: Database) -> None:
@@ -238,3 +242,8 @@ class Master:
                 id_step=self._settings.id_step,
                 so=f"some slots get more commands than others; set master.id_step to {increment}",
             )
+
+
+def _shows_figures(membership: Membership) -> bool:
+    """Whether this master is one of the few that show the figures of the whole cluster."""
+    return membership.slot is not None and membership.slot.current < SHOWING_SLOTS

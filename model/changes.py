@@ -40,6 +40,9 @@ class Changes:
     pools: bool = False
     """Whether resource pools were changed by people, or resources set aside or taken back. Who holds what changes with
     the attempts."""
+    alerts: bool = False
+    """Whether there are new alerts, or something became of one, or somebody changed what is set about them. It is never
+    in a payload: alerts have notifications of their own."""
     many: set[str] = field(default_factory=set)
 
     def __bool__(self) -> bool:
@@ -49,7 +52,7 @@ class Changes:
         """Take in what else changed."""
         for name in ("runs", "tasks", "definitions", "many"):
             getattr(self, name).update(getattr(other, name))
-        for name in _PLAIN.values():
+        for name in (*_PLAIN.values(), "alerts"):
             setattr(self, name, getattr(self, name) or getattr(other, name))
 
     def payloads(self) -> Iterator[str]:

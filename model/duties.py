@@ -26,6 +26,9 @@ PAUSE_MAX = timedelta(seconds=60)
 class DutyName(StrEnum):
     """The duties that this program knows."""
 
+    ALERT_CONDITIONS = "alert_conditions"
+    ALERT_HISTORY = "alert_history"
+    ALERT_RULES = "alert_rules"
     DUTY_HISTORY = "duty_history"
     ENDED_NODES = "ended_nodes"
     LEFT_WORK = "left_work"
@@ -37,6 +40,8 @@ class DutyName(StrEnum):
 
 
 PERIODS: Mapping[DutyName, timedelta] = {
+    DutyName.ALERT_RULES: timedelta(seconds=10),
+    DutyName.ALERT_CONDITIONS: timedelta(seconds=30),
     DutyName.LEFT_WORK: timedelta(minutes=1),
     DutyName.WORKER_GROUPS: timedelta(minutes=1),
     DutyName.POOL_UPKEEP: timedelta(minutes=1),
@@ -44,6 +49,7 @@ PERIODS: Mapping[DutyName, timedelta] = {
     DutyName.ENDED_NODES: timedelta(minutes=10),
     DutyName.SLOT_HISTORY: timedelta(minutes=10),
     DutyName.RETENTION: timedelta(minutes=10),
+    DutyName.ALERT_HISTORY: timedelta(hours=1),
     DutyName.DUTY_HISTORY: timedelta(hours=1),
 }
 """How often each is done, unless its row says otherwise."""

@@ -33,7 +33,12 @@ def end_of(text: str, where: str, zone: ZoneInfo) -> datetime:
 
 def midnight(day: date, zone: ZoneInfo) -> datetime:
     """The first moment of a day in `zone`, in UTC; not 00:00 where the clock skips it."""
-    return _utc(datetime.combine(day, time()), zone)
+    return local_time(day, time(), zone)
+
+
+def local_time(day: date, at: time, zone: ZoneInfo) -> datetime:
+    """That time of a day in `zone`, in UTC; moved by the gap's length where the clock skips it."""
+    return _utc(datetime.combine(day, at), zone)
 
 
 def _utc(moment: datetime, zone: ZoneInfo) -> datetime:

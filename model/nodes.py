@@ -73,6 +73,25 @@ class Slot:
         return f"{self.current}/{self.total}"
 
 
+class Counted(BaseModel):
+    """What a node has counted since its life began; from two beats follows how much it does in a second.
+
+    A master counts the `commands` that it took and the `ends` of attempts that it handled; `ends_s` are the seconds
+    from each end until what follows was queued, added up. A worker counts the attempts that it `started` and that
+    `ended`; `waits_s` are the seconds that `waits` of them waited in the queue, added up.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    commands: int = 0
+    ends: int = 0
+    ends_s: float = 0.0
+    started: int = 0
+    ended: int = 0
+    waits: int = 0
+    waits_s: float = 0.0
+
+
 class Heartbeat(BaseModel):
     """What a node reports about itself, in the registry and in `node_beat`. Contains nothing secret.
 
@@ -83,6 +102,7 @@ class Heartbeat(BaseModel):
     `silence` is how long it may be silent before it counts as dead; None if it does not report one.
     `drained` is the id of the drain for which it begins nothing any more, 0 = none; None: it cannot be drained, since
     its version is too old. One that is to be drained has the status BUSY too, which such a version knows.
+    `counted` is None if its version does not count.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -102,6 +122,7 @@ class Heartbeat(BaseModel):
     groups: tuple[str, ...] = ()
     silence: Silence | None = None
     drained: int | None = None
+    counted: Counted | None = None
 
     @property
     def is_overloaded(self) -> bool:

@@ -20,6 +20,8 @@ from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.errors import Unfit
 from dao.postgres.notify import changed
+from metrics import node as metrics
+from metrics.database import DatabaseMetrics
 from model.changes import Changes
 from model.errors import Denied, Fenced, Unavailable, Unknown
 from model.nodes import Heartbeat, NodeKind, NodeStatus, Slot
@@ -102,7 +104,12 @@ class Life:
                 me = await nodes.enlist(connection, incarnation, kind, address, this_process(), log_url, name)
         finally:
             await starting.close()
-        own = Database(url, application_name=nodes.application_name(kind, me.epoch), announces_together=True)
+        own = Database(
+            url,
+            application_name=nodes.application_name(kind, me.epoch),
+            announces_together=True,
+            measures=DatabaseMetrics(),
+        )
         return cls(own, me, timing)
 
     @property
@@ -129,6 +136,7 @@ class Life:
             raise
         except BaseException as error:
             self._unanswered += 1
+            metrics.beats_failed.inc()
             if isinstance(error, Unavailable):
                 await self.database.doubt()  # the fault that hit the beat may have hit other connections too
             if isinstance(error, Unfit | Denied):
@@ -136,6 +144,9 @@ class Life:
             raise
         self._unanswered = 0
         self.last_beat_s = sent_s
+        metrics.beats.inc()
+        metrics.beat_seconds.observe(boottime_s() - sent_s)
+        metrics.busy.set(heartbeat.is_overloaded)
         self._compare_schema(newer)
         self._note_drain()
         if not self.is_leaving and any(node.epoch == self.me.epoch and node.is_leaving for node in self.living):
@@ -150,6 +161,7 @@ class Life:
         if (drain.id if drain else 0) == self.drain_id:
             return
         self.drain_id = drain.id if drain else 0
+        metrics.drained.set(drain is not None)
         if drain is None:
             self.drained.clear()
             self.undrained.set()

@@ -14,6 +14,7 @@ import structlog
 from dao.cluster import cluster
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
+from metrics import node as metrics
 from model.backoff import Backoff
 from model.errors import Denied, Fenced, Outdated, ShoalError, Unavailable, Unknown
 from model.means import is_passing
@@ -66,6 +67,8 @@ async def new_life(
             database_url, kind, address, uuid4(), name=name, timing=timing, registry=registry, log_url=log_url
         )
         life.on_outdated = stop.set
+        metrics.lives.inc()
+        metrics.beat_age.set_function(lambda: boottime_s() - life.last_beat_s)
         with structlog.contextvars.bound_contextvars(**{role: address, "name": name, "epoch": life.me.epoch}):
             try:
                 with watched(max(timedelta(seconds=life.silence.fence_s), HUNG_MIN)):
@@ -120,6 +123,7 @@ async def ending_life(
         yield
     except* Fenced as fenced:
         why = str(_first(fenced))
+        metrics.fenced.inc()
         log.error("fenced", why=why, so=f"drops everything it owned, and {'joins again' if rejoins else 'ends'}")
     except* (Unavailable, Unknown) as away:
         error = _first(away)

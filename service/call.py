@@ -20,6 +20,7 @@ from model.rights import CLUSTER_RIGHTS, Right
 from service.answered import headers_of, json_of
 from service.batches import Batches
 from service.callers import Caller
+from service.cluster.figure_samples import Samples
 from service.operation import Operation
 from service.settings import ServiceSettings
 
@@ -51,6 +52,17 @@ class Connects(Protocol):
         """
 
 
+class ChannelFault(Protocol):
+    """Reads the URL of a channel as a sender of alerts does, without sending anything."""
+
+    async def __call__(self, url: str, /) -> str | None:
+        """What is wrong with it, in a sentence without a secret; None: nothing is."""
+
+
+async def _no_fault(_url: str, /) -> str | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Backend:
     """What operations work on. `machine` are the doctor's checks of the machine on which they run. `drill` is there
@@ -72,6 +84,9 @@ class Backend:
     large_bulk: asyncio.Event | None = None
     """Set when a large bulk operation begins or is resumed, to go on with here; None: this process does with none."""
     drill: Drill | None = None
+    samples: Samples = field(default_factory=Samples)
+    """Of the figures of the cluster."""
+    channel_fault: ChannelFault = _no_fault
 
 
 @dataclass(frozen=True)

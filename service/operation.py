@@ -43,6 +43,9 @@ _SUBJECTS = {
     "environments": "cluster",
     "secrets": "cluster",
     "resource-pools": "cluster",
+    "alert-channels": "cluster",
+    "alert-groups": "cluster",
+    "alert-rules": "definitions",
 }
 """What the scopes of tokens call a resource; all others belong to runs."""
 

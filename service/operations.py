@@ -6,6 +6,11 @@ from typing import Any
 
 from service import names, search
 from service.accounts import audit_pages, own_account, own_sessions, own_tokens, people, project_access, saved_views
+from service.alerts import channels as alert_channels
+from service.alerts import groups as alert_groups
+from service.alerts import history as alert_history
+from service.alerts import rules as alert_rules
+from service.alerts import silences as alert_silences
 from service.cluster import (
     claims,
     clock,
@@ -18,6 +23,7 @@ from service.cluster import (
     environments,
     examination,
     failover_receipt,
+    figures,
     members,
     secrets,
     servers,
@@ -83,8 +89,9 @@ _MODULES = (
     *(schemas, projects, schedule_listing, schedule_calendar, schedule_changes),
     *(clock, members, slot_replay, failover_receipt, claims, command_queue, command_slot, examination),
     *(settings_in_force, names, search),
-    *(slot_picture, servers, drains, drill, duties),
+    *(slot_picture, figures, servers, drains, drill, duties),
     *(pools, pool_changes),
+    *(alert_history, alert_channels, alert_groups, alert_silences, alert_rules),
     *(data_sources, environments, secrets),
     *(own_account, people, own_sessions, own_tokens, project_access, audit_pages, saved_views),
 )

@@ -37,6 +37,7 @@ def backend_of(database: Database, settings: Settings) -> Backend:
         RegisteredMasters(database, settings),
         SlotOwners(database, settings.master.id_step),
         drill=DrillClient(settings.api.drill_socket) if settings.api.drill_socket is not None else None,
+        channel_fault=_channel_fault,
     )
 
 
@@ -44,3 +45,9 @@ async def _connect(name: str, url: str) -> str:
     from worker.statements.session import in_session
 
     return await in_session(name, url, lambda session: session.ask_for_one())
+
+
+async def _channel_fault(url: str) -> str | None:
+    from alert.url_check import fault_of
+
+    return await fault_of(url)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from worker.launcher.prctl import hide_from_own_user
+from node.prctl import hide_from_own_user
 
-_SECRET = ("SHOAL_DATABASE_URL", "SHOAL_REGISTRY_URL")
+_SECRET = ("SHOAL_DATABASE_URL", "SHOAL_REGISTRY_URL", "SHOAL_METRICS__TOKEN")
 _KEYS = "SHOAL_SECRETS__"
 
 

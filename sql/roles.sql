@@ -13,6 +13,7 @@ DECLARE
     master    text := quote_ident(prefix || 'master');
     worker    text := quote_ident(prefix || 'worker');
     api       text := quote_ident(prefix || 'api');
+    alert     text := quote_ident(prefix || 'alert');
     submitter text := quote_ident(prefix || 'submitter');
     -- What a person asks for. Not: id, created_at, created_by (the database says who), schedule_id, parent, from_above,
     -- deaths, tried_by.
@@ -24,7 +25,7 @@ DECLARE
                       'saved_view, bulk_operation';
     each      text;
 BEGIN
-    FOREACH each IN ARRAY ARRAY[prefix || 'owner', prefix || 'master', prefix || 'worker', prefix || 'api', prefix || 'submitter'] LOOP
+    FOREACH each IN ARRAY ARRAY[prefix || 'owner', prefix || 'master', prefix || 'worker', prefix || 'api', prefix || 'alert', prefix || 'submitter'] LOOP
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = each) THEN
             EXECUTE format('CREATE ROLE %I NOLOGIN', each);
         END IF;
@@ -39,11 +40,15 @@ BEGIN
 
     -- A master drives everything, changes no definition, and reads no secret.
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s', space, master);
-    EXECUTE format('REVOKE ALL ON environment, data_source, log_key FROM %s', master);
+    EXECUTE format('REVOKE ALL ON environment, data_source, log_key, alert_channel FROM %s', master);
     EXECUTE format('REVOKE ALL ON %s FROM %s', users, master);
     EXECUTE format('GRANT INSERT ON audit TO %s', master);
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON project, workflow_definition, workflow_version, workflow_draft, schema_version '
                    'FROM %s', master);
+    -- Of a rule it writes only why it raises nothing; whom alerts reach is for people to say.
+    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON alert_group, alert_group_channel, alert_silence, alert_rule FROM %s', master);
+    EXECUTE format('GRANT UPDATE (problem) ON alert_rule TO %s', master);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s.alert_task_timeout TO %s', space, master);
     EXECUTE format('GRANT UPDATE (updated_at) ON workflow_definition TO %s', master);  -- to hold the line of a serial one
 
     -- A worker claims tasks and says how they ended.
@@ -51,7 +56,7 @@ BEGIN
     EXECUTE format('REVOKE ALL ON %s FROM %s', users, worker);
     EXECUTE format('GRANT INSERT, UPDATE ON node, node_beat, cluster TO %s', worker);
     -- Its own log key it says; that of another it does not read.
-    EXECUTE format('REVOKE ALL ON log_key FROM %s', worker);
+    EXECUTE format('REVOKE ALL ON log_key, alert_channel FROM %s', worker);
     EXECUTE format('GRANT SELECT (node_id), INSERT, DELETE ON log_key TO %s', worker);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON registry_lease TO %s', worker);
     EXECUTE format('GRANT UPDATE (state, worker_id, started_at, ended_at, exit_code, reason, outputs, queued_at, progress_done, progress_total, '
@@ -80,6 +85,17 @@ BEGIN
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON bulk_operation TO %s', api);
     EXECUTE format('GRANT INSERT, DELETE ON drain TO %s', api);
     EXECUTE format('GRANT INSERT ON stream_restart, rebalance TO %s', api);
+    -- Of alerts it writes whom they reach and when, asks for a test, and has one sent again.
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON alert_channel, alert_group, alert_group_channel, alert_rule, alert_silence TO %s', api);
+    EXECUTE format('GRANT INSERT, UPDATE (state, state_reason) ON alert TO %s', api);
+    EXECUTE format('GRANT UPDATE (state, next_try_at, waits_since, tries) ON alert_delivery TO %s', api);
+
+    -- Whoever sends alerts: reads them and their channels (the URLs are sealed), and writes what became of each.
+    EXECUTE format('GRANT SELECT ON schema_version, alert, alert_delivery, alert_channel, alert_group, alert_group_channel, '
+                   'alert_silence TO %s', alert);
+    EXECUTE format('GRANT UPDATE (state, state_reason) ON alert TO %s', alert);
+    EXECUTE format('GRANT INSERT, UPDATE ON alert_delivery TO %s', alert);
+    EXECUTE format('GRANT UPDATE (claimed_by, claimed_until) ON alert_channel TO %s', alert);
 
     -- Whoever only starts and halts runs, by plain SQL.
     EXECUTE format('GRANT INSERT (%s) ON command TO %s', asked, submitter);

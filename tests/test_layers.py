@@ -19,15 +19,17 @@ ROOT = Path(__file__).parent.parent
 
 BELOW = {
     "model": set[str](),
+    "metrics": {"model"},
     "sql": set[str](),
     "dao": {"model", "sql"},
     "registry": {"model", "dao"},
-    "node": {"model", "dao", "registry"},
-    "master": {"model", "dao", "registry", "node"},
-    "worker": {"model", "dao", "registry", "node"},
+    "node": {"model", "dao", "registry", "metrics"},
+    "master": {"model", "dao", "registry", "node", "metrics"},
+    "worker": {"model", "dao", "registry", "node", "metrics"},
     "service": {"model", "dao", "registry", "sql"},
-    "api": {"model", "dao", "registry", "node", "service"},
-    "shoal": {"model", "dao", "registry", "node", "service", "master", "worker", "api", "sql"},
+    "api": {"model", "dao", "registry", "node", "service", "metrics"},
+    "alert": {"model", "dao", "registry", "node", "service", "metrics"},
+    "shoal": {"model", "dao", "registry", "node", "service", "master", "worker", "api", "alert", "sql", "metrics"},
 }
 """Each folder and those that it may import. A master that imports a worker, or the other way round, would share more
 than the database with it: then they can no longer be upgraded, restarted or trusted one by one."""

@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FOLDERS = (
     "model",
+    "metrics",
     "dao",
     "registry",
     "node",
@@ -22,6 +23,7 @@ FOLDERS = (
     "master",
     "worker",
     "api",
+    "alert",
     "shoal",
     "ui",
     "sql",

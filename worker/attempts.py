@@ -12,6 +12,7 @@ import structlog
 
 from dao.tasks import task_claims
 from dao.tasks.task_claims import ClaimedTask, Report
+from metrics import worker as metrics
 from model.backoff import Backoff
 from model.errors import Fenced, Unavailable, Unknown
 from model.ids import TaskInstanceId
@@ -80,6 +81,9 @@ class Attempts:
             self.claimed[task.id] = task
             self.ever_leased = self.ever_leased or task.leases is not None
             self._not_begun.add(task.id)
+            metrics.attempts_claimed.inc()
+            if task.waited_s is not None:
+                metrics.queue_wait_seconds.observe(task.waited_s)
             running = self.running[task.id] = asyncio.create_task(self._run(task))
             running.add_done_callback(partial(self._if_it_never_began, task))
 

@@ -6,6 +6,8 @@ import asyncio
 
 import structlog
 
+from metrics import worker as metrics
+from metrics.tally import Tally
 from model.errors import Fenced, ShoalError
 from model.nodes import Heartbeat, NodeKind, NodeStatus
 from model.states import TaskState
@@ -61,6 +63,7 @@ class Beats:
         self._deadline_s = 0.0
         self._announced_drained = 0
         self._took_nothing = False
+        self._tally = Tally()
 
     async def join(self) -> None:
         """The first beat, and the entry in the registry."""
@@ -77,6 +80,8 @@ class Beats:
             now_s = boottime_s()
             is_news, beaten = self._evaluate_load(), False
             heartbeat = self._heartbeat()
+            metrics.running.set(heartbeat.running)
+            metrics.capacity.set(heartbeat.capacity)
             try:
                 await self._life.beat(heartbeat)
                 beaten = True
@@ -124,6 +129,7 @@ class Beats:
             groups=self._settings.groups,
             silence=self._life.silence,
             drained=self._life.drain_id if self._writer.begins_nothing else 0,
+            counted=self._tally.counted(),
         )
 
     async def guard(self) -> None:
@@ -138,6 +144,7 @@ class Beats:
                     "horizon_passed", tasks=self._writer.running, so="ends its tasks, since others may run them again"
                 )
                 self._writer.trusted = False
+                metrics.horizons_passed.inc()
                 self._writer.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was cut off for too long")
             elif not self._writer.running and now_s < deadline_s:
                 log.info("horizon_restored")

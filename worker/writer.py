@@ -18,12 +18,14 @@ from dao.postgres.errors import BadData
 from dao.postgres.notify import EVENT, notify
 from dao.tasks import pool_leases, task_claims
 from dao.tasks.task_claims import ClaimedTask, Report
+from metrics import worker as metrics
 from model.errors import Unknown
 from model.ids import TaskInstanceId
 from model.states import TaskState
 from node.life import Life
 from node.overload import Overload
 from node.write_loop import run_rounds
+from registry.clock import boottime_s
 from worker.attempts import Attempts
 from worker.executor import Executor
 from worker.news import News, record
@@ -195,6 +197,7 @@ class Writer:
             self.queued = False  # a notification from here on may mean a task that this claim did not see
         claimed: list[ClaimedTask] = []
         news = self.news.take()
+        began_s = boottime_s()
         try:
             with self._attempts.asking(limit - len(ended) if limit > 0 else 0):
                 async with self._life.writing() as connection:
@@ -208,6 +211,7 @@ class Writer:
             self.news.put_back(news)
             self._claims = self._in_doubt = limit > 0 and isinstance(error, Unknown)
             raise
+        metrics.write_seconds.observe(boottime_s() - began_s)
         for each in ended:
             self._drop(each.id)
         self._one_by_one = self._one_by_one and bool(self._attempts.ended)
@@ -227,6 +231,10 @@ class Writer:
         if leased := [each.id for each in ended if self._attempts.claimed[each.id].leases is not None]:
             await pool_leases.free(connection, leased, self._life.me.epoch)
         lost = [each.id for each in ended if each.id not in written]
+        metrics.reports_late.inc(len(lost))
+        for each in ended:
+            if each.id in written:
+                metrics.attempts_ended.labels(each.state.value).inc()
         if lost:
             log.warning("reports_came_too_late", task_instances=lost, so="these attempts were abandoned by the masters")
         if written:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
@@ -22,6 +23,7 @@ from sqlalchemy.util.concurrency import greenlet_spawn
 from dao.postgres.connection import CONNECT_S_MAX, Connection
 from dao.postgres.engine import AsyncConnection, AsyncEngine, create_async_engine
 from dao.postgres.errors import translated, translating
+from dao.postgres.measures import Measures, Unmeasured
 from dao.postgres.notify import announcer_on, collecting
 from model.errors import Denied, Refused, Unavailable, Unknown
 
@@ -131,6 +133,7 @@ class Database:
         connections_max: the maximum number of connections.
         answer_within_s: the longest wait for the answer to one statement; then its connection is closed.
         announces_together: announce changes of many transactions together and after their commits, for a node.
+        measures: learns of waits, commits and errors.
     """
 
     def __init__(
@@ -141,6 +144,7 @@ class Database:
         connections_max: int = CONNECTIONS_MAX,
         answer_within_s: float = ANSWER_WITHIN_S,
         announces_together: bool = False,
+        measures: Measures | None = None,
     ) -> None:
         parsed = parse_url(url)
         self.url = url
@@ -161,6 +165,10 @@ class Database:
             },
         )
         self._announcer = announcer_on(self.reading) if announces_together else None
+        self._measures = measures or Unmeasured()
+        self._connections_max = connections_max
+        self._measures.opened(connections_max)
+        self._is_open = True
         self._in_use = self._in_use_max = 0
         self._trim_timer: asyncio.TimerHandle | None = None
         self._trimming: asyncio.Task[None] | None = None
@@ -172,6 +180,9 @@ class Database:
         if self._trim_timer is not None:
             self._trim_timer.cancel()
             self._trim_timer = None
+        if self._is_open:
+            self._is_open = False
+            self._measures.closed(self._connections_max)
         await self._engine.dispose()
 
     async def doubt(self) -> None:
@@ -184,15 +195,15 @@ class Database:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A connection in autocommit, for single statements. Raises `Unavailable` or `BadData`."""
-        with translating(), self._counted():
-            async with _pooled(self._engine) as connection:
+        with self._counted(), translating():
+            async with _pooled(self._engine, self._measures) as connection:
                 yield await connection.execution_options(isolation_level="AUTOCOMMIT")
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
         """A transaction that only reads: all its statements see one moment. Raises `Unavailable` or `BadData`."""
-        with translating(), self._counted():
-            async with _pooled(self._engine) as connection:
+        with self._counted(), translating():
+            async with _pooled(self._engine, self._measures) as connection:
                 yield await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
     @asynccontextmanager
@@ -214,10 +225,15 @@ class Database:
         """Count the connections in use: the maximum shows how many are needed."""
         self._in_use += 1
         self._in_use_max = max(self._in_use_max, self._in_use)
+        self._measures.began()
         try:
             yield
+        except BaseException as error:
+            self._measures.failed(error)
+            raise
         finally:
             self._in_use -= 1
+            self._measures.ended()
             if self._trim_timer is None:
                 self._trim_timer = asyncio.get_running_loop().call_later(IDLE_S, self._trim)
 
@@ -231,7 +247,7 @@ class Database:
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[AsyncConnection]:
-        async with _pooled(self._engine) as connection:
+        async with _pooled(self._engine, self._measures) as connection:
             try:
                 with translating():
                     async with collecting(connection, self._announcer) as notices:
@@ -239,6 +255,7 @@ class Database:
             except BaseException:
                 await _abandon(connection)
                 raise
+            began_s = time.monotonic()
             try:
                 await connection.commit()
             except BaseException as error:
@@ -252,18 +269,20 @@ class Database:
                 if isinstance(error, Exception):
                     raise Unknown(f"the connection to {self.shown} went while a transaction was committing") from error
                 raise
+            self._measures.committed(time.monotonic() - began_s)
             notices.committed()
 
 
 @asynccontextmanager
-async def _pooled(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+async def _pooled(engine: AsyncEngine, measures: Measures) -> AsyncIterator[AsyncConnection]:
     """A connection of the pool; closed at the end if the pool was closed meanwhile, even as it was returned.
 
     Otherwise it would stay open until garbage collection.
     """
-    pool = engine.pool
+    pool, began_s = engine.pool, time.monotonic()
     with translating():
         connection = await engine.connect()
+    measures.waited(time.monotonic() - began_s)
     try:
         yield connection
     finally:

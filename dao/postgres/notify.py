@@ -32,6 +32,11 @@ NODE = "shoal_node"
 """The life of a node ended: masters do the failover of its work."""
 DRAIN = "shoal_drain"
 """A master or worker is to be drained, or not any more: all nodes beat, and read it."""
+ALERT = "shoal_alert"
+"""Alerts were written (a trigger in `sql/schema.sql`), or are to be sent again."""
+ALERT_CHANGED = "shoal_alert_changed"
+"""What became of alerts, or what people have set about them, for those who watch. No `CHANGED`: that of a former
+version would have all who watch read everything again."""
 DEPENDENCY = "shoal_dependency"
 """A task or run ended, and DEPENDENT tasks wait."""
 

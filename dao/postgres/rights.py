@@ -28,7 +28,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "node_beat": "SELECT INSERT UPDATE DELETE",
         "command": "SELECT INSERT UPDATE DELETE",
         "command_history": "SELECT INSERT DELETE",
-        "error_command": "SELECT INSERT DELETE",
+        "error_command": "SELECT INSERT UPDATE DELETE",
         "history_floor": "SELECT INSERT UPDATE",
         "workflow_instance": "SELECT INSERT UPDATE DELETE",
         "task_instance": "SELECT INSERT UPDATE DELETE",
@@ -43,6 +43,11 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "project": "SELECT",
         "workflow_definition": "SELECT UPDATE(updated_at)",
         "workflow_version": "SELECT",
+        "alert": "SELECT INSERT UPDATE DELETE",
+        "alert_condition": "SELECT INSERT UPDATE DELETE",
+        "alert_rule": "SELECT UPDATE(problem)",
+        "alert_rule_state": "SELECT INSERT UPDATE DELETE",
+        "run_end": "SELECT INSERT DELETE",
     },
     "worker": {
         **_EVERY_NODE,
@@ -87,6 +92,22 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "idempotency_key": "SELECT INSERT UPDATE DELETE",
         "audit": "SELECT INSERT",
         "bulk_operation": "SELECT INSERT UPDATE DELETE",
+        "alert": "SELECT INSERT UPDATE(state) UPDATE(state_reason)",
+        "alert_channel": "SELECT INSERT UPDATE DELETE",
+        "alert_delivery": "SELECT UPDATE(state) UPDATE(next_try_at) UPDATE(waits_since) UPDATE(tries)",
+        "alert_group": "SELECT INSERT UPDATE DELETE",
+        "alert_group_channel": "SELECT INSERT UPDATE DELETE",
+        "alert_rule": "SELECT INSERT UPDATE DELETE",
+        "alert_silence": "SELECT INSERT UPDATE DELETE",
+    },
+    "alert": {
+        "schema_version": "SELECT",
+        "alert": "SELECT UPDATE(state) UPDATE(state_reason)",
+        "alert_channel": "SELECT UPDATE(claimed_by) UPDATE(claimed_until)",
+        "alert_delivery": "SELECT INSERT UPDATE",
+        "alert_group": "SELECT",
+        "alert_group_channel": "SELECT",
+        "alert_silence": "SELECT",
     },
 }
 """The rights of each part, by table; one with a column in parentheses is needed on that column only."""
@@ -110,7 +131,7 @@ async def missing(database: Database, needs: Mapping[str, str]) -> list[str]:
 
 
 async def check(database: Database, part: str) -> None:
-    """Return if the user has the rights of this part: "master", "worker" or "api".
+    """Return if the user has the rights of this part: "master", "worker", "api" or "alert".
 
     Raises `Denied` with the missing ones, and `Unavailable`.
     """
@@ -125,4 +146,4 @@ async def check(database: Database, part: str) -> None:
 
 
 def _named(part: str) -> str:
-    return "the API" if part == "api" else f"a {part}"
+    return {"api": "the API", "alert": "a sender of alerts"}.get(part, f"a {part}")

@@ -32,7 +32,7 @@ class ClaimedTask:
     `owner` is the master that owned its run at the claim: a hint which master to wake. `day` is the day on which it was
     queued, yyyyMMdd in UTC, for the log's path. `timeout_s` counts from its start. `schedule_time` (aware) and
     `time_zone` are those of its run; `parameter_types` is JSON text, and so are `stream`, which only streams have, and
-    `leases`: what it holds of which pools.
+    `leases`: what it holds of which pools. `waited_s` is how long it was queued; None if nobody knows.
     """
 
     id: TaskInstanceId
@@ -55,6 +55,7 @@ class ClaimedTask:
     tenant: str | None = None
     parameter_types: str | None = None
     environment: str | None = None
+    waited_s: float | None = None
     stream: str | None = None
     leases: str | None = None
 
@@ -87,7 +88,9 @@ COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attem
               t.params, t.parameter_values, i.master_id, to_char(t.queued_at, 'YYYYMMDD'),
               least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
               CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
-              t.parameter_types, t.environment, t.stream::text"""
+              t.parameter_types, t.environment,
+              CASE WHEN isfinite(t.queued_at) THEN extract(epoch FROM clock_timestamp() - t.queued_at)::float8 END,
+              t.stream::text"""
 """What a `ClaimedTask` has, but its leases, of `task_instance t` and `workflow_instance i`."""
 # Per group, so that each reads its own part of the index in order of priority; the outer LIMIT leaves the rest queued.
 _CLAIM = text(f"""

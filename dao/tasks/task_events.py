@@ -37,9 +37,11 @@ _CONSUME = text("""
         WHERE e.id = ANY(ARRAY(SELECT id FROM picked WHERE runs_owner IS DISTINCT FROM :master)) AND p.id = e.id
     ), gone AS (
         DELETE FROM task_event WHERE id = ANY(ARRAY(SELECT id FROM picked WHERE runs_owner = :master))
-        RETURNING id, workflow_instance_id, task_code, attempt, state, outputs, child_index
+        RETURNING id, workflow_instance_id, task_code, attempt, state, outputs, child_index, created_at
     )
-    SELECT workflow_instance_id, task_code, attempt, state, outputs, child_index FROM gone ORDER BY id
+    SELECT workflow_instance_id, task_code, attempt, state, outputs, child_index,
+           CASE WHEN isfinite(created_at) THEN extract(epoch FROM clock_timestamp() - created_at)::float8 END
+    FROM gone ORDER BY id
 """)
 _DELETE_OF = text("""
     DELETE FROM task_event WHERE workflow_instance_id = ANY(CAST(:instances AS bigint[]))  -- index: task_event_run
@@ -93,10 +95,11 @@ class Unreadable:
 
 
 class TaskEvent(NamedTuple):
-    """What the owner of a run is notified of."""
+    """What the owner of a run is notified of. `age_s` is how long ago it was written; None if nobody knows."""
 
     run: WorkflowInstanceId
     what: AttemptEnd | ChildState | HaltRequest | Unreadable
+    age_s: float | None = None
 
 
 async def consume(
@@ -140,7 +143,13 @@ async def delete_of(connection: FencedTransaction, instances: Sequence[WorkflowI
 
 
 def _read(
-    instance: int, code: int, attempt: int, state: str, outputs: str | None, child_index: int | None
+    instance: int,
+    code: int,
+    attempt: int,
+    state: str,
+    outputs: str | None,
+    child_index: int | None,
+    age_s: float | None,
 ) -> TaskEvent:
     what: AttemptEnd | ChildState | HaltRequest | Unreadable
     try:
@@ -152,4 +161,4 @@ def _read(
             what = AttemptEnd(TaskCode(code), attempt, TaskState(state), outputs)
     except ValueError as error:
         what = Unreadable(str(error))
-    return TaskEvent(WorkflowInstanceId(instance), what)
+    return TaskEvent(WorkflowInstanceId(instance), what, age_s)

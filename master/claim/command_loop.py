@@ -32,6 +32,7 @@ from master.claim.start_commands import Starter, notify_parent
 from master.claim.to_start import read
 from master.drive.driver import Driver
 from master.membership.membership import Membership
+from metrics import master as metrics
 from model.command_moves import HALTING, URGENT, CommandType
 from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
 from model.errors import Refused
@@ -171,6 +172,7 @@ class CommandLoop:
         if outcomes:
             self._log(outcomes, slot, boottime_s() - began_s)
             self._batch.took(len(outcomes), boottime_s() - began_s)
+            metrics.claim_seconds.observe(boottime_s() - began_s)
         return is_full
 
     async def _take(self, source: Source, work: BatchWork) -> tuple[Sequence[Outcome], Slot | None, bool]:
@@ -242,6 +244,9 @@ class CommandLoop:
         step = self._settings.id_step
         stolen = sum(1 for outcome in outcomes if slot is None or not slot.owns(outcome.row.id, step))
         errors = sum(1 for outcome in outcomes if outcome.reason is not None)
+        metrics.commands_claimed.inc(len(outcomes))
+        metrics.commands_refused.inc(errors)
+        metrics.commands_stolen.inc(stolen)
         log.info("commands_claimed", count=len(outcomes), slot=str(slot), errors=errors, took_ms=round(took_s * 1000))
         if stolen:
             self._stolen += stolen

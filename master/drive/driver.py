@@ -15,6 +15,7 @@ from functools import partial
 
 import structlog
 
+from dao.alerts import alerts
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database
 from dao.postgres.errors import BadData, LockTaken
@@ -33,6 +34,7 @@ from master.drive.restorer import Restorer
 from master.drive.runnable import WorkflowRunnable
 from master.drive.stream_events import with_run_times
 from master.drive.work import Transactions, Work
+from metrics import master as metrics
 from model.ids import WorkflowInstanceId
 from model.instances import AttemptEnd
 from model.states import TaskState
@@ -151,8 +153,7 @@ class Driver:
         id_, limits = runnable.instance.id, self.runs.lengths.of(runnable)
         self.runs.lengths.ring_at(id_, limits.next_after(ran_s), ran_s)
         if limits.warn_s is not None and ran_s >= limits.warn_s:
-            minutes = runnable.plan.spec.timeout_minutes
-            log.warning("workflow_takes_too_long", workflow_instance=id_, timeout_minutes=minutes)
+            await self._warn(id_, runnable.plan.spec.timeout_minutes)
         if limits.fail_s is None or ran_s < limits.fail_s:
             return
         log.warning("workflow_took_too_long", workflow_instance=id_, reason=limits.why, so="it ends as FAILURE")
@@ -167,6 +168,16 @@ class Driver:
             log.warning("workflow_not_ended_yet", workflow_instance=id_, error=str(error), so="it is retried")
             asyncio.get_running_loop().call_later(TIMEOUT_RETRY_S, self.drive_again, [id_])
 
+    async def _warn(self, id_: WorkflowInstanceId, minutes: float) -> None:
+        """Write the alert, unless there is one: the timer is started again whenever the run is restored."""
+        log.warning("workflow_takes_too_long", workflow_instance=id_, timeout_minutes=minutes)
+        try:
+            async with self._life.writing() as connection:
+                await alerts.run_takes_too_long(connection, id_, minutes, self._me.epoch)
+        except (BadData, LockTaken) as error:
+            log.warning("alert_not_written_yet", workflow_instance=id_, error=str(error), so="it is retried")
+            asyncio.get_running_loop().call_later(TIMEOUT_RETRY_S, self.drive_again, [id_])
+
     async def _one_batch(self) -> bool:
         """Handle a batch of events, or quarantine its runs. Returns whether to read again at once."""
         size, began_s = self._batch.size, boottime_s()
@@ -176,6 +187,9 @@ class Driver:
             self._quarantine_suspects(error)
             return isinstance(error, OwnershipLost)  # the other runs of the batch match their rows
         self._batch.took(count, boottime_s() - began_s)
+        if count:
+            metrics.events.inc(count)
+            metrics.advance_seconds.observe(boottime_s() - began_s)
         return count == size
 
     def _quarantine_suspects(self, error: BadData | LockTaken) -> None:
@@ -213,6 +227,9 @@ class Driver:
     ) -> tuple[int, dict[WorkflowInstanceId, str]]:
         without = self._quarantine.ids if only is None else ()
         events = await task_events.consume(work.connection, self._me.epoch, size, without=without, only=only)
+        for event in events:
+            if event.age_s is not None and isinstance(event.what, AttemptEnd):
+                metrics.event_delay_seconds.observe(event.age_s)
         work.touch({event.run for event in events} if only is None else {only})
         work.suspects = sorted(work.touched)
         await self.restorer.restore_owned(work, work.touched - self.runs.ids())

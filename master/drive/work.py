@@ -20,6 +20,7 @@ from master.drive.held_runs import HeldRuns
 from master.drive.open_transactions import OpenTransactions
 from master.drive.plans import Fetched, Plans
 from master.drive.writes import Writes
+from metrics import master as metrics
 from model.ids import WorkflowInstanceId
 from node.life import Life
 from node.write_loop import blaming_the_data
@@ -124,6 +125,8 @@ class Transactions:
 
     def _committed(self, writes: Writes) -> None:
         self._runs.drop(end.id for end in writes.ends)
+        for end in writes.ends:
+            metrics.runs_ended.labels(end.state.value).inc()
         self._runs.wrote(writes.touched, writes.delays)
         self._runs.failed_over.difference_update((end.id for end in writes.ends), writes.progressed)
         if writes.delays:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from dao.alerts import alerts
 from dao.checks import table_checks
 from dao.cluster import drains, gone_nodes, slot_changes
 from dao.cluster.node_rows import NodeRow
@@ -15,7 +16,8 @@ from dao.duties.queue_statistics import LAG, VACUUMED, TableState
 from dao.postgres.database import FencedTransaction
 from dao.tasks import pool_leases
 from dao.views import queue_listings
-from master.duties import retention
+from dao.views.queue_listings import GroupQueue
+from master.duties import alert_conditions, alert_rules, retention
 from model.duties import DutyName, Step
 from model.nodes import NodeKind
 
@@ -23,6 +25,7 @@ BATCH = 500
 NODES_KEPT = timedelta(days=30)
 SLOT_CHANGES_KEPT = timedelta(hours=24)
 HISTORY_KEPT = timedelta(days=3)
+ALERTS_KEPT = timedelta(days=90)
 SHOWN_MAX = 3
 """How many findings of a check its result names."""
 
@@ -76,16 +79,19 @@ async def check_left_work(connection: FencedTransaction, context: Context, _prog
 
 async def check_worker_groups(connection: FencedTransaction, context: Context, _progress: Mapping[str, Any]) -> Step:
     """Whether tasks wait for a group that has no living worker."""
-    waiting = {
-        each.worker_group: each.waiting for each in await queue_listings.queue_by_group(connection) if each.waiting
-    }
-    workers = [node.heartbeat for node in context.living() if node.kind is NodeKind.WORKER]
-    served = {group for heartbeat in workers if heartbeat is not None for group in heartbeat.groups}
-    without = sorted(waiting.keys() - served)
+    without = await _groups_without_workers(connection, context)
     if not without:
         return Step("each group with waiting tasks has a worker")
-    shown = [f'group "{group}": {waiting[group]} waiting' for group in without]
+    shown = [f'group "{each.worker_group}": {each.waiting} waiting' for each in without]
     return _found(len(without), "worker groups without a worker", shown)
+
+
+async def _groups_without_workers(connection: FencedTransaction, context: Context) -> list[GroupQueue]:
+    """Worker groups for which tasks wait and that no living worker serves, by name."""
+    workers = [node.heartbeat for node in context.living() if node.kind is NodeKind.WORKER]
+    served = {group for heartbeat in workers if heartbeat is not None for group in heartbeat.groups}
+    queues = await queue_listings.queue_by_group(connection)
+    return [each for each in queues if each.waiting and each.worker_group not in served]
 
 
 def _found(count: int, what: str, shown: list[str]) -> Step:
@@ -144,6 +150,16 @@ async def keep_up_pools(connection: FencedTransaction, _context: Context, progre
     return Step(result, is_over=is_over, progress=total)
 
 
+async def apply_alert_rules(connection: FencedTransaction, _context: Context, progress: Mapping[str, Any]) -> Step:
+    """Write the alerts of rules, of tasks that take too long and of refused commands."""
+    return await alert_rules.apply_rules(connection, progress)
+
+
+async def check_alert_conditions(connection: FencedTransaction, context: Context, _progress: Mapping[str, Any]) -> Step:
+    """Write alerts of what is wrong and lasts, and of what is over."""
+    return await alert_conditions.check(connection, await _groups_without_workers(connection, context))
+
+
 _delete_nodes = deleting(gone_nodes.delete_ended, NODES_KEPT, "nodes that ended long ago")
 
 
@@ -154,6 +170,9 @@ async def delete_ended_nodes(connection: FencedTransaction, context: Context, pr
 
 
 STEPS: Mapping[DutyName, DoStep] = {
+    DutyName.ALERT_RULES: apply_alert_rules,
+    DutyName.ALERT_CONDITIONS: check_alert_conditions,
+    DutyName.ALERT_HISTORY: deleting(alerts.delete_old, ALERTS_KEPT, "old alerts"),
     DutyName.LEFT_WORK: check_left_work,
     DutyName.WORKER_GROUPS: check_worker_groups,
     DutyName.POOL_UPKEEP: keep_up_pools,

@@ -19,6 +19,7 @@ from dao.postgres.notify import EVENT, TASK, notify
 from dao.runs import failover
 from dao.tasks import lost_tasks, task_events
 from master.claim.quarantine import PAUSE_FIRST_S, PAUSE_MAX_S
+from metrics import master as metrics
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from node.life import Life
 from registry.clock import boottime_s
@@ -65,6 +66,8 @@ class Leftovers:
         tasks = await self._all_of(self._tasks)
         async with self._life.writing() as connection:
             await task_events.drop_stale(connection)
+        metrics.runs_failed_over.inc(runs)
+        metrics.tasks_lost.inc(tasks)
         if runs or tasks:
             log.info("failed_over", workflow_instances=runs, lost_tasks=tasks)
 

@@ -19,6 +19,8 @@ from master.membership.doubts import Doubts
 from master.membership.failover import Leftovers
 from master.membership.failure_detector import FailureDetector, Sight
 from master.membership.slot_record import SlotRecord
+from metrics import master as metrics
+from metrics.tally import Tally
 from model.errors import ShoalError, Unavailable, Unknown
 from model.ids import Epoch
 from model.load import RUNS_LIMIT, Measure
@@ -56,6 +58,8 @@ class Membership:
         poll: asyncio.Event,
     ) -> None:
         self.slot: Slot | None = None
+        metrics.slot.set(-1)
+        metrics.slots.set(0)
         self.doubts = Doubts(life.timing)
         self.left = asyncio.Event()
         """Set when the life of a node has ended: its runs and tasks are to be failed over."""
@@ -75,6 +79,7 @@ class Membership:
         self._record = SlotRecord(life)
         self._announced: Heartbeat | None = None
         self._announced_s = 0.0
+        self._tally = Tally()
 
     def heartbeat(self) -> Heartbeat:
         """The current heartbeat of this master."""
@@ -93,6 +98,7 @@ class Membership:
             view=self._view.hash,
             silence=self._life.silence,
             drained=self._life.drain_id if self.is_idle else 0,
+            counted=self._tally.counted(),
         )
 
     @property
@@ -142,6 +148,8 @@ class Membership:
             try:
                 is_news = self._evaluate_load()
                 heartbeat = self.heartbeat()
+                metrics.runs.set(heartbeat.running)
+                metrics.runs_max.set(heartbeat.capacity)
                 await self._life.beat(heartbeat)
                 await self._announce(heartbeat, now_s)
                 if is_news or self._others_changed():
@@ -231,6 +239,7 @@ class Membership:
 
     async def _fence(self, node: NodeRow, why: str) -> None:
         if await fencing.fence(self._life.database, node, why, by=self._life.me):
+            metrics.nodes_fenced.labels(node.kind.value).inc()
             log.warning(
                 "node_fenced",
                 kind=node.kind,
@@ -268,4 +277,7 @@ class Membership:
         if slot != self.slot:
             log.info("slot_changed", slot=str(slot), before=str(self.slot), masters=len(self._view.masters))
             self.slot = slot
+            metrics.slot_changes.inc()
+            metrics.slot.set(-1 if slot is None else slot.current)
+            metrics.slots.set(0 if slot is None else slot.total)
             self._poll.set()

@@ -32,7 +32,7 @@ async def reachable_address(host: str, allowed: Collection[str]) -> str:
     """
     addresses = await _addresses(host)
     if host.lower() not in {name.lower() for name in allowed}:
-        networks = [network for name in allowed if (network := _network(name)) is not None]
+        networks = [network for name in allowed if (network := network_of(name)) is not None]
         if not all(may_reach(address, networks) for address in addresses):
             raise Refused(
                 f"{host[:255]} is not at a public address, and the API connects to inside ones only if api.reach "
@@ -43,14 +43,14 @@ async def reachable_address(host: str, allowed: Collection[str]) -> str:
 
 def may_reach(address: IPv4Address | IPv6Address, networks: Collection[IPv4Network | IPv6Network]) -> bool:
     """Whether an address is public, or in one of these networks. Pure."""
-    meant = _embedded(address)
+    meant = meant_address(address)
     if any(meant in network for network in networks if network.version == meant.version):
         return True
     return meant.is_global and not meant.is_multicast
 
 
-def _embedded(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """The address of version 4 that one of version 6 stands for."""
+def meant_address(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The address of version 4 that one of version 6 stands for, else the same. Pure."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:
@@ -58,7 +58,8 @@ def _embedded(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     return address.ipv4_mapped or address.sixtofour or address
 
 
-def _network(name: str) -> IPv4Network | IPv6Network | None:
+def network_of(name: str) -> IPv4Network | IPv6Network | None:
+    """The network, or single address, that a text is; None for a name. Pure."""
     try:
         return ip_network(name, strict=False)
     except ValueError:

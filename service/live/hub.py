@@ -16,7 +16,7 @@ import structlog
 
 from dao.postgres.database import Database
 from dao.postgres.listen import Listener
-from dao.postgres.notify import CHANGED, COMMAND
+from dao.postgres.notify import ALERT, ALERT_CHANGED, CHANGED, COMMAND
 from model.changes import Changes, read_changes
 from model.errors import Refused, ShoalError, Unavailable
 from service.live.listening import Listening
@@ -99,9 +99,13 @@ class Hub:
     async def run(self) -> None:
         """Serve the listeners until cancelled."""
         application_name = f"{self._database.application_name}-live"
-        listener = Listener(
-            self._database.url, application_name, {CHANGED: self._changed, COMMAND: self._command_inserted}
-        )
+        heard = {
+            CHANGED: self._changed,
+            COMMAND: self._command_inserted,
+            ALERT: self._alerts_changed,
+            ALERT_CHANGED: self._alerts_changed,
+        }
+        listener = Listener(self._database.url, application_name, heard)
         async with asyncio.TaskGroup() as group:
             group.create_task(listener.run())
             group.create_task(self._read_on())
@@ -138,6 +142,9 @@ class Hub:
 
     def _command_inserted(self, _payload: str) -> None:
         self._collect(Changes(queue=True))
+
+    def _alerts_changed(self, _payload: str) -> None:
+        self._collect(Changes(alerts=True))
 
     def _collect(self, changes: Changes) -> None:
         if self._watched_since:

@@ -14,7 +14,7 @@ from dao.views.pools import PoolCounts
 from model.changes import Changes
 from service.live.patches import DefinitionPatch, NodePatch, RunPatch, TaskPatch, nodes_patch, pools_patch
 from service.live.ring import EVERYBODY
-from service.live.topics import CLUSTER, DEFINITIONS, POOLS, QUEUE, RUNS, run_of, run_topic
+from service.live.topics import ALERTS, CLUSTER, DEFINITIONS, POOLS, QUEUE, RUNS, run_of, run_topic
 
 RUNS_MAX = 500
 """If more runs changed at once, listeners of all runs read their page again: they do not show so many."""
@@ -65,6 +65,8 @@ class Reader:
             if patch := pools_patch(self._pools, now):
                 news.append(News(POOLS, POOLS, EVERYBODY, patch))
             self._pools = now
+        if ALERTS in topics and changes.alerts:
+            news.append(News(ALERTS, ALERTS, EVERYBODY, {}))  # what they say is for those who may read them
         return news
 
     async def _of_runs(

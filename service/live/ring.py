@@ -19,7 +19,7 @@ class Event:
     Args:
         id: `ORIGIN-NUMBER`; empty = it cannot be resumed from (a ping).
         topic: which listeners get it; empty = all.
-        kind: `runs`, `run`, `queue`, `cluster`, `definitions`, `pools`, `resync` or `ping`.
+        kind: `runs`, `run`, `queue`, `cluster`, `definitions`, `pools`, `alerts`, `resync` or `ping`.
         project: who may see it: those who may see this project; `EVERYBODY`; None = those who may see all projects.
         data: a JSON object as text, with the topic in it.
     """

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from model.errors import Refused
 
-RUNS, CLUSTER, QUEUE, DEFINITIONS, POOLS = "runs", "cluster", "queue", "definitions", "pools"
-PLAIN = frozenset({RUNS, CLUSTER, QUEUE, DEFINITIONS, POOLS})
+RUNS, CLUSTER, QUEUE, DEFINITIONS, POOLS, ALERTS = "runs", "cluster", "queue", "definitions", "pools", "alerts"
+PLAIN = frozenset({RUNS, CLUSTER, QUEUE, DEFINITIONS, POOLS, ALERTS})
 TOPICS_MAX = 100
 """Of one listener."""
 _RUN = "run:"

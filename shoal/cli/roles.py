@@ -1,4 +1,4 @@
-"""The verbs that run something: `up`, `master`, `worker`, `api`, `demo`."""
+"""The verbs that run something: `up`, `master`, `worker`, `api`, `alert`, `demo`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from model.nodes import NodeKind
-from shoal.cli import draining
+from shoal.cli import alert_history, draining
 from shoal.cli.invocation import Invocation, system_user
 from shoal.cli.verbs import verb
 
@@ -48,6 +48,10 @@ def add_to(app: typer.Typer) -> None:
     draining.add_to(workers, NodeKind.WORKER)
     app.add_typer(workers, name="worker")
     verb(app, "shoal api", "shoal api --port 8080", local=True)(api)
+    senders = typer.Typer(help="Run one sender of alerts, show an alert, or have one sent again.")
+    verb(senders, "shoal alert", default=True, local=True)(alert)
+    alert_history.add_to_group(senders)
+    app.add_typer(senders, name="alert")
 
 
 async def up(
@@ -64,7 +68,7 @@ async def up(
     ] = None,
     opened: Annotated[bool, typer.Option("--open", help="Open the web page in a browser.")] = False,
 ) -> None:
-    """Run everything on this machine: PostgreSQL, masters, workers, an API. Ctrl-C stops everything cleanly."""
+    """Run everything on this machine: PostgreSQL, masters, workers, an API, a sender. Ctrl-C stops all cleanly."""
     from shoal.config.logging import configure_logging
     from shoal.local.up import Up
     from shoal.process import until_stopped
@@ -116,6 +120,7 @@ async def master(
     from master.server import Master
     from node.address import host_name
     from shoal.config.logging import configure_logging
+    from shoal.config.metrics import serving_metrics
     from shoal.process import reserve_address, until_stopped
     from shoal.secrecy import clear_all, clear_keys, hide
 
@@ -127,10 +132,11 @@ async def master(
     address, holder = reserve_address(settings.host, settings.port)
     started = asyncio.Event()
     with holder:
+        own_name = settings.name or f"{host_name()}:{holder.getsockname()[1]}"
         role = Master(
             settings.database(),
             settings.named_registry(),
-            settings.name or f"{host_name()}:{holder.getsockname()[1]}",
+            own_name,
             address,
             settings.timing,
             settings.master,
@@ -138,7 +144,8 @@ async def master(
             joined=lambda _slot: started.set(),
         )
         running = until_stopped(role.run, started, settings.master.drain.total_seconds() + LEAVE_S_MAX)
-        await _serve(running)
+        with serving_metrics(settings, "master", own_name):
+            await _serve(running)
 
 
 async def worker(
@@ -151,8 +158,10 @@ async def worker(
     folder: Annotated[Path | None, typer.Option(help="Where its logs and work folders are.")] = None,
 ) -> None:
     """Run one worker. SIGTERM lets its tasks end first, for a while; a second one ends it at once."""
+    from node.address import host_name
     from service.secret_keys import open_vault
     from shoal.config.logging import configure_logging
+    from shoal.config.metrics import serving_metrics
     from shoal.process import until_stopped
     from shoal.secrecy import clear_all, hide
     from worker.server import Worker
@@ -175,7 +184,8 @@ async def worker(
         joined=lambda _address: started.set(),
     )
     running = until_stopped(role.run, started, settings.worker.drain.total_seconds() + LEAVE_S_MAX)
-    await _serve(running)
+    with serving_metrics(settings, "worker", settings.name or host_name()):
+        await _serve(running)
 
 
 async def api(
@@ -187,8 +197,11 @@ async def api(
     from api.server import STOP_S_MAX, ApiServer
     from dao.postgres.database import Database
     from dao.postgres.readiness import wait_until_ready
+    from metrics.database import DatabaseMetrics
+    from node.address import host_name
     from shoal.backend import backend_of
     from shoal.config.logging import configure_logging
+    from shoal.config.metrics import serving_metrics
     from shoal.first_login import first_login
     from shoal.local.local_cluster import SERVES
     from shoal.process import until_stopped
@@ -201,7 +214,9 @@ async def api(
     configure_logging(settings.log_format)
     await _serve(wait_until_ready(settings.database(), "api", settings.connect_timeout_s))
     pool = settings.api.database_connections
-    database = Database(settings.database(), application_name="shoal-api", connections_max=pool)
+    database = Database(
+        settings.database(), application_name="shoal-api", connections_max=pool, measures=DatabaseMetrics()
+    )
     started = asyncio.Event()
     try:
         backend = backend_of(database, settings)
@@ -212,10 +227,38 @@ async def api(
             typer.echo(f"shoal: log in once, within 5 minutes, as the first admin: {server.url}{link}", err=True)
         started.set()
         gc.freeze()  # else the collector walks all modules for a tenth of a second, while requests wait
-        await _serve(until_stopped(server.serve, started, STOP_S_MAX + LEAVE_S_MAX))
+        with serving_metrics(settings, "api", settings.name or host_name()):
+            await _serve(until_stopped(server.serve, started, STOP_S_MAX + LEAVE_S_MAX))
         backend.passwords.close()
     finally:
         await database.close()
+
+
+async def alert(call: Invocation) -> None:
+    """Run one sender of alerts; any number may run. SIGTERM lets it end what it sends, a second one ends it at once."""
+    import os
+
+    from alert.server import AlertServer
+    from node.address import host_name
+    from service.secret_keys import open_vault
+    from shoal.config.logging import configure_logging
+    from shoal.process import until_stopped
+    from shoal.secrecy import clear_all, hide
+
+    hide()
+    settings = call.settings_with({})
+    clear_all()
+    configure_logging(settings.log_format)
+    started = asyncio.Event()
+    role = AlertServer(
+        settings.database(),
+        open_vault(settings.secrets),
+        settings.alert,
+        settings.name or f"{host_name()}:{os.getpid()}",
+        connect_timeout_s=settings.connect_timeout_s,
+        started=started.set,
+    )
+    await _serve(until_stopped(role.run, started, settings.alert.timeout.total_seconds() + LEAVE_S_MAX))
 
 
 async def _serve(role: Awaitable[None]) -> None:

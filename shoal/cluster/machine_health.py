@@ -9,12 +9,12 @@ from pathlib import Path
 from dao.cluster.node_rows import NodeRow
 from model.load import Limit, Measure
 from model.nodes import NodeKind
+from node import prctl
 from node.left_tasks import sees_all_processes
 from node.meter import Meter
 from registry.process import is_here
 from service.cluster.check_result import Result, Verdict, passed, result_of
 from shoal.config.settings import Settings
-from worker.launcher import prctl
 
 GIB = 1 << 30
 _DISK = (Measure.DISK, Measure.FREE_DISK, Measure.FREE_FILES)

@@ -21,7 +21,9 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from alert.settings import AlertSettings
 from api.settings import ApiSettings
+from metrics.settings import MetricsSettings
 from model.errors import Refused
 from model.master_settings import MasterSettings
 from model.timing import Timing
@@ -83,6 +85,8 @@ class Settings(BaseSettings):
     master: MasterSettings = MasterSettings()
     worker: WorkerSettings = WorkerSettings()
     api: ApiSettings = ApiSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    alert: AlertSettings = AlertSettings()
     secrets: SecretSettings = SecretSettings()
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Masters, workers and an API on this machine, each a separate process: started, killed, restarted, stopped.
+"""Masters, workers, an API and a sender of alerts on this machine, each a process: started, killed, restarted, stopped.
 
 Used by `shoal up`, `shoal demo` and the tests. A child belongs to its starter: the kernel sends it SIGKILL when the
 thread that started it ends, even by kill -9. It has its own session, so that a Ctrl-C on the terminal reaches only the
@@ -37,20 +37,25 @@ LAST_LINES = 20
 _NOT_FOR_PEOPLE = {"event", "timestamp", "level", "exception", "master", "worker", "name", "epoch"}
 
 
-Api = Literal["API"]
-API: Api = "API"
+NoNode = Literal["API", "ALERT"]
+"""What has no row in the database: nobody waits for it to join."""
+API: Literal["API"] = "API"
+ALERT: Literal["ALERT"] = "ALERT"
 SERVES = "the API serves at"
 """What an API says once it listens."""
-"""It is no node: it has no row, and nobody waits for it to join."""
+SENDS = "sends_alerts"
+"""What a sender of alerts says once it works."""
+_SAYS: Mapping[NodeKind | NoNode, str] = {API: SERVES, ALERT: SENDS}
+_LETTERS: Mapping[NodeKind | NoNode, str] = {ALERT: "s"}
 
 
 @dataclass
 class Child:
-    """One master, worker or API; it keeps its `name` (m1, w1, a1) when restarted. It ends with the thread that started
-    it."""
+    """One master, worker, API or sender; it keeps its `name` (m1, w1, a1, s1) when restarted. It ends with the thread
+    that started it."""
 
     name: str
-    kind: NodeKind | Api
+    kind: NodeKind | NoNode
     log: Path
     process: asyncio.subprocess.Process
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -118,6 +123,7 @@ class LocalCluster:
             "SHOAL_REGISTRY_URL": registry_url or database_url,
             "SHOAL_PORT": "0",  # a port set for a single process would be used by the first of many
             "SHOAL_WORKER__LOG_PORT": "0",
+            "SHOAL_METRICS__PORT": "0",
         }
         self._database = Database(database_url, application_name="shoal-local-cluster", connections_max=1)
 
@@ -137,10 +143,10 @@ class LocalCluster:
         """The workers, including ended ones."""
         return [child for child in self.children if child.kind is NodeKind.WORKER]
 
-    async def start(self, kind: NodeKind | Api, **settings: str) -> Child:
-        """Start one more process; `joined` waits until the others see it, `answers` until an API does."""
+    async def start(self, kind: NodeKind | NoNode, **settings: str) -> Child:
+        """Start one more process; `joined` waits until others see it, `answers` until one that is no node works."""
         number = 1 + sum(child.kind is kind for child in self.children)
-        name = f"{kind.lower()[0]}{number}"
+        name = f"{_LETTERS.get(kind, kind.lower()[0])}{number}"
         log = self.folder / "logs" / f"{name}.log"
         log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         said_before = _size(log)
@@ -171,18 +177,18 @@ class LocalCluster:
         raise Unavailable(f"{child.name} {what}: {child.last_words()} (log: {child.log})")
 
     async def answers(self, child: Child, within_s: float = 60) -> None:
-        """Wait until an API says that it serves. Raises `Unavailable` as `joined`.
+        """Wait until an API or a sender says that it works. Raises `Unavailable` as `joined`.
 
-        Its port is not asked, which another process may have; nor its sockets, which only root sees of a process that
-        hides its memory.
+        An API's port is not asked, which another process may have; nor its sockets, which only root sees of a process
+        that hides its memory.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 while child.runs:
-                    if SERVES in child.said():
+                    if _SAYS[child.kind] in child.said():
                         return
                     await asyncio.sleep(LOOK_EVERY_S)
-        what = "does not serve" if child.runs else f"ended with {child.process.returncode} instead of serving"
+        what = "does not work" if child.runs else f"ended with {child.process.returncode} instead of working"
         raise Unavailable(f"{child.name} {what}: {child.last_words()} (log: {child.log})")
 
     async def agreed(self, within_s: float = 10) -> dict[str, NodeRow]:
@@ -214,7 +220,7 @@ class LocalCluster:
         await asyncio.gather(*(child.ended() for child in self.children))
 
     async def _launch(
-        self, name: str, kind: NodeKind | Api, log: Path, settings: Mapping[str, str]
+        self, name: str, kind: NodeKind | NoNode, log: Path, settings: Mapping[str, str]
     ) -> asyncio.subprocess.Process:
         own = {"SHOAL_NAME": name, **settings}
         environment = {"SHOAL_WORKER__FOLDER": str(self.folder / name), **self._environment, **own}

@@ -1,8 +1,8 @@
 """`shoal up`: everything on this machine, in one folder, until Ctrl-C.
 
-A separate PostgreSQL, its schema, masters, workers and an API as processes. The first start makes an admin, saves the
-sample workflow and runs it once. A child that dies is restarted, with growing pauses. All of it ends with this process,
-however that ends.
+A separate PostgreSQL, its schema, masters, workers, an API and a sender of alerts as processes. The first start makes
+an admin, saves the sample workflow and runs it once. A child that dies is restarted, with growing pauses. All of it
+ends with this process, however that ends.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from shoal.first_login import first_login
 from shoal.local import example_runs, sample
 from shoal.local.browser import open_page
 from shoal.local.drill import DrillServer, socket_in
-from shoal.local.local_cluster import API, Child, LocalCluster
+from shoal.local.local_cluster import ALERT, API, Child, LocalCluster
 
 STEADY_AFTER_S = 60.0
 """A child that ran this long before it died is restarted at once."""
@@ -145,6 +145,7 @@ class Up:
     async def _start(self, cluster: LocalCluster, login: str | None) -> None:
         children = [await cluster.start(kind) for kind in self._kinds]
         api = await cluster.start(API, **self._port_of_api)
+        sender = await cluster.start(ALERT)
         rows = {child.name: await cluster.joined(child) for child in children}
         rows |= await cluster.agreed()
         for name, row in rows.items():
@@ -159,15 +160,16 @@ class Up:
             api.settings = self._port_of_api
             await cluster.start_again(api)
             self._line(f"api {api.name}", await self._joined(cluster, api))
+        self._line(f"alert {sender.name}", await self._joined(cluster, sender))
         if login is not None:
             self._line("first login", f"{self._settings.api.url(self._port)}{login}   (once, within 5 minutes)")
 
     async def _joined(self, cluster: LocalCluster, child: Child) -> str:
         """What a child is, once it has started. Raises `Unavailable`."""
-        if child.kind != API:
+        if child.kind not in (API, ALERT):
             return _described(await cluster.joined(child))
         await cluster.answers(child)
-        return self._settings.api.url(self._port)
+        return self._settings.api.url(self._port) if child.kind == API else "sends alerts"
 
     @property
     def _port_of_api(self) -> Mapping[str, str]:

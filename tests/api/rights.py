@@ -153,6 +153,7 @@ ROWS: Mapping[str, Row] = {
     "get_receipt": Row({"number": 1}),
     "list_claims": Row(),
     "get_frame": Row(),
+    "list_cluster_figures": Row(),
     "list_arrivals": Row(query={"arrived_after": "2026-01-31T14:00:00Z", "arrived_before": "2026-01-31T14:01:00Z"}),
     "get_database": Row(),
     "get_registry": Row(),

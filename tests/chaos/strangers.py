@@ -33,6 +33,8 @@ TABLES = (
     "project_member", "login_attempt", "audit", "idempotency_key", "workflow_draft", "slot_change", "saved_view",
     "bulk_operation", "drain", "duty", "duty_done", "history_floor",
     "resource_pool", "pool_resource", "pool_line", "stream_restart", "rebalance",
+    "alert", "alert_channel", "alert_condition", "alert_delivery", "alert_group", "alert_group_channel", "alert_rule",
+    "alert_rule_state", "alert_silence", "run_end",
 )  # fmt: skip
 """All that there are."""
 _LOCKS = {

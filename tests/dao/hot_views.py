@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from dao.views import (
     bulk,
     claims,
+    cluster_figures,
     last_runs,
     live,
     pool_readings,
@@ -88,5 +89,13 @@ VIEWS = {
     "runs that changed": Hot(lambda c: live.runs(c, RUNNING), {"workflow_instance_pkey"}, 2 * len(RUNNING)),
     "attempts that changed": Hot(lambda c: live.attempts(c, RUNNING), {"task_instance_attempt"}, 20 * len(RUNNING)),
     "counts of what changed": Hot(lambda c: live.counts(c, RUNNING), {"task_instance_attempt"}, 20 * len(RUNNING)),
+    "figures of the cluster": Hot(
+        lambda c: cluster_figures.read(c, 400),
+        {
+            *("workflow_instance_unfinished", "command_pkey", "command_age", "schedule_due", "task_instance_queue"),
+            *("task_instance_running", "resource_pool_name", "pool_resource_name", "pool_line_pkey"),
+        },
+        5_000,
+    ),
     "counts of the queue": Hot(live.queue, set(), 2 * live.COUNTED_MAX),
 }

@@ -14,6 +14,7 @@ import pytest_asyncio
 import structlog
 from sqlalchemy import make_url, text
 
+from dao.alerts import silences
 from dao.definitions import schedules
 from dao.postgres.database import Database
 from dao.postgres.notify import CHANGED, changed
@@ -113,6 +114,22 @@ async def test_what_is_inserted_by_plain_sql_into_the_queue_is_an_event(hub: Hub
             await connection.execute("INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 1)")
             await eventually(lambda: got.of("queue"), within_s=1)
         assert got.of("queue")[0] == {"topic": "queue", "commands": 1, "errors": 0}
+
+
+async def test_alerts_are_an_event_without_what_they_say_when_they_are_written_and_when_one_is_silenced(
+    hub: Hub, database: Database, database_url: str
+) -> None:
+    plain = make_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with hub.listen(["alerts"], allowed=frozenset()) as listening, heard(listening) as got:
+        async with await psycopg.AsyncConnection.connect(plain, autocommit=True) as connection:
+            await connection.execute("INSERT INTO alert (kind, severity, subject) VALUES ('TEST', 'INFO', 'secret')")
+            await eventually(lambda: got.of("alerts"), within_s=1)
+        before = len(got.of("alerts"))
+        async with database.writing() as connection:
+            silence = {"starts_at": None, "ends_at": None, "lasts_s": 60.0, "project": None, "workflow": None}
+            await silences.insert(connection, **silence, kind=None, reason="", by="ada")  # type: ignore[arg-type]
+        await eventually(lambda: len(got.of("alerts")) > before, within_s=1)
+        assert {str(event) for event in got.of("alerts")} == {"{'topic': 'alerts'}"}
 
 
 async def test_definitions_and_their_schedules_are_events_and_a_deleted_one_is_a_resync(

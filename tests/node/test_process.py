@@ -15,7 +15,7 @@ import json, os, subprocess, sys
 from dataclasses import asdict
 from model.nodes import ProcessIdentity
 from registry.process import is_gone, this_process
-from worker.launcher.prctl import hide_from_own_user
+from node.prctl import hide_from_own_user
 
 if sys.argv[1:] == ["worker"]:
     hide_from_own_user()

@@ -305,6 +305,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         connections_max: int = 8,
         answer_within_s: float = ANSWER_WITHIN_S,
         announces_together: bool = False,
+        measures: object = None,
     ) -> SimulatedDatabase:
         return SimulatedDatabase(world.server, url, application_name, answer_within_s)
 

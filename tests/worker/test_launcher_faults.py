@@ -249,7 +249,7 @@ async def test_a_worker_that_hides_itself_cannot_be_read_but_still_runs_tasks() 
         "import asyncio, os\n"
         "from pathlib import Path\n"
         "from tests.worker.scene import MemoryLog, Scene\n"
-        "from worker.launcher import prctl\n"
+        "from node import prctl\n"
         "from worker.launcher.client import Launcher\n"
         "async def main():\n"
         "    prctl.hide_from_own_user()\n"

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import NoReturn, Protocol
 
 from model.means import is_passing
+from node import prctl
 from registry.clock import boottime_s
-from worker.launcher import prctl, tree, wire
+from worker.launcher import tree, wire
 from worker.launcher.deadline import Deadline
 from worker.launcher.last_word import LastWord
 from worker.launcher.output import Output

@@ -21,7 +21,8 @@ from contextlib import suppress
 from typing import NoReturn, Protocol
 
 from model.means import is_passing
-from worker.launcher import prctl, tree
+from node import prctl
+from worker.launcher import tree
 from worker.launcher.deadline import Deadline
 from worker.launcher.keeper import keep
 from worker.launcher.output import Output

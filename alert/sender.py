@@ -1,0 +1,233 @@
+"""The loop of a sender: makes deliveries, claims channels, has their messages sent, writes what became of them.
+
+Nothing is sent in a transaction, and no channel waits for another one: each claim is a task of its own, with a courier
+of its own. At least once: what was sent and could not be recorded, since this process died or the database went, is
+sent again by whoever claims the channel next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import structlog
+
+from alert.couriers import Couriers
+from alert.letter import Letter, Outcome, Receipt
+from alert.message import Message, message_of, next_message
+from alert.settings import AlertSettings
+from dao.alerts import deliveries, expansion
+from dao.alerts.deliveries import ClaimedChannel, WaitingAlert
+from dao.postgres.database import Database
+from dao.secrets.vault import Vault
+from model.alert_channels import CHANNEL_PURPOSE
+from model.backoff import Backoff
+from model.errors import Refused, ShoalError, Unavailable
+from node.waiting import set_within
+
+log = structlog.get_logger()
+
+EXPAND_MAX = 500
+REFUSED_TRIES_MAX = 5
+"""A message that the receiver does not want is tried so often: what comes after it must not wait for a day."""
+
+LEASE_MARGIN_S = 15.0
+"""How much longer than a message may take a claim lasts: its result can be written, even if that takes a while."""
+
+RECORD_PAUSE_S_MAX = 2.0
+
+
+_Record = Callable[[], Awaitable[None]]
+
+
+@dataclass
+class Counts:
+    """What this process has done, for its log and its metrics."""
+
+    sent: int = 0
+    failed: int = 0
+    abandoned: int = 0
+
+
+@dataclass
+class _Sending:
+    """What one channel is being sent."""
+
+    channel: ClaimedChannel
+    alerts: list[WaitingAlert] = field(default_factory=list)
+
+    @property
+    def ids(self) -> list[int]:
+        return [each.id for each in self.alerts]
+
+
+class Sender:
+    """Sends alerts until it is stopped.
+
+    Args:
+        database: this process's own.
+        vault: opens the URLs of the channels.
+        settings: see `AlertSettings`.
+        name: for people, in the claims.
+    """
+
+    def __init__(self, database: Database, vault: Vault, settings: AlertSettings, name: str) -> None:
+        self._database, self._vault, self._settings, self._name = database, vault, settings, name
+        self._couriers = Couriers()
+        self._wake = asyncio.Event()
+        self._busy: set[asyncio.Task[None]] = set()
+        self._busy_failed = 0
+        self._alone: set[int] = set()
+        """Channels that refused a message of several alerts: the next one has a single alert, to find the culprit."""
+        self._troubled: set[int] = set()
+        self.counts = Counts()
+
+    def wake(self, _hint: str = "") -> None:
+        """There may be an alert."""
+        self._wake.set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Send until `stop` is set; then let what is being sent end. Errors of the database are logged, and retried."""
+        backoff = Backoff(first_s=0.5, max_s=10)
+        stopping = asyncio.create_task(self._wake_at(stop))
+        try:
+            while not stop.is_set():
+                try:
+                    has_more = await self._round()
+                    backoff.reset()
+                except ShoalError as error:
+                    log.warning("alerts_wait", error=str(error))
+                    await set_within(self._wake, backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+                    continue
+                if not has_more:
+                    await set_within(self._wake, self._settings.look_every.total_seconds())
+            if self._busy:
+                await asyncio.wait(self._busy)
+        finally:
+            stopping.cancel()
+            for each in self._busy:
+                each.cancel()
+            await asyncio.gather(*self._busy, return_exceptions=True)
+            await self._couriers.close()
+
+    async def _wake_at(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._wake.set()
+
+    async def _round(self) -> bool:
+        """Expand and claim once. Returns whether there is surely more to do at once."""
+        async with self._database.writing() as connection:
+            expanded = await expansion.expand(connection, EXPAND_MAX)
+        claimed = [await self._claim(has_failed=each) for each in (False, True)]
+        return expanded == EXPAND_MAX or any(claimed)
+
+    async def _claim(self, *, has_failed: bool) -> bool:
+        """Claim channels for the couriers that are free, and begin to send. Returns whether there may be more."""
+        settings = self._settings
+        limit = settings.at_once - len(self._busy)
+        if has_failed:
+            limit = min(limit, settings.at_once // 2 - self._busy_failed)
+        if limit <= 0:
+            return False
+        timeout_s = settings.timeout.total_seconds()
+        send_until_s = time.monotonic() + timeout_s
+        async with self._database.writing() as connection:
+            channels = await deliveries.claim(
+                connection,
+                self._name,
+                lease_s=timeout_s + LEASE_MARGIN_S,
+                limit=limit,
+                batch=settings.group_max,
+                has_failed=has_failed,
+            )
+        for channel in channels:
+            self._busy_failed += has_failed
+            task = asyncio.create_task(self._send(channel, send_until_s))
+            self._busy.add(task)
+            task.add_done_callback(partial(self._done, was_failed=has_failed))
+        return len(channels) == limit and len(self._busy) < settings.at_once
+
+    def _done(self, task: asyncio.Task[None], *, was_failed: bool) -> None:
+        self._busy.discard(task)
+        self._busy_failed -= was_failed
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("alert_not_sent", error=f"{type(error).__name__}: {error}")
+        self._wake.set()
+
+    async def _send(self, channel: ClaimedChannel, send_until_s: float) -> None:
+        group_from = len(channel.alerts) + 2 if channel.id in self._alone else self._settings.group_from
+        sending = _Sending(channel, list(next_message(channel.alerts, group_from)))
+        message = message_of(sending.alerts, channel.subject_template, channel.text_template)
+        if message.fault is not None:
+            log.warning("alert_template_has_a_mistake", channel=channel.name, fault=message.fault)
+        receipt = await self._delivered(channel, message, send_until_s)
+        lapses_s = send_until_s + LEASE_MARGIN_S
+        if receipt.outcome is Outcome.SENT:
+            await self._record(lapses_s, partial(self._record_sent, sending, message))
+        else:
+            await self._record(lapses_s, partial(self._record_failed, sending, receipt))
+
+    async def _delivered(self, channel: ClaimedChannel, message: Message, send_until_s: float) -> Receipt:
+        try:
+            url = await asyncio.to_thread(self._vault.open, channel.url, f"{CHANNEL_PURPOSE} {channel.name}")
+        except Refused as error:
+            return Receipt(Outcome.FAILED, str(error))
+        letter = Letter(
+            url, message.subject, message.text, message.html, message.severity, self._settings.reach, send_until_s
+        )
+        return await self._couriers.deliver(letter)
+
+    async def _record(self, lapses_s: float, record: _Record) -> None:
+        """Write what became of a message, again and again while the database is away and the claim lasts."""
+        backoff = Backoff(first_s=0.2, max_s=RECORD_PAUSE_S_MAX)
+        while True:
+            try:
+                await record()
+                return
+            except ShoalError as error:
+                log.warning("alert_result_not_written", error=str(error))
+                if time.monotonic() > lapses_s:
+                    raise Unavailable("the result of a message could not be written: it will be sent again") from error
+                await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+
+    async def _record_sent(self, sending: _Sending, message: Message) -> None:
+        async with self._database.writing() as connection:
+            recorded = await deliveries.record_sent(connection, sending.channel, sending.ids, message.fault)
+        self._alone.discard(sending.channel.id)
+        self.counts.sent += recorded
+        if sending.channel.id in self._troubled:
+            self._troubled.discard(sending.channel.id)
+            log.info("channel_works_again", channel=sending.channel.name)
+
+    async def _record_failed(self, sending: _Sending, receipt: Receipt) -> None:
+        settings, channel = self._settings, sending.channel
+        is_refused = receipt.outcome is Outcome.REFUSED
+        is_culprit = is_refused and len(sending.alerts) == 1
+        pauses = Backoff(
+            settings.retry_first.total_seconds(), settings.retry_max.total_seconds(), sending.alerts[0].tries
+        )
+        async with self._database.writing() as connection:
+            over = await deliveries.record_failed(
+                connection,
+                channel,
+                sending.ids,
+                receipt.reason,
+                pause_s=pauses.next_pause_s(random.random()),  # noqa: S311 - jitter
+                retry_for_s=settings.retry_for.total_seconds(),
+                tries_max=REFUSED_TRIES_MAX if is_culprit else None,
+            )
+        if is_refused and len(sending.alerts) > 1:
+            self._alone.add(channel.id)
+        elif over:
+            self._alone.discard(channel.id)
+        self.counts.failed += 1
+        self.counts.abandoned += len(over)
+        if channel.id not in self._troubled and not sending.alerts[0].is_test:
+            self._troubled.add(channel.id)
+            log.warning("channel_fails", channel=channel.name, reason=receipt.reason, alerts=len(sending.alerts))
+        if over and not sending.alerts[0].is_test:
+            log.error("alerts_not_delivered", channel=channel.name, alerts=over, reason=receipt.reason)

@@ -1,0 +1,64 @@
+"""One sender as a process: its database, its wakes, its loop. It has no row of its own; any number of them may run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from alert.sender import Sender
+from alert.settings import AlertSettings
+from dao.postgres.database import Database
+from dao.postgres.listen import Listener
+from dao.postgres.notify import ALERT
+from dao.postgres.readiness import wait_until_ready
+from dao.secrets.vault import Vault
+
+log = structlog.get_logger()
+
+APPLICATION_NAME = "shoal-alert"
+CONNECTIONS_MAX = 4
+
+
+class AlertServer:
+    """Sends alerts from `run` until it is stopped.
+
+    Args:
+        url: of the database.
+        vault: opens the URLs of the channels.
+        settings: see `AlertSettings`.
+        name: for people: the host's name and the process's id.
+        connect_timeout_s: how long it waits for the database when it starts.
+        started: called once it sends.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        vault: Vault,
+        settings: AlertSettings,
+        name: str,
+        *,
+        connect_timeout_s: float,
+        started: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._url, self._vault, self._settings, self._name = url, vault, settings, name
+        self._connect_timeout_s = connect_timeout_s
+        self._started = started
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Send until `stop` is set, then what has been begun. Raises `Unavailable`, `Refused` or `Denied` at start."""
+        await wait_until_ready(self._url, "alert", self._connect_timeout_s)
+        database = Database(self._url, application_name=APPLICATION_NAME, connections_max=CONNECTIONS_MAX)
+        sender = Sender(database, self._vault, self._settings, self._name)
+        listening = asyncio.create_task(Listener(self._url, APPLICATION_NAME, {ALERT: sender.wake}).run())
+        self._started()
+        log.info("sends_alerts", name=self._name, channels_at_once=self._settings.at_once)
+        try:
+            await sender.run(stop)
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+            await database.close()
+        log.info("sent_alerts", sent=sender.counts.sent, failed=sender.counts.failed)

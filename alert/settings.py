@@ -1,0 +1,50 @@
+"""The settings of a sender of alerts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_settings import NoDecode
+
+from model.timing import Duration
+
+
+def _split(given: Any) -> Any:
+    """An environment variable contains several values as one text, `a,b`."""
+    return tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+
+
+class AlertSettings(BaseModel):
+    """How patiently alerts are sent, and where to."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reach: Names = Field(
+        ("*",),
+        description="inside hosts and networks, such as mail.example.org or 10.1.0.0/16, to which channels may lead "
+        "besides public addresses; * = all but link-local ones, since only admins save channels",
+    )
+    timeout: Duration = Field(timedelta(seconds=30), description="time that a channel gets for one message")
+    at_once: int = Field(
+        8,
+        ge=2,
+        le=200,
+        description="channels to which it sends at once; at most half of them are ones that just failed",
+    )
+    look_every: Duration = Field(timedelta(seconds=2), description="how often it polls for alerts when nobody wakes it")
+    retry_first: Duration = Field(
+        timedelta(seconds=10), description="pause of a channel after its first failure; each further one doubles it"
+    )
+    retry_max: Duration = Field(timedelta(minutes=10), description="longest of these pauses")
+    retry_for: Duration = Field(
+        timedelta(days=1), description="how long an alert is tried on a channel; then it counts as FAILED there"
+    )
+    group_from: int = Field(
+        5, ge=2, description="so many alerts that wait for one channel are sent as one message that lists them"
+    )
+    group_max: int = Field(100, ge=2, le=1_000, description="most alerts in one message")

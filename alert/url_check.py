@@ -1,0 +1,22 @@
+"""Whether the URL of a channel is one, said by the library that would send to it, in a process of its own."""
+
+from __future__ import annotations
+
+import time
+
+from alert.couriers import Couriers
+from alert.letter import Letter, Outcome
+
+WITHIN_S = 15.0
+
+
+async def fault_of(url: str) -> str | None:
+    """What is wrong with a URL, in a sentence without a secret; None: nothing is. Nothing is sent."""
+    couriers = Couriers()
+    try:
+        receipt = await couriers.deliver(
+            Letter(url, "", "", "", "info", (), time.monotonic() + WITHIN_S, only_check=True)
+        )
+    finally:
+        await couriers.close()
+    return None if receipt.outcome is Outcome.SENT else receipt.reason

@@ -1,0 +1,121 @@
+"""`alert`: what a person is to be notified of; written here where no trigger of `sql/schema.sql` does.
+
+An alert with a `unique_key` that is there already is not written again: who writes one may do so as often as it likes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import text
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.row_arrays import RowArrays
+from model.alerts import NewAlert
+from model.ids import Epoch, ScheduleId, WorkflowInstanceId
+
+ONCE = "ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING"  # index: alert_unique
+_ALERTS = RowArrays(
+    {
+        **dict.fromkeys(("kind", "severity", "subject", "facts", "alert_group", "project", "workflow"), "text"),
+        **{"workflow_instance_id": "bigint", "task_instance_id": "bigint", "unique_key": "text"},
+    },
+    {"facts": lambda new: json.dumps(dict(new.facts), default=str)},
+)
+_ROW = {name: f"n.{name}" for name in _ALERTS.names} | {"facts": "n.facts::jsonb"}
+# Sorted, so that two transactions that write the same alerts wait for each other and not in a circle.
+_INSERT = text(f"""
+    INSERT INTO alert ({", ".join(_ROW)}) SELECT {", ".join(_ROW.values())} FROM {_ALERTS.unnest}
+    ORDER BY n.unique_key {ONCE}
+""")  # noqa: S608 - the parts are constants of this module
+_RUN_TIMEOUT = text(f"""
+    INSERT INTO alert (kind, severity, project, workflow, workflow_instance_id, alert_group, subject, facts, unique_key)
+    SELECT 'RUN_TIMEOUT', 'WARNING', d.project, d.name, i.id, coalesce(nullif(i.alert_group, ''), 'default'),
+           format('run %s of workflow "%s" takes longer than its timeout of %s min', i.id,
+                  coalesce(d.name, i.workflow_code::text), CAST(:minutes AS text)),
+           jsonb_strip_nulls(jsonb_build_object(
+               'run', i.id, 'workflow', d.name, 'project', d.project, 'timeout_minutes', CAST(:minutes AS text),
+               'started_at', i.started_at, 'running_since', i.running_since)),
+           format('run-timeout:%s:%s', i.id, extract(epoch FROM coalesce(i.running_since, i.started_at)))
+    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE i.id = :id AND i.master_id = :master AND i.ended_at IS NULL
+    {ONCE}
+""")  # noqa: S608 - the part is a constant of this module
+# One an hour for each schedule: what was missed in a long outage is fired in several rounds.
+_MISSED = text(f"""
+    INSERT INTO alert (kind, severity, project, workflow, alert_group, subject, facts, unique_key)
+    SELECT 'SCHEDULE_MISSED', 'WARNING', d.project, d.name, coalesce(nullif(s.alert_group, ''), 'default'),
+           format('schedule %s of workflow "%s" missed its times since %s', s.id,
+                  coalesce(d.name, s.workflow_code::text),
+                  to_char(n.since AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"')),
+           jsonb_strip_nulls(jsonb_build_object(
+               'schedule', s.id, 'workflow', d.name, 'project', d.project, 'crontab', left(s.crontab, 200),
+               'time_zone', left(s.time_zone, 200), 'misfire', s.misfire, 'since', n.since, 'commands', n.commands)),
+           format('schedule-missed:%s:%s', s.id, extract(epoch FROM date_trunc('hour', clock_timestamp())))
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:since AS timestamptz[]), CAST(:commands AS integer[]))
+         AS n (id, since, commands)
+    JOIN schedule s ON s.id = n.id LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+    ORDER BY s.id
+    {ONCE}
+""")  # noqa: S608 - the part is a constant of this module
+# index: task_instance_running. Their ends write it too (`sql/schema.sql`); this is for those that still run.
+_TASK_TIMEOUTS = text("""
+    SELECT count(*), count(alert_task_timeout(late.id)::text) FROM (
+        SELECT t.id FROM task_instance t
+        WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.state = 'RUNNING_EXECUTION'
+          AND t.timeout_strategy IN ('WARN', 'WARNFAILED') AND isfinite(t.started_at)
+          AND extract(epoch FROM clock_timestamp() - t.started_at) > t.timeout_s
+          AND (SELECT a.id FROM alert a WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL
+        LIMIT :limit) AS late
+""")
+_DELETE_OLD = text("""
+    DELETE FROM alert WHERE id IN (
+        SELECT id FROM alert WHERE created_at < now() - CAST(:kept AS interval)    -- index: alert_created
+        ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A schedule that was fired too late: since when its times were missed, and how many commands it wrote."""
+
+    id: ScheduleId
+    since: datetime
+    commands: int
+
+
+async def insert(connection: FencedTransaction, new: Sequence[NewAlert]) -> None:
+    """Write these, without those that are there already."""
+    if new:
+        await connection.execute(_INSERT, _ALERTS.values(new))
+
+
+async def run_takes_too_long(
+    connection: FencedTransaction, id_: WorkflowInstanceId, minutes: float, master: Epoch
+) -> None:
+    """Write that an own run takes longer than its timeout, once until it runs again."""
+    await connection.execute(_RUN_TIMEOUT, {"id": id_, "minutes": f"{minutes:g}", "master": master})
+
+
+async def schedules_missed(connection: FencedTransaction, missed: Sequence[Missed]) -> None:
+    """Write that these schedules missed times, once an hour for each."""
+    values = {
+        "ids": [each.id for each in missed],
+        "since": [each.since for each in missed],
+        "commands": [each.commands for each in missed],
+    }
+    await connection.execute(_MISSED, values)
+
+
+async def tasks_take_too_long(connection: FencedTransaction, limit: int) -> int:
+    """Write which running tasks take longer than their timeouts, if their strategies warn. Returns how many, up to
+    `limit`."""
+    return int((await connection.execute(_TASK_TIMEOUTS, {"limit": limit})).scalar_one())
+
+
+async def delete_old(connection: FencedTransaction, kept: timedelta, limit: int) -> int:
+    """Delete up to `limit` alerts that are older than that, with their deliveries. Returns how many."""
+    return (await connection.execute(_DELETE_OLD, {"kept": kept, "limit": limit})).rowcount

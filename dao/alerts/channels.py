@@ -1,0 +1,216 @@
+"""`alert_channel`: where alerts are sent, as people write it. The URLs are encrypted, and no answer contains one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+
+from sqlalchemy import text
+
+from dao.postgres.engine import AsyncConnection
+from dao.postgres.notify import ALERT_CHANGED, notify
+from dao.secrets.sealed_rows import check_name
+from dao.secrets.vault import Sealed, Vault
+from model.alert_channels import CHANNEL_PURPOSE, parse_channel_url
+from model.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel for display: `url` is without secrets. Times are aware UTC, database time.
+
+    `waiting` alerts are still to be sent, the oldest of them `waits_since`; `last_error` is why it was not sent yet,
+    and `next_try_at` when it is tried again.
+    """
+
+    id: int
+    name: str
+    kind: str
+    url: str
+    key_id: str
+    description: str
+    enabled: bool
+    version: int
+    updated_at: datetime
+    updated_by: str
+    subject_template: str | None
+    text_template: str | None
+    groups: Sequence[str]
+    waiting: int
+    waits_since: datetime | None
+    last_error: str | None
+    next_try_at: datetime | None
+    last_sent_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelHead:
+    """A channel that this transaction holds."""
+
+    id: int
+    name: str
+    version: int
+    url: str
+    enabled: bool
+    updated_by: str
+    updated_at: datetime
+
+
+_COLUMNS = """
+    c.id, c.name, c.kind, c.shown_url, c.key_id, c.description, c.enabled, c.version, c.updated_at, c.updated_by,
+    c.subject_template, c.text_template,
+    ARRAY(SELECT g.name FROM alert_group_channel m JOIN alert_group g ON g.id = m.group_id
+          WHERE m.channel_id = c.id ORDER BY g.name),
+    (SELECT count(*) FROM (SELECT FROM alert_delivery d WHERE d.channel_id = c.id AND d.state = 'WAIT' LIMIT 10000) n),
+    h.waits_since, h.last_error, h.next_try_at,
+    (SELECT max(l.sent_at) FROM (SELECT d.sent_at FROM alert_delivery d
+        WHERE d.channel_id = c.id AND d.sent_at IS NOT NULL ORDER BY d.sent_at DESC LIMIT 1) l)
+"""
+_HEAD = """
+    LEFT JOIN LATERAL (
+        SELECT d.waits_since, d.last_error, CASE WHEN d.tries > 0 THEN d.next_try_at END AS next_try_at
+        FROM alert_delivery d
+        WHERE d.channel_id = c.id AND d.state = 'WAIT' AND NOT d.is_test
+        ORDER BY d.alert_id LIMIT 1
+    ) h ON true
+"""
+_ALL = text(f"SELECT {_COLUMNS} FROM alert_channel c {_HEAD} ORDER BY c.name")  # noqa: S608 - constants
+_ONE = text(f"SELECT {_COLUMNS} FROM alert_channel c {_HEAD} WHERE c.name = :name")  # noqa: S608 - constants
+_NAMES = text("SELECT name FROM alert_channel ORDER BY name")
+_HOLD = text("""
+    SELECT id, name, version, shown_url, enabled, updated_by, updated_at FROM alert_channel
+    WHERE name = :name FOR UPDATE
+""")
+_PUT = text("""
+    INSERT INTO alert_channel AS c (name, kind, url, key_id, shown_url, description, subject_template, text_template,
+                                    enabled, updated_by)
+    VALUES (:name, :kind, :url, :key_id, :shown, :description, :subject_template, :text_template, :enabled, :by)
+    ON CONFLICT (name) DO UPDATE
+    SET kind = :kind, url = :url, key_id = :key_id, shown_url = :shown, description = :description,
+        subject_template = :subject_template, text_template = :text_template, enabled = :enabled,
+        version = c.version + 1, updated_at = clock_timestamp(), updated_by = :by
+""")
+_CHANGE = text("""
+    UPDATE alert_channel
+    SET description = :description, subject_template = :subject_template, text_template = :text_template,
+        enabled = :enabled, version = version + 1, updated_at = clock_timestamp(), updated_by = :by
+    WHERE id = :id
+""")
+# Whoever changes a channel wants to see at once whether it works now.
+_TRY_NOW = text("""
+    UPDATE alert_delivery SET next_try_at = clock_timestamp()
+    WHERE channel_id = (SELECT id FROM alert_channel WHERE name = :name) AND state = 'WAIT'
+      AND next_try_at > clock_timestamp()
+""")
+_WAITING = text("""
+    SELECT count(*) FROM (SELECT FROM alert_delivery WHERE channel_id = :id AND state = 'WAIT' LIMIT 10000) AS n
+""")
+_DELETE = text("DELETE FROM alert_channel WHERE id = :id")
+_URL = text("SELECT url, key_id FROM alert_channel WHERE name = :name")
+
+
+async def all_channels(connection: AsyncConnection) -> list[Channel]:
+    """All of them by name."""
+    return [Channel(*row) for row in (await connection.execute(_ALL)).all()]
+
+
+async def channel_named(connection: AsyncConnection, name: str) -> Channel:
+    """One of them. Raises `NotFound`."""
+    row = (await connection.execute(_ONE, {"name": name})).first()
+    if row is None:
+        raise await not_found(connection, name)
+    return Channel(*row)
+
+
+async def hold(connection: AsyncConnection, name: str) -> ChannelHead | None:
+    """The channel, which nobody else changes until this transaction ends; None: there is none."""
+    row = (await connection.execute(_HOLD, {"name": name})).first()
+    return None if row is None else ChannelHead(*row)
+
+
+async def put(
+    connection: AsyncConnection,
+    name: str,
+    url: str,
+    vault: Vault,
+    *,
+    by: str,
+    description: str,
+    subject_template: str | None = None,
+    text_template: str | None = None,
+    enabled: bool = True,
+) -> None:
+    """Save or replace a channel, which is tried at once. Raises `Refused` for an invalid name, URL or vault."""
+    check_name(name, "a channel")
+    parsed = parse_channel_url(url)
+    seal = vault.seal(parsed.text, f"{CHANNEL_PURPOSE} {name}")
+    values = {
+        "name": name,
+        "kind": parsed.kind,
+        "url": seal.data,
+        "key_id": seal.key_id,
+        "shown": parsed.shown,
+        "description": description,
+        "subject_template": subject_template,
+        "text_template": text_template,
+        "enabled": enabled,
+        "by": by,
+    }
+    await connection.execute(_PUT, values)
+    await connection.execute(_TRY_NOW, {"name": name})
+    await notify(connection, ALERT_CHANGED)
+
+
+async def change(
+    connection: AsyncConnection,
+    head: ChannelHead,
+    *,
+    by: str,
+    description: str,
+    subject_template: str | None,
+    text_template: str | None,
+    enabled: bool,
+) -> None:
+    """Change a channel that is held, all but its URL."""
+    values = {
+        "id": head.id,
+        "description": description,
+        "subject_template": subject_template,
+        "text_template": text_template,
+        "enabled": enabled,
+        "by": by,
+    }
+    await connection.execute(_CHANGE, values)
+    await connection.execute(_TRY_NOW, {"name": head.name})
+    await notify(connection, ALERT_CHANGED)
+
+
+async def waiting(connection: AsyncConnection, head: ChannelHead) -> int:
+    """How many alerts wait for it, up to 10,000."""
+    return int((await connection.execute(_WAITING, {"id": head.id})).scalar_one())
+
+
+async def delete(connection: AsyncConnection, head: ChannelHead) -> None:
+    """Delete a channel that is held, with what it was sent."""
+    await connection.execute(_DELETE, {"id": head.id})
+    await notify(connection, ALERT_CHANGED)
+
+
+async def url_of(connection: AsyncConnection, name: str, vault: Vault) -> str:
+    """The whole URL. Raises `NotFound`, or `Refused` when it cannot be decrypted."""
+    row = (await connection.execute(_URL, {"name": name})).first()
+    if row is None:
+        raise await not_found(connection, name)
+    return vault.open(Sealed(row.url, row.key_id), f"{CHANNEL_PURPOSE} {name}")
+
+
+async def not_found(connection: AsyncConnection, name: str) -> NotFound:
+    """That there is no such channel, with the name that is near."""
+    if "://" in name:  # it may contain a password
+        return NotFound("there is no channel with a URL as its name; `shoal alert channels` lists those there are")
+    known = [each for (each,) in (await connection.execute(_NAMES)).all()]
+    near = get_close_matches(name, known, n=1)
+    cure = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known[:20])}" if known else "there is none yet"
+    return NotFound(f'there is no channel "{name[:200]}"; {cure}')

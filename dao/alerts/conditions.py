@@ -1,0 +1,111 @@
+"""`alert_condition`: what is wrong now and lasts. It is reported once when it has lasted, and once when it is over.
+
+Level-triggered: each check says what there is, and the rows say since when.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import text
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
+from model.alerts import AlertKind
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """Something that lasts, or is over. `mark` is a text that names since when it is or was so."""
+
+    name: str
+    mark: str
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Work that waits although nothing of it begins: how much, and for how long the oldest has waited.
+
+    `name` is a worker group or a resource pool.
+    """
+
+    name: str
+    waiting: int
+    oldest_s: float
+
+
+_SEEN = text("""
+    INSERT INTO alert_condition (kind, name, facts)
+    SELECT :kind, n.name, n.facts::jsonb FROM unnest(CAST(:names AS text[]), CAST(:facts AS text[])) AS n (name, facts)
+    ORDER BY n.name
+    ON CONFLICT (kind, name) DO UPDATE SET facts = excluded.facts
+""")
+_OVER = text("""
+    DELETE FROM alert_condition WHERE kind = :kind AND name <> ALL(CAST(:names AS text[]))
+    RETURNING name, extract(epoch FROM since)::text, facts, raised_at IS NOT NULL
+""")
+_LASTED = text("""
+    UPDATE alert_condition SET raised_at = clock_timestamp()
+    WHERE kind = :kind AND raised_at IS NULL AND since <= clock_timestamp() - CAST(:lasts AS interval)
+    RETURNING name, extract(epoch FROM since)::text, facts
+""")
+# Two subqueries, each with a partial index: a single one for both would read all tasks in the history.
+_QUEUES = text("""
+    SELECT q.worker_group, q.waiting, q.oldest_s
+    FROM (SELECT worker_group, count(*)::integer AS waiting,
+                 extract(epoch FROM clock_timestamp() - min(queued_at) FILTER (WHERE isfinite(queued_at)))::float8
+                     AS oldest_s
+          FROM task_instance WHERE state = 'QUEUED' AND is_plain           -- index: task_instance_queue
+          GROUP BY worker_group) AS q
+    LEFT JOIN (SELECT worker_group, max(started_at) AS last_at
+               FROM task_instance WHERE state IN ('DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_running
+               GROUP BY worker_group) AS r ON r.worker_group = q.worker_group
+    WHERE q.oldest_s > extract(epoch FROM CAST(:stands AS interval))
+      AND coalesce(r.last_at, '-infinity') < clock_timestamp() - CAST(:stands AS interval)
+    ORDER BY 1
+""")
+_POOLS = text("""
+    SELECT l.pool_name, l.waiting, l.oldest_s
+    FROM (SELECT l.pool_name, count(*)::integer AS waiting,
+                 extract(epoch FROM clock_timestamp() - min(t.queued_at) FILTER (WHERE isfinite(t.queued_at)))::float8
+                     AS oldest_s
+          FROM pool_line l JOIN task_instance t ON t.id = l.task_instance_id GROUP BY l.pool_name) AS l
+    WHERE l.oldest_s > extract(epoch FROM CAST(:stands AS interval))
+      AND coalesce((SELECT max(r.taken_at) FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
+                    WHERE p.name = l.pool_name), '-infinity') < clock_timestamp() - CAST(:stands AS interval)
+    ORDER BY 1
+""")
+
+
+async def standing_queues(connection: AsyncConnection, stands: timedelta) -> list[Standing]:
+    """Worker groups in which a task has waited for longer than that, and none that runs began since."""
+    return [Standing(*row) for row in (await connection.execute(_QUEUES, {"stands": stands})).all()]
+
+
+async def standing_pools(connection: AsyncConnection, stands: timedelta) -> list[Standing]:
+    """Resource pools for which a task has waited for longer than that, and of which none has got anything since."""
+    return [Standing(*row) for row in (await connection.execute(_POOLS, {"stands": stands})).all()]
+
+
+async def update(
+    connection: FencedTransaction, kind: AlertKind, there: Mapping[str, Mapping[str, Any]], lasts: timedelta
+) -> tuple[list[Lasting], list[Lasting]]:
+    """Record what of a kind there is now, by name with its facts.
+
+    Returns what has lasted for `lasts` and was not reported before, and what was reported and is over.
+    """
+    names = sorted(there)
+    values = {"kind": kind.value, "names": names}
+    over = (await connection.execute(_OVER, values)).all()
+    if names:
+        await connection.execute(_SEEN, {**values, "facts": [json.dumps(dict(there[name])) for name in names]})
+    lasted = (await connection.execute(_LASTED, {"kind": kind.value, "lasts": lasts})).all()
+    return (
+        [Lasting(*row) for row in lasted],
+        [Lasting(name, mark, facts) for name, mark, facts, was_raised in over if was_raised],
+    )

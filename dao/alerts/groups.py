@@ -1,0 +1,101 @@
+"""`alert_group`: named sets of channels, as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+
+from sqlalchemy import text
+
+from dao.alerts import channels
+from dao.postgres.engine import AsyncConnection
+from dao.postgres.notify import ALERT_CHANGED, notify
+from model.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """An alert group; its channels by name. Times are aware UTC, database time."""
+
+    id: int
+    name: str
+    description: str
+    version: int
+    updated_at: datetime
+    updated_by: str
+    channels: Sequence[str]
+
+
+_COLUMNS = """
+    g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
+    ARRAY(SELECT c.name FROM alert_group_channel m JOIN alert_channel c ON c.id = m.channel_id
+          WHERE m.group_id = g.id ORDER BY c.name)
+"""
+_ALL = text(f"SELECT {_COLUMNS} FROM alert_group g ORDER BY g.name")  # noqa: S608 - a constant
+_ONE = text(f"SELECT {_COLUMNS} FROM alert_group g WHERE g.name = :name")  # noqa: S608 - a constant
+_HOLD = text(f"SELECT {_COLUMNS} FROM alert_group g WHERE g.name = :name FOR UPDATE")  # noqa: S608 - a constant
+_NAMES = text("SELECT name FROM alert_group ORDER BY name")
+_PUT = text("""
+    INSERT INTO alert_group AS g (name, description, updated_by) VALUES (:name, :description, :by)
+    ON CONFLICT (name) DO UPDATE
+    SET description = :description, version = g.version + 1, updated_at = clock_timestamp(), updated_by = :by
+    RETURNING g.id
+""")
+_FOUND = text("SELECT name FROM alert_channel WHERE name = ANY(CAST(:channels AS text[])) FOR KEY SHARE")
+_LEAVE = text("""
+    DELETE FROM alert_group_channel m USING alert_channel c
+    WHERE m.group_id = :id AND c.id = m.channel_id AND c.name <> ALL(CAST(:channels AS text[]))
+""")
+_JOIN = text("""
+    INSERT INTO alert_group_channel (group_id, channel_id)
+    SELECT :id, c.id FROM alert_channel c WHERE c.name = ANY(CAST(:channels AS text[]))
+    ON CONFLICT DO NOTHING
+""")
+_DELETE = text("DELETE FROM alert_group WHERE id = :id")
+
+
+async def all_groups(connection: AsyncConnection) -> list[Group]:
+    """All of them by name."""
+    return [Group(*row) for row in (await connection.execute(_ALL)).all()]
+
+
+async def group_named(connection: AsyncConnection, name: str) -> Group:
+    """One of them. Raises `NotFound`."""
+    row = (await connection.execute(_ONE, {"name": name})).first()
+    if row is None:
+        raise await not_found(connection, name)
+    return Group(*row)
+
+
+async def hold(connection: AsyncConnection, name: str) -> Group | None:
+    """The group, which nobody else changes until this transaction ends; None: there is none."""
+    row = (await connection.execute(_HOLD, {"name": name})).first()
+    return None if row is None else Group(*row)
+
+
+async def put(connection: AsyncConnection, name: str, description: str, of: Sequence[str], by: str) -> None:
+    """Save or replace a group. Raises `NotFound` if one of its channels is not there."""
+    found = {each for (each,) in (await connection.execute(_FOUND, {"channels": list(of)})).all()}
+    for each in of:
+        if each not in found:
+            raise await channels.not_found(connection, each)
+    id_ = (await connection.execute(_PUT, {"name": name, "description": description, "by": by})).scalar_one()
+    await connection.execute(_LEAVE, {"id": id_, "channels": list(of)})
+    await connection.execute(_JOIN, {"id": id_, "channels": list(of)})
+    await notify(connection, ALERT_CHANGED)
+
+
+async def delete(connection: AsyncConnection, group: Group) -> None:
+    """Delete a group that is held; its channels stay."""
+    await connection.execute(_DELETE, {"id": group.id})
+    await notify(connection, ALERT_CHANGED)
+
+
+async def not_found(connection: AsyncConnection, name: str) -> NotFound:
+    """That there is no such group, with the name that is near."""
+    known = [each for (each,) in (await connection.execute(_NAMES)).all()]
+    near = get_close_matches(name, known, n=1)
+    cure = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known[:20])}" if known else "there is none yet"
+    return NotFound(f'there is no alert group "{name[:200]}"; {cure}')

@@ -1,0 +1,265 @@
+"""`alert_rule`: the rules of projects in words, and what they are applied to: ends of runs, and runs that take long.
+
+The ends are rows that a trigger writes with the end (`run_end`), and that are deleted with what follows from them: so
+none is lost, and none counts twice, in whatever order their transactions commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
+from model.ids import WorkflowCode
+
+READ_MAX = 1_000
+"""So many of the newest runs of a workflow in each final state are read to find one that ended within a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRule:
+    """A rule as a person wrote it; `updated_at` is since when it applies."""
+
+    id: int
+    project: str
+    name: str
+    text: str
+    problem: str | None
+    version: int
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """The end of a run, SUCCESS or FAILURE. `workflow` is None if there is no such workflow any more."""
+
+    run: int
+    workflow_code: WorkflowCode
+    project: str | None
+    workflow: str | None
+    state: str
+    took_s: float | None
+    ended_mark: str
+    running_mark: str
+    reason: str | None
+    is_child: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LongRule:
+    """A rule about runs that take longer than `than_s`; `workflow_code` None = of any workflow of its project."""
+
+    id: int
+    project: str
+    workflow_code: WorkflowCode | None
+    than_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class LongRun:
+    """A run that takes longer than a rule allows. `running_mark` is a text that names since when it runs."""
+
+    rule_id: int
+    run: int
+    project: str
+    workflow: str
+    running_mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """That a run of a workflow is to end from `since` to `deadline`, both aware."""
+
+    rule_id: int
+    workflow_code: WorkflowCode
+    since: datetime
+    deadline: datetime
+    succeeded: bool
+
+
+_NOW = text("SELECT clock_timestamp()")
+_ENABLED = text("""
+    SELECT id, project, name, text, problem, version, updated_at FROM alert_rule WHERE enabled ORDER BY id
+""")
+_NAMED = text("""
+    SELECT d.project, d.name, d.code
+    FROM unnest(CAST(:projects AS text[]), CAST(:names AS text[])) AS n (project, name)
+    JOIN workflow_definition d ON d.project = n.project AND d.name = n.name   -- index: workflow_definition_name
+""")
+# Only of the rule as it was read: a person may have changed it meanwhile.
+_SET_PROBLEM = text("""
+    UPDATE alert_rule SET problem = :problem
+    WHERE id = :id AND updated_at = :updated_at AND problem IS DISTINCT FROM :problem
+""")
+_MARK = "CASE WHEN {time} IS NULL THEN '' ELSE extract(epoch FROM {time})::text END"
+_CONSUME = text(f"""
+    WITH taken AS (
+        DELETE FROM run_end WHERE id IN (
+            SELECT id FROM run_end ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED)    -- index: run_end_pkey
+        RETURNING *
+    )
+    SELECT t.workflow_instance_id, t.workflow_code, d.project, d.name, t.state,
+           CASE WHEN isfinite(t.running_since) AND isfinite(t.ended_at)
+                THEN extract(epoch FROM t.ended_at - t.running_since)::float8 END,
+           {_MARK.format(time="t.ended_at")}, {_MARK.format(time="t.running_since")}, t.reason, t.is_child
+    FROM taken t LEFT JOIN workflow_definition d ON d.code = t.workflow_code
+    ORDER BY t.id
+""")  # noqa: S608 - the parts are constants of this module
+_FAILURES = text("""
+    SELECT rule_id, workflow_code, failures FROM alert_rule_state
+    WHERE rule_id = ANY(CAST(:rules AS bigint[])) AND workflow_code = ANY(CAST(:workflows AS bigint[]))
+""")
+# A rule may have been deleted meanwhile.
+_SET_FAILURES = text("""
+    INSERT INTO alert_rule_state (rule_id, workflow_code, failures)
+    SELECT n.rule_id, n.workflow_code, n.failures
+    FROM unnest(CAST(:rules AS bigint[]), CAST(:workflows AS bigint[]), CAST(:failures AS integer[]))
+         AS n (rule_id, workflow_code, failures)
+    JOIN alert_rule r ON r.id = n.rule_id
+    ORDER BY n.rule_id, n.workflow_code
+    ON CONFLICT (rule_id, workflow_code) DO UPDATE SET failures = excluded.failures
+""")
+# The state is said as the index says it. What has its alert is left out, so that the limit is of those that have none.
+_LONG = text("""
+    SELECT r.rule_id, i.id, d.project, d.name, extract(epoch FROM coalesce(i.running_since, i.started_at))::text
+    FROM unnest(CAST(:rules AS bigint[]), CAST(:projects AS text[]), CAST(:workflows AS bigint[]),
+                CAST(:than_s AS float8[])) AS r (rule_id, project, workflow_code, than_s)
+    JOIN workflow_definition d ON d.project = r.project AND d.code = coalesce(r.workflow_code, d.code)
+                              AND NOT d.is_trial
+    CROSS JOIN LATERAL (
+        SELECT * FROM workflow_instance i                                     -- index: workflow_instance_line
+        WHERE i.workflow_code = d.code
+          AND (i.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+    ) AS i
+    WHERE NOT i.dry_run AND (r.workflow_code IS NOT NULL OR i.parent_instance_id IS NULL)
+      AND isfinite(coalesce(i.running_since, i.started_at))
+      AND extract(epoch FROM clock_timestamp() - coalesce(i.running_since, i.started_at)) > r.than_s
+      AND (SELECT a.id FROM alert a                                           -- index: alert_unique
+           WHERE a.unique_key = format('rule:%s:long:%s:%s', r.rule_id, i.id,
+                                       extract(epoch FROM coalesce(i.running_since, i.started_at)))) IS NULL
+    LIMIT :limit
+""")
+_DEADLINES = text("""
+    SELECT rule_id, workflow_code, deadline FROM alert_rule_state
+    WHERE rule_id = ANY(CAST(:rules AS bigint[])) AND deadline IS NOT NULL
+""")
+_SET_DEADLINES = text("""
+    INSERT INTO alert_rule_state (rule_id, workflow_code, deadline)
+    SELECT n.rule_id, n.workflow_code, n.deadline
+    FROM unnest(CAST(:rules AS bigint[]), CAST(:workflows AS bigint[]), CAST(:deadlines AS timestamptz[]))
+         AS n (rule_id, workflow_code, deadline)
+    JOIN alert_rule r ON r.id = n.rule_id
+    ORDER BY n.rule_id, n.workflow_code
+    ON CONFLICT (rule_id, workflow_code) DO UPDATE SET deadline = excluded.deadline
+""")
+_MET = text("""
+    SELECT e.rule_id
+    FROM unnest(CAST(:rules AS bigint[]), CAST(:workflows AS bigint[]), CAST(:since AS timestamptz[]),
+                CAST(:deadlines AS timestamptz[]), CAST(:succeeded AS boolean[]))
+         AS e (rule_id, workflow_code, since, deadline, succeeded)
+    WHERE EXISTS (
+        SELECT FROM unnest(ARRAY['SUCCESS', 'FAILURE']) AS s (state)
+        CROSS JOIN unnest(ARRAY[false, true]) AS c (is_child)
+        CROSS JOIN LATERAL (
+            SELECT i.ended_at, i.dry_run, i.command_type
+            FROM workflow_instance i                                          -- index: workflow_instance_by_workflow
+            WHERE i.workflow_code = e.workflow_code AND (i.parent_instance_id IS NOT NULL) = c.is_child
+              AND i.state = s.state
+            ORDER BY (-i.id) LIMIT :read_max
+        ) AS i
+        WHERE (s.state = 'SUCCESS' OR NOT e.succeeded) AND i.ended_at BETWEEN e.since AND e.deadline
+          AND NOT i.dry_run AND i.command_type <> 'COMPLEMENT_DATA')
+""")
+
+
+async def now(connection: AsyncConnection) -> datetime:
+    """The database's time, aware."""
+    return (await connection.execute(_NOW)).scalar_one()  # type: ignore[no-any-return]
+
+
+async def enabled(connection: AsyncConnection) -> list[StoredRule]:
+    """All rules that are enabled, by id."""
+    return [StoredRule(*row) for row in (await connection.execute(_ENABLED)).all()]
+
+
+async def codes_of(
+    connection: AsyncConnection, names: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], WorkflowCode]:
+    """The codes of workflows by project and name; those that do not exist are missing."""
+    values = {"projects": [project for project, _ in names], "names": [name for _, name in names]}
+    rows = (await connection.execute(_NAMED, values)).all()
+    return {(project, name): WorkflowCode(code) for project, name, code in rows}
+
+
+async def set_problem(connection: FencedTransaction, rule: StoredRule, problem: str | None) -> None:
+    """Record why a rule raises nothing; None = it works."""
+    values = {"id": rule.id, "updated_at": rule.updated_at, "problem": problem}
+    await connection.execute(_SET_PROBLEM, values)
+
+
+async def consume_ends(connection: FencedTransaction, limit: int) -> list[EndedRun]:
+    """Take up to `limit` ends of runs, in order: no rule is applied to them again."""
+    return [EndedRun(*row) for row in (await connection.execute(_CONSUME, {"limit": limit})).all()]
+
+
+async def failures(
+    connection: AsyncConnection, rules: Collection[int], workflows: Collection[WorkflowCode]
+) -> dict[tuple[int, WorkflowCode], int]:
+    """How many runs of these workflows have failed in a row, by rule; 0 is missing."""
+    rows = (await connection.execute(_FAILURES, {"rules": list(rules), "workflows": list(workflows)})).all()
+    return {(rule, WorkflowCode(workflow)): count for rule, workflow, count in rows}
+
+
+async def set_failures(connection: FencedTransaction, counts: Mapping[tuple[int, WorkflowCode], int]) -> None:
+    """Store how many runs have failed in a row."""
+    values = {
+        "rules": [rule for rule, _ in counts],
+        "workflows": [workflow for _, workflow in counts],
+        "failures": list(counts.values()),
+    }
+    await connection.execute(_SET_FAILURES, values)
+
+
+async def long_runs(connection: AsyncConnection, rules: Sequence[LongRule], limit: int) -> list[LongRun]:
+    """Up to `limit` runs that take longer than these rules allow, and have no alert of it yet."""
+    values = {
+        "rules": [each.id for each in rules],
+        "projects": [each.project for each in rules],
+        "workflows": [each.workflow_code for each in rules],
+        "than_s": [float(each.than_s) for each in rules],
+        "limit": limit,
+    }
+    return [LongRun(*row) for row in (await connection.execute(_LONG, values)).all()]
+
+
+async def deadlines(connection: AsyncConnection, rules: Collection[int]) -> dict[tuple[int, WorkflowCode], datetime]:
+    """The last times of the day for which these rules were checked."""
+    rows = (await connection.execute(_DEADLINES, {"rules": list(rules)})).all()
+    return {(rule, WorkflowCode(workflow)): deadline for rule, workflow, deadline in rows}
+
+
+async def set_deadlines(connection: FencedTransaction, checked: Sequence[Expected]) -> None:
+    """Store for which times of the day rules were checked."""
+    values = {
+        "rules": [each.rule_id for each in checked],
+        "workflows": [each.workflow_code for each in checked],
+        "deadlines": [each.deadline for each in checked],
+    }
+    await connection.execute(_SET_DEADLINES, values)
+
+
+async def met(connection: AsyncConnection, expected: Sequence[Expected]) -> set[int]:
+    """Of which of these rules a run ended in time. Dry runs and backfills do not count."""
+    values = {
+        "rules": [each.rule_id for each in expected],
+        "workflows": [each.workflow_code for each in expected],
+        "since": [each.since for each in expected],
+        "deadlines": [each.deadline for each in expected],
+        "succeeded": [each.succeeded for each in expected],
+        "read_max": READ_MAX,
+    }
+    return {rule for (rule,) in (await connection.execute(_MET, values)).all()}

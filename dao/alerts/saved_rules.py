@@ -1,0 +1,100 @@
+"""`alert_rule` as people write it: saved, listed, deleted. What masters make of it is in `dao/alerts/rules.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+
+from dao.postgres.engine import AsyncConnection
+from dao.postgres.notify import ALERT_CHANGED, notify
+from model.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRule:
+    """A rule. `problem`: why it raises nothing. Times are aware UTC, database time."""
+
+    id: int
+    project: str
+    name: str
+    text: str
+    enabled: bool
+    problem: str | None
+    version: int
+    updated_at: datetime
+    updated_by: str
+
+
+_COLUMNS = "id, project, name, text, enabled, problem, version, updated_at, updated_by"
+_PAGE = text(f"""
+    SELECT {_COLUMNS} FROM alert_rule
+    WHERE (:has_all OR project = ANY(CAST(:visible AS text[])))
+      AND (CAST(:project AS text) IS NULL OR project = :project)
+      AND (CAST(:after_project AS text) IS NULL OR (project, name) > (:after_project, :after_name))
+    ORDER BY project, name LIMIT :limit
+""")  # noqa: S608 - a constant
+_HOLD = text(f"SELECT {_COLUMNS} FROM alert_rule WHERE project = :project AND name = :name FOR UPDATE")  # noqa: S608
+_FIND = text(f"SELECT {_COLUMNS} FROM alert_rule WHERE project = :project AND name = :name")  # noqa: S608
+_PUT = text(f"""
+    INSERT INTO alert_rule AS r (project, name, text, enabled, updated_by)
+    VALUES (:project, :name, :text, :enabled, :by)
+    ON CONFLICT (project, name) DO UPDATE
+    SET text = :text, enabled = :enabled, version = r.version + 1, updated_by = :by
+    RETURNING {_COLUMNS}
+""")  # noqa: S608 - a constant
+_DELETE = text("DELETE FROM alert_rule WHERE id = :id")
+
+
+async def page(
+    connection: AsyncConnection,
+    visible: Collection[str] | None,
+    limit: int,
+    *,
+    project: str | None = None,
+    after: tuple[str, str] | None = None,
+) -> list[SavedRule]:
+    """Up to `limit` rules of these projects (None = all), by project and name, after this one."""
+    values = {
+        "has_all": visible is None,
+        "visible": list(visible or ()),
+        "limit": limit,
+        "project": project,
+        "after_project": after[0] if after else None,
+        "after_name": after[1] if after else None,
+    }
+    return [SavedRule(*row) for row in (await connection.execute(_PAGE, values)).all()]
+
+
+async def hold(connection: AsyncConnection, project: str, name: str) -> SavedRule | None:
+    """The rule, which nobody else changes until this transaction ends; None: there is none."""
+    row = (await connection.execute(_HOLD, {"project": project, "name": name})).first()
+    return None if row is None else SavedRule(*row)
+
+
+async def find(connection: AsyncConnection, project: str, name: str) -> SavedRule:
+    """One of them. Raises `NotFound`."""
+    row = (await connection.execute(_FIND, {"project": project, "name": name})).first()
+    if row is None:
+        raise not_found(project, name)
+    return SavedRule(*row)
+
+
+async def put(connection: AsyncConnection, project: str, name: str, words: str, by: str, *, enabled: bool) -> SavedRule:
+    """Save or replace a rule; `words` have been checked."""
+    values = {"project": project, "name": name, "text": words, "enabled": enabled, "by": by}
+    await notify(connection, ALERT_CHANGED)
+    return SavedRule(*(await connection.execute(_PUT, values)).one())
+
+
+async def delete(connection: AsyncConnection, rule: SavedRule) -> None:
+    """Delete a rule that is held."""
+    await connection.execute(_DELETE, {"id": rule.id})
+    await notify(connection, ALERT_CHANGED)
+
+
+def not_found(project: str, name: str) -> NotFound:
+    """That there is no such rule."""
+    return NotFound(f'project "{project}" has no alert rule "{name[:200]}"; `shoal alertrules` lists those there are')

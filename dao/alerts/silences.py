@@ -1,0 +1,107 @@
+"""`alert_silence`: times in which alerts that match are kept and not sent, as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+
+from dao.postgres.database import database_time
+from dao.postgres.engine import AsyncConnection
+from dao.postgres.notify import ALERT_CHANGED, notify
+from model.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A silence; project, workflow and kind None = all. Times are aware UTC."""
+
+    id: int
+    starts_at: datetime
+    ends_at: datetime
+    project: str | None
+    workflow: str | None
+    kind: str | None
+    reason: str
+    created_at: datetime
+    created_by: str
+
+
+_COLUMNS = "id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by"
+# All that are not over, and of the others the newest; a long list of old ones is of no use to anybody.
+_LIST = text(f"""
+    SELECT {_COLUMNS} FROM alert_silence
+    WHERE (:has_all OR project IS NULL OR project = ANY(CAST(:visible AS text[])))
+      AND (:has_past OR ends_at > clock_timestamp())
+    ORDER BY id DESC LIMIT :limit
+""")  # noqa: S608 - a constant
+_FIND = text(f"SELECT {_COLUMNS} FROM alert_silence WHERE id = :id")  # noqa: S608 - a constant
+_INSERT = text(f"""
+    INSERT INTO alert_silence (starts_at, ends_at, project, workflow, kind, reason, created_by)
+    SELECT s.starts_at, coalesce(:ends_at, s.starts_at + make_interval(secs => :lasts_s)), :project, :workflow, :kind,
+           :reason, :by
+    FROM (SELECT coalesce(CAST(:starts_at AS timestamptz), clock_timestamp()) AS starts_at) s
+    RETURNING {_COLUMNS}
+""")  # noqa: S608 - a constant
+# One that has not begun ends before it begins: it is deleted instead.
+_END = text("""
+    WITH future AS (DELETE FROM alert_silence WHERE id = :id AND starts_at >= clock_timestamp())
+    UPDATE alert_silence SET ends_at = clock_timestamp()
+    WHERE id = :id AND starts_at < clock_timestamp() AND ends_at > clock_timestamp()
+""")
+
+
+async def some(
+    connection: AsyncConnection, visible: Collection[str] | None, limit: int, *, has_past: bool
+) -> list[Silence]:
+    """Up to `limit` silences, newest first: those of these projects (None = all) and of the whole cluster."""
+    values = {"has_all": visible is None, "visible": list(visible or ()), "has_past": has_past, "limit": limit}
+    return [Silence(*row) for row in (await connection.execute(_LIST, values)).all()]
+
+
+async def find(connection: AsyncConnection, id_: int) -> Silence:
+    """One of them. Raises `NotFound`."""
+    row = (await connection.execute(_FIND, {"id": id_})).first()
+    if row is None:
+        raise NotFound(f"there is no silence {id_}; `shoal silences` lists those there are")
+    return Silence(*row)
+
+
+async def insert(
+    connection: AsyncConnection,
+    *,
+    starts_at: datetime | None,
+    ends_at: datetime | None,
+    lasts_s: float | None,
+    project: str | None,
+    workflow: str | None,
+    kind: str | None,
+    reason: str,
+    by: str,
+) -> Silence:
+    """Make one: from now on if `starts_at` is None, until `ends_at` or for `lasts_s` seconds."""
+    values = {
+        "starts_at": starts_at,
+        "ends_at": ends_at,
+        "lasts_s": lasts_s,
+        "project": project,
+        "workflow": workflow,
+        "kind": kind,
+        "reason": reason,
+        "by": by,
+    }
+    await notify(connection, ALERT_CHANGED)
+    return Silence(*(await connection.execute(_INSERT, values)).one())
+
+
+async def now(connection: AsyncConnection) -> datetime:
+    """The database's time, aware UTC."""
+    return await database_time(connection)
+
+
+async def end(connection: AsyncConnection, silence: Silence) -> None:
+    """End it now. What it has silenced stays so."""
+    await connection.execute(_END, {"id": silence.id})
+    await notify(connection, ALERT_CHANGED)

@@ -1,0 +1,59 @@
+"""What a pool of connections says of its waits, to whoever counts them.
+
+Nodes and the API count them for Prometheus (`metrics/database.py`). A verb counts nothing, and does not load what
+would.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Measures(Protocol):
+    """Called by `dao/postgres/database.py`. Nothing here may wait."""
+
+    def opened(self, connections_max: int) -> None:
+        """A pool of so many connections was opened."""
+
+    def closed(self, connections_max: int) -> None:
+        """It was closed."""
+
+    def began(self) -> None:
+        """A connection is wanted."""
+
+    def ended(self) -> None:
+        """It is not needed any more."""
+
+    def waited(self, seconds: float) -> None:
+        """A connection was given after so many seconds."""
+
+    def committed(self, seconds: float) -> None:
+        """A COMMIT was answered after so many seconds."""
+
+    def failed(self, error: BaseException) -> None:
+        """A use failed with this error."""
+
+
+class Unmeasured:
+    """Counts nothing."""
+
+    def opened(self, connections_max: int) -> None:
+        """Nothing."""
+
+    def closed(self, connections_max: int) -> None:
+        """Nothing."""
+
+    def began(self) -> None:
+        """Nothing."""
+
+    def ended(self) -> None:
+        """Nothing."""
+
+    def waited(self, seconds: float) -> None:
+        """Nothing."""
+
+    def committed(self, seconds: float) -> None:
+        """Nothing."""
+
+    def failed(self, error: BaseException) -> None:
+        """Nothing."""

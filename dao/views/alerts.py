@@ -1,0 +1,142 @@
+"""Alerts for display: pages of them, newest first, and what became of each on each channel."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import text
+
+from dao.postgres.engine import AsyncConnection
+from model.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What became of an alert on a channel. Times are aware UTC, database time."""
+
+    channel: str
+    state: str
+    tries: int
+    next_try_at: datetime | None
+    error: str | None
+    sent_at: datetime | None
+    grouped_with: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRow:
+    """An alert. `project` None: it concerns the cluster."""
+
+    id: int
+    created_at: datetime
+    kind: str
+    severity: str
+    project: str | None
+    workflow: str | None
+    run: int | None
+    task: int | None
+    group: str
+    subject: str
+    state: str
+    state_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AlertFilter:
+    """Which alerts; None = any. `visible`: the projects whose alerts may be shown, None = all.
+
+    `result`: FAILED = of which a channel did not get it, WAIT = still to be sent somewhere, NOBODY = nobody gets it,
+    SILENCED = a silence covers it.
+    """
+
+    visible: Collection[str] | None
+    public: Collection[str]
+    kinds: Collection[str] | None = None
+    project: str | None = None
+    workflow: str | None = None
+    run: int | None = None
+    result: str | None = None
+
+
+_COLUMNS = """
+    a.id, a.created_at, a.kind, a.severity, a.project, a.workflow, a.workflow_instance_id, a.task_instance_id,
+    a.alert_group, a.subject, a.state, a.state_reason
+"""
+_VISIBLE = (
+    "(a.project = ANY(CAST(:visible AS text[])) OR (a.project IS NULL AND a.kind = ANY(CAST(:public AS text[]))))"
+)
+_RESULTS: Mapping[str, str] = {
+    "FAILED": "EXISTS (SELECT FROM alert_delivery d WHERE d.alert_id = a.id AND d.state = 'FAILED')",
+    "WAIT": "(a.state = 'WAIT' OR EXISTS (SELECT FROM alert_delivery d WHERE d.alert_id = a.id AND d.state = 'WAIT'))",
+    "NOBODY": "a.state = 'NOBODY'",
+    "SILENCED": "a.state = 'SILENCED'",
+}
+_ONE = text(f"SELECT {_COLUMNS}, a.facts FROM alert a WHERE a.id = :id")  # noqa: S608 - a constant
+_DELIVERIES = text("""
+    SELECT d.alert_id, c.name, d.state, d.tries,
+           CASE WHEN d.state = 'WAIT' AND d.tries > 0 THEN d.next_try_at END, d.last_error, d.sent_at, d.grouped_with
+    FROM alert_delivery d JOIN alert_channel c ON c.id = d.channel_id
+    WHERE d.alert_id = ANY(CAST(:alerts AS bigint[]))
+    ORDER BY d.alert_id, c.name
+""")
+# What nobody has taken although a sender would have: of the alert itself, and of the channels that nobody claims.
+_STANDING = text("""
+    SELECT (SELECT count(*) FROM (SELECT FROM alert WHERE state = 'WAIT'
+                AND created_at < clock_timestamp() - make_interval(secs => :after_s) LIMIT 10000) n),
+           (SELECT count(*) FROM (SELECT FROM alert_delivery WHERE state = 'FAILED' AND NOT is_test LIMIT 10000) n),
+           (SELECT count(*) FROM (SELECT FROM alert WHERE state = 'NOBODY' LIMIT 10000) n)
+""")
+
+
+async def page(connection: AsyncConnection, wanted: AlertFilter, limit: int, before: int | None) -> list[AlertRow]:
+    """Up to `limit` alerts, newest first, with ids below `before`."""
+    conditions: list[str] = []
+    values: dict[str, Any] = {"limit": limit}
+    if before is not None:
+        conditions.append("a.id < :before")
+        values["before"] = before
+    if wanted.visible is not None:
+        conditions.append(_VISIBLE)
+        values |= {"visible": list(wanted.visible), "public": list(wanted.public)}
+    if wanted.kinds is not None:
+        conditions.append("a.kind = ANY(CAST(:kinds AS text[]))")
+        values["kinds"] = list(wanted.kinds)
+    for column, value in (
+        ("project", wanted.project),
+        ("workflow", wanted.workflow),
+        ("workflow_instance_id", wanted.run),
+    ):
+        if value is not None:
+            conditions.append(f"a.{column} = :{column}")
+            values[column] = value
+    if wanted.result is not None:
+        conditions.append(_RESULTS[wanted.result])
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    statement = text(f"SELECT {_COLUMNS} FROM alert a {where} ORDER BY a.id DESC LIMIT :limit")  # noqa: S608 - constants
+    return [AlertRow(*row) for row in (await connection.execute(statement, values)).all()]
+
+
+async def find(connection: AsyncConnection, id_: int) -> tuple[AlertRow, Mapping[str, Any]]:
+    """An alert, and its facts. Raises `NotFound`."""
+    row = (await connection.execute(_ONE, {"id": id_})).first()
+    if row is None:
+        raise NotFound(f"there is no alert {id_}; `shoal alerts` lists those there are")
+    return AlertRow(*row[:-1]), row[-1]
+
+
+async def deliveries(connection: AsyncConnection, alerts: Sequence[int]) -> dict[int, list[Delivery]]:
+    """What became of these alerts: of each its channels, by name."""
+    found: dict[int, list[Delivery]] = {}
+    for alert, *fields in (await connection.execute(_DELIVERIES, {"alerts": list(alerts)})).all():
+        found.setdefault(alert, []).append(Delivery(*fields))
+    return found
+
+
+async def standing(connection: AsyncConnection, after_s: float) -> tuple[int, int, int]:
+    """How many alerts no sender has taken for so many seconds, how many deliveries failed, how many nobody gets; each
+    up to 10,000."""
+    waiting, failed, nobody = (await connection.execute(_STANDING, {"after_s": after_s})).one()
+    return int(waiting), int(failed), int(nobody)

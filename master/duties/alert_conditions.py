@@ -1,0 +1,86 @@
+"""The duty `alert_conditions`: what is wrong and lasts: worker groups without workers, queues and pools that stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from dao.alerts import alerts, conditions
+from dao.alerts.conditions import Lasting, Standing
+from dao.postgres.database import FencedTransaction
+from dao.views.queue_listings import GroupQueue
+from model.alerts import AlertKind, NewAlert, Severity
+from model.duties import Step
+
+STANDS_AFTER = timedelta(minutes=10)
+"""A queue or pool stands if a task has waited for so long, and nothing has begun for so long."""
+LASTS = timedelta(seconds=30)
+"""A group without workers is reported after this: a worker that restarts is soon back."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """How it is reported that a condition is there, and that it is over."""
+
+    stands: str
+    over: str
+
+
+_WORDS = {
+    AlertKind.GROUP_WITHOUT_WORKERS: _Words(
+        'worker group "{name}" has no worker, and {waiting} tasks wait for it',
+        'worker group "{name}" has a worker again, or nothing waits for it',
+    ),
+    AlertKind.QUEUE_STANDS: _Words(
+        'the queue of worker group "{name}" stands: {waiting} tasks wait, and none has begun for {minutes:g} min',
+        'the queue of worker group "{name}" moves again',
+    ),
+    AlertKind.POOL_STANDS: _Words(
+        'the resource pool "{name}" stands: {waiting} tasks wait, and none has got a resource for {minutes:g} min',
+        'the resource pool "{name}" moves again',
+    ),
+}
+
+
+async def check(connection: FencedTransaction, groups_without_workers: Sequence[GroupQueue]) -> Step:
+    """Compare what there is with what was reported, and write what is new and what is over."""
+    there: Mapping[AlertKind, Mapping[str, Mapping[str, Any]]] = {
+        AlertKind.GROUP_WITHOUT_WORKERS: {
+            each.worker_group: {"waiting": each.waiting, "oldest_s": each.oldest_s} for each in groups_without_workers
+        },
+        AlertKind.QUEUE_STANDS: _facts(
+            each
+            for each in await conditions.standing_queues(connection, STANDS_AFTER)
+            if each.name not in {group.worker_group for group in groups_without_workers}
+        ),
+        AlertKind.POOL_STANDS: _facts(await conditions.standing_pools(connection, STANDS_AFTER)),
+    }
+    new = []
+    for kind, found in there.items():
+        lasts = LASTS if kind is AlertKind.GROUP_WITHOUT_WORKERS else timedelta(0)
+        lasted, over = await conditions.update(connection, kind, found, lasts)
+        new += [_alert(kind, each, is_over=False) for each in lasted]
+        new += [_alert(kind, each, is_over=True) for each in over]
+    await alerts.insert(connection, new)
+    count = sum(len(found) for found in there.values())
+    return Step(f"{count} groups, queues and pools stand", is_fine=count == 0)
+
+
+def _facts(standing: Iterable[Standing]) -> Mapping[str, Mapping[str, Any]]:
+    return {each.name: {"waiting": each.waiting, "oldest_s": each.oldest_s} for each in standing}
+
+
+def _alert(kind: AlertKind, each: Lasting, *, is_over: bool) -> NewAlert:
+    words = _WORDS[kind]
+    subject = (words.over if is_over else words.stands).format(
+        name=each.name, waiting=each.facts.get("waiting"), minutes=STANDS_AFTER.total_seconds() / 60
+    )
+    return NewAlert(
+        AlertKind.RECOVERED if is_over else kind,
+        Severity.INFO if is_over else Severity.CRITICAL,
+        subject,
+        {"of": kind.value, "name": each.name, **each.facts},
+        unique_key=f"{'over' if is_over else 'stands'}:{kind}:{each.name}:{each.mark}",
+    )

@@ -1,0 +1,214 @@
+"""The duty `alert_rules`: applies the rules of alerts, and writes the alerts of what no transaction ends.
+
+Ends of runs and refused commands are taken in the step that writes what follows from them. What depends on the time is
+read from the rows, and its alert has a key, so that it is written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from dao.alerts import alerts, refused_commands, rules
+from dao.alerts.refused_commands import RefusedCommands
+from dao.alerts.rules import EndedRun, Expected, LongRule, StoredRule
+from dao.postgres.database import FencedTransaction
+from model.alert_rule_ends import Mark, Raised, RunEnd, Window, at_end, failures_after, is_late, last_window, too_long
+from model.alert_rules import Late, Rule, TakesLonger, parse_rule
+from model.alerts import AlertKind, NewAlert, Severity
+from model.duties import Step
+from model.errors import Refused
+from model.ids import WorkflowCode
+from model.states import WorkflowState
+
+BATCH = 500
+COMMANDS_AT_ONCE = 10_000
+"""So many refused commands become one alert for each workflow at most."""
+LATE_BY = timedelta(seconds=10)
+"""So long after its deadline a rule is checked: the transaction of an end in time has committed by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    """A rule that works. `code` is that of its workflow, None = it is about any of its project."""
+
+    stored: StoredRule
+    rule: Rule
+    code: WorkflowCode | None
+
+
+async def apply_rules(connection: FencedTransaction, progress: Mapping[str, Any]) -> Step:
+    """Write what has happened since the last step."""
+    applied = await _read_rules(connection)
+    ends = await rules.consume_ends(connection, BATCH)
+    new = await _at_ends(connection, applied, ends)
+    new += await _of_long_runs(connection, applied)
+    new += await _of_late_runs(connection, applied)
+    refused = await refused_commands.take(connection, COMMANDS_AT_ONCE)
+    new += map(_of_refused, refused)
+    await alerts.insert(connection, new)
+    warned = await alerts.tasks_take_too_long(connection, BATCH)
+    written = _counted(progress) + len(new) + warned
+    is_over = len(ends) < BATCH and warned < BATCH and sum(each.count for each in refused) < COMMANDS_AT_ONCE
+    return Step(f"wrote {written} alerts by {len(applied)} rules", is_over=is_over, progress={"written": written})
+
+
+def _counted(progress: Mapping[str, Any]) -> int:
+    written = progress.get("written")
+    return written if isinstance(written, int) and not isinstance(written, bool) else 0
+
+
+async def _read_rules(connection: FencedTransaction) -> list[_Applied]:
+    """The rules that work; of the others it is recorded why they do not."""
+    stored = await rules.enabled(connection)
+    problems: dict[int, str] = {}
+    parsed: dict[int, Rule] = {}
+    for each in stored:
+        try:
+            parsed[each.id] = parse_rule(each.text)
+        except Refused as error:
+            problems[each.id] = str(error)
+    named = {
+        (each.project, rule.workflow)
+        for each in stored
+        if (rule := parsed.get(each.id)) is not None and rule.workflow is not None
+    }
+    codes = await rules.codes_of(connection, named) if named else {}
+    applied = []
+    for each in stored:
+        if (rule := parsed.get(each.id)) is not None:
+            code = None if rule.workflow is None else codes.get((each.project, rule.workflow))
+            if rule.workflow is None or code is not None:
+                applied.append(_Applied(each, rule, code))
+            else:
+                problems[each.id] = f'there is no workflow "{rule.workflow}" in project "{each.project}"'
+    for each in stored:
+        if each.problem != problems.get(each.id):
+            await rules.set_problem(connection, each, problems.get(each.id))
+    return applied
+
+
+async def _at_ends(
+    connection: FencedTransaction, applied: Sequence[_Applied], ends: Sequence[EndedRun]
+) -> list[NewAlert]:
+    pairs = [(each, end) for end in ends for each in applied if _concerns(each, end)]
+    if not pairs:
+        return []
+    ids, codes = {each.stored.id for each, _ in pairs}, {end.workflow_code for _, end in pairs}
+    before = await rules.failures(connection, ids, codes)
+    counts = dict(before)
+    new = []
+    for each, ended in pairs:
+        key = each.stored.id, ended.workflow_code
+        end = RunEnd(
+            ended.run,
+            ended.workflow or "",
+            WorkflowState(ended.state),
+            ended.took_s,
+            ended.ended_mark,
+            ended.running_mark,
+        )
+        raised = at_end(each.rule.condition, end, counts.get(key, 0))
+        counts[key] = failures_after(counts.get(key, 0), end.state)
+        if raised is not None:
+            facts = {"state": ended.state, "reason": ended.reason, "took_s": ended.took_s, "failures": counts[key]}
+            mark = ended.ended_mark if raised.mark is Mark.END else ended.running_mark
+            new.append(_alert(each, raised, end.workflow, end.run, mark, facts))
+    changed = {key: count for key, count in counts.items() if count != before.get(key, 0)}
+    if changed:
+        await rules.set_failures(connection, changed)
+    return new
+
+
+def _concerns(each: _Applied, end: EndedRun) -> bool:
+    """A run below another counts where its workflow is named: its project hears of the one above it."""
+    if end.state not in (WorkflowState.SUCCESS, WorkflowState.FAILURE):
+        return False
+    if each.code is not None:
+        return each.code == end.workflow_code
+    return each.stored.project == end.project and not end.is_child
+
+
+async def _of_long_runs(connection: FencedTransaction, applied: Sequence[_Applied]) -> list[NewAlert]:
+    longest = {each.stored.id: each for each in applied if isinstance(each.rule.condition, TakesLonger)}
+    if not longest:
+        return []
+    wanted = [
+        LongRule(id_, each.stored.project, each.code, each.rule.condition.than.total_seconds())
+        for id_, each in longest.items()
+        if isinstance(each.rule.condition, TakesLonger)
+    ]
+    new = []
+    for run in await rules.long_runs(connection, wanted, BATCH):
+        each = longest[run.rule_id]
+        if isinstance(each.rule.condition, TakesLonger):
+            raised = too_long(run.run, run.workflow, each.rule.condition.than)
+            new.append(_alert(each, raised, run.workflow, run.run, run.running_mark, {}))
+    return new
+
+
+async def _of_late_runs(connection: FencedTransaction, applied: Sequence[_Applied]) -> list[NewAlert]:
+    late = [each for each in applied if isinstance(each.rule.condition, Late)]
+    if not late:
+        return []
+    at = await rules.now(connection) - LATE_BY
+    checked = await rules.deadlines(connection, [each.stored.id for each in late])
+    expected: dict[int, tuple[_Applied, Late, Expected]] = {}
+    for each in late:
+        condition = each.rule.condition
+        if isinstance(condition, Late) and each.code is not None:
+            window = last_window(condition, at)
+            before = checked.get((each.stored.id, each.code), each.stored.updated_at)
+            if window.deadline > max(before, each.stored.updated_at):
+                wanted = Expected(each.stored.id, each.code, window.since, window.deadline, condition.succeeded)
+                expected[each.stored.id] = each, condition, wanted
+    if not expected:
+        return []
+    wants = [wanted for _, _, wanted in expected.values()]
+    met = await rules.met(connection, wants)
+    await rules.set_deadlines(connection, wants)
+    new = []
+    for id_, (each, condition, wanted) in expected.items():
+        if id_ not in met:
+            workflow = each.rule.workflow or ""
+            raised = is_late(workflow, condition, Window(wanted.since, wanted.deadline))
+            facts = {"since": wanted.since.isoformat(), "deadline": wanted.deadline.isoformat()}
+            new.append(_alert(each, raised, workflow, None, wanted.deadline.isoformat(), facts))
+    return new
+
+
+def _alert(
+    each: _Applied, raised: Raised, workflow: str, run: int | None, mark: str, facts: Mapping[str, object]
+) -> NewAlert:
+    stored = each.stored
+    said = {"rule": stored.name, "text": stored.text, "run": run, "workflow": workflow, **facts}
+    return NewAlert(
+        raised.kind,
+        raised.severity,
+        raised.subject,
+        {name: value for name, value in said.items() if value is not None},
+        each.rule.group,
+        stored.project,
+        workflow,
+        run,
+        unique_key=f"rule:{stored.id}:{raised.mark}:{run or ''}:{mark}",
+    )
+
+
+def _of_refused(refused: RefusedCommands) -> NewAlert:
+    of = "" if refused.workflow is None else f' of workflow "{refused.workflow}"'
+    if refused.count == 1:
+        subject = f"command {refused.first}{of} was refused: {refused.reason}"
+    else:
+        subject = f"{refused.count} commands{of} were refused; the first, command {refused.first}: {refused.reason}"
+    return NewAlert(
+        AlertKind.ERROR_COMMANDS,
+        Severity.WARNING,
+        subject,
+        {"commands": refused.count, "first_command": refused.first, "reason": refused.reason},
+        refused.alert_group,
+        refused.project,
+        refused.workflow,
+    )

@@ -1,0 +1,1 @@
+"""What a process counts and measures of itself, and where Prometheus reads it."""

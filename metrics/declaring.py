@@ -1,0 +1,45 @@
+"""How a metric is declared: one line, in the module of the part that counts.
+
+A metric is a name at the top of a module, as a log is. Its name begins with `shoal_` and the part that counts
+(`shoal_master_`), a counter's ends with `_total`, a time is in seconds. Labels have few values, known in advance: never
+an id of a run, a task or a command. Which parts a role shows is said in `shoal/config/metrics.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, disable_created_metrics
+
+# Else each counter has a second series with the time of its creation, which Prometheus knows anyway.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+TIMES_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""The limits for what is one round trip or a few."""
+WAITS_S = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
+"""The limits for what waits for its turn."""
+
+
+class Part:
+    """The metrics of one part of the product."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+
+    def counter(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Counter:
+        """What only grows. `meaning` is one sentence with its unit."""
+        return Counter(name, meaning, labels, registry=self.registry)
+
+    def gauge(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Gauge:
+        """What goes up and down."""
+        return Gauge(name, meaning, labels, registry=self.registry)
+
+    def times(
+        self, name: str, meaning: str, limits: Sequence[float] = TIMES_S, labels: Sequence[str] = ()
+    ) -> Histogram:
+        """Times in seconds, counted up to each limit."""
+        return Histogram(name, meaning, labels, registry=self.registry, buckets=limits)
+
+    def sums(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Summary:
+        """How many times, and their sum in seconds: a mean, without the series of a histogram."""
+        return Summary(name, meaning, labels, registry=self.registry)

@@ -1,0 +1,59 @@
+"""Alerts: what a person is to be notified of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+DEFAULT_GROUP = "default"
+"""The alert group that gets what concerns the cluster, and what names no group."""
+
+
+class AlertKind(StrEnum):
+    """What happened."""
+
+    RUN_ENDED = "RUN_ENDED"
+    TASK_TIMEOUT = "TASK_TIMEOUT"
+    RUN_TIMEOUT = "RUN_TIMEOUT"
+    FAILOVER = "FAILOVER"
+    SCHEDULE_MISSED = "SCHEDULE_MISSED"
+    SCHEDULE_RESTS = "SCHEDULE_RESTS"
+    GROUP_WITHOUT_WORKERS = "GROUP_WITHOUT_WORKERS"
+    ERROR_COMMANDS = "ERROR_COMMANDS"
+    POOL_STANDS = "POOL_STANDS"
+    QUEUE_STANDS = "QUEUE_STANDS"
+    RULE = "RULE"
+    RECOVERED = "RECOVERED"
+    SQL_RESULT = "SQL_RESULT"
+    TEST = "TEST"
+
+
+class Severity(StrEnum):
+    """How bad it is."""
+
+    INFO = "INFO"
+    WARNING = "WARNING"
+    CRITICAL = "CRITICAL"
+
+
+@dataclass(frozen=True, slots=True)
+class NewAlert:
+    """An alert that is to be written.
+
+    Args:
+        subject: what happened, in a sentence.
+        facts: what belongs to it; names and numbers, JSON, never a secret.
+        unique_key: what makes the same thing one alert; None = nothing does.
+    """
+
+    kind: AlertKind
+    severity: Severity
+    subject: str
+    facts: Mapping[str, object] = field(default_factory=dict)
+    alert_group: str = DEFAULT_GROUP
+    project: str | None = None
+    workflow: str | None = None
+    workflow_instance_id: int | None = None
+    task_instance_id: int | None = None
+    unique_key: str | None = None

@@ -1,0 +1,226 @@
+"""The operations about channels: where alerts are sent. No answer contains a secret of a URL."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from dao.alerts import channels, retrying
+from dao.views import alerts
+from model.alert_channels import URL_BYTES_MAX, parse_channel_url
+from model.alert_templates import LENGTH_MAX, check_template
+from model.errors import NotFound, Refused, Unavailable
+from model.rights import Right
+from service.call import ANY_VERSION, Call, Subject
+from service.fields import Answer, Asked, Id, Moment, Text
+from service.operation import operation
+from service.secret_keys import open_vault
+
+if TYPE_CHECKING:
+    from dao.alerts.channels import Channel, ChannelHead
+    from service.call import Change
+
+TAG, KIND = "alert-channels", "alert-channel"
+TEST_WITHIN_S, TEST_EVERY_S = 45.0, 0.2
+DESCRIPTION_LENGTH_MAX = 1_000
+Name = Annotated[Text, Field(max_length=200)]
+Template = Annotated[str, Field(max_length=LENGTH_MAX, examples=["${severity}: ${subject}"])]
+
+
+class ChannelAnswer(Answer):
+    """A channel. `url` is without secrets; `key_id` is the fingerprint of the key that encrypts the whole URL.
+
+    `waiting` alerts are still to be sent (up to 10,000), the oldest since `waits_since`; `last_error` is why it was not
+    sent yet, and `next_try_at` when it is tried again.
+    """
+
+    name: str
+    kind: str
+    url: str
+    key_id: str
+    description: str
+    enabled: bool
+    version: int
+    updated_at: Moment
+    updated_by: str
+    subject_template: str | None = None
+    text_template: str | None = None
+    groups: Sequence[str]
+    waiting: int
+    waits_since: Moment | None = None
+    last_error: str | None = None
+    next_try_at: Moment | None = None
+    last_sent_at: Moment | None = None
+
+    @property
+    def etag(self) -> str:
+        """The version."""
+        return str(self.version)
+
+    @classmethod
+    def of(cls, channel: Channel) -> ChannelAnswer:
+        """The answer for a channel."""
+        return cls.model_validate(channel)
+
+
+class ChannelsAnswer(Answer):
+    """All channels, by name."""
+
+    items: Sequence[ChannelAnswer]
+
+
+class SaveChannel(Asked):
+    """A channel as it is to be from now on. Its URL is stored encrypted, and no answer contains its secrets."""
+
+    url: Annotated[
+        Text | None,
+        Field(
+            max_length=URL_BYTES_MAX,
+            repr=False,
+            description="as apprise writes it, such as mailtos://ada:secret@mail.example?to=ops@example.org; not "
+            "given: the one it has",
+        ),
+    ] = None
+    description: Annotated[Text, Field(max_length=DESCRIPTION_LENGTH_MAX)] = ""
+    enabled: Annotated[bool, Field(description="false: nothing is sent to it")] = True
+    subject_template: Annotated[Template | None, Field(description="of its messages; else the usual subject")] = None
+    text_template: Annotated[Template | None, Field(description="the same for their text")] = None
+
+
+class DeleteChannel(Asked):
+    """Whether a channel is deleted in spite of the alerts that wait for it."""
+
+    force: Annotated[bool, Field(description="though alerts wait for it, which nobody gets then")] = False
+
+
+class ChannelTested(Answer):
+    """What became of a test message. `state` WAIT: no sender has taken it within the time that was waited.
+
+    `reason` is why it did not arrive, or what is to be done.
+    """
+
+    channel: str
+    alert_id: Id
+    state: str
+    reason: str | None = None
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the channel took it."""
+        return self.state == "SENT"
+
+
+@operation("GET", "/alert-channels", Right.VIEW_CLUSTER, TAG)
+async def list_channels(call: Call) -> ChannelsAnswer:
+    """List the channels, without their secrets, each with what waits for it and why."""
+    call.permit(None)
+    async with call.reading() as connection:
+        found = await channels.all_channels(connection)
+    return ChannelsAnswer(items=[ChannelAnswer.of(each) for each in found])
+
+
+@operation("GET", "/alert-channels/{name}", Right.VIEW_CLUSTER, TAG)
+async def get_channel(call: Call, name: Name) -> ChannelAnswer:
+    """Show a channel, without its secrets; the ETag is its version."""
+    call.permit(None)
+    async with call.reading() as connection:
+        return ChannelAnswer.of(await channels.channel_named(connection, name))
+
+
+@operation("PUT", "/alert-channels/{name}", Right.ADMINISTER, TAG, has_secret=True)
+async def save_channel(call: Call, name: Name, body: SaveChannel) -> ChannelAnswer:
+    """Save or change a channel. To change one needs `If-Match` with the version read.
+
+    What waits for it is tried at once.
+    """
+    call.permit(None)
+    for template, what in ((body.subject_template, "subject_template"), (body.text_template, "text_template")):
+        if template is not None:
+            check_template(template, what)
+    url = None if body.url is None else parse_channel_url(body.url).text
+    if url is not None and (fault := await call.backend.channel_fault(url)) is not None:
+        raise Refused(f"the channel's URL cannot be used: {fault}")
+    vault = open_vault(call.settings.secrets)
+    async with call.changing(Subject(KIND, name, name=name)) as change:
+        head = await channels.hold(change.connection, name)
+        _expect(call, head)
+        fields: dict[str, Any] = body.model_dump(exclude={"url"})
+        if url is not None:
+            await channels.put(change.connection, name, url, vault, by=call.caller.name, **fields)
+        elif head is not None:
+            await channels.change(change.connection, head, by=call.caller.name, **fields)
+        else:
+            raise Refused(f'the channel "{name}" is new: give its url')
+        change.answer = ChannelAnswer.of(await channels.channel_named(change.connection, name))
+        change.before = None if head is None else {"version": head.version, "url": head.url, "enabled": head.enabled}
+        after = change.answer
+        change.after = {"version": after.version, "url": after.url, "enabled": after.enabled, "key_id": after.key_id}
+    answer: ChannelAnswer = change.answered()
+    return answer
+
+
+@operation("DELETE", "/alert-channels/{name}", Right.ADMINISTER, TAG, status=204)
+async def delete_channel(call: Call, name: Name, query: DeleteChannel) -> None:
+    """Delete a channel for which no alert waits, with what it was sent; with `force` though some wait."""
+    async with call.changing(Subject(KIND, name, name=name)) as change:
+        head = await _held(call, change, name)
+        waiting = await channels.waiting(change.connection, head)
+        if waiting and not query.force:
+            raise Refused(
+                f'{waiting} alerts wait for the channel "{name}", and nobody would get them; fix its URL, or delete it '
+                f"with force"
+            )
+        change.before, change.after = {"url": head.url}, {"waiting": waiting} if waiting else None
+        await channels.delete(change.connection, head)
+
+
+@operation("POST", "/alert-channels/{name}:test", Right.ADMINISTER, TAG)
+async def check_channel(call: Call, name: Name) -> ChannelTested:
+    """Have a test message sent to a channel by a sender of alerts, and wait for the result.
+
+    It waits for no older alert, goes to a channel that is off too, and is tried once.
+    """
+    async with call.changing(Subject(KIND, name, name=name)) as change:
+        channel = await channels.channel_named(change.connection, name)
+        alert = await retrying.test(change.connection, channel.name, call.caller.name)
+        change.after = {"alert": str(alert)}
+        change.answer = ChannelTested(channel=channel.name, alert_id=alert, state="WAIT", reason=_NO_SENDER)
+    tested: ChannelTested = change.answered()
+    return await _result(call, tested)
+
+
+_NO_SENDER = f"no sender has sent it within {TEST_WITHIN_S:.0f} s; is `shoal alert` running, or does it lack the key?"
+
+
+async def _result(call: Call, asked: ChannelTested) -> ChannelTested:
+    try:
+        async with asyncio.timeout(TEST_WITHIN_S):
+            while True:
+                await asyncio.sleep(TEST_EVERY_S)
+                async with call.reading() as connection:
+                    found = (await alerts.deliveries(connection, [asked.alert_id])).get(asked.alert_id, [])
+                for each in found:
+                    if each.state != "WAIT":
+                        return asked.model_copy(update={"state": each.state, "reason": each.error})
+    except (TimeoutError, Unavailable):
+        return asked
+
+
+async def _held(call: Call, change: Change[Any], name: str) -> ChannelHead:
+    head = await channels.hold(change.connection, name)
+    if head is None:
+        raise await channels.not_found(change.connection, name)
+    if call.if_match is not None:
+        _expect(call, head)
+    return head
+
+
+def _expect(call: Call, head: ChannelHead | None) -> None:
+    """Require that the caller has seen the present version. Raises `Changed`."""
+    if head is not None:
+        call.expect(head.version, f", saved by {head.updated_by} at {head.updated_at:%F %T %Z}")
+    elif call.if_match not in (None, ANY_VERSION):
+        raise NotFound("there is no such channel any more: it was deleted")

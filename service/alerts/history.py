@@ -1,0 +1,166 @@
+"""The operations about alerts that were raised: pages of them, what became of each, and sending one again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from dao.alerts import channels, retrying
+from dao.views import alerts
+from dao.views.alerts import AlertFilter
+from model import fields
+from model.alerts import AlertKind
+from model.errors import Refused
+from model.rights import Right
+from service.alerts.channels import Name as ChannelName
+from service.call import Call, Subject
+from service.fields import Answer, Asked, Id, Moment
+from service.operation import operation
+from service.pages import PageOf, PageQuery, page_of
+
+if TYPE_CHECKING:
+    from dao.views.alerts import AlertRow, Delivery
+
+TAG, KIND = "alerts", "alert"
+PUBLIC = (
+    AlertKind.FAILOVER,
+    AlertKind.GROUP_WITHOUT_WORKERS,
+    AlertKind.POOL_STANDS,
+    AlertKind.QUEUE_STANDS,
+    AlertKind.RECOVERED,
+)
+"""Kinds that say of the cluster what every account may see there. Others without a project may name runs of any."""
+
+
+class DeliveryAnswer(Answer):
+    """What became of an alert on a channel.
+
+    WAIT: it is still to be sent, or is tried again at `next_try_at`; SENT; GROUPED: sent as one message with the alert
+    `grouped_with`; FAILED: the channel did not take it, and it is not tried any more; SILENCED. `error` says why.
+    """
+
+    channel: str
+    state: str
+    tries: int
+    next_try_at: Moment | None = None
+    error: str | None = None
+    sent_at: Moment | None = None
+    grouped_with: Id | None = None
+
+
+class AlertAnswer(Answer):
+    """An alert. Without a `project` it concerns the cluster.
+
+    `state` is WAIT until a sender has found its channels, then EXPANDED, SILENCED, or NOBODY if nobody gets it;
+    `state_reason` says why.
+    """
+
+    id: Id
+    created_at: Moment
+    kind: str
+    severity: str
+    project: str | None = None
+    workflow: str | None = None
+    run_id: Id | None = None
+    task_id: Id | None = None
+    group: str
+    subject: str
+    state: str
+    state_reason: str | None = None
+    deliveries: Sequence[DeliveryAnswer]
+
+
+class WholeAlert(AlertAnswer):
+    """An alert with its facts: names and numbers, no secret."""
+
+    facts: Mapping[str, Any]
+
+
+class AlertQuery(PageQuery):
+    """A page of alerts, the newest first."""
+
+    kind: Annotated[Sequence[AlertKind] | None, Field(description="only of these kinds")] = None
+    project: Annotated[fields.Name | None, Field(description="only of this project")] = None
+    workflow: Annotated[fields.Name | None, Field(description="only of workflows of this name")] = None
+    run: Annotated[Id | None, Field(description="only of this run")] = None
+    result: Annotated[
+        Literal["FAILED", "WAIT", "NOBODY", "SILENCED"] | None,
+        Field(
+            description="only those that a channel did not get, that are still to be sent somewhere, that nobody gets, "
+            "or that a silence covers"
+        ),
+    ] = None
+
+
+class RetryAlert(Asked):
+    """On which channel; else on all that did not get it."""
+
+    channel: ChannelName | None = None
+
+
+class RetriedAlert(Answer):
+    """An alert that is sent again: on how many channels."""
+
+    id: Id
+    channels: int
+
+
+@operation("GET", "/alerts", Right.VIEW, TAG)
+async def list_alerts(call: Call, query: AlertQuery) -> PageOf[AlertAnswer]:
+    """List the alerts of the projects that the caller may view, and of the cluster, each with its channels' results."""
+    wanted = AlertFilter(call.visible(), PUBLIC, query.kind, query.project, query.workflow, query.run, query.result)
+    async with call.reading() as connection:
+        found = await alerts.page(connection, wanted, query.limit + 1, query.after)
+        results = await alerts.deliveries(connection, [each.id for each in found])
+    return page_of(found, query.limit, lambda row: _answer(row, results.get(row.id, ())), lambda row: row.id)
+
+
+@operation("GET", "/alerts/{id}", Right.VIEW, TAG)
+async def get_alert(call: Call, id: Id) -> WholeAlert:
+    """Show an alert: its facts, and what became of it on each channel."""
+    async with call.reading() as connection:
+        row, facts = await alerts.find(connection, id)
+        if row.project is not None or row.kind not in PUBLIC:
+            call.permit(row.project)
+        else:
+            call.visible()
+        results = await alerts.deliveries(connection, [id])
+    return WholeAlert(**_answer(row, results.get(id, ())).model_dump(), facts=facts)
+
+
+@operation("POST", "/alerts/{id}/retry", Right.OPERATE, TAG, status=202)
+async def retry_alert(call: Call, id: Id, body: RetryAlert) -> RetriedAlert:
+    """Have an alert sent again on the channels that did not get it, or to its group if nobody got it."""
+    async with call.reading() as connection:
+        row, _ = await alerts.find(connection, id)
+    async with call.changing(Subject(KIND, id, row.project)) as change:
+        if body.channel is not None:
+            await channels.channel_named(change.connection, body.channel)
+        again = await retrying.retry(change.connection, id, body.channel)
+        if not again:
+            where = f'on channel "{body.channel}"' if body.channel is not None else "on any channel"
+            raise Refused(f"alert {id} has not failed {where}; only what failed is sent again")
+        change.after = {"channel": body.channel} if body.channel is not None else None
+        change.answer = RetriedAlert(id=id, channels=again)
+    answer: RetriedAlert = change.answered()
+    return answer
+
+
+def _answer(row: AlertRow, results: Sequence[Delivery]) -> AlertAnswer:
+    return AlertAnswer(
+        id=row.id,
+        created_at=row.created_at,
+        kind=row.kind,
+        severity=row.severity,
+        project=row.project,
+        workflow=row.workflow,
+        run_id=row.run,
+        task_id=row.task,
+        group=row.group,
+        subject=row.subject,
+        state=row.state,
+        state_reason=row.state_reason,
+        deliveries=[DeliveryAnswer.model_validate(each) for each in results],
+    )

@@ -1,0 +1,124 @@
+"""The operations about silences: times in which alerts that match are kept and not sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from dao.alerts import silences
+from model import fields
+from model.alerts import AlertKind
+from model.errors import Refused
+from model.rights import Right
+from service.call import Call, Subject
+from service.fields import Answer, Asked, Id, Moment, Text
+from service.operation import operation
+
+if TYPE_CHECKING:
+    from dao.alerts.silences import Silence
+
+TAG, KIND = "alert-silences", "alert-silence"
+SHOWN_MAX = 500
+LONGEST_S = 366 * 86_400
+
+
+class SilenceAnswer(Answer):
+    """A silence. Without `project` it covers all projects and the cluster, without `workflow` or `kind` all of them."""
+
+    id: Id
+    starts_at: Moment
+    ends_at: Moment
+    project: str | None = None
+    workflow: str | None = None
+    kind: str | None = None
+    reason: str
+    created_at: Moment
+    created_by: str
+
+    @classmethod
+    def of(cls, silence: Silence) -> SilenceAnswer:
+        """The answer for a silence."""
+        return cls.model_validate(silence)
+
+
+class SilencesAnswer(Answer):
+    """Silences, the newest first; at most 500."""
+
+    items: Sequence[SilenceAnswer]
+
+
+class SilencesQuery(Asked):
+    """Which silences."""
+
+    past: Annotated[bool, Field(description="those too that are over")] = False
+
+
+class NewSilence(Asked):
+    """A new silence: from `starts_at`, else from now on, until `ends_at` or for `lasts_s` seconds."""
+
+    starts_at: Moment | None = None
+    ends_at: Moment | None = None
+    lasts_s: Annotated[float | None, Field(gt=0, le=LONGEST_S, allow_inf_nan=False)] = None
+    project: Annotated[fields.Name | None, Field(description="only its alerts; else of all and of the cluster")] = None
+    workflow: Annotated[fields.Name | None, Field(description="only of this workflow of the project")] = None
+    kind: Annotated[AlertKind | None, Field(description="only alerts of this kind")] = None
+    reason: Annotated[Text, Field(max_length=1_000, description="a sentence, shown to everybody")] = ""
+
+
+@operation("GET", "/alert-silences", Right.VIEW, TAG)
+async def list_silences(call: Call, query: SilencesQuery) -> SilencesAnswer:
+    """List the silences of the whole cluster, and of the projects that the caller may view."""
+    visible = call.visible()
+    async with call.reading() as connection:
+        found = await silences.some(connection, visible, SHOWN_MAX, has_past=query.past)
+    return SilencesAnswer(items=[SilenceAnswer.of(each) for each in found])
+
+
+@operation("POST", "/alert-silences", Right.OPERATE, TAG, status=201)
+async def add_silence(call: Call, body: NewSilence) -> SilenceAnswer:
+    """Silence alerts for a time: they are kept and not sent. Without a project only an admin may.
+
+    It covers alerts that are raised in its time, also those that were raised before this request and are not expanded
+    yet; what waits for a channel already is sent.
+    """
+    if (body.ends_at is None) == (body.lasts_s is None):
+        raise Refused("say when the silence ends: either ends_at or lasts_s")
+    if body.workflow is not None and body.project is None:
+        raise Refused("a workflow belongs to a project; name the project too")
+    async with call.changing(Subject(KIND, None, body.project)) as change:
+        now = await silences.now(change.connection)
+        ends_at = body.ends_at
+        if ends_at is not None and ends_at <= (body.starts_at or now):
+            raise Refused("the silence would end before it begins; give a later ends_at")
+        made = await silences.insert(
+            change.connection,
+            starts_at=body.starts_at,
+            ends_at=ends_at,
+            lasts_s=body.lasts_s,
+            project=body.project,
+            workflow=body.workflow,
+            kind=body.kind,
+            reason=body.reason,
+            by=call.caller.name,
+        )
+        change.id, change.answer = made.id, SilenceAnswer.of(made)
+        change.after = change.answer.model_dump(mode="json", exclude_none=True, exclude={"id", "created_at"})
+    answer: SilenceAnswer = change.answered()
+    return answer
+
+
+@operation("POST", "/alert-silences/{id}/end", Right.OPERATE, TAG)
+async def end_silence(call: Call, id: Id) -> SilenceAnswer:
+    """End a silence now; one that has not begun is deleted. What it has silenced stays so."""
+    async with call.reading() as connection:
+        silence = await silences.find(connection, id)
+    async with call.changing(Subject(KIND, id, silence.project)) as change:
+        await silences.end(change.connection, silence)
+        change.before = {"ends_at": f"{silence.ends_at:%FT%TZ}"}
+        change.answer = SilenceAnswer.of(silence).model_copy(
+            update={"ends_at": min(silence.ends_at, await silences.now(change.connection))}
+        )
+    answer: SilenceAnswer = change.answered()
+    return answer

@@ -1,0 +1,81 @@
+"""Samples of the figures of the cluster: those of the last hour in which somebody asked for them.
+
+A process reads a sample when somebody asks and the last one is old: what nobody watches costs nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from dao.postgres.database import database_time
+from dao.views import cluster_figures
+from model.node_rates import Beat, NodeRate, Rates, following, rates_of
+from registry.clock import boottime_s
+
+if TYPE_CHECKING:
+    from dao.postgres.database import Database
+    from dao.views.cluster_figures import ClusterFigures
+    from model.ids import Epoch
+
+EVERY_S = 5.0
+KEPT = timedelta(hours=1)
+KEPT_MAX = round(KEPT.total_seconds() / EVERY_S)
+SHARE_MAX = 0.05
+"""The share of its time that a process may read them."""
+GAP_S = 60.0
+"""After so long without a reading the rates begin again: they would be means of a time that nobody watched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The figures at a time of the database; `rates` None: not known yet."""
+
+    at: datetime
+    figures: ClusterFigures
+    rates: Rates | None
+
+
+@dataclass
+class Samples:
+    """The samples of the last hour, oldest first, and the way to a new one."""
+
+    kept: deque[Sample] = field(default_factory=lambda: deque(maxlen=KEPT_MAX))
+    _nodes: dict[Epoch, NodeRate] = field(default_factory=dict)
+    _reading: asyncio.Task[None] | None = None
+    _rests_until_s: float = float("-inf")
+    _read_s: float = float("-inf")
+
+    async def renew(self, database: Database) -> None:
+        """Read a sample if the last one is old; all who ask meanwhile wait for the same. Raises `Unavailable`."""
+        if self._reading is None or self._reading.done():
+            if boottime_s() < self._rests_until_s:
+                return
+            self._reading = asyncio.create_task(self._read(database))
+        await asyncio.shield(self._reading)
+
+    async def _read(self, database: Database) -> None:
+        began_s = boottime_s()
+        async with database.reading() as connection:
+            now = await database_time(connection)
+            found = await cluster_figures.read(connection)
+        ended_s = boottime_s()
+        if began_s - self._read_s > GAP_S:
+            self._nodes = {}
+        self._read_s = began_s
+        self._rests_until_s = began_s + max(EVERY_S, (ended_s - began_s) / SHARE_MAX)
+        self._nodes = following(
+            self._nodes,
+            {
+                node.epoch: Beat(now.timestamp() - node.beat_age_s, node.heartbeat.counted)
+                for node in found.nodes
+                if node.heartbeat is not None and node.heartbeat.counted is not None
+            },
+        )
+        while self.kept and self.kept[0].at < now - KEPT:
+            self.kept.popleft()
+        shown = now.replace(microsecond=now.microsecond // 1000 * 1000)  # as answers write it: it comes back as `since`
+        self.kept.append(Sample(shown, found, rates_of(self._nodes.values())))

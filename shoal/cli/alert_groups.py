@@ -1,0 +1,77 @@
+"""`shoal alertgroups`, `shoal alertgroup set/delete`: named sets of channels."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shoal.cli.invocation import Invocation
+from shoal.cli.verbs import verb
+
+Name = Annotated[str, typer.Argument(metavar="GROUP", help="The group's name.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `alertgroup`, and `alertgroups`."""
+    group = typer.Typer(no_args_is_help=True, help="Sets of channels, which workflows, schedules and rules name.")
+    verb(group, "shoal alertgroup set default ops", "shoal alertgroup set data ops feishu", name="set")(put)
+    verb(group, "shoal alertgroup delete data")(delete)
+    app.add_typer(group, name="alertgroup")
+    verb(app, "shoal alertgroups")(alertgroups)
+
+
+async def put(
+    call: Invocation,
+    name: Name,
+    channels: Annotated[list[str] | None, typer.Argument(help="Its channels, all of them; none: it is empty.")] = None,
+    description: Annotated[str | None, typer.Option(help="What it is for; else as it was.")] = None,
+) -> None:
+    """Save or replace an alert group. `default` gets what concerns the cluster, and what names no group."""
+    from model.errors import NotFound
+    from service.alerts.groups import SaveGroup, get_alert_group, save_alert_group
+    from shoal.cli.output import answer_fields, print_result
+
+    async with call.client() as client:
+        if description is None:
+            try:
+                description = (await client.ask(get_alert_group, name)).description
+            except NotFound:
+                description = ""
+        body = SaveGroup.read(channels=channels or [], description=description)
+        saved = await client.ask(save_alert_group, name, body)
+    reached = ", ".join(saved.channels) or "no channel, so nobody gets what is for it"
+    print_result(call, answer_fields(saved), f'Alert group "{name}" is saved: {reached}.')
+
+
+async def delete(call: Invocation, name: Name) -> None:
+    """Delete an alert group; its channels stay. Alerts for it are kept, and nobody gets them."""
+    from service.alerts.groups import delete_alert_group
+    from shoal.cli.output import print_result
+
+    async with call.client() as client:
+        await client.ask(delete_alert_group, name)
+    print_result(call, {"name": name, "deleted": True}, f'Alert group "{name}" is deleted.')
+
+
+async def alertgroups(call: Invocation) -> None:
+    """List the alert groups and their channels."""
+    from service.alerts.groups import list_alert_groups
+    from service.cluster.clock import read_clock
+    from service.words import when
+    from shoal.cli.output import Column, answer_fields, hint, print_result, table
+
+    async with call.client() as client:
+        now = (await client.ask(read_clock)).now
+        found = (await client.ask(list_alert_groups)).items
+    if call.as_json or not found:
+        fields = [answer_fields(each) for each in found]
+        print_result(call, fields, "There is no alert group yet.", "Save one: shoal alertgroup set default CHANNEL")
+        return
+    table(
+        Column("GROUP", [each.name for each in found]),
+        Column("CHANNELS", [", ".join(each.channels) or "-" for each in found], sentence=True),
+        Column("CHANGED", [when(each.updated_at, now, utc=call.utc) for each in found], keep=1, right=True),
+        Column("ABOUT", [each.description or "-" for each in found], keep=0, sentence=True),
+    )
+    hint("Where they lead: shoal channels")

@@ -1,0 +1,144 @@
+"""`shoal alerts`, `shoal alert show/retry`: what was raised, and what became of it on each channel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from model.alerts import AlertKind
+from shoal.cli.invocation import Invocation
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from service.alerts.history import AlertAnswer
+
+PAGE = 1_000
+
+AlertId = Annotated[int, typer.Argument(metavar="ALERT", min=1, help="The alert's id.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add `alerts`."""
+    verb(app, "shoal alerts", "shoal alerts --failed", "shoal alerts --kind FAILOVER --limit 10")(alerts)
+
+
+def add_to_group(group: typer.Typer) -> None:
+    """Add the verbs about one alert."""
+    verb(group, "shoal alert show 12")(show)
+    verb(group, "shoal alert retry 12", "shoal alert retry 12 --channel ops")(retry)
+
+
+async def alerts(
+    call: Invocation,
+    failed: Annotated[bool, typer.Option("--failed", help="Only those that a channel did not get.")] = False,
+    waiting: Annotated[bool, typer.Option("--waiting", help="Only those still to be sent somewhere.")] = False,
+    nobody: Annotated[bool, typer.Option("--nobody", help="Only those that nobody gets.")] = False,
+    kind: Annotated[
+        list[AlertKind] | None, typer.Option(case_sensitive=False, help="Only of this kind; may be repeated.")
+    ] = None,
+    project: Annotated[str | None, typer.Option(help="Only of this project.")] = None,
+    workflow: Annotated[str | None, typer.Option(help="Only of workflows of this name.")] = None,
+    run: Annotated[int | None, typer.Option(min=0, help="Only of this run.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
+) -> None:
+    """List the alerts, newest first, and what became of each."""
+    from model.errors import Refused
+    from service.alerts.history import AlertQuery, list_alerts
+    from service.cluster.clock import read_clock
+    from service.words import when
+    from shoal.cli.output import Column, answer_fields, hint, print_result, table
+
+    results = [name for name, wanted in (("FAILED", failed), ("WAIT", waiting), ("NOBODY", nobody)) if wanted]
+    if len(results) > 1:
+        raise Refused("give only one of --failed, --waiting and --nobody")
+    found: list[AlertAnswer] = []
+    cursor: str | None = None
+    async with call.client() as client:
+        now = (await client.ask(read_clock)).now
+        while True:
+            query = AlertQuery.read(
+                **{"kind": kind or None, "project": project, "workflow": workflow, "run": run, "cursor": cursor},
+                **{"result": results[0] if results else None, "limit": min(PAGE, limit - len(found))},
+            )
+            page = await client.ask(list_alerts, query)
+            found += page.items
+            cursor = page.next_cursor
+            if cursor is None or len(found) >= limit:
+                break
+    if call.as_json or not found:
+        print_result(call, [answer_fields(each) for each in found], "There is no such alert.")
+        return
+    table(
+        Column("ALERT", [each.id for each in found], right=True),
+        Column("WHEN", [when(each.created_at, now, utc=call.utc) for each in found], right=True, keep=3),
+        Column("KIND", [each.kind for each in found], keep=1),
+        Column("GROUP", [each.group for each in found], keep=0),
+        Column("RESULT", [_result(each) for each in found]),
+        Column("WHAT", [each.subject for each in found], sentence=True),
+    )
+    hint(f"What became of one: shoal alert show {found[0].id}")
+
+
+async def show(call: Invocation, alert: AlertId) -> None:
+    """Show an alert: its facts, and what became of it on each channel."""
+    import json
+
+    from service.alerts.history import get_alert
+    from service.cluster.clock import read_clock
+    from service.words import plain, when
+    from shoal.cli.output import Column, answer_fields, hint, print_json, say, table
+
+    async with call.client() as client:
+        now = (await client.ask(read_clock)).now
+        found = await client.ask(get_alert, alert)
+    if call.as_json:
+        print_json(answer_fields(found))
+        return
+    say(f"alert {found.id}  {found.kind}  {found.severity}  {when(found.created_at, now, utc=call.utc)}")
+    say(plain(found.subject))
+    for name, value in found.facts.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        say(f"  {plain(name)}: {plain(text[:500])}")
+    reason = f": {plain(found.state_reason)}" if found.state_reason else ""
+    say(f"group {plain(found.group)}: {found.state}{reason}")
+    if found.deliveries:
+        say()
+        table(
+            Column("CHANNEL", [each.channel for each in found.deliveries]),
+            Column("RESULT", [each.state for each in found.deliveries]),
+            Column("TRIES", [each.tries for each in found.deliveries], right=True, keep=2),
+            Column("SENT", [when(each.sent_at, now, utc=call.utc) for each in found.deliveries], right=True, keep=1),
+            Column("NEXT TRY", [when(each.next_try_at, now, utc=call.utc) for each in found.deliveries], keep=0),
+            Column("WHY", [each.error or "" for each in found.deliveries], sentence=True),
+        )
+    if found.state == "NOBODY" or any(each.state == "FAILED" for each in found.deliveries):
+        hint(f"Send it again: shoal alert retry {found.id}")
+
+
+async def retry(
+    call: Invocation,
+    alert: AlertId,
+    channel: Annotated[str | None, typer.Option(help="Only on this channel.")] = None,
+) -> None:
+    """Have an alert sent again on the channels that did not get it, or to its group if nobody got it."""
+    from service.alerts.history import RetryAlert, retry_alert
+    from service.words import counted
+    from shoal.cli.output import answer_fields, print_result
+
+    async with call.client() as client:
+        again = await client.ask(retry_alert, alert, RetryAlert.read(channel=channel))
+    said = f"Alert {alert} is sent again on {counted(again.channels, 'channel')}."
+    print_result(call, answer_fields(again), said, f"What becomes of it: shoal alert show {alert}")
+
+
+def _result(alert: AlertAnswer) -> str:
+    """Such as `sent`, `2 sent, 1 FAILED`, or `NOBODY`."""
+    if alert.state != "EXPANDED":
+        return alert.state
+    words = {"SENT": "sent", "GROUPED": "sent", "WAIT": "waits", "SILENCED": "silenced", "FAILED": "FAILED"}
+    counts = Counter(words.get(each.state, each.state) for each in alert.deliveries)
+    if len(counts) == 1 and alert.deliveries:
+        return next(iter(counts))
+    return ", ".join(f"{number} {word}" for word, number in sorted(counts.items())) or "-"

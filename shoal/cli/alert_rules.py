@@ -1,0 +1,93 @@
+"""`shoal alertrules`, `shoal alertrule set/delete`: when which alert group is notified, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli.invocation import Invocation
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from service.alerts.rules import RuleAnswer
+
+LIST_MAX = 10_000
+
+Name = Annotated[str, typer.Argument(metavar="RULE", help="The rule's name in its project.")]
+Project = Annotated[str, typer.Option(help="The project that it belongs to.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `alertrule`, and `alertrules`."""
+    group = typer.Typer(no_args_is_help=True, help="When which alert group is notified, in words.")
+    verb(
+        group,
+        'shoal alertrule set twice "any run of load fails twice in a row -> group data"',
+        'shoal alertrule set late "late: load not ended by 06:00 Europe/Berlin -> group data" --project etl',
+        name="set",
+    )(put)
+    verb(group, "shoal alertrule delete twice")(delete)
+    app.add_typer(group, name="alertrule")
+    verb(app, "shoal alertrules", "shoal alertrules --project etl")(alertrules)
+
+
+async def put(
+    call: Invocation,
+    name: Name,
+    words: Annotated[str, typer.Argument(metavar="TEXT", help="The rule: any run of load fails -> group data")],
+    project: Project = "default",
+    enabled: Annotated[bool, typer.Option("--on/--off", help="Off: it raises nothing.")] = True,
+) -> None:
+    """Save or replace a rule. It applies to what happens from now on."""
+    from service.alerts.rules import SaveRule, save_alert_rule
+    from shoal.cli.output import answer_fields, print_result
+
+    async with call.client() as client:
+        saved = await client.ask(save_alert_rule, project, name, SaveRule.read(text=words, enabled=enabled))
+    said = f'Rule "{name}" of project "{project}" is saved: {saved.text}'
+    print_result(call, answer_fields(saved), said, "What was raised: shoal alerts")
+
+
+async def delete(call: Invocation, name: Name, project: Project = "default") -> None:
+    """Delete a rule. What it has raised stays."""
+    from service.alerts.rules import delete_alert_rule
+    from shoal.cli.output import print_result
+
+    async with call.client() as client:
+        await client.ask(delete_alert_rule, project, name)
+    print_result(call, {"name": name, "deleted": True}, f'Rule "{name}" of project "{project}" is deleted.')
+
+
+async def alertrules(
+    call: Invocation, project: Annotated[str | None, typer.Option(help="Only of this project.")] = None
+) -> None:
+    """List the rules in words, and why one raises nothing."""
+    from service.alerts.rules import RulesQuery, list_alert_rules
+    from shoal.cli.output import Column, answer_fields, print_result, table
+    from shoal.clients.pages import all_items
+
+    async with call.client() as client:
+        found = await all_items(
+            lambda limit, cursor: client.ask(
+                list_alert_rules, RulesQuery.read(limit=limit, cursor=cursor, project=project)
+            ),
+            LIST_MAX,
+        )
+    if call.as_json or not found:
+        fields = [answer_fields(each) for each in found]
+        print_result(call, fields, "There is no alert rule yet.", "Save one: shoal alertrule set NAME TEXT")
+        return
+    table(
+        Column("PROJECT", [each.project for each in found]),
+        Column("RULE", [each.name for each in found]),
+        Column("TEXT", [each.text for each in found], sentence=True),
+        Column("STATE", [_state(each) for each in found]),
+        Column("PROBLEM", [each.problem or "" for each in found], keep=1, sentence=True),
+    )
+
+
+def _state(rule: RuleAnswer) -> str:
+    if not rule.enabled:
+        return "off"
+    return "no effect" if rule.problem else "on"

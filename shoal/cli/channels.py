@@ -1,0 +1,202 @@
+"""`shoal channels`, `shoal channel set/change/show/test/delete`: where alerts are sent."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli.invocation import Invocation
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from service.alerts.channels import ChannelAnswer
+
+EXIT_NOT_SENT = 1
+
+Name = Annotated[str, typer.Argument(metavar="CHANNEL", help="The channel's name.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `channel`, and `channels`."""
+    group = typer.Typer(no_args_is_help=True, help="Where alerts are sent: mailboxes, chats, webhooks.")
+    verb(
+        group,
+        "shoal channel set ops < url.txt",
+        "shoal channel set ops 'mailto://mail.example.org?from=shoal@example.org&to=ops@example.org'",
+        name="set",
+    )(put)
+    verb(group, "shoal channel change ops --off", "shoal channel change ops --subject '${severity}: ${subject}'")(
+        change
+    )
+    verb(group, "shoal channel show ops")(show)
+    verb(group, "shoal channel test ops")(test)
+    verb(group, "shoal channel delete ops")(delete)
+    app.add_typer(group, name="channel")
+    verb(app, "shoal channels", "shoal channels --json")(channels)
+
+
+async def put(
+    call: Invocation,
+    name: Name,
+    url: Annotated[
+        str, typer.Argument(help="As apprise writes it: mailtos://..., slack://...; - or none: from standard input.")
+    ] = "-",
+    group: Annotated[
+        list[str] | None, typer.Option(help="An alert group that it joins, made if needed; may be repeated.")
+    ] = None,
+) -> None:
+    """Save or replace a channel's URL. One with a password or token comes from standard input or a prompt."""
+    from model.alert_channels import MASK, parse_channel_url
+    from model.errors import NotFound, Refused
+    from service.alerts.channels import SaveChannel, get_channel, save_channel
+    from service.alerts.groups import SaveGroup, get_alert_group, save_alert_group
+    from shoal.cli.output import print_result
+    from shoal.cli.secrets import read_secret
+
+    if url != "-" and MASK in parse_channel_url(url).shown:
+        raise Refused(
+            "the URL contains what may be a secret, and everybody on this machine can read the arguments of a command: "
+            f"say `shoal channel set {quote(name)}` and give it on standard input"
+        )
+    given = (read_secret("URL") if url == "-" else url).strip()
+    async with call.client() as client:
+        try:
+            before = await client.ask(get_channel, name)
+            kept = before.model_dump(include={"description", "enabled", "subject_template", "text_template"})
+        except NotFound:
+            kept = {}
+        saved = await client.ask(save_channel, name, SaveChannel.read(url=given, **kept))
+        for each in group or ():
+            try:
+                found = await client.ask(get_alert_group, each)
+                members, about = [*found.channels, name], found.description
+            except NotFound:
+                members, about = [name], ""
+            await client.ask(save_alert_group, each, SaveGroup.read(channels=sorted(set(members)), description=about))
+    said = f'Channel "{name}" is saved: {saved.url}'
+    print_result(call, {"name": name, "url": saved.url}, said, f"Try it: shoal channel test {quote(name)}")
+
+
+async def change(
+    call: Invocation,
+    name: Name,
+    description: Annotated[str | None, typer.Option(help="What it is, for people.")] = None,
+    subject: Annotated[
+        str | None, typer.Option(help="Subject of its messages, with ${...} for values; '' = the usual one.")
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="The same for their text.")] = None,
+    enabled: Annotated[bool | None, typer.Option("--on/--off", help="Off: nothing is sent to it.")] = None,
+) -> None:
+    """Change what is not the URL of a channel: its description, its templates, whether it is on."""
+    from service.alerts.channels import SaveChannel, get_channel, save_channel
+    from shoal.cli.output import answer_fields, print_result
+
+    async with call.client() as client:
+        before = await client.ask(get_channel, name)
+        body = SaveChannel.read(
+            description=before.description if description is None else description,
+            enabled=before.enabled if enabled is None else enabled,
+            subject_template=(before.subject_template if subject is None else subject) or None,
+            text_template=(before.text_template if text is None else text) or None,
+        )
+        saved = await client.ask(save_channel, name, body)
+    state = "on" if saved.enabled else "off: nothing is sent to it"
+    said = f'Channel "{name}" is changed; it is {state}.'
+    print_result(call, answer_fields(saved), said, f"Try it: shoal channel test {quote(name)}")
+
+
+async def show(call: Invocation, name: Name) -> None:
+    """Show a channel: its URL without secrets, its groups, what waits for it and why."""
+    from service.alerts.channels import get_channel
+    from service.cluster.clock import read_clock
+    from service.words import counted, plain, when
+    from shoal.cli.output import answer_fields, hint, print_json, say
+
+    async with call.client() as client:
+        now = (await client.ask(read_clock)).now
+        found = await client.ask(get_channel, name)
+    if call.as_json:
+        print_json(answer_fields(found))
+        return
+    say(f"{found.name}  {plain(found.url)}  {'on' if found.enabled else 'off'}  version {found.version}")
+    if found.description:
+        say(plain(found.description))
+    say(f"groups: {', '.join(map(plain, found.groups)) or '-'}")
+    for what, template in (("subject", found.subject_template), ("text", found.text_template)):
+        if template is not None:
+            say(f"{what}: {plain(template)}")
+    say(f"last sent: {when(found.last_sent_at, now, utc=call.utc)}")
+    if found.waiting:
+        since = when(found.waits_since, now, utc=call.utc)
+        say(f"{counted(found.waiting, 'alert')} wait, the oldest since {since}")
+    if found.last_error:
+        say(f"not sent: {plain(found.last_error)}")
+    hint(f"Try it: shoal channel test {quote(name)}")
+
+
+async def test(call: Invocation, name: Name) -> None:
+    """Have a test message sent to a channel by a running sender of alerts, and wait for the result."""
+    from model.errors import Unavailable
+    from service.alerts.channels import check_channel
+    from shoal.cli.output import answer_fields, print_json, say
+
+    async with call.client() as client:
+        found = await client.ask(check_channel, name)
+    if call.as_json:
+        print_json(answer_fields(found))
+    elif found.state == "WAIT":
+        raise Unavailable(found.reason or "no sender has sent it")
+    elif found.is_sent:
+        say(f'Channel "{name}" took the test message.')
+    else:
+        say(f'Channel "{name}" did not take the test message: {found.reason}')
+    if not found.is_sent:
+        raise typer.Exit(EXIT_NOT_SENT)
+
+
+async def delete(
+    call: Invocation,
+    name: Name,
+    force: Annotated[bool, typer.Option("--force", help="Though alerts wait for it, which nobody gets then.")] = False,
+) -> None:
+    """Delete a channel, with what became of alerts on it."""
+    from service.alerts.channels import DeleteChannel, delete_channel
+    from shoal.cli.output import print_result
+
+    async with call.client() as client:
+        await client.ask(delete_channel, name, DeleteChannel(force=force))
+    print_result(call, {"name": name, "deleted": True}, f'Channel "{name}" is deleted.')
+
+
+async def channels(call: Invocation) -> None:
+    """List the channels, without their secrets: what waits for each, and why it does."""
+    from service.alerts.channels import list_channels
+    from service.cluster.clock import read_clock
+    from service.words import when
+    from shoal.cli.output import Column, answer_fields, hint, print_result, table
+
+    async with call.client() as client:
+        now = (await client.ask(read_clock)).now
+        found = (await client.ask(list_channels)).items
+    if call.as_json or not found:
+        fields = [answer_fields(each) for each in found]
+        print_result(call, fields, "There is no channel yet.", "Save one: shoal channel set NAME --group default")
+        return
+    table(
+        Column("CHANNEL", [each.name for each in found]),
+        Column("URL", [each.url for each in found], keep=2, sentence=True),
+        Column("STATE", [_state(each) for each in found]),
+        Column("GROUPS", [", ".join(each.groups) or "-" for each in found], keep=1),
+        Column("WAITING", [each.waiting for each in found], right=True),
+        Column("LAST SENT", [when(each.last_sent_at, now, utc=call.utc) for each in found], keep=1, right=True),
+        Column("WHY NOT", [each.last_error or "" for each in found], keep=3, sentence=True),
+    )
+    hint(f"Try one: shoal channel test {quote(found[0].name)}")
+
+
+def _state(channel: ChannelAnswer) -> str:
+    if not channel.enabled:
+        return "off"
+    return "fails" if channel.last_error else "on"

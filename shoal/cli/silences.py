@@ -1,0 +1,103 @@
+"""`shoal silences`, `shoal silence add/end`: times in which alerts are kept and not sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from model.alerts import AlertKind
+from shoal.cli.invocation import Invocation
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from service.alerts.silences import SilenceAnswer
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `silence`, and `silences`."""
+    group = typer.Typer(no_args_is_help=True, help="Times in which alerts are kept and not sent.")
+    verb(
+        group,
+        'shoal silence add 2h --reason "the warehouse moves"',
+        "shoal silence add 1h --project etl --workflow load",
+        name="add",
+    )(add)
+    verb(group, "shoal silence end 3")(end)
+    app.add_typer(group, name="silence")
+    verb(app, "shoal silences", "shoal silences --past")(silences)
+
+
+async def add(
+    call: Invocation,
+    span: Annotated[str, typer.Argument(metavar="DURATION", help="How long: 30m, 2h, 1d.")],
+    starts: Annotated[
+        str | None, typer.Option("--from", help="When it begins: 2026-01-31T22:00:00Z; else now.")
+    ] = None,
+    project: Annotated[str | None, typer.Option(help="Only alerts of this project.")] = None,
+    workflow: Annotated[str | None, typer.Option(help="Only of this workflow of the project.")] = None,
+    kind: Annotated[AlertKind | None, typer.Option(case_sensitive=False, help="Only alerts of this kind.")] = None,
+    reason: Annotated[str, typer.Option(help="Why, in a sentence that everybody sees.")] = "",
+) -> None:
+    """Silence alerts for a time: they are kept, and not sent."""
+    from model.durations import read_duration
+    from service.alerts.silences import NewSilence, add_silence
+    from service.cluster.clock import read_clock
+    from service.words import when
+    from shoal.cli.output import answer_fields, print_result
+
+    lasts_s = read_duration(span, "the duration").total_seconds()
+    body = NewSilence.read(
+        lasts_s=lasts_s, starts_at=starts, project=project, workflow=workflow, kind=kind, reason=reason
+    )
+    async with call.client() as client:
+        made = await client.ask(add_silence, body)
+        now = (await client.ask(read_clock)).now
+    until = when(made.ends_at, now, utc=call.utc)
+    said = f"Silence {made.id} covers {_what(made)}; it ends {until}."
+    print_result(call, answer_fields(made), said, f"End it now: shoal silence end {made.id}")
+
+
+async def end(call: Invocation, silence: Annotated[int, typer.Argument(min=1, help="The silence's id.")]) -> None:
+    """End a silence now; one that has not begun is deleted. What it has silenced stays so."""
+    from service.alerts.silences import end_silence
+    from shoal.cli.output import answer_fields, print_result
+
+    async with call.client() as client:
+        ended = await client.ask(end_silence, silence)
+    print_result(call, answer_fields(ended), f"Silence {silence} is over.")
+
+
+async def silences(
+    call: Invocation, past: Annotated[bool, typer.Option("--past", help="Those too that are over.")] = False
+) -> None:
+    """List the silences, the newest first."""
+    from service.alerts.silences import SilencesQuery, list_silences
+    from service.cluster.clock import read_clock
+    from service.words import when
+    from shoal.cli.output import Column, answer_fields, print_result, table
+
+    async with call.client() as client:
+        now = (await client.ask(read_clock)).now
+        found = (await client.ask(list_silences, SilencesQuery(past=past))).items
+    if call.as_json or not found:
+        fields = [answer_fields(each) for each in found]
+        print_result(call, fields, "There is no silence.", "Make one: shoal silence add 2h --project PROJECT")
+        return
+    table(
+        Column("SILENCE", [each.id for each in found], right=True),
+        Column("COVERS", [_what(each) for each in found], sentence=True),
+        Column("FROM", [when(each.starts_at, now, utc=call.utc) for each in found], right=True),
+        Column("UNTIL", [when(each.ends_at, now, utc=call.utc) for each in found], right=True),
+        Column("BY", [each.created_by for each in found], keep=1),
+        Column("REASON", [each.reason or "-" for each in found], keep=0, sentence=True),
+    )
+
+
+def _what(silence: SilenceAnswer) -> str:
+    from service.words import plain
+
+    kind = f"{silence.kind} alerts" if silence.kind else "all alerts"
+    if silence.workflow is not None:
+        return f'{kind} of workflow "{plain(silence.workflow)}" of project "{plain(silence.project or "")}"'
+    return f'{kind} of project "{plain(silence.project)}"' if silence.project is not None else kind

@@ -1,0 +1,46 @@
+"""What each role of a real cluster shows to Prometheus, under load."""
+
+from __future__ import annotations
+
+from tests.cluster.cluster import Cluster
+from tests.eventually import eventually
+from tests.metrics.scraping import scraped, value
+from tests.servers.prometheus import promtool
+
+
+async def test_a_master_and_a_worker_show_what_they_did(cluster: Cluster) -> None:
+    cluster.define(
+        1, "chain", tasks=[{"name": f"t{n}", "type": "FAKE", "after": [f"t{n - 1}"] if n else []} for n in range(5)]
+    )
+    master, worker = await cluster.master(), await cluster.worker()
+    scraped(master)  # from now on it reads the figures of the cluster
+    cluster.start(1, 100)
+    cluster.rows("INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 4711)")
+    await cluster.all_ends()
+    # The text is made at most twice a second.
+    await eventually(lambda: value(scraped(master), "shoal_master_runs_ended_total", state="SUCCESS") == 100)
+    await eventually(lambda: value(scraped(worker), "shoal_worker_attempts_ended_total", state="SUCCESS") == 500)
+    of_master, of_worker = scraped(master), scraped(worker)
+    for text in (of_master, of_worker):
+        assert promtool("check", "metrics", given=text.encode()) == ""
+    assert value(of_master, "shoal_master_commands_claimed_total") == 101
+    assert value(of_master, "shoal_master_commands_refused_total") == 1
+    assert value(of_master, "shoal_master_commands_stolen_total") == 0
+    assert value(of_master, "shoal_master_runs_ended_total", state="SUCCESS") == 100
+    assert value(of_master, "shoal_master_event_delay_seconds_count") == 500
+    assert value(of_master, "shoal_master_slot") == 0
+    assert value(of_master, "shoal_master_slots") == 1
+    assert value(of_master, "shoal_node_beats_total") > 0
+    assert value(of_master, "shoal_node_beat_age_seconds") < 60
+    assert value(of_master, "shoal_database_commit_seconds_count") > 0
+    assert value(of_master, "shoal_info", role="master", name=master.events("joined")[-1]["name"]) == 1
+    assert value(of_worker, "shoal_worker_attempts_claimed_total") == 500
+    assert value(of_worker, "shoal_worker_attempts_ended_total", state="SUCCESS") == 500
+    assert value(of_worker, "shoal_worker_queue_wait_seconds_count") == 500
+    assert value(of_worker, "shoal_worker_capacity") == 32
+    assert "shoal_master" not in of_worker
+    await eventually(lambda: value(scraped(master), "shoal_cluster_error_commands") == 1)
+    figures = scraped(master)
+    assert value(figures, "shoal_cluster_runs", state="RUNNING_EXECUTION") == 0
+    assert value(figures, "shoal_cluster_nodes", kind="WORKER", status="normal") == 1
+    assert value(figures, "shoal_cluster_group_workers", worker_group="default") == 1
