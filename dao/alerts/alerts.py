@@ -74,9 +74,9 @@ _TASK_TIMEOUTS = text("""
         LIMIT :limit) AS late
 """)
 _DELETE_OLD = text("""
-    DELETE FROM alert WHERE id IN (
+    DELETE FROM alert WHERE id = ANY(ARRAY(
         SELECT id FROM alert WHERE created_at < now() - CAST(:kept AS interval)    -- index: alert_created
-        ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+        ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED))
 """)
 
 

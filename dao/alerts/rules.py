@@ -98,8 +98,8 @@ _SET_PROBLEM = text("""
 _MARK = "CASE WHEN {time} IS NULL THEN '' ELSE extract(epoch FROM {time})::text END"
 _CONSUME = text(f"""
     WITH taken AS (
-        DELETE FROM run_end WHERE id IN (
-            SELECT id FROM run_end ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED)    -- index: run_end_pkey
+        DELETE FROM run_end WHERE id = ANY(ARRAY(
+            SELECT id FROM run_end ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED))   -- index: run_end_pkey
         RETURNING *
     )
     SELECT t.workflow_instance_id, t.workflow_code, d.project, d.name, t.state,

@@ -295,7 +295,7 @@ async def test_a_group_without_workers_is_reported(engine: Engine) -> None:
 
 
 async def test_a_rule_in_words_raises_its_alert_once_though_masters_are_killed(fresh: Engine) -> None:
-    """Ten failures, each reported once, by whichever master lives."""
+    """Five failures, each reported once, by whichever master lives."""
     code = fresh.define(FAILS, name="load")
     rule = "INSERT INTO alert_rule (project, name, text) VALUES ('default', %s, %s)"
     fresh.cluster.rows(rule, "each", "any run of load fails -> group data")
@@ -304,10 +304,10 @@ async def test_a_rule_in_words_raises_its_alert_once_though_masters_are_killed(f
     await fresh.cluster.worker()
     await fresh.cluster.slots_become(2)
     await eventually(lambda: fresh.cluster.one("SELECT count(*) FROM duty_done WHERE name = 'alert_rules'"))
-    runs = [await fresh.run(code) for _ in range(5)]
+    runs = [await fresh.run(code) for _ in range(3)]
     masters[0].kill()
-    runs += [await fresh.run(code) for _ in range(5)]
+    runs += [await fresh.run(code) for _ in range(2)]
     query = "SELECT workflow_instance_id FROM alert WHERE kind = 'RULE' AND alert_group = %s ORDER BY id"
-    await eventually(lambda: len(fresh.cluster.rows(query, "data")), until=10, within_s=WITHIN_S)
+    await eventually(lambda: len(fresh.cluster.rows(query, "data")), until=5, within_s=WITHIN_S)
     assert [run for (run,) in fresh.cluster.rows(query, "data")] == runs
     assert [run for (run,) in fresh.cluster.rows(query, "more")] == runs[2:3]
