@@ -12,7 +12,9 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import text
 
+from dao.alerts.rules import HAS_RULES
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from model.alerts import NewAlert
 from model.ids import Epoch, ScheduleId, WorkflowInstanceId
@@ -63,16 +65,22 @@ _MISSED = text(f"""
     ORDER BY s.id
     {ONCE}
 """)  # noqa: S608 - the part is a constant of this module
-# index: task_instance_running. Their ends write it too (`sql/schema.sql`); this is for those that still run.
-_TASK_TIMEOUTS = text("""
-    SELECT count(*), count(alert_task_timeout(late.id)::text) FROM (
-        SELECT t.id FROM task_instance t
-        WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.state = 'RUNNING_EXECUTION'
-          AND t.timeout_strategy IN ('WARN', 'WARNFAILED') AND isfinite(t.started_at)
-          AND extract(epoch FROM clock_timestamp() - t.started_at) > t.timeout_s
-          AND (SELECT a.id FROM alert a WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL
-        LIMIT :limit) AS late
-""")
+# Attempts that run, take longer than their timeouts and warn, and have no alert of it; index: task_instance_running.
+# Their ends write it too (`sql/schema.sql`).
+_LATE_TASKS = """
+    SELECT t.id FROM task_instance t
+    WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.state = 'RUNNING_EXECUTION'
+      AND t.timeout_strategy IN ('WARN', 'WARNFAILED') AND isfinite(t.started_at)
+      AND extract(epoch FROM clock_timestamp() - t.started_at) > t.timeout_s
+      AND (SELECT a.id FROM alert a WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL"""
+_TASK_TIMEOUTS = text(f"""
+    SELECT count(*), count(alert_task_timeout(late.id)::text) FROM ({_LATE_TASKS} LIMIT :limit) AS late
+""")  # noqa: S608 - the part is a constant of this module
+_PENDING = text(f"""
+    SELECT EXISTS (SELECT FROM run_end), {HAS_RULES},
+           EXISTS (SELECT FROM error_command WHERE NOT is_alerted),         -- index: error_command_alert
+           EXISTS ({_LATE_TASKS})
+""")  # noqa: S608 - the parts are constants
 _DELETE_OLD = text("""
     DELETE FROM alert WHERE id = ANY(ARRAY(
         SELECT id FROM alert WHERE created_at < now() - CAST(:kept AS interval)    -- index: alert_created
@@ -87,6 +95,21 @@ class Missed:
     id: ScheduleId
     since: datetime
     commands: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Whether there is anything of which alerts may have to be written."""
+
+    ends: bool
+    rules: bool
+    refused: bool
+    late_tasks: bool
+
+
+async def pending(connection: AsyncConnection) -> Pending:
+    """Whether there are ends of runs, rules, refused commands and late tasks: what a round of the duty begins with."""
+    return Pending(*(await connection.execute(_PENDING)).one())
 
 
 async def insert(connection: FencedTransaction, new: Sequence[NewAlert]) -> None:

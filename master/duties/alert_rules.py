@@ -41,15 +41,16 @@ class _Applied:
 
 async def apply_rules(connection: FencedTransaction, progress: Mapping[str, Any]) -> Step:
     """Write what has happened since the last step."""
-    applied = await _read_rules(connection)
-    ends = await rules.consume_ends(connection, BATCH)
+    pending = await alerts.pending(connection)
+    applied = await _read_rules(connection) if pending.rules else []
+    ends = await rules.consume_ends(connection, BATCH) if pending.ends else []
     new = await _at_ends(connection, applied, ends)
     new += await _of_long_runs(connection, applied)
     new += await _of_late_runs(connection, applied)
-    refused = await refused_commands.take(connection, COMMANDS_AT_ONCE)
+    refused = await refused_commands.take(connection, COMMANDS_AT_ONCE) if pending.refused else []
     new += map(_of_refused, refused)
     await alerts.insert(connection, new)
-    warned = await alerts.tasks_take_too_long(connection, BATCH)
+    warned = await alerts.tasks_take_too_long(connection, BATCH) if pending.late_tasks else 0
     written = _counted(progress) + len(new) + warned
     is_over = len(ends) < BATCH and warned < BATCH and sum(each.count for each in refused) < COMMANDS_AT_ONCE
     return Step(f"wrote {written} alerts by {len(applied)} rules", is_over=is_over, progress={"written": written})

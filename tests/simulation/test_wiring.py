@@ -38,6 +38,8 @@ NOT_SIMULATED = {
             "dao.views.queue_listings.queue_by_group",
             "dao.alerts.alerts.delete_old",
             "dao.alerts.alerts.insert",
+            "dao.alerts.alerts.pending",
+            "dao.alerts.conditions.any_recorded",
             "dao.alerts.alerts.tasks_take_too_long",
             "dao.alerts.conditions.standing_pools",
             "dao.alerts.conditions.standing_queues",
