@@ -50,6 +50,7 @@ FENCES = {
     "old_runs._DELETE": TAKEN,
     "alerts._DELETE_OLD": TAKEN,
     "alerts._INSERT": NEW,
+    "alerts._LOST": NEW,
     "alerts._MISSED": NEW,
     "alerts._RUN_TIMEOUT": NEW,
     "conditions._LASTED": TAKEN,

@@ -11,7 +11,7 @@ from dao.cluster import nodes
 from model.duties import DutyName
 from model.nodes import Heartbeat, NodeKind
 from tests.dao.scene import Scene
-from tests.master.alert_scene import alerts, begin, do, sales
+from tests.master.alert_scene import add_rule, alerts, begin, do, sales
 
 
 @pytest_asyncio.fixture
@@ -149,3 +149,39 @@ async def test_a_pool_that_gives_nothing_is_reported(scene: Scene) -> None:
     assert await _conditions(scene) == [("POOL_STANDS", stands)]
     await scene.sql("UPDATE pool_resource SET task_instance_id = 7, worker_id = 1, taken_at = now()")
     assert (await _conditions(scene))[1:] == [("RECOVERED", 'the resource pool "proxies" moves again')]
+
+
+# ---------------------------------------------------------------------------------------------- lost nodes, odd rows
+
+
+async def test_a_lost_node_is_reported_once_and_one_that_left_is_not(scene: Scene) -> None:
+    lost, left = await scene.master(), await scene.worker()
+    await scene.fence(lost)
+    await scene.sql("UPDATE node SET state = 'LEFT', ended_at = now(), ended_why = 'x' WHERE id = :id", id=left.epoch)
+    for _ in range(2):
+        await do(scene)
+        assert await scene.sql("SELECT kind, facts ->> 'epoch' FROM alert") == [("FAILOVER", str(lost.epoch))]
+
+
+async def test_who_was_lost_before_the_upgrade_is_not_reported(scene: Scene) -> None:
+    await scene.fence(await scene.master())
+    await scene.sql("UPDATE schema_version SET applied_at = clock_timestamp()")
+    await do(scene)
+    assert await alerts(scene) == []
+
+
+async def test_rows_that_somebody_wrote_by_hand_stop_no_rule(scene: Scene) -> None:
+    late = await add_rule(scene, "late: load not ended by 06:00 -> group data")
+    await scene.sql("UPDATE alert_rule SET updated_at = 'infinity'")
+    await scene.sql("INSERT INTO alert_rule_state VALUES (:id, 1, 0, '-infinity')", id=late)
+    await add_rule(scene, "any run of load fails -> group data")
+    await scene.sql(
+        "INSERT INTO run_end (workflow_instance_id, workflow_code, state, running_since, ended_at, is_child) VALUES "
+        "(7, 1, 'NONSENSE', NULL, 'infinity', false), (8, 999, 'FAILURE', 'infinity', now(), false), "
+        "(9, 1, 'FAILURE', '-infinity', '20000-01-01', false)"
+    )
+    await begin(scene, running_since=None)
+    await scene.sql("UPDATE workflow_instance SET running_since = '-infinity', started_at = 'infinity'")
+    await add_rule(scene, "any run of this project takes longer than 1 second -> group data")
+    await do(scene)
+    assert await alerts(scene) == [("RULE", "data", 9)]

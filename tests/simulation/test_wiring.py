@@ -38,6 +38,7 @@ NOT_SIMULATED = {
             "dao.views.queue_listings.queue_by_group",
             "dao.alerts.alerts.delete_old",
             "dao.alerts.alerts.insert",
+            "dao.alerts.alerts.nodes_were_lost",
             "dao.alerts.alerts.pending",
             "dao.alerts.conditions.any_recorded",
             "dao.alerts.alerts.tasks_take_too_long",
