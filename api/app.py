@@ -66,6 +66,8 @@ def create_app(
         redoc_url=None,
         root_path=root_path,
         redirect_slashes=False,
+        # Else it sends spans and logs of its own where OpenTelemetry is installed, and waits for its receiver at the end.
+        telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
     app.add_middleware(Entrance, hosts=hosts, addresses=limits.addresses)
     app.add_exception_handler(ShoalError, _shoal_error)

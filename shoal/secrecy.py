@@ -6,7 +6,7 @@ import os
 
 from worker.launcher.prctl import hide_from_own_user
 
-_SECRET = ("SHOAL_DATABASE_URL", "SHOAL_REGISTRY_URL", "SHOAL_METRICS__TOKEN")
+_SECRET = ("SHOAL_DATABASE_URL", "SHOAL_REGISTRY_URL", "SHOAL_METRICS__TOKEN", "SHOAL_TRACING__HEADERS")
 _KEYS = "SHOAL_SECRETS__"
 
 

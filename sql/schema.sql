@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (18, 'schema');
+INSERT INTO schema_version (version, name) VALUES (19, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -339,7 +339,8 @@ CREATE TABLE command (
                              WHEN upper(priority) = 'LOW' THEN 3 WHEN upper(priority) = 'LOWEST' THEN 4 ELSE 2 END) STORED,
     deaths               smallint NOT NULL DEFAULT 0 CONSTRAINT command_deaths CHECK (deaths >= 0),
     tried_by             bigint,
-    from_above           boolean NOT NULL DEFAULT false
+    from_above           boolean NOT NULL DEFAULT false,
+    traceparent          text
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_insert_scale_factor = 0,
         autovacuum_vacuum_insert_threshold = 20000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
 COMMENT ON TABLE command IS 'What is asked for. `INSERT INTO command (type, workflow_code) VALUES (''START_PROCESS'', 1001)` starts a workflow. A row leaves only in the transaction that records what became of it.';
@@ -355,6 +356,7 @@ COMMENT ON COLUMN command.priority_rank IS 'Order of the claim. What was running
 COMMENT ON COLUMN command.deaths IS 'How many masters died when they may have been at it; above 0 it is tried apart. Written by masters.';
 COMMENT ON COLUMN command.tried_by IS 'The epoch of the master that tries it apart, whose death would count.';
 COMMENT ON COLUMN command.from_above IS 'A task asks this of its child, or for it, and is told if nothing comes of it. Written by masters; who created_by names means nothing.';
+COMMENT ON COLUMN command.traceparent IS 'W3C trace context of who asked: the run that it starts is part of that trace. Null, or no trace context: the run has a trace of its own.';
 -- Statement: claim, in the order of (priority_rank, id).
 CREATE INDEX command_claim ON command (priority_rank, id);
 -- Statement: steal, what waits too long.
@@ -475,6 +477,7 @@ CREATE TABLE workflow_instance (
     owned_since        timestamptz,
     running_since      timestamptz DEFAULT clock_timestamp(),
     serial_key         text NOT NULL DEFAULT '',
+    traceparent        text,
     -- A row whose end and state contradict each other could be neither driven nor failed over.
     CONSTRAINT workflow_instance_end CHECK ((ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')))
 ) WITH (fillfactor = 80);
@@ -491,6 +494,7 @@ COMMENT ON COLUMN workflow_instance.outputs IS 'JSON object: what it gives to th
 COMMENT ON COLUMN workflow_instance.depth IS 'How many workflows stand above this one.';
 COMMENT ON COLUMN workflow_instance.running_since IS 'From when its timeout counts: its start, or when a command last let it go on.';
 COMMENT ON COLUMN workflow_instance.serial_key IS 'Of a serial workflow: in which of its lines the run is; empty = in the one of the runs without a key.';
+COMMENT ON COLUMN workflow_instance.traceparent IS 'That of the command that started it; null = it has a trace of its own.';
 COMMENT ON COLUMN workflow_instance.takeovers IS 'How many owners in a row were fenced soon after they had begun to drive it; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
 COMMENT ON COLUMN workflow_instance.owned_since IS 'Since when its owner drives it; null = since it was made.';
 -- Statements: what a master owns; what a dead master left.
