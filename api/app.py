@@ -66,7 +66,7 @@ def create_app(
         redoc_url=None,
         root_path=root_path,
         redirect_slashes=False,
-        # Else it sends spans and logs of its own where OpenTelemetry is installed, and waits for its receiver at the end.
+        # Spans are those of runs, which masters send (docs/operations/metrics.md); it would make others of requests.
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
     app.add_middleware(Entrance, hosts=hosts, addresses=limits.addresses)

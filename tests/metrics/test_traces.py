@@ -64,7 +64,12 @@ async def test_a_run_is_one_trace_and_each_attempt_a_span(cluster: Cluster, rece
         cluster,
         1,
         shell("first"),
-        {"name": "choose", "type": "SWITCH", "after": ["first"], "params": {"cases": [{"when": "1 == 1", "then": "second"}]}},
+        {
+            "name": "choose",
+            "type": "SWITCH",
+            "after": ["first"],
+            "params": {"cases": [{"when": "1 == 1", "then": "second"}]},
+        },
         shell("second", "choose"),
         {**shell("third", "second", script="exit 3"), "retry_times": 1, "retry_interval": 0},
     )
