@@ -66,6 +66,8 @@ def create_app(
         redoc_url=None,
         root_path=root_path,
         redirect_slashes=False,
+        # Spans are those of runs, which masters send (docs/operations/metrics.md); it would make others of requests.
+        telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
     app.add_middleware(Entrance, hosts=hosts, addresses=limits.addresses)
     app.add_exception_handler(ShoalError, _shoal_error)

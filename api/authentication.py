@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import Request
 
 from model.errors import Forbidden, Refused, Unauthenticated
+from model.traces import read_traceparent
 from service.call import Backend, Call, Replay
 from service.callers import Caller, Visitor
 from service.operation import Operation
@@ -49,7 +50,8 @@ async def authenticate(backend: Backend, request: Request, *, changes: bool) -> 
 def visitor_of(request: Request) -> Visitor:
     """From where a request comes."""
     agent = request.headers.get("User-Agent", "")[:200].replace("\0", "?")
-    return Visitor(address_of(request), agent, request.state.request_id)
+    trace = read_traceparent(request.headers.get("traceparent"))
+    return Visitor(address_of(request), agent, request.state.request_id, None if trace is None else str(trace))
 
 
 def address_of(request: Request) -> str:

@@ -19,6 +19,7 @@ from api.rate_limits import RateLimit
 from metrics import api as metrics
 from model.errors import ShoalError, TooMany
 from model.login_limits import counted_address
+from model.traces import read_traceparent
 from service import problems as kinds
 
 log = structlog.get_logger()
@@ -27,7 +28,6 @@ BODY_BYTES_MAX = 4 << 20
 PATH_BYTES_MAX = 8_192
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -81,7 +81,7 @@ class Entrance:
                 metrics.answered(scope["method"], message["status"], time.monotonic() - began_s, _operation(scope))
                 found = MutableHeaders(scope=message)
                 found[REQUEST_ID] = request_id
-                if _TRACEPARENT.fullmatch(trace := headers.get("traceparent", "")):
+                if read_traceparent(trace := headers.get("traceparent", "")) is not None:
                     found["traceparent"] = trace
                 found.update(scope["state"].get("headers", {}))
                 for name, value in SECURITY_HEADERS.items():

@@ -80,6 +80,11 @@ class Node:
                 found.append(str(event.get("event")))
         return found
 
+    def metrics_url(self) -> str:
+        """Where it shows its metrics."""
+        lines = (json.loads(line) for line in self._log.read_text().splitlines())
+        return next(str(line["url"]) for line in lines if line.get("event") == "metrics_served")
+
     def stop(self) -> None:
         """SIGTERM, and SIGKILL if it takes too long."""
         self._child.end(signal.SIGTERM, timeout_s=20)

@@ -37,6 +37,8 @@ class Sizes:
     watched_rounds: int
     watched_workflows: int
     watched_commands: int
+    scraped_rounds: int
+    scraped_workflows: int
     api_runs: int
     api_lists: int
     api_starts: int
@@ -88,6 +90,8 @@ FULL = Sizes(
     watched_rounds=8,
     watched_workflows=1_500,
     watched_commands=50,
+    scraped_rounds=12,
+    scraped_workflows=2_000,
     api_runs=1_000_000,
     api_lists=200,
     api_starts=5_000,
@@ -138,6 +142,8 @@ QUICK = Sizes(
     watched_rounds=1,
     watched_workflows=20,
     watched_commands=3,
+    scraped_rounds=1,
+    scraped_workflows=20,
     api_runs=1_000,
     api_lists=3,
     api_starts=50,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from typing import Any
 
 import structlog
 
@@ -25,6 +26,8 @@ from master.membership.membership import Membership
 from master.poller import Poller
 from master.schedules import Schedules
 from master.streams import Streams
+from master.tracing.otlp import OtlpSender
+from master.tracing.traces import Traces
 from master.watcher import Watcher
 from metrics import master as metrics
 from model.errors import ShoalError
@@ -60,6 +63,7 @@ class Master:
         address: `host:port`, for people.
         connect_timeout_s: how long to try for servers that are unavailable at start.
         joined: called once it has its first slot.
+        spans: sends the spans of runs; None = there are none.
     """
 
     def __init__(
@@ -73,6 +77,7 @@ class Master:
         *,
         connect_timeout_s: float,
         joined: Callable[[str], None] = lambda _slot: None,
+        spans: OtlpSender | None = None,
     ) -> None:
         self._database_url = database_url
         self._registry_url = registry_url
@@ -82,6 +87,7 @@ class Master:
         self._settings = settings
         self._connect_timeout_s = connect_timeout_s
         self._joined = joined
+        self._spans = spans
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set. A master that was fenced begins a new life under a new epoch.
@@ -134,7 +140,14 @@ class Master:
         duties = Duties(life, membership, self._settings)
         streams = Streams(life, membership, self._settings)
         by_slot = (loop, poller, schedules, duties, streams)
-        await self._work(stop, life, registry, membership, driver, loop, schedules, dependents, watcher, by_slot)
+        beside = [show_figures(life.database, lambda: _shows_figures(membership))]
+        if self._spans is not None:
+            traces = Traces(life.database, self._spans)
+            driver.transactions.on_ended = traces.ended
+            beside.append(traces.run())
+        await self._work(
+            stop, life, registry, membership, driver, loop, schedules, dependents, watcher, by_slot, beside
+        )
 
     async def _work(
         self,
@@ -148,6 +161,7 @@ class Master:
         dependents: Dependents,
         watcher: Watcher,
         by_slot: Sequence[CommandLoop | Poller | Schedules | Duties | Streams],
+        beside: Sequence[Coroutine[Any, Any, None]],
     ) -> None:
         ears = Listener(
             self._database_url,
@@ -173,7 +187,7 @@ class Master:
                 watcher.run(),
                 ears.run(),
                 membership.record(),
-                show_figures(life.database, lambda: _shows_figures(membership)),
+                *beside,
             ]
             running = [tasks.create_task(part) for part in parts]
             claiming: list[asyncio.Task[None]] = []

@@ -1,11 +1,12 @@
 """Figures of the whole cluster, which all who read them from the database see alike.
 
-A scrape shows what was last read, with its age, and waits for nothing. Whoever reads them calls `show`; nothing is read
-while nobody scrapes.
+A scrape asks for them, and waits a moment; then it shows what was last read, with its age. Whoever reads them calls
+`show`; nothing is read while nobody scrapes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -19,8 +20,9 @@ PART = Part()
 
 SHOWN_S_MAX = 60.0
 """Figures that are older are not shown: they would look like those of a cluster that stands still."""
-ASKED_S = 120.0
-"""For so long after a scrape the figures are read."""
+FRESH_S_MAX = 0.25
+"""For so long a scrape waits for newer ones."""
+LOOK_S = 0.01
 
 reads_failed = PART.counter("shoal_cluster_reads_failed_total", "Reads of the figures of the cluster that failed.")
 
@@ -39,16 +41,27 @@ class ClusterCollector(Collector):
     """What was last read of the cluster."""
 
     def __init__(self) -> None:
+        self.on_asked: Callable[[], None] | None = None
+        """Called in the responder's thread to have them read; None = nobody reads them."""
         self._figures: tuple[Figure, ...] = ()
         self._read_s = float("-inf")
-        self._asked_s = float("-inf")
-        self.on_asked: Callable[[], None] = lambda: None
-        """Called in the responder's thread when somebody scrapes."""
+        self._rests_until_s = float("-inf")
+        self._rounds = 0
 
-    @property
-    def is_asked(self) -> bool:
-        """Whether somebody has scraped this process lately."""
-        return time.monotonic() - self._asked_s < ASKED_S
+    async def refresh(self) -> None:
+        """Have them read if that is due. Called in the responder's thread before each scrape."""
+        now_s = time.monotonic()
+        if self.on_asked is None or now_s < self._rests_until_s:
+            return
+        before = self._rounds
+        self.on_asked()
+        while self._rounds == before and time.monotonic() < now_s + FRESH_S_MAX:  # noqa: ASYNC110 - of another thread
+            await asyncio.sleep(LOOK_S)
+
+    def rest(self, seconds: float) -> None:
+        """They were read, or could not be, or are not shown here: nobody is to ask for so long."""
+        self._rests_until_s = time.monotonic() + seconds
+        self._rounds += 1
 
     def show(self, figures: Iterable[Figure]) -> None:
         """Show these from now on."""
@@ -64,9 +77,7 @@ class ClusterCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Called in the responder's thread."""
-        self._asked_s = now_s = time.monotonic()
-        self.on_asked()
-        figures, age_s = self._figures, now_s - self._read_s
+        figures, age_s = self._figures, time.monotonic() - self._read_s
         if not figures:
             return
         meaning = "Seconds since the figures of the cluster were read; above 60 they are not shown."
@@ -84,3 +95,4 @@ class ClusterCollector(Collector):
 
 collector = ClusterCollector()
 PART.registry.register(collector)
+PART.refresh = collector.refresh

@@ -7,7 +7,7 @@ an id of a run, a task or a command. Which parts a role shows is said in `shoal/
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, disable_created_metrics
 
@@ -25,6 +25,8 @@ class Part:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.refresh: Callable[[], Awaitable[None]] | None = None
+        """Awaited before each scrape, in the responder's thread; it takes a moment at most."""
 
     def counter(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Counter:
         """What only grows. `meaning` is one sentence with its unit."""

@@ -36,6 +36,10 @@ runs_failed_over = PART.counter(
 tasks_lost = PART.counter(
     "shoal_master_tasks_lost_total", "Attempts of workers that had ended, which were marked as lost."
 )
+spans_sent = PART.counter("shoal_master_spans_sent_total", "Spans of runs and attempts that the receiver took.")
+spans_dropped = PART.counter(
+    "shoal_master_spans_dropped_total", "Spans that were not sent, or runs of which none was read."
+)
 
 for _state in WorkflowState:
     if _state.is_final:

@@ -2,8 +2,8 @@
 
 The loop of the process, which claims and drives, does not know of scrapes, and a process whose loop hangs is scraped
 all the same. Whatever clients do is bounded: connections, the bytes and seconds of a request, the seconds of an answer.
-The text is made at most twice a second, however many ask. It waits for nothing: what comes from the database is what
-was last read (`metrics/cluster.py`).
+The text is made at most twice a second, however many ask. For what comes from the database it waits a moment, and then
+shows what was last read (`metrics/cluster.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 
@@ -53,6 +53,7 @@ class Responder:
         make: makes the text; called in the responder's thread.
         token: what a request must send, None = any may read.
         tls: for https.
+        refreshing: awaited before the text is made.
     """
 
     def __init__(
@@ -61,11 +62,13 @@ class Responder:
         make: Callable[[], bytes],
         token: str | None = None,
         tls: ssl.SSLContext | None = None,
+        refreshing: Sequence[Callable[[], Awaitable[None]]] = (),
     ) -> None:
         self._listener = listener
         self._make = make
         self._token = token
         self._tls = tls
+        self._refreshing = refreshing
         self._open: dict[asyncio.StreamWriter, None] = {}
         self._made = b""
         self._made_s = float("-inf")
@@ -156,7 +159,7 @@ class Responder:
             said = "send the token of metrics.token in the header Authorization: Bearer TOKEN\n"
             return _response(401, said, headers={"WWW-Authenticate": 'Bearer realm="shoal metrics"'})
         try:
-            text = self._text()
+            text = await self._text()
         except Exception as error:  # noqa: BLE001 - of any collector: the others' next scrape must go on
             return _response(500, f"the metrics could not be made: {type(error).__name__}\n")
         return _response(200, text, content=CONTENT_TYPE, is_head=method == "HEAD")
@@ -171,10 +174,12 @@ class Responder:
                 return hmac.compare_digest(token.strip().encode("latin-1"), self._token.encode())
         return False
 
-    def _text(self) -> bytes:
-        now_s = time.monotonic()
-        if now_s - self._made_s >= MADE_EVERY_S:
-            self._made, self._made_s = self._make(), now_s
+    async def _text(self) -> bytes:
+        if time.monotonic() - self._made_s >= MADE_EVERY_S:
+            for refresh in self._refreshing:
+                await refresh()
+        if time.monotonic() - self._made_s >= MADE_EVERY_S:  # meanwhile another client may have had it made
+            self._made, self._made_s = self._make(), time.monotonic()
         return self._made
 
 

@@ -39,7 +39,10 @@ def served(
         return
     token, tls = _token(settings), _tls(settings)
     listener = _listen(settings)
-    responder = Responder(listener, partial(generate_latest, _shown(parts, role, name, version)), token, tls)
+    shown = list(parts)
+    refreshing = [part.refresh for part in shown if part.refresh is not None]
+    text = partial(generate_latest, _shown(shown, role, name, version))
+    responder = Responder(listener, text, token, tls, refreshing)
     try:
         responder.start()
         host = f"[{settings.host}]" if ":" in settings.host else settings.host

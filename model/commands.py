@@ -24,6 +24,7 @@ from model.instances import Parent
 from model.lines import called_by
 from model.parameters import is_storable, parse_parameters
 from model.secret_values import MASK, sealed_value
+from model.traces import read_traceparent
 from model.zones import zone
 
 START_TASKS_BYTES_MAX = 1_048_576
@@ -57,6 +58,7 @@ class CommandRow:
     schedule_id: str | None = None
     parent: str | None = None
     from_above: str | None = None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class Start:
     schedule_id: ScheduleId | None = None
     parent: Parent | None = None
     backfill: str | None = None
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +204,7 @@ def _start(row: CommandRow, type_: CommandType) -> Start:
         None if row.schedule_id is None else ScheduleId(_number(row.schedule_id, "schedule_id")),
         read_parent(row.parent),
         backfill,
+        None if (trace := read_traceparent(row.traceparent)) is None else str(trace),
     )
     if type_ is CommandType.START_CURRENT_TASK_PROCESS and not start.start_tasks:
         raise Refused("START_CURRENT_TASK_PROCESS needs start_tasks; name the tasks to begin with")

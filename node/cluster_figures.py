@@ -1,8 +1,8 @@
-"""Reads the figures of the whole cluster for Prometheus, a few times a minute, in the processes that show them.
+"""Reads the figures of the whole cluster for Prometheus, in the processes that show them.
 
 Those are the API processes, and the masters of the first two slots: few, and more than one, so that they are there when
-one dies. They are read only while somebody scrapes, and rarely if reading takes long. A database that hangs holds up
-this loop alone: a scrape shows what was last read.
+one dies. They are read when somebody scrapes, at most every five seconds, and more rarely if reading takes long. A
+database that hangs holds up this loop alone: a scrape shows what was last read.
 """
 
 from __future__ import annotations
@@ -33,20 +33,18 @@ SHOWING_SLOTS = 2
 
 
 async def show_figures(database: Database, shows: Callable[[], bool] = lambda: True) -> None:
-    """Read and show until cancelled, while `shows` and somebody scrapes."""
+    """Read and show whenever somebody scrapes, while `shows`, until cancelled."""
     asked, loop = asyncio.Event(), asyncio.get_running_loop()
     collector.on_asked = partial(_on_asked, loop, asked)
     while True:
         await asked.wait()
-        asked.clear()
         began_s = boottime_s()
         if shows():
             await _read(database)
         else:
             collector.hide()
-        await asyncio.sleep(max(EVERY_S, (boottime_s() - began_s) / SHARE_MAX))
-        if collector.is_asked:
-            asked.set()
+        asked.clear()  # those who asked meanwhile have been answered
+        collector.rest(max(EVERY_S, (boottime_s() - began_s) / SHARE_MAX))
 
 
 def _on_asked(loop: asyncio.AbstractEventLoop, asked: asyncio.Event) -> None:

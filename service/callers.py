@@ -33,6 +33,8 @@ class Visitor:
     address: str = ""
     user_agent: str = ""
     request_id: str = ""
+    traceparent: str | None = None
+    """The trace that runs join which it starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Caller:
     """Who asks, and what it may do.
 
     `scopes` are those of a token, `projects` the only ones that a token is for; None = no limit. `csrf_hash` belongs to
-    a session.
+    a session. `traceparent` is the trace that runs join which it starts.
     """
 
     kind: ActorKind
@@ -56,11 +58,12 @@ class Caller:
     session: LoginSessionId | None = None
     token: TokenId | None = None
     csrf_hash: bytes | None = field(default=None, repr=False)
+    traceparent: str | None = None
 
     @classmethod
-    def of_system_user(cls, name: str, request_id: str = "") -> Caller:
+    def of_system_user(cls, name: str, request_id: str = "", traceparent: str | None = None) -> Caller:
         """Who has the database itself is an administrator, whatever accounts there are."""
-        return cls(ActorKind.SYSTEM_USER, name, is_admin=True, request_id=request_id)
+        return cls(ActorKind.SYSTEM_USER, name, is_admin=True, request_id=request_id, traceparent=traceparent)
 
     @classmethod
     async def of_session(cls, connection: AsyncConnection, secret: str, visitor: Visitor) -> Caller:
@@ -79,6 +82,7 @@ class Caller:
             found.roles,
             session=found.id,
             csrf_hash=found.csrf_hash,
+            traceparent=visitor.traceparent,
         )
 
     @classmethod
@@ -103,6 +107,7 @@ class Caller:
             found.scopes,
             found.projects,
             token=found.id,
+            traceparent=visitor.traceparent,
         )
 
     @property

@@ -19,7 +19,7 @@ DECLARE
     -- deaths, tried_by.
     asked     text := 'type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy, '
                       'worker_group, warning_type, alert_group, environment, dry_run, task_depend_type, start_tasks, '
-                      'schedule_time, time_zone';
+                      'schedule_time, time_zone, traceparent';
     -- Who may log in, how, and what they did: for whoever serves people only. These contain hashes of secrets.
     users     text := 'account, login_link, login_session, token, project_member, login_attempt, audit, idempotency_key, '
                       'saved_view, bulk_operation';

@@ -339,7 +339,8 @@ CREATE TABLE command (
                              WHEN upper(priority) = 'LOW' THEN 3 WHEN upper(priority) = 'LOWEST' THEN 4 ELSE 2 END) STORED,
     deaths               smallint NOT NULL DEFAULT 0 CONSTRAINT command_deaths CHECK (deaths >= 0),
     tried_by             bigint,
-    from_above           boolean NOT NULL DEFAULT false
+    from_above           boolean NOT NULL DEFAULT false,
+    traceparent          text
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_insert_scale_factor = 0,
         autovacuum_vacuum_insert_threshold = 20000, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
 COMMENT ON TABLE command IS 'What is asked for. `INSERT INTO command (type, workflow_code) VALUES (''START_PROCESS'', 1001)` starts a workflow. A row leaves only in the transaction that records what became of it.';
@@ -355,6 +356,7 @@ COMMENT ON COLUMN command.priority_rank IS 'Order of the claim. What was running
 COMMENT ON COLUMN command.deaths IS 'How many masters died when they may have been at it; above 0 it is tried apart. Written by masters.';
 COMMENT ON COLUMN command.tried_by IS 'The epoch of the master that tries it apart, whose death would count.';
 COMMENT ON COLUMN command.from_above IS 'A task asks this of its child, or for it, and is told if nothing comes of it. Written by masters; who created_by names means nothing.';
+COMMENT ON COLUMN command.traceparent IS 'W3C trace context of who asked: the run that it starts is part of that trace. Null, or no trace context: the run has a trace of its own.';
 -- Statement: claim, in the order of (priority_rank, id).
 CREATE INDEX command_claim ON command (priority_rank, id);
 -- Statement: steal, what waits too long.
@@ -479,6 +481,7 @@ CREATE TABLE workflow_instance (
     owned_since        timestamptz,
     running_since      timestamptz DEFAULT clock_timestamp(),
     serial_key         text NOT NULL DEFAULT '',
+    traceparent        text,
     -- A row whose end and state contradict each other could be neither driven nor failed over.
     CONSTRAINT workflow_instance_end CHECK ((ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')))
 ) WITH (fillfactor = 80);
@@ -495,6 +498,7 @@ COMMENT ON COLUMN workflow_instance.outputs IS 'JSON object: what it gives to th
 COMMENT ON COLUMN workflow_instance.depth IS 'How many workflows stand above this one.';
 COMMENT ON COLUMN workflow_instance.running_since IS 'From when its timeout counts: its start, or when a command last let it go on.';
 COMMENT ON COLUMN workflow_instance.serial_key IS 'Of a serial workflow: in which of its lines the run is; empty = in the one of the runs without a key.';
+COMMENT ON COLUMN workflow_instance.traceparent IS 'That of the command that started it; null = it has a trace of its own.';
 COMMENT ON COLUMN workflow_instance.takeovers IS 'How many owners in a row were fenced soon after they had begun to drive it; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
 COMMENT ON COLUMN workflow_instance.owned_since IS 'Since when its owner drives it; null = since it was made.';
 -- Statements: what a master owns; what a dead master left.
@@ -1052,21 +1056,21 @@ CREATE INDEX bulk_operation_ended ON bulk_operation (ended_at) WHERE ended_at IS
 -- ----------------------------------------------------------------------------------------------- alerts
 
 CREATE TABLE alert_channel (
-    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
-    name        text NOT NULL CONSTRAINT alert_channel_name UNIQUE CHECK (name <> ''),
-    kind        text NOT NULL CHECK (kind <> ''),
-    url         bytea NOT NULL,
-    key_id      text NOT NULL,
-    description text NOT NULL DEFAULT '',
-    enabled     boolean NOT NULL DEFAULT true,
-    version     integer NOT NULL DEFAULT 1 CHECK (version > 0),
-    updated_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_by  text NOT NULL DEFAULT session_user,
-    shown_url   text NOT NULL DEFAULT '',
+    id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
+    name             text NOT NULL CONSTRAINT alert_channel_name UNIQUE CHECK (name <> ''),
+    kind             text NOT NULL CHECK (kind <> ''),
+    url              bytea NOT NULL,
+    shown_url        text NOT NULL DEFAULT '',
+    key_id           text NOT NULL,
+    description      text NOT NULL DEFAULT '',
     subject_template text,
-    text_template text,
-    claimed_by  text,
-    claimed_until timestamptz
+    text_template    text,
+    enabled          boolean NOT NULL DEFAULT true,
+    version          integer NOT NULL DEFAULT 1 CHECK (version > 0),
+    updated_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_by       text NOT NULL DEFAULT session_user,
+    claimed_by       text,
+    claimed_until    timestamptz
 );
 COMMENT ON TABLE alert_channel IS 'Where alerts are sent to: a mailbox, a chat, a webhook.';
 COMMENT ON COLUMN alert_channel.kind IS 'The scheme of its URL, such as mailto: all of it that may be shown.';
@@ -1187,16 +1191,16 @@ CREATE INDEX alert_nobody ON alert (id) WHERE state = 'NOBODY';
 CREATE INDEX alert_created ON alert (created_at);
 
 CREATE TABLE alert_delivery (
-    alert_id      bigint NOT NULL REFERENCES alert (id) ON DELETE CASCADE,
-    channel_id    bigint NOT NULL REFERENCES alert_channel (id) ON DELETE CASCADE,
-    state         text NOT NULL DEFAULT 'WAIT' CHECK (state IN ('WAIT', 'SENT', 'FAILED', 'SILENCED', 'GROUPED')),
-    tries         integer NOT NULL DEFAULT 0 CHECK (tries >= 0),
-    next_try_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
-    last_error    text,
-    sent_at       timestamptz,
-    waits_since   timestamptz NOT NULL DEFAULT clock_timestamp(),
-    grouped_with  bigint,
-    is_test       boolean NOT NULL DEFAULT false,
+    alert_id     bigint NOT NULL REFERENCES alert (id) ON DELETE CASCADE,
+    channel_id   bigint NOT NULL REFERENCES alert_channel (id) ON DELETE CASCADE,
+    state        text NOT NULL DEFAULT 'WAIT' CHECK (state IN ('WAIT', 'SENT', 'FAILED', 'SILENCED', 'GROUPED')),
+    tries        integer NOT NULL DEFAULT 0 CHECK (tries >= 0),
+    waits_since  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    next_try_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    last_error   text,
+    sent_at      timestamptz,
+    grouped_with bigint,
+    is_test      boolean NOT NULL DEFAULT false,
     PRIMARY KEY (alert_id, channel_id)
 );
 COMMENT ON TABLE alert_delivery IS 'An alert for one channel. Of a channel the oldest that waits goes first, so the order is kept.';

@@ -37,6 +37,7 @@ from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import ProcessRunner, Task, TaskContext, TaskResult
 from worker.tasks.process import exit_reason
 from worker.tenants import Account, Launching, TenantProcesses, account_of, give_to
+from worker.traces import trace_variable
 from worker.work_folder import WorkFolder
 
 log = structlog.get_logger()
@@ -60,9 +61,11 @@ class Executor:
         last_words: LastWords | None = None,
         progress: ProgressBoard | None = None,
         readiness: ReadinessBoard | None = None,
+        *,
+        traced: bool = False,
     ) -> None:
         """With `last_words` keepers record how attempts ended; `progress` is what running tasks report, and `readiness`
-        what probes of streams find."""
+        what probes of streams find. With `traced` tasks get the spans of their attempts (`worker/traces.py`)."""
         self._progress = progress or ProgressBoard()
         self._readiness = readiness or ReadinessBoard()
         self._stream_logs = StreamLogs()
@@ -78,6 +81,7 @@ class Executor:
         self._log_bytes_max = settings.log_bytes_max
         self._tenants = settings.tenants
         self._local_files = settings.local_files
+        self._traced = traced
 
     async def run(self, task: ClaimedTask) -> Report:
         """Run it to its end. Raises nothing but cancellation, which kills what it started."""
@@ -224,7 +228,8 @@ class Executor:
             fence=self._epoch,
             extra={},
         )
-        return {**made, VARIABLE: str(folder.path / FILE), **resource_variables(task.leases)}
+        trace = trace_variable(task, traced=self._traced)
+        return {**made, VARIABLE: str(folder.path / FILE), **resource_variables(task.leases), **trace}
 
     def _context(
         self,

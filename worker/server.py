@@ -62,6 +62,7 @@ class Worker:
         host: the name or address under which others reach its logs; None: what they are served on.
         connect_timeout_s: how long to try for servers that are unavailable at start.
         joined: called with its address once it takes tasks.
+        traced: whether masters send the spans of attempts: tasks then learn theirs.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Worker:
         name: str | None = None,
         host: str | None = None,
         joined: Callable[[str], None] = lambda _address: None,
+        traced: bool = False,
     ) -> None:
         self._database_url = database_url
         self._registry_url = registry_url
@@ -86,6 +88,7 @@ class Worker:
         self._name = name
         self._host = host
         self._joined = joined
+        self._traced = traced
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set. A worker that was fenced kills what it ran and begins a new life.
@@ -149,6 +152,7 @@ class Worker:
             last_words,
             news.progress,
             news.readiness,
+            traced=self._traced,
         )
         writer = Writer(life, executor, self._settings, overload, last_words.reported, news)
         news.readiness.on_news = writer.wake.set

@@ -27,7 +27,7 @@ from model.nodes import Slot
 COLUMNS = """id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
            priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
            environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
-           parent, from_above::text"""
+           parent, from_above::text, left(traceparent, 100)"""
 """The columns of a `CommandRow`, of a row of `command`."""
 
 # By ctid, not by id: once ANALYZE has seen the table empty, the planner expects one row however many come. By id it
@@ -147,6 +147,7 @@ _NEW = RowArrays(
         "start_tasks": "text",
         "schedule_time": "timestamptz",
         "time_zone": "text",
+        "traceparent": "text",
         "created_by": "text",
     }
 )
@@ -174,6 +175,7 @@ class NewCommand:
         params: JSON object as text; values for the run.
         start_tasks: names or codes, a JSON list or separated by commas.
         schedule_time: aware; the time that the run is for.
+        traceparent: the trace that the run joins (`model/traces.py`).
         created_by: who requests it; None = the database's user.
     """
 
@@ -193,6 +195,7 @@ class NewCommand:
     start_tasks: str | None = None
     schedule_time: datetime | None = None
     time_zone: str | None = None
+    traceparent: str | None = None
     created_by: str | None = None
 
 

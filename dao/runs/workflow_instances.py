@@ -70,6 +70,7 @@ class NewInstance:
     depth: int = 0
     parent: Parent | None = None
     serial_key: str = ""
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ _INSTANCES = RowArrays(
         **{"command_id": "bigint", "workflow_code": "bigint", "workflow_version": "integer", "schedule_id": "bigint"},
         **dict.fromkeys(("state", "failure_strategy", "priority", "worker_group", "params", "reason"), "text"),
         **dict.fromkeys(("command_type", "execution_type", "startup_names", "time_zone", "environment"), "text"),
-        **dict.fromkeys(("warning_type", "alert_group", "scope", "backfill", "serial_key"), "text"),
+        **dict.fromkeys(("warning_type", "alert_group", "scope", "backfill", "serial_key", "traceparent"), "text"),
         **{"schedule_time": "timestamptz", "dry_run": "boolean", "depth": "smallint"},
         **{"parent_instance_id": "bigint", "parent_task_code": "integer"},
         **{"parent_attempt": "smallint", "child_index": "integer"},

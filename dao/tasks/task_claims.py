@@ -33,6 +33,7 @@ class ClaimedTask:
     queued, yyyyMMdd in UTC, for the log's path. `timeout_s` counts from its start. `schedule_time` (aware) and
     `time_zone` are those of its run; `parameter_types` is JSON text, and so are `stream`, which only streams have, and
     `leases`: what it holds of which pools. `waited_s` is how long it was queued; None if nobody knows.
+    `traceparent` and `run_began_us`, microseconds since 1970, are those of its run.
     """
 
     id: TaskInstanceId
@@ -56,6 +57,8 @@ class ClaimedTask:
     parameter_types: str | None = None
     environment: str | None = None
     waited_s: float | None = None
+    traceparent: str | None = None
+    run_began_us: int | None = None
     stream: str | None = None
     leases: str | None = None
 
@@ -90,6 +93,8 @@ COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attem
               CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
               t.parameter_types, t.environment,
               CASE WHEN isfinite(t.queued_at) THEN extract(epoch FROM clock_timestamp() - t.queued_at)::float8 END,
+              i.traceparent,
+              CASE WHEN isfinite(i.started_at) THEN (extract(epoch FROM i.started_at) * 1000000)::bigint END,
               t.stream::text"""
 """What a `ClaimedTask` has, but its leases, of `task_instance t` and `workflow_instance i`."""
 # Per group, so that each reads its own part of the index in order of priority; the outer LIMIT leaves the rest queued.

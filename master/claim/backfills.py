@@ -66,6 +66,7 @@ def _chain(command: Start, code: WorkflowCode, backfill: str, calendar: str, *, 
         task_depend_type=None if whole else command.depend_type,
         start_tasks=None if whole or not command.start_tasks else json.dumps(list(command.start_tasks)),
         time_zone=calendar,
+        traceparent=command.traceparent,
         created_by="backfill",
     )
 

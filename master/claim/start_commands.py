@@ -212,6 +212,7 @@ def _new_instance(
         depth=parent.depth + 1 if parent else 0,
         parent=command.parent,
         serial_key=given.key,
+        traceparent=command.traceparent,
     )
 
 

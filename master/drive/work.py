@@ -85,6 +85,8 @@ class Transactions:
         poll: asyncio.Event,
     ) -> None:
         self.open = OpenTransactions()
+        self.on_ended: Callable[[Iterable[WorkflowInstanceId]], None] = lambda _ids: None
+        """Called with the runs that have ended, when that is committed."""
         self.announces_ends = False
         """Whether ends are announced, since DEPENDENT tasks wait for some."""
         self._life = life
@@ -127,6 +129,8 @@ class Transactions:
         self._runs.drop(end.id for end in writes.ends)
         for end in writes.ends:
             metrics.runs_ended.labels(end.state.value).inc()
+        if writes.ends:
+            self.on_ended(end.id for end in writes.ends)
         self._runs.wrote(writes.touched, writes.delays)
         self._runs.failed_over.difference_update((end.id for end in writes.ends), writes.progressed)
         if writes.delays:

@@ -138,6 +138,7 @@ async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQ
                 head.code,
                 warning_type=body.warning_type,
                 alert_group=body.alert_group,
+                traceparent=call.caller.traceparent,
                 created_by=call.caller.name,
             )
             start = Start(new, body.params, more={BACKFILL: as_json(found.request)})

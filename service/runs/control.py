@@ -68,6 +68,7 @@ async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> C
         environment=body.environment,
         dry_run=body.dry_run,
         task_depend_type=body.depend,
+        traceparent=call.caller.traceparent,
         created_by=call.caller.name,
     )
     asked = StartAsked(call, WorkflowCode(code), Start(new, body.params, body.tasks), _said(body, "params"))

@@ -72,7 +72,12 @@ async def try_task(call: Call, body: TryTask, query: WaitQuery) -> CommandAsked:
         await trials.mark(change.connection, saved.head.code)
         command = await commands.insert(
             change.connection,
-            NewCommand(CommandType.START_PROCESS, saved.head.code, created_by=call.caller.name),
+            NewCommand(
+                CommandType.START_PROCESS,
+                saved.head.code,
+                traceparent=call.caller.traceparent,
+                created_by=call.caller.name,
+            ),
         )
         change.id = saved.head.code
         change.after = {"command": str(command), "type": spec.tasks[0].type}

@@ -98,6 +98,7 @@ class Invocation:
             async with RemoteClient(settings.server, token) as remote:
                 yield remote
             return
+        from model.traces import read_traceparent
         from service.callers import Caller
         from shoal.backend import backend_of
         from shoal.clients.direct import DirectClient
@@ -105,7 +106,9 @@ class Invocation:
         async with self.checked_database() if checks else self._unchecked_database() as database:
             backend = backend_of(database, self.settings)
             try:
-                yield DirectClient(backend, Caller.of_system_user(system_user()))
+                trace = read_traceparent(os.environ.get("TRACEPARENT"))
+                who = Caller.of_system_user(system_user(), traceparent=None if trace is None else str(trace))
+                yield DirectClient(backend, who)
             finally:
                 backend.passwords.close()
 

@@ -18,6 +18,8 @@ from shoal.cli.verbs import verb
 EXIT_CHECK_FAILED = 1
 LEAVE_S_MAX = 20.0
 """How long a graceful stop may take in addition to the time that running work gets."""
+FLUSH_S_MAX = 1.0
+"""How long a master that has left waits for the receiver of its spans."""
 EXIT_FENCED = 75
 """Other nodes declared it dead, and it is configured to exit: a supervisor should restart it."""
 EXIT_OUTDATED = 76
@@ -118,11 +120,13 @@ async def master(
 ) -> None:
     """Run one master. SIGTERM stops it gracefully, a second one at once."""
     from master.server import Master
+    from master.tracing.otlp import OtlpSender
     from node.address import host_name
     from shoal.config.logging import configure_logging
     from shoal.config.metrics import serving_metrics
     from shoal.process import reserve_address, until_stopped
     from shoal.secrecy import clear_all, clear_keys, hide
+    from shoal.version import shoal_version
 
     hide()
     clear_keys()
@@ -132,6 +136,7 @@ async def master(
     address, holder = reserve_address(settings.host, settings.port)
     started = asyncio.Event()
     with holder:
+        spans = OtlpSender(settings.tracing, shoal_version()) if settings.tracing.endpoint else None
         own_name = settings.name or f"{host_name()}:{holder.getsockname()[1]}"
         role = Master(
             settings.database(),
@@ -142,10 +147,13 @@ async def master(
             settings.master,
             connect_timeout_s=settings.connect_timeout_s,
             joined=lambda _slot: started.set(),
+            spans=spans,
         )
         running = until_stopped(role.run, started, settings.master.drain.total_seconds() + LEAVE_S_MAX)
         with serving_metrics(settings, "master", own_name):
             await _serve(running)
+        if spans is not None:
+            spans.flush(FLUSH_S_MAX)
 
 
 async def worker(
@@ -182,6 +190,7 @@ async def worker(
         name=settings.name,
         host=settings.host if "host" in settings.model_fields_set else None,
         joined=lambda _address: started.set(),
+        traced=settings.tracing.endpoint is not None,
     )
     running = until_stopped(role.run, started, settings.worker.drain.total_seconds() + LEAVE_S_MAX)
     with serving_metrics(settings, "worker", settings.name or host_name()):

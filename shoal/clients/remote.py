@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import ssl
 import time
@@ -60,6 +61,8 @@ class RemoteClient:
         if token:
             self._check_secrecy()
         headers = {"Authorization": f"Bearer {token}"} if token else {}
+        if (trace := os.environ.get("TRACEPARENT", "")).isascii() and trace.isprintable() and trace:
+            headers["traceparent"] = trace
         tls: ssl.SSLContext | bool = ssl.create_default_context() if parsed.scheme == "https" else False
         self._retry_within_s = retry_within_s
         self._http = httpx.AsyncClient(

@@ -27,6 +27,7 @@ from metrics.settings import MetricsSettings
 from model.errors import Refused
 from model.master_settings import MasterSettings
 from model.timing import Timing
+from model.tracing_settings import TracingSettings
 from service.secret_keys import SecretSettings
 from service.settings import Setting
 from shoal.config.settings_list import settings_of
@@ -87,6 +88,7 @@ class Settings(BaseSettings):
     api: ApiSettings = ApiSettings()
     metrics: MetricsSettings = MetricsSettings()
     alert: AlertSettings = AlertSettings()
+    tracing: TracingSettings = TracingSettings()
     secrets: SecretSettings = SecretSettings()
 
     @classmethod

@@ -2,21 +2,30 @@
 -- Alerts: what a person is to be notified of. Triggers write those of ends, timeouts and schedules, so that those of old
 -- nodes count too, and so that masters and workers need no new rights before `shoal db roles` has run again.
 CREATE TABLE alert_channel (
-    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
-    name        text NOT NULL CONSTRAINT alert_channel_name UNIQUE CHECK (name <> ''),
-    kind        text NOT NULL CHECK (kind <> ''),
-    url         bytea NOT NULL,
-    key_id      text NOT NULL,
-    description text NOT NULL DEFAULT '',
-    enabled     boolean NOT NULL DEFAULT true,
-    version     integer NOT NULL DEFAULT 1 CHECK (version > 0),
-    updated_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_by  text NOT NULL DEFAULT session_user
+    id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
+    name             text NOT NULL CONSTRAINT alert_channel_name UNIQUE CHECK (name <> ''),
+    kind             text NOT NULL CHECK (kind <> ''),
+    url              bytea NOT NULL,
+    shown_url        text NOT NULL DEFAULT '',
+    key_id           text NOT NULL,
+    description      text NOT NULL DEFAULT '',
+    subject_template text,
+    text_template    text,
+    enabled          boolean NOT NULL DEFAULT true,
+    version          integer NOT NULL DEFAULT 1 CHECK (version > 0),
+    updated_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_by       text NOT NULL DEFAULT session_user,
+    claimed_by       text,
+    claimed_until    timestamptz
 );
 COMMENT ON TABLE alert_channel IS 'Where alerts are sent to: a mailbox, a chat, a webhook.';
 COMMENT ON COLUMN alert_channel.kind IS 'The scheme of its URL, such as mailto: all of it that may be shown.';
 COMMENT ON COLUMN alert_channel.url IS 'An apprise URL, encrypted.';
 COMMENT ON COLUMN alert_channel.key_id IS 'Which key encrypted it: a fingerprint, so that a missing key can be named.';
+COMMENT ON COLUMN alert_channel.shown_url IS 'Its URL without secrets.';
+COMMENT ON COLUMN alert_channel.subject_template IS 'The subject of its messages, with ${...} for values; null = the usual one. So also text_template.';
+COMMENT ON COLUMN alert_channel.claimed_by IS 'The sender that alone sends to it now, and which claim of it.';
+COMMENT ON COLUMN alert_channel.claimed_until IS 'Until when, by the database''s clock; then its sender sends nothing more.';
 COMMENT ON COLUMN alert_channel.version IS 'Raised by each change: whoever changes it says which version was seen.';
 
 CREATE TABLE alert_group (
@@ -128,22 +137,31 @@ CREATE INDEX alert_nobody ON alert (id) WHERE state = 'NOBODY';
 CREATE INDEX alert_created ON alert (created_at);
 
 CREATE TABLE alert_delivery (
-    alert_id      bigint NOT NULL REFERENCES alert (id) ON DELETE CASCADE,
-    channel_id    bigint NOT NULL REFERENCES alert_channel (id) ON DELETE CASCADE,
-    state         text NOT NULL DEFAULT 'WAIT' CHECK (state IN ('WAIT', 'SENT', 'FAILED', 'SILENCED', 'GROUPED')),
-    tries         integer NOT NULL DEFAULT 0 CHECK (tries >= 0),
-    next_try_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
-    last_error    text,
-    claimed_by    text,
-    claimed_until timestamptz,
-    sent_at       timestamptz,
+    alert_id     bigint NOT NULL REFERENCES alert (id) ON DELETE CASCADE,
+    channel_id   bigint NOT NULL REFERENCES alert_channel (id) ON DELETE CASCADE,
+    state        text NOT NULL DEFAULT 'WAIT' CHECK (state IN ('WAIT', 'SENT', 'FAILED', 'SILENCED', 'GROUPED')),
+    tries        integer NOT NULL DEFAULT 0 CHECK (tries >= 0),
+    waits_since  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    next_try_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    last_error   text,
+    sent_at      timestamptz,
+    grouped_with bigint,
+    is_test      boolean NOT NULL DEFAULT false,
     PRIMARY KEY (alert_id, channel_id)
 );
 COMMENT ON TABLE alert_delivery IS 'An alert for one channel. Of a channel the oldest that waits goes first, so the order is kept.';
 COMMENT ON COLUMN alert_delivery.last_error IS 'Why the last try failed, without any secret.';
-COMMENT ON COLUMN alert_delivery.claimed_until IS 'Until when its sender alone tries it, by the database''s clock.';
+COMMENT ON COLUMN alert_delivery.waits_since IS 'Since when it is tried; it is FAILED when that was too long ago.';
+COMMENT ON COLUMN alert_delivery.grouped_with IS 'GROUPED: the alert with which it was sent as one message.';
+COMMENT ON COLUMN alert_delivery.is_test IS 'A person asked for it now: it waits for no older one, and is tried once.';
 -- Statement: the oldest of each channel that waits.
 CREATE INDEX alert_delivery_wait ON alert_delivery (channel_id, alert_id) WHERE state = 'WAIT';
+-- Statement: the tests of each channel that wait.
+CREATE INDEX alert_delivery_test ON alert_delivery (channel_id, alert_id) WHERE state = 'WAIT' AND is_test;
+-- Statement: what could not be delivered.
+CREATE INDEX alert_delivery_failed ON alert_delivery (alert_id) WHERE state = 'FAILED';
+-- Statement: when a channel last worked.
+CREATE INDEX alert_delivery_sent ON alert_delivery (channel_id, sent_at) WHERE sent_at IS NOT NULL;
 
 CREATE TABLE run_end (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -26,7 +26,7 @@ def expressions(folder: Path) -> Iterator[tuple[str, str]]:
                 yield f"{file.name}: {panel['title']}", target["expr"].replace("$__rate_interval", RATE_INTERVAL)
 
 
-async def _api(cluster: Cluster) -> tuple[Node, str]:
+async def started_api(cluster: Cluster) -> tuple[Node, str]:
     """An API process, and its address."""
     node = Node(cluster, "api", len(cluster.nodes), {"SHOAL_API__PORT": "0"})
     cluster.nodes.append(node)
@@ -39,7 +39,7 @@ async def _api(cluster: Cluster) -> tuple[Node, str]:
 async def test_every_query_of_the_dashboards_and_rules_has_an_answer(cluster: Cluster, tmp_path: Path) -> None:
     masters = [await cluster.master(), await cluster.master()]
     worker = await cluster.worker()
-    api, address = await _api(cluster)
+    api, address = await started_api(cluster)
     await cluster.slots_become(2)
     tasks = [{"name": f"t{n}", "type": "FAKE", "after": [f"t{n - 1}"] if n else []} for n in range(3)]
     cluster.define(CHAIN, "chain", tasks=tasks)
@@ -92,7 +92,7 @@ async def test_every_query_of_the_dashboards_and_rules_has_an_answer(cluster: Cl
 async def test_only_metrics_that_exist_are_asked_for(cluster: Cluster) -> None:
     """A name that no process shows would be an empty panel, or an alert that never comes."""
     folder = Path(__file__).parents[2] / "metrics"
-    nodes = [await cluster.master(), await cluster.worker(), (await _api(cluster))[0]]
+    nodes = [await cluster.master(), await cluster.worker(), (await started_api(cluster))[0]]
     await eventually(lambda: "shoal_cluster_runs" in scraped(nodes[0]))
     shown = "".join(map(scraped, nodes))
     known = {re.sub("_total$", "", name) for name in re.findall(r"(?m)^# TYPE (\S+)", shown)}

@@ -65,6 +65,8 @@ NOT_SIMULATED = {
     "dao.retention.gone_runs.gone": "logs on a disk",
     "dao.retention.gone_runs.gone_attempts": "logs on a disk",
     "dao.views.cluster_figures.read": "what Prometheus is shown",
+    "dao.views.run_spans.runs": "traces",
+    "dao.views.run_spans.attempts": "traces",
     "dao.tasks.log_keys.publish": "what readers of logs need",
 }
 """What masters and workers call of `dao/` and nothing in a simulation asks for, each with the reason. Should anything

@@ -1,0 +1,105 @@
+"""What the spans of a run are made of: its times and those of its attempts, as their rows say. Reads only.
+
+All times are microseconds since 1970, database time; None where there is none that a program can use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from dao.postgres.engine import AsyncConnection
+from model.ids import TaskInstanceId, WorkflowInstanceId
+
+
+@dataclass(frozen=True, slots=True)
+class ParentAttempt:
+    """The attempt under which a run is, and what the trace of its run is computed from."""
+
+    id: TaskInstanceId
+    run: WorkflowInstanceId
+    run_began_us: int | None
+    traceparent: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """A run that has ended. `running_since_us` is its start, or when a command last let it go on."""
+
+    id: WorkflowInstanceId
+    project: str | None
+    workflow: str | None
+    version: int
+    state: str
+    reason: str | None
+    traceparent: str | None
+    began_us: int | None
+    running_since_us: int | None
+    ended_us: int | None
+    parent: ParentAttempt | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndedAttempt:
+    """An attempt that has ended. `started_us` is None for one that never began."""
+
+    id: TaskInstanceId
+    task: str
+    type: str
+    attempt: int
+    state: str
+    reason: str | None
+    worker_group: str
+    worker: int | None
+    queued_us: int | None
+    started_us: int | None
+    ended_us: int | None
+
+
+def _us(column: str) -> str:
+    return f"CASE WHEN isfinite({column}) THEN (extract(epoch FROM {column}) * 1000000)::bigint END"
+
+
+# index: workflow_instance_pkey, task_instance_attempt
+_RUNS = text(f"""
+    SELECT i.id, d.project, d.name, i.workflow_version, i.state, i.reason, i.traceparent, {_us("i.started_at")},
+           {_us("coalesce(i.running_since, i.started_at)")}, {_us("i.ended_at")},
+           t.id AS parent_attempt, p.id AS parent_run, {_us("p.started_at")} AS parent_began,
+           p.traceparent AS parent_trace
+    FROM workflow_instance i
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    LEFT JOIN workflow_instance p ON p.id = i.parent_instance_id
+    LEFT JOIN task_instance t ON t.workflow_instance_id = i.parent_instance_id AND t.task_code = i.parent_task_code
+                             AND t.attempt = i.parent_attempt
+    WHERE i.id = ANY(CAST(:ids AS bigint[])) AND i.ended_at IS NOT NULL
+""")  # noqa: S608 - the parts are constants
+_ATTEMPTS = text(f"""
+    SELECT id, task_name, task_type, attempt, state, reason, worker_group, worker_id, {_us("queued_at")},
+           {_us("started_at")}, {_us("ended_at")}, task_code
+    FROM task_instance
+    WHERE workflow_instance_id = :run AND (task_code, attempt) > (:code, :attempt)  -- index: task_instance_attempt
+    ORDER BY task_code, attempt LIMIT :limit
+""")  # noqa: S608 - the parts are constants
+
+
+async def runs(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId]) -> list[EndedRun]:
+    """Those of these runs that have ended."""
+    rows = (await connection.execute(_RUNS, {"ids": list(ids)})).all()
+    return [
+        EndedRun(*row[:10], parent=None if row.parent_attempt is None else ParentAttempt(*row[10:])) for row in rows
+    ]
+
+
+async def attempts(
+    connection: AsyncConnection, run: WorkflowInstanceId, limit: int, after: tuple[int, int] = (0, 0)
+) -> tuple[list[EndedAttempt], tuple[int, int] | None]:
+    """The ended ones of up to `limit` attempts of a run, and after which to go on; None = there are no more.
+
+    `after` and what it returns are the code of a task and the number of an attempt.
+    """
+    values = {"run": run, "limit": limit, "code": after[0], "attempt": after[1]}
+    rows = (await connection.execute(_ATTEMPTS, values)).all()
+    found = [EndedAttempt(*row[:-1]) for row in rows if row[10] is not None]
+    return found, (rows[-1].task_code, rows[-1].attempt) if len(rows) == limit else None

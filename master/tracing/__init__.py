@@ -1,0 +1,1 @@
+"""Spans of runs and attempts, for a receiver of traces."""
