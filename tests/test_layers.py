@@ -20,14 +20,15 @@ ROOT = Path(__file__).parent.parent
 BELOW = {
     "model": set[str](),
     "sql": set[str](),
+    "logstore": {"model"},
     "dao": {"model", "sql"},
     "registry": {"model", "dao"},
     "node": {"model", "dao", "registry"},
     "master": {"model", "dao", "registry", "node"},
-    "worker": {"model", "dao", "registry", "node"},
-    "service": {"model", "dao", "registry", "sql"},
+    "worker": {"model", "logstore", "dao", "registry", "node"},
+    "service": {"model", "logstore", "dao", "registry", "sql"},
     "api": {"model", "dao", "registry", "node", "service"},
-    "shoal": {"model", "dao", "registry", "node", "service", "master", "worker", "api", "sql"},
+    "shoal": {"model", "logstore", "dao", "registry", "node", "service", "master", "worker", "api", "sql"},
 }
 """Each folder and those that it may import. A master that imports a worker, or the other way round, would share more
 than the database with it: then they can no longer be upgraded, restarted or trusted one by one."""

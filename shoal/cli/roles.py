@@ -173,6 +173,7 @@ async def worker(
         name=settings.name,
         host=settings.host if "host" in settings.model_fields_set else None,
         joined=lambda _address: started.set(),
+        log_store=settings.log_store,
     )
     running = until_stopped(role.run, started, settings.worker.drain.total_seconds() + LEAVE_S_MAX)
     await _serve(running)

@@ -22,6 +22,7 @@ from pydantic_settings import (
 )
 
 from api.settings import ApiSettings
+from logstore.settings import LogStoreSettings
 from model.errors import Refused
 from model.master_settings import MasterSettings
 from model.timing import Timing
@@ -84,6 +85,7 @@ class Settings(BaseSettings):
     worker: WorkerSettings = WorkerSettings()
     api: ApiSettings = ApiSettings()
     secrets: SecretSettings = SecretSettings()
+    log_store: LogStoreSettings = LogStoreSettings()
 
     @classmethod
     def settings_customise_sources(
