@@ -115,7 +115,7 @@ async def master(
     """Run one master. SIGTERM stops it gracefully, a second one at once."""
     from master.server import Master
     from node.address import host_name
-    from shoal.config.logging import configure_logging
+    from shoal.config.logging import configure_role_logging
     from shoal.process import reserve_address, until_stopped
     from shoal.secrecy import clear_all, clear_keys, hide
 
@@ -123,7 +123,7 @@ async def master(
     clear_keys()
     settings = call.settings_with({"name": name, "host": host, "port": port})
     clear_all()
-    configure_logging(settings.log_format)
+    configure_role_logging(settings)
     address, holder = reserve_address(settings.host, settings.port)
     started = asyncio.Event()
     with holder:
@@ -152,7 +152,7 @@ async def worker(
 ) -> None:
     """Run one worker. SIGTERM lets its tasks end first, for a while; a second one ends it at once."""
     from service.secret_keys import open_vault
-    from shoal.config.logging import configure_logging
+    from shoal.config.logging import configure_role_logging
     from shoal.process import until_stopped
     from shoal.secrecy import clear_all, hide
     from worker.server import Worker
@@ -161,7 +161,7 @@ async def worker(
     own = {"groups": tuple(group) if group else None, "capacity": capacity, "folder": folder}
     settings = call.settings_with({"name": name, "worker": own})
     clear_all()
-    configure_logging(settings.log_format)
+    configure_role_logging(settings)
     started = asyncio.Event()
     role = Worker(
         settings.database(),
@@ -189,7 +189,7 @@ async def api(
     from dao.postgres.database import Database
     from dao.postgres.readiness import wait_until_ready
     from shoal.backend import backend_of
-    from shoal.config.logging import configure_logging
+    from shoal.config.logging import configure_role_logging
     from shoal.first_login import first_login
     from shoal.local.local_cluster import SERVES
     from shoal.process import until_stopped
@@ -199,7 +199,7 @@ async def api(
     hide()
     settings = call.settings_with({"api": {"host": host, "port": port}})
     clear_all()
-    configure_logging(settings.log_format)
+    configure_role_logging(settings)
     await _serve(wait_until_ready(settings.database(), "api", settings.connect_timeout_s))
     pool = settings.api.database_connections
     database = Database(settings.database(), application_name="shoal-api", connections_max=pool)

@@ -33,6 +33,7 @@ TABLES = (
     "project_member", "login_attempt", "audit", "idempotency_key", "workflow_draft", "slot_change", "saved_view",
     "bulk_operation", "drain", "duty", "duty_done", "history_floor",
     "resource_pool", "pool_resource", "pool_line", "stream_restart", "rebalance",
+    "log_store", "stored_log", "log_copying",
 )  # fmt: skip
 """All that there are."""
 _LOCKS = {
