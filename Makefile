@@ -40,9 +40,12 @@ $(VENV)/.ready: $(BIN)/python requirements.lock pyproject.toml
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock
+$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock tests/servers/s3.lock
 	@echo 'Installing what developers of Shoal need, packages of requirements-dev.lock:'
 	@$(PIP) install --require-hashes -r requirements-dev.lock $(NAMES)
+	@echo 'Installing the S3-compatible server of the tests, apart from them in $(VENV)/s3:'
+	@rm -rf $(VENV)/s3
+	@$(PIP) install --quiet --require-hashes --target $(VENV)/s3 -r tests/servers/s3.lock
 	@touch $@
 
 # At the versions of the lock; their hashes cannot be asked for, since the extra itself has none.
@@ -128,6 +131,7 @@ lock: ## Resolve the versions again (needs uv: pip install uv).
 	$(LOCK) --upgrade --extra build pyproject.toml -o requirements.lock
 	$(LOCK) --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	$(LOCK) ui/node.in -o ui/node.lock
+	$(LOCK) tests/servers/s3.in -o tests/servers/s3.lock
 	$(BIN)/python ui/page.py lock
 
 clean: ## Remove what the other targets made.

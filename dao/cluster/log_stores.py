@@ -69,6 +69,7 @@ _SAY = text("""
                              THEN coalesce(log_copying.failing_since, EXCLUDED.failing_since) END
 """)
 _PRUNE = text("DELETE FROM log_copying c WHERE NOT EXISTS (SELECT FROM node n WHERE n.id = c.node_id)")
+_PLACES = text("SELECT place FROM log_store WHERE marked_at IS NOT NULL ORDER BY marked_at DESC")
 _COPYING = text("""
     SELECT c.node_id, n.name, c.waiting, c.failing_since, c.reason FROM log_copying c JOIN node n ON n.id = c.node_id
     WHERE (n.state IN ('ALIVE', 'LEAVING') OR NOT :living) AND (:worker = 0 OR c.node_id = :worker)
@@ -114,6 +115,11 @@ async def say(connection: FencedTransaction, worker: Epoch, waiting: int, reason
     """Write how far a worker is, and delete what nodes said that are no longer in the table."""
     await connection.execute(_PRUNE)
     await connection.execute(_SAY, {"worker": worker, "waiting": waiting, "reason": reason})
+
+
+async def places(connection: AsyncConnection) -> list[str]:
+    """The stores into which workers have copied logs, the newest first."""
+    return list((await connection.execute(_PLACES)).scalars())
 
 
 async def copying(connection: AsyncConnection, worker: Epoch | None = None) -> list[Copying]:

@@ -20,8 +20,8 @@ class LogPlace:
     """An attempt of a task, and its worker. `day` (yyyyMMdd, UTC) is the folder of its log in the log service at `url`.
 
     `chose_branch`: it is a task that selects a branch, in the master. `stored_at`: since when the log store has a copy;
-    None: only its worker has it. `stored_size` is where the log ends (None: it wrote none), `stored_first` where what is
-    left of it begins.
+    None: only its worker has it. `stored_size` is where the log ends (None: it wrote none), `stored_first` where
+    what is left of it begins.
     """
 
     id: TaskInstanceId

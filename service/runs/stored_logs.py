@@ -52,6 +52,10 @@ class StoredLogs:
             ) from None
         return bytes(begin - offset) + data, size, first
 
+    async def mark(self) -> str | None:
+        """The mark in the store; None: it has none. Raises `Unavailable`, and `Refused` if it cannot be opened here."""
+        return await self._opened().run(lambda store, _: store.mark())
+
     async def aclose(self) -> None:
         """See `LogReader`: the store stays open for others."""
 
