@@ -20,6 +20,7 @@ from bench import (
     pools,
     retention,
     starts,
+    stored,
     sustained,
     watched,
 )
@@ -35,6 +36,7 @@ PARTS = (
     *("limits", "starts", "backlog", "flow", "sustained", "idle", "large", "holds", "line", "dependents", "pools"),
     "command-line",
     "watched",
+    "stored",
     "api",
     "page",
     "retention",
@@ -109,6 +111,8 @@ def _course(
         yield "short verbs of the command line", lambda: command_line.verbs(server, sizes)
     if "watched" in parts:
         yield "tasks while somebody watches", lambda: watched.watched(server, sizes)
+    if "stored" in parts:
+        yield "tasks while their logs are copied", lambda: stored.beside_copies(server, sizes)
     if "api" in parts:
         yield f"the API with {sizes.api_runs:,} runs", lambda: api.api(server, sizes)
     if "page" in parts:

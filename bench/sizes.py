@@ -37,6 +37,9 @@ class Sizes:
     watched_rounds: int
     watched_workflows: int
     watched_commands: int
+    stored_rounds: int
+    stored_fake: int
+    stored_shell: int
     api_runs: int
     api_lists: int
     api_starts: int
@@ -88,6 +91,9 @@ FULL = Sizes(
     watched_rounds=8,
     watched_workflows=1_500,
     watched_commands=50,
+    stored_rounds=8,
+    stored_fake=1_500,
+    stored_shell=150,
     api_runs=1_000_000,
     api_lists=200,
     api_starts=5_000,
@@ -138,6 +144,9 @@ QUICK = Sizes(
     watched_rounds=1,
     watched_workflows=20,
     watched_commands=3,
+    stored_rounds=1,
+    stored_fake=20,
+    stored_shell=3,
     api_runs=1_000,
     api_lists=3,
     api_starts=50,

@@ -8,6 +8,7 @@ from typing import Any
 
 from dao.tasks.task_claims import ClaimedTask
 from logstore.calls import StoreCalls
+from model.ids import TaskInstanceId
 from node.life import Life
 from worker.last_words import log_name
 from worker.log_copies import LogCopies
@@ -26,12 +27,19 @@ class Copying:
 
     def __init__(self, root: Path, life: Life, worker: str, calls: StoreCalls | None) -> None:
         self._life = life
+        self._with_log: set[TaskInstanceId] = set()
         self._store = StoreAccess(calls, life) if calls is not None else None
         self._copies = LogCopies(root, life, worker, self._store) if self._store is not None else None
 
+    def has_log(self, id_: TaskInstanceId) -> None:
+        """This attempt has ended, and has a log; those without cost nothing here."""
+        if self._copies is not None:
+            self._with_log.add(id_)
+
     def offer(self, task: ClaimedTask) -> None:
         """The end of this attempt is in the database."""
-        if self._copies is not None:
+        if self._copies is not None and task.id in self._with_log:
+            self._with_log.discard(task.id)
             self._copies.offer(log_name(task))
 
     def parts(self) -> list[Coroutine[Any, Any, None]]:

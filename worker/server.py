@@ -165,6 +165,7 @@ class Worker:
             last_words,
             news.progress,
             news.readiness,
+            copying.has_log,
         )
         writer = Writer(life, executor, self._settings, overload, last_words.reported, news, copying.offer)
         news.readiness.on_news = writer.wake.set

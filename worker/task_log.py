@@ -74,6 +74,12 @@ class LogFile:
         self._ending = b""
         self._dropped = 0
         self._tail = b""
+        self._is_made = False
+
+    @property
+    def is_made(self) -> bool:
+        """Whether there is a file, or was when it was closed."""
+        return self._is_made
 
     def open(self) -> None:
         """Make it now. Raises `OSError`: then no output could be stored."""
@@ -184,6 +190,7 @@ class LogFile:
             fd = os.open(self._name.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | FILE_FLAGS, 0o600, dir_fd=folder)
         finally:
             os.close(folder)
+        self._is_made = True
         facts = os.fstat(fd)
         self._size, self._block = facts.st_size, facts.st_blksize
         return fd

@@ -269,6 +269,7 @@ class Writer:
             owned = {task.id: task for task in await task_claims.owned(connection, self._life.me.epoch)}
         for id_ in ended:
             if id_ not in owned:
+                self._on_ended(self._attempts.claimed[id_])
                 self._drop(id_)
         self._attempts.start(owned.values())
 

@@ -58,7 +58,7 @@ async def test_copies_of_runs_that_are_gone_are_deleted_in_steps_and_no_others(
     kept, last = await scene.instance(life.me), await scene.instance(life.me)
     await scene.sql("UPDATE workflow_instance SET state = 'SUCCESS', ended_at = now() WHERE id = :id", id=kept)
     await scene.sql("DELETE FROM workflow_instance WHERE id = :id", id=gone)
-    await scene.sql("INSERT INTO stored_log (task_instance_id, size) SELECT * FROM generate_series(7, 9) AS n, 4")
+    await scene.sql("INSERT INTO stored_log (task_instance_id, size) SELECT n, 4 FROM generate_series(7, 9) AS n")
     today = datetime.now(UTC).strftime("%Y%m%d")
     old = [
         _copy(folder, "20260101", gone),
