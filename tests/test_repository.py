@@ -17,6 +17,7 @@ FOLDERS = (
     "model",
     "dao",
     "registry",
+    "logstore",
     "node",
     "service",
     "master",
