@@ -12,7 +12,7 @@ PIP := PYTHONUNBUFFERED=1 $(PYTHON) -m pip --python $(BIN)/python --disable-pip-
 # Of what pip says only the names, as they come; bash, since an awk may wait for its whole input.
 NAMES := | { while read -r word name _; do if [ "$$word" = Collecting ]; then printf ' %s' "$${name%%[=<>~;]*}"; fi; done; echo; }
 COMMA := ,
-KNOWN_EXTRAS := duckdb mysql k8s otel spark
+KNOWN_EXTRAS := duckdb mysql k8s otel s3 spark
 PAGE := api/page/index.html
 PAGE_SOURCES := $(shell find ui -name node_modules -prune -o -name dist -prune -o -type f ! -name schema.d.ts -print) docs/openapi.json
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
@@ -22,7 +22,7 @@ LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
 
-setup: $(VENV)/.ready $(if $(EXTRAS),$(VENV)/.ready-with-$(EXTRAS)) ## Install Shoal into .venv; EXTRAS=duckdb,mysql,k8s,spark for more task types, otel for traces.
+setup: $(VENV)/.ready $(if $(EXTRAS),$(VENV)/.ready-with-$(EXTRAS)) ## Install Shoal into .venv; EXTRAS=duckdb,mysql,k8s,otel,s3,spark for what needs more.
 	@printf '%s\n' 'Shoal is installed in $(VENV). `shoal` from any folder, in this shell:' \
 	  '  export PATH="$(CURDIR)/$(BIN):$$PATH"' 'Then everything on this machine, PostgreSQL included:' '  shoal up'
 
@@ -40,9 +40,12 @@ $(VENV)/.ready: $(BIN)/python requirements.lock pyproject.toml
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock
+$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock tests/servers/s3.lock
 	@echo 'Installing what developers of Shoal need, packages of requirements-dev.lock:'
 	@$(PIP) install --require-hashes -r requirements-dev.lock $(NAMES)
+	@echo 'Installing the S3-compatible server of the tests, apart from them in $(VENV)/s3:'
+	@rm -rf $(VENV)/s3
+	@$(PIP) install --quiet --require-hashes --target $(VENV)/s3 -r tests/servers/s3.lock
 	@touch $@
 
 # At the versions of the lock; their hashes cannot be asked for, since the extra itself has none.
@@ -128,6 +131,7 @@ lock: ## Resolve the versions again (needs uv: pip install uv).
 	$(LOCK) --upgrade --extra build pyproject.toml -o requirements.lock
 	$(LOCK) --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 	$(LOCK) ui/node.in -o ui/node.lock
+	$(LOCK) tests/servers/s3.in -o tests/servers/s3.lock
 	$(BIN)/python ui/page.py lock
 
 clean: ## Remove what the other targets made.

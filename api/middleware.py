@@ -101,7 +101,7 @@ class Entrance:
             await refusal(scope, receive, answer)
             return
         try:
-            with structlog.contextvars.bound_contextvars(request=request_id):
+            with structlog.contextvars.bound_contextvars(request=request_id, **_trace_of(headers)):
                 await self._app(scope, limited, answer)
         except ClientDisconnect:
             log.info("request_cut", request=request_id, path=scope["path"][:200])
@@ -145,6 +145,12 @@ def _of_exception(error: Exception, request_id: str) -> ASGIApp:
 def _too_large(request_id: str) -> ASGIApp:
     said = f"the body is larger than {BODY_BYTES_MAX} bytes; send less at once"
     return problems.problem(kinds.TOO_LARGE, said, request_id)
+
+
+def _trace_of(headers: Headers) -> dict[str, str]:
+    """The trace that a request belongs to, if it says so (W3C Trace Context), as a field of log lines."""
+    found = read_traceparent(headers.get("traceparent"))
+    return {} if found is None else {"trace": f"{found.trace_id:032x}"}
 
 
 def _request_id(headers: Headers) -> str:

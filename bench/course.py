@@ -21,6 +21,7 @@ from bench import (
     retention,
     scraped,
     starts,
+    stored,
     sustained,
     watched,
 )
@@ -37,6 +38,7 @@ PARTS = (
     "command-line",
     "watched",
     "scraped",
+    "stored",
     "api",
     "page",
     "retention",
@@ -113,6 +115,8 @@ def _course(
         yield "tasks while somebody watches", lambda: watched.watched(server, sizes)
     if "scraped" in parts:
         yield "tasks while masters and workers are scraped", lambda: scraped.scraped(server, sizes)
+    if "stored" in parts:
+        yield "tasks while their logs are copied", lambda: stored.beside_copies(server, sizes)
     if "api" in parts:
         yield f"the API with {sizes.api_runs:,} runs", lambda: api.api(server, sizes)
     if "page" in parts:

@@ -39,6 +39,9 @@ class Sizes:
     watched_commands: int
     scraped_rounds: int
     scraped_workflows: int
+    stored_rounds: int
+    stored_fake: int
+    stored_shell: int
     api_runs: int
     api_lists: int
     api_starts: int
@@ -92,6 +95,9 @@ FULL = Sizes(
     watched_commands=50,
     scraped_rounds=12,
     scraped_workflows=2_000,
+    stored_rounds=8,
+    stored_fake=1_500,
+    stored_shell=150,
     api_runs=1_000_000,
     api_lists=200,
     api_starts=5_000,
@@ -144,6 +150,9 @@ QUICK = Sizes(
     watched_commands=3,
     scraped_rounds=1,
     scraped_workflows=20,
+    stored_rounds=1,
+    stored_fake=20,
+    stored_shell=3,
     api_runs=1_000,
     api_lists=3,
     api_starts=50,

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from service.cluster.drill import Drill
     from service.cluster.registered_masters import RegisteredMasters
     from service.cluster.slot_owners import SlotOwners
+    from service.runs.stored_logs import StoredLogs
     from service.workflows.workflow_file import TaskTypes
 
 A = TypeVar("A")
@@ -79,6 +80,7 @@ class Backend:
     passwords: Passwords
     registered: RegisteredMasters
     slot_owners: SlotOwners
+    stored_logs: StoredLogs
     batches: Batches = field(default_factory=Batches)
     """Of requests that are handled together."""
     large_bulk: asyncio.Event | None = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from logstore.settings import LogStoreSettings
 from model.master_settings import MasterSettings
 from model.timing import Timing
 from service.secret_keys import SecretSettings
@@ -45,6 +46,10 @@ class ServiceSettings(Protocol):
     @property
     def log_ca(self) -> Path | None:
         """The CA of workers that serve their logs by TLS; None = the system's."""
+
+    @property
+    def log_store(self) -> LogStoreSettings:
+        """Where copies of logs are stored."""
 
     @property
     def reach(self) -> Sequence[str]:

@@ -102,6 +102,11 @@ def exact(time: datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def moment(time: datetime) -> str:
+    """Such as `2026-01-31 23:59:59 UTC`, inside a sentence."""
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def when(time: datetime | None, now: datetime, *, utc: bool) -> str:
     """A time relative to `now`, or exactly if `utc`; `-` for None."""
     if time is None:

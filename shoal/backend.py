@@ -10,6 +10,7 @@ from service.accounts.passwords import Passwords
 from service.call import Backend
 from service.cluster.registered_masters import RegisteredMasters
 from service.cluster.slot_owners import SlotOwners
+from service.runs.stored_logs import StoredLogs
 from shoal.config.settings import Settings
 from shoal.local.drill import DrillClient
 from worker.tasks.catalog import TaskCatalog
@@ -36,6 +37,7 @@ def backend_of(database: Database, settings: Settings) -> Backend:
         Passwords(),
         RegisteredMasters(database, settings),
         SlotOwners(database, settings.master.id_step),
+        StoredLogs(settings.log_store),
         drill=DrillClient(settings.api.drill_socket) if settings.api.drill_socket is not None else None,
         channel_fault=_channel_fault,
     )

@@ -8,6 +8,7 @@ from node.prctl import hide_from_own_user
 
 _SECRET = ("SHOAL_DATABASE_URL", "SHOAL_REGISTRY_URL", "SHOAL_METRICS__TOKEN", "SHOAL_TRACING__HEADERS")
 _KEYS = "SHOAL_SECRETS__"
+_STORE = "SHOAL_LOG_STORE__"
 
 
 def hide() -> None:
@@ -24,7 +25,7 @@ def clear_keys() -> None:
 def clear_all() -> None:
     """Remove every secret from the environment, once the settings are read: no child may inherit one."""
     clear_keys()
-    for name in [name for name in os.environ if name.upper() in _SECRET]:
+    for name in [name for name in os.environ if name.upper() in _SECRET or name.upper().startswith(_STORE)]:
         del os.environ[name]
 
 

@@ -59,6 +59,8 @@ BEGIN
     EXECUTE format('REVOKE ALL ON log_key, alert_channel FROM %s', worker);
     EXECUTE format('GRANT SELECT (node_id), INSERT, DELETE ON log_key TO %s', worker);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON registry_lease TO %s', worker);
+    -- It copies its logs, and deletes copies of runs that are gone.
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON log_store, stored_log, log_copying TO %s', worker);
     EXECUTE format('GRANT UPDATE (state, worker_id, started_at, ended_at, exit_code, reason, outputs, queued_at, progress_done, progress_total, '
                    'progress_text, progress_at, ready_at, handover) ON task_instance TO %s', worker);
     EXECUTE format('GRANT INSERT ON task_event TO %s', worker);

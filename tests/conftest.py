@@ -12,6 +12,7 @@ import pytest
 from dao.postgres import database
 from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer
+from tests.servers.s3 import S3Server
 from tests.servers.zookeeper import ZooKeeperServer
 
 SCHEMA = Path(__file__).parent.parent / "sql" / "schema.sql"
@@ -64,6 +65,19 @@ def mariadb_server() -> Iterator[MariadbServer]:
     """One MariaDB for the whole run, without databases of ours."""
     with MariadbServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """One S3-compatible server for the whole run. Who stops it brings it back."""
+    with S3Server() as server:
+        yield server
+
+
+@pytest.fixture
+def bucket(s3_server: S3Server) -> str:
+    """A bucket of the test's own."""
+    return s3_server.bucket(f"bucket-{next(_number)}")
 
 
 @pytest.fixture

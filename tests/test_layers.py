@@ -21,15 +21,19 @@ BELOW = {
     "model": set[str](),
     "metrics": {"model"},
     "sql": set[str](),
+    "logstore": {"model"},
     "dao": {"model", "sql"},
     "registry": {"model", "dao"},
     "node": {"model", "dao", "registry", "metrics"},
     "master": {"model", "dao", "registry", "node", "metrics"},
-    "worker": {"model", "dao", "registry", "node", "metrics"},
-    "service": {"model", "dao", "registry", "sql"},
+    "worker": {"model", "logstore", "dao", "registry", "node", "metrics"},
+    "service": {"model", "logstore", "dao", "registry", "sql"},
     "api": {"model", "dao", "registry", "node", "service", "metrics"},
     "alert": {"model", "dao", "registry", "node", "service", "metrics"},
-    "shoal": {"model", "dao", "registry", "node", "service", "master", "worker", "api", "alert", "sql", "metrics"},
+    "shoal": {
+        *("model", "logstore", "dao", "registry", "node", "service", "sql", "metrics"),
+        *("master", "worker", "api", "alert"),
+    },
 }
 """Each folder and those that it may import. A master that imports a worker, or the other way round, would share more
 than the database with it: then they can no longer be upgraded, restarted or trusted one by one."""

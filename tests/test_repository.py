@@ -18,6 +18,7 @@ FOLDERS = (
     "metrics",
     "dao",
     "registry",
+    "logstore",
     "node",
     "service",
     "master",

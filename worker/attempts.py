@@ -120,6 +120,8 @@ class Attempts:
             self.has_ended(task, report(task, *self.why_cancelled[task.id]))
 
     async def _run(self, task: ClaimedTask) -> None:
+        # Of this attempt's own context: each line that is logged in it says whose it is.
+        structlog.contextvars.bind_contextvars(workflow_instance=task.workflow_instance_id, task_instance=task.id)
         try:
             if task.state == TaskState.DISPATCH and not await self._may_start(task):
                 end = report(task, TaskState.KILL, "it was stopped before it began")

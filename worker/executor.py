@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,7 @@ import structlog
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.choices import TimeoutStrategy
 from model.errors import ShoalError
-from model.ids import Epoch
+from model.ids import Epoch, TaskInstanceId
 from model.pool_secrets import secrets_held
 from model.pool_variables import resource_variables
 from model.secret_values import has_sealed
@@ -61,14 +61,17 @@ class Executor:
         last_words: LastWords | None = None,
         progress: ProgressBoard | None = None,
         readiness: ReadinessBoard | None = None,
+        on_log: Callable[[TaskInstanceId], None] = lambda _id: None,
         *,
         traced: bool = False,
     ) -> None:
         """With `last_words` keepers record how attempts ended; `progress` is what running tasks report, and `readiness`
-        what probes of streams find. With `traced` tasks get the spans of their attempts (`worker/traces.py`)."""
+        what probes of streams find. `on_log` is called with each attempt that has ended and has a log. With `traced`
+        tasks get the spans of their attempts (`worker/traces.py`)."""
         self._progress = progress or ProgressBoard()
         self._readiness = readiness or ReadinessBoard()
         self._stream_logs = StreamLogs()
+        self._on_log = on_log
         self._overload = overload
         self._catalog = TaskCatalog()
         self._processes = processes
@@ -100,6 +103,8 @@ class Executor:
                 file.close()
             except OSError as error:
                 log.warning("log_without_its_end", task_instance=task.id, error=str(error))
+            if file.is_made:
+                self._on_log(task.id)
             await folder.remove()
             if task.stream is not None:
                 await self._stream_logs.ended(task, self._logs)

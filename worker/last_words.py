@@ -21,11 +21,12 @@ from dao.cluster.nodes import Me
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId
+from model.log_name import LogName
 from model.states import TaskState
 from worker.launcher.last_word import Facts, LastWord, facts_in
 from worker.order import result_of
 from worker.report import report_of
-from worker.task_log import LAST_LINE_BYTES_MAX, LogName, last_line_of, read_log
+from worker.task_log import LAST_LINE_BYTES_MAX, last_line_of, read_log
 from worker.tasks.plugin import TaskResult
 from worker.tasks.printed_values import PrintedValues
 from worker.tasks.process import exit_reason

@@ -26,11 +26,12 @@ from starlette.routing import Route
 from dao.tasks import log_keys
 from model.errors import Fenced, NotFound, Refused, ShoalError, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.log_name import LogName
 from model.log_signature import TIME_HEADER, check
 from node.life import Life
 from registry.clock import boottime_s
 from worker.log_connections import CONNECTIONS_MAX, LogConnection
-from worker.task_log import LogName, read_log
+from worker.task_log import read_log
 
 log = structlog.get_logger()
 

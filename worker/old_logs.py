@@ -79,7 +79,7 @@ async def delete_gone(root: Path, life: Life) -> Deleted:
 
 
 async def _delete_attempts(folder: Path, run: WorkflowInstanceId, life: Life) -> int:
-    logs, deleted = await in_thread(_logs_in, folder), 0
+    logs, deleted = await in_thread(logs_in, folder), 0
     for begin in range(0, len(logs), BATCH):
         part = dict(logs[begin : begin + BATCH])
         async with life.database.reading() as connection:
@@ -94,19 +94,19 @@ async def _delete_attempts(folder: Path, run: WorkflowInstanceId, life: Life) ->
 
 def _days_before(root: Path, newest: str) -> list[str]:
     """The folders of earlier days, oldest first."""
-    return sorted(name for name in _folders(root) if len(name) == len(newest) and name < newest)
+    return sorted(name for name in folders_in(root) if len(name) == len(newest) and name < newest)
 
 
 def _runs_of(day: Path) -> list[tuple[WorkflowInstanceId, Path]]:
     """The folders of the runs of a day."""
     return [
         (WorkflowInstanceId(int(run)), day / workflow / run)
-        for workflow in _folders(day)
-        for run in _folders(day / workflow)
+        for workflow in folders_in(day)
+        for run in folders_in(day / workflow)
     ]
 
 
-def _logs_in(folder: Path) -> list[tuple[TaskInstanceId, Path]]:
+def logs_in(folder: Path) -> list[tuple[TaskInstanceId, Path]]:
     """The logs in the folder of a run."""
     with suppress(OSError):
         return [(TaskInstanceId(int(file.stem)), file) for file in folder.iterdir() if _LOG.fullmatch(file.name)]
@@ -121,7 +121,7 @@ def _unlink(log_: Path) -> bool:
     return False
 
 
-def _folders(folder: Path) -> Iterator[str]:
+def folders_in(folder: Path) -> Iterator[str]:
     """The folders in it that are named by a number; links are not followed."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -138,7 +138,7 @@ def _delete(folder: Path) -> bool:
 
 def _delete_empty(day: Path) -> None:
     """Delete the folders of workflows of which nothing is left, and the day's if there are none."""
-    for workflow in list(_folders(day)):
+    for workflow in list(folders_in(day)):
         with suppress(OSError):
             (day / workflow).rmdir()
     with suppress(OSError):

@@ -15,6 +15,9 @@ from dao.postgres.notify import DRAIN, EVENT, KILL, POOL, TASK, concerns, notify
 from dao.postgres.readiness import wait_until_ready
 from dao.secrets.vault import Vault
 from dao.tasks import task_claims
+from logstore.calls import StoreCalls
+from logstore.opening import open_store
+from logstore.settings import LogStoreSettings
 from model.errors import ShoalError
 from model.nodes import NodeKind
 from model.states import TaskState
@@ -30,6 +33,7 @@ from registry.clock import boottime_s
 from registry.process import this_process
 from registry.protocol import Registry
 from worker.beats import Beats
+from worker.copying import Copying
 from worker.executor import Executor
 from worker.folder import WorkerFolder
 from worker.last_words import LastWords
@@ -63,6 +67,7 @@ class Worker:
         connect_timeout_s: how long to try for servers that are unavailable at start.
         joined: called with its address once it takes tasks.
         traced: whether masters send the spans of attempts: tasks then learn theirs.
+        log_store: where logs are copied when their attempts have ended.
     """
 
     def __init__(
@@ -78,6 +83,7 @@ class Worker:
         host: str | None = None,
         joined: Callable[[str], None] = lambda _address: None,
         traced: bool = False,
+        log_store: LogStoreSettings | None = None,
     ) -> None:
         self._database_url = database_url
         self._registry_url = registry_url
@@ -89,6 +95,7 @@ class Worker:
         self._host = host
         self._joined = joined
         self._traced = traced
+        self._log_store = log_store or LogStoreSettings()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set. A worker that was fenced kills what it ran and begins a new life.
@@ -97,6 +104,7 @@ class Worker:
         `Unavailable` when a server is not reachable at start, `Outdated` when the schema became too new for it; it has
         left by then.
         """
+        store = open_store(self._log_store)
         reserved_descriptors.fill()
         await in_thread(load_zones)
         await wait_until_ready(self._database_url, "worker", self._connect_timeout_s)
@@ -107,12 +115,13 @@ class Worker:
         name = folder.lock(self._name)
         logs = await folder.serve_logs(self._settings)
         try:
-            await live_until_stopped(lambda stop: self._live(stop, name, logs), stop, self._connect_timeout_s)
+            calls = StoreCalls(store, self._log_store.timeout.total_seconds()) if store is not None else None
+            await live_until_stopped(lambda stop: self._live(stop, name, logs, calls), stop, self._connect_timeout_s)
         finally:
             await logs.stop()
             folder.unlock()
 
-    async def _live(self, stop: asyncio.Event, name: str, logs: LogService) -> None:
+    async def _live(self, stop: asyncio.Event, name: str, logs: LogService, calls: StoreCalls | None) -> None:
         bound, port = logs.address
         address = joined(advertised(self._host, bound), port)
         place = self._settings.place.absolute()
@@ -132,10 +141,17 @@ class Worker:
             log_url=f"{logs.scheme}://{address}",
         ) as (life, registry):
             logs.publish_key(life)
-            await self._serve(stop, life, registry, Spool(results, life.me), LastWords(ends, life.me))
+            copying = Copying(place / "logs", life, name, calls)
+            await self._serve(stop, life, registry, Spool(results, life.me), LastWords(ends, life.me), copying)
 
     async def _serve(
-        self, stop: asyncio.Event, life: Life, registry: Registry, spool: Spool, last_words: LastWords
+        self,
+        stop: asyncio.Event,
+        life: Life,
+        registry: Registry,
+        spool: Spool,
+        last_words: LastWords,
+        copying: Copying,
     ) -> None:
         grace_s = life.timing.kill_grace.total_seconds()
         launcher = Launcher(grace_s, life=mark_of(this_process(), life.me.epoch))
@@ -152,9 +168,10 @@ class Worker:
             last_words,
             news.progress,
             news.readiness,
+            copying.has_log,
             traced=self._traced,
         )
-        writer = Writer(life, executor, self._settings, overload, last_words.reported, news)
+        writer = Writer(life, executor, self._settings, overload, last_words.reported, news, copying.offer)
         news.readiness.on_news = writer.wake.set
         checks = PoolChecks(life, launcher, self._settings.place.absolute() / "work", takes=lambda: writer.takes_new)
         writer.pools.on_unchecked = checks.notice
@@ -169,7 +186,7 @@ class Worker:
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url
                 )
                 self._joined(life.me.address)
-                await self._work(stop, life, registry, writer, beats, late, checks)
+                await self._work(stop, life, registry, writer, beats, late, checks, copying)
         finally:
             await writer.abandon()
             await late.close()
@@ -184,6 +201,7 @@ class Worker:
         beats: Beats,
         late: LateResults,
         checks: PoolChecks,
+        copying: Copying,
     ) -> None:
         def queued(payload: str) -> None:
             if concerns(payload, self._settings.groups):
@@ -220,11 +238,13 @@ class Worker:
                 late.run(),
                 ears.run(),
                 delete_old_logs(self._settings.place / "logs", life),
+                *copying.parts(),
             ]
             running = [tasks.create_task(part) for part in parts]
             await stop.wait()
             log.info("leaving", tasks=writer.running)
             await self._drain(life, registry, writer)
+            await copying.finish()
             await end_all(running)
         await writer.abandon()  # what outlived the drain must have ended before others may start it
         await self._say_goodbye(life)

@@ -16,8 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from logstore.paths import FILE_FLAGS, open_folder
 from model.errors import NotFound, Refused, Unavailable
-from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.log_name import LogName
 from model.means import is_passing
 from worker import holes
 from worker.masking import Masking
@@ -36,32 +37,6 @@ LAST_LINE_BYTES_MAX = 200
 """A longer line is not taken for a sentence for people."""
 
 _CREATE_TRIES = 200
-_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-@dataclass(frozen=True)
-class LogName:
-    """The name of a log. `date` is the day as yyyyMMdd on which the workflow instance started."""
-
-    date: str
-    workflow_code: WorkflowCode
-    workflow_instance_id: WorkflowInstanceId
-    task_instance_id: TaskInstanceId
-
-    def __post_init__(self) -> None:
-        if not (len(self.date) == 8 and self.date.isascii() and self.date.isdecimal()):
-            raise Refused(f'"{self.date}" is not the date of a log; it has the form 20260131')
-
-    @property
-    def folders(self) -> tuple[str, str, str]:
-        """The folders below the root."""
-        return (self.date, f"{self.workflow_code:d}", f"{self.workflow_instance_id:d}")
-
-    @property
-    def file(self) -> str:
-        """The file in the last of them."""
-        return f"{self.task_instance_id:d}.log"
 
 
 @dataclass(frozen=True)
@@ -99,6 +74,12 @@ class LogFile:
         self._ending = b""
         self._dropped = 0
         self._tail = b""
+        self._is_made = False
+
+    @property
+    def is_made(self) -> bool:
+        """Whether there is a file, or was when it was closed."""
+        return self._is_made
 
     def open(self) -> None:
         """Make it now. Raises `OSError`: then no output could be stored."""
@@ -204,11 +185,12 @@ class LogFile:
 
     def _create_once(self) -> int:
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder = _open_folder(self._root, self._name.folders, make=True)
+        folder = open_folder(self._root, self._name.folders, make=True)
         try:
-            fd = os.open(self._name.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _FILE_FLAGS, 0o600, dir_fd=folder)
+            fd = os.open(self._name.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | FILE_FLAGS, 0o600, dir_fd=folder)
         finally:
             os.close(folder)
+        self._is_made = True
         facts = os.fstat(fd)
         self._size, self._block = facts.st_size, facts.st_blksize
         return fd
@@ -233,11 +215,7 @@ def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:
     if offset < 0 or limit < 0:
         raise Refused("offset and limit of a log are numbers of bytes, 0 or more")
     try:
-        folder = _open_folder(root, name.folders, make=False)
-        try:
-            fd = os.open(name.file, os.O_RDONLY | os.O_NONBLOCK | _FILE_FLAGS, dir_fd=folder)
-        finally:
-            os.close(folder)
+        fd = open_log(root, name)
     except OSError as error:
         if is_passing(error):
             raise Unavailable(f"the log cannot be read now: {error.strerror}") from error
@@ -246,27 +224,21 @@ def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:
         facts = os.fstat(fd)
         if not stat.S_ISREG(facts.st_mode):
             raise NotFound(f"the log of task instance {name.task_instance_id} is not a file")
-        first = _first_line(fd, holes.first_byte(fd, facts.st_size))  # before the data: it may grow meanwhile
+        first = first_line_from(fd, holes.first_byte(fd, facts.st_size))  # before the data: it may grow meanwhile
         return LogSlice(os.pread(fd, limit, offset), facts.st_size, first)
     finally:
         os.close(fd)
 
 
-def _first_line(fd: int, begin: int) -> int:
-    """Where the first whole line begins from there on."""
+def open_log(root: Path, name: LogName) -> int:
+    """The descriptor of a log, for reading. Raises `OSError`."""
+    folder = open_folder(root, name.folders, make=False)
+    try:
+        return os.open(name.file, os.O_RDONLY | os.O_NONBLOCK | FILE_FLAGS, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def first_line_from(fd: int, begin: int) -> int:
+    """Where the first whole line begins from there on, if the beginning of the log was discarded; else 0."""
     return begin + os.pread(fd, FIRST_LINE_BYTES_MAX, begin).find(b"\n") + 1 if begin else 0
-
-
-def _open_folder(root: Path, parts: Sequence[str], *, make: bool) -> int:
-    """The descriptor of the folder below `root`, each part opened relative to the one before."""
-    folder = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)  # the root itself may be the operator's link
-    for part in parts:
-        try:
-            if make:
-                with suppress(FileExistsError):
-                    os.mkdir(part, 0o700, dir_fd=folder)
-            below = os.open(part, _FOLDER_FLAGS, dir_fd=folder)
-        finally:
-            os.close(folder)
-        folder = below
-    return folder

@@ -40,7 +40,8 @@ log = structlog.get_logger()
 class Writer:
     """Claims tasks up to the capacity unless there is an overload, runs each, reports how it ended.
 
-    `on_reported` is called with an attempt whose end need not be reported any more.
+    `on_reported` is called with an attempt whose end need not be reported any more, `on_ended` with one whose end is in
+    the database.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Writer:
         overload: Overload,
         on_reported: Callable[[TaskInstanceId], None],
         news: News | None = None,
+        on_ended: Callable[[ClaimedTask], None] = lambda _task: None,
     ) -> None:
         self.queued = False
         """Whether there may be tasks to claim; set it, then `wake`."""
@@ -87,6 +89,7 @@ class Writer:
         self._claims = False
         self._in_doubt = False
         self._replaced: set[TaskInstanceId] = set()
+        self._on_ended = on_ended
 
     @property
     def running(self) -> int:
@@ -213,6 +216,7 @@ class Writer:
             raise
         metrics.write_seconds.observe(boottime_s() - began_s)
         for each in ended:
+            self._on_ended(self._attempts.claimed[each.id])
             self._drop(each.id)
         self._one_by_one = self._one_by_one and bool(self._attempts.ended)
         if claimed and len(claimed) == limit:
@@ -273,6 +277,7 @@ class Writer:
             owned = {task.id: task for task in await task_claims.owned(connection, self._life.me.epoch)}
         for id_ in ended:
             if id_ not in owned:
+                self._on_ended(self._attempts.claimed[id_])
                 self._drop(id_)
         self._attempts.start(owned.values())
 

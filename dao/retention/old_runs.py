@@ -93,6 +93,8 @@ _DELETE = text(f"""
         FOR UPDATE OF i SKIP LOCKED
     ), attempts AS (
         DELETE FROM task_instance WHERE workflow_instance_id = ANY(ARRAY(SELECT id FROM going)) RETURNING id
+    ), logs AS (                                                                    -- index: stored_log_pkey
+        DELETE FROM stored_log WHERE task_instance_id = ANY(ARRAY(SELECT id FROM attempts))
     ), events AS (
         DELETE FROM task_event WHERE workflow_instance_id = ANY(ARRAY(SELECT id FROM going))
     ), asked AS (

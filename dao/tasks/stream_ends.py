@@ -26,11 +26,14 @@ _RAN = text(f"""
     WHERE isfinite(t.ended_at) AND isfinite(t.started_at)                           -- index: task_instance_attempt
 """)  # noqa: S608 - the part is a constant of this module
 _DELETE_OLD = text(f"""
+    WITH old AS (
     DELETE FROM task_instance t
     USING {_NAMED}
     JOIN workflow_instance i ON i.id = n.run AND coalesce(i.master_id = :master, false)
     WHERE t.workflow_instance_id = n.run AND t.task_code = n.code                   -- index: task_instance_attempt
       AND t.attempt <= n.attempt AND t.flag = 'NO' AND t.ended_at IS NOT NULL
+    RETURNING t.id)
+    DELETE FROM stored_log WHERE task_instance_id = ANY(ARRAY(SELECT id FROM old))  -- index: stored_log_pkey
 """)  # noqa: S608 - the part is a constant of this module
 
 

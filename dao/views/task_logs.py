@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.log_name import LogName
+from model.nodes import NodeState
 from model.states import TaskState
 
 
@@ -16,7 +19,9 @@ from model.states import TaskState
 class LogPlace:
     """An attempt of a task, and its worker. `day` (yyyyMMdd, UTC) is the folder of its log in the log service at `url`.
 
-    `chose_branch`: it is a task that selects a branch, in the master.
+    `chose_branch`: it is a task that selects a branch, in the master. `stored_at`: since when the log store has a copy;
+    None: only its worker has it. `stored_size` is where the log ends (None: it wrote none), `stored_first` where
+    what is left of it begins.
     """
 
     id: TaskInstanceId
@@ -32,15 +37,33 @@ class LogPlace:
     worker: Epoch | None
     worker_address: str | None
     url: str | None
+    worker_state: NodeState | None = None
+    worker_ended_at: datetime | None = None
+    worker_ended_why: str | None = None
+    stored_at: datetime | None = None
+    stored_size: int | None = None
+    stored_first: int = 0
+
+    @property
+    def name_of_log(self) -> LogName:
+        """Under which its worker and the log store have it."""
+        return LogName(self.day, self.workflow_code, self.run, self.id)
+
+    @property
+    def worker_lives(self) -> bool:
+        """Whether its worker may still be asked."""
+        return self.url is not None and self.worker_state in (NodeState.ALIVE, NodeState.LEAVING)
 
 
 _PLACE = text("""
     SELECT t.id, t.workflow_instance_id, i.workflow_code, d.project, t.task_name, t.task_type, t.state, t.reason,
-           t.branch IS NOT NULL, to_char(t.queued_at, 'YYYYMMDD'), t.worker_id, n.address, n.log_url
+           t.branch IS NOT NULL, to_char(t.queued_at, 'YYYYMMDD'), t.worker_id, n.address, n.log_url,
+           n.state, n.ended_at, n.ended_why, s.stored_at, s.size, coalesce(s.first_byte, 0)
     FROM task_instance t
     JOIN workflow_instance i ON i.id = t.workflow_instance_id
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     LEFT JOIN node n ON n.id = t.worker_id
+    LEFT JOIN stored_log s ON s.task_instance_id = t.id
     WHERE t.id = :id
 """)
 
@@ -50,5 +73,7 @@ async def log_place(connection: AsyncConnection, id_: TaskInstanceId) -> LogPlac
     row = (await connection.execute(_PLACE, {"id": id_})).first()
     if row is None:
         raise NotFound(f"there is no task instance {id_}; `shoal show RUN` lists those of a run")
-    id_, run, code, project, name, type_, state, *others = row
-    return LogPlace(id_, run, code, project, name, type_, TaskState(state), *others)
+    id_, run, code, project, name, type_, state, reason, chose, day, worker, address, url, its_state, *others = row
+    node = None if its_state is None else NodeState(its_state)
+    known = (TaskState(state), reason, chose, day, worker, address, url, node)
+    return LogPlace(id_, run, code, project, name, type_, *known, *others)

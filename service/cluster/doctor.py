@@ -20,7 +20,7 @@ from model.errors import Refused, ShoalError
 from model.timing import Timing
 from registry.belonging import OWN_DATABASE, AnotherRegistry
 from registry.clock import boottime_s
-from service.cluster import log_service_health
+from service.cluster import log_service_health, log_store_health
 from service.cluster.check_result import Result, passed, result_of, unknown
 from service.cluster.node_health import REGISTRY_CONDITION, TIMING_CONDITION, of_the_nodes
 from service.cluster.registered_masters import RegisteredMasters
@@ -111,5 +111,6 @@ async def _of_the_nodes(
     else:
         for result in log_service_health.log_service_results(len(workers), answers):
             yield result
+    yield await log_store_health.log_store_result(database, settings.log_store)
     for result in machine([*masters, *workers]):
         yield result

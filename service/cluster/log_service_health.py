@@ -18,7 +18,7 @@ from dao.cluster.node_rows import NodeRow
 from registry.process import is_here
 from service.cluster.check_result import Result, Verdict, result_of
 from service.cluster.server_health import CLOCK_OFF_S, SET_CLOCKS
-from service.runs.task_output import trusted
+from service.runs.worker_logs import trusted
 from service.words import counted, duration
 
 CONDITION = "the log services of the workers answer from here"

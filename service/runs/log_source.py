@@ -17,10 +17,12 @@ from model.states import TaskState, WorkflowState
 from service.call import Call
 from service.explain.answer import task_named
 from service.explain.choices import read_choices
-from service.fields import Answer, Id
+from service.fields import Answer, Id, Moment
 from service.operation import operation
+from service.runs.found_logs import FoundLogs
 from service.runs.references import find_plan
-from service.runs.task_output import Decision, TaskLog, WorkerStore
+from service.runs.task_output import Decision, TaskLog
+from service.runs.worker_logs import WorkerLogs
 from service.stream import Source, StreamQuery, stream
 
 STANDS_FOR_RUNS = ("SUB_PROCESS", "DYNAMIC")
@@ -38,11 +40,13 @@ class LogSource:
 
 
 class LogSourceAnswer(Answer):
-    """The attempt whose log is that of a task. `way` says for each run below the task how it leads there."""
+    """The attempt whose log is that of a task. `way` says for each run below the task how it leads there. The log
+    store has a copy since `stored_at`; without it only its worker has the log."""
 
     task_instance_id: Id
     run_id: Id
     way: Sequence[str]
+    stored_at: Moment | None
 
 
 @operation("GET", "/task-instances/{id}/log-source", Right.VIEW, "task-instances")
@@ -50,12 +54,14 @@ async def find_log(call: Call, id: Id) -> LogSourceAnswer:
     """Find the attempt whose log is that of a task: for one that stands for other runs, that of a child's task."""
     async with call.reading() as connection:
         found = await _source(call, connection, id)
-    return LogSourceAnswer(task_instance_id=found.place.id, run_id=found.place.run, way=found.way)
+    return LogSourceAnswer(
+        task_instance_id=found.place.id, run_id=found.place.run, way=found.way, stored_at=found.place.stored_at
+    )
 
 
 @stream("/task-instances/{id}/log", Right.VIEW, "task-instances")
 async def read_log(call: Call, id: Id, query: StreamQuery) -> Source:
-    """Read the log of an attempt, from the worker that ran it.
+    """Read the log of an attempt, from the worker that ran it, or from the log store.
 
     For a task that stands for other runs, it is the log of the child's task that failed or runs; `Content-Location`
     names it. For a task that chose a branch, which no worker runs, it is the decision and the reason.
@@ -69,8 +75,9 @@ async def open_log(call: Call, id_: TaskInstanceId, *, waits: bool) -> Source:
         found = await _source(call, connection, id_)
     if found.decision is not None:
         return Decision(found.place.id, found.place.project, found.decision)
-    store = WorkerStore(call.database, call.settings.log_ca)
-    return TaskLog(call.database, found.place, store, waits=waits)
+    worker = WorkerLogs(call.database, call.settings.log_ca)
+    reader = FoundLogs(call.database, worker, call.backend.stored_logs)
+    return TaskLog(call.database, found.place, reader, waits=waits)
 
 
 async def _source(call: Call, connection: AsyncConnection, id_: int) -> LogSource:

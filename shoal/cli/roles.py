@@ -122,7 +122,7 @@ async def master(
     from master.server import Master
     from master.tracing.otlp import OtlpSender
     from node.address import host_name
-    from shoal.config.logging import configure_logging
+    from shoal.config.logging import configure_role_logging
     from shoal.config.metrics import serving_metrics
     from shoal.process import reserve_address, until_stopped
     from shoal.secrecy import clear_all, clear_keys, hide
@@ -132,7 +132,7 @@ async def master(
     clear_keys()
     settings = call.settings_with({"name": name, "host": host, "port": port})
     clear_all()
-    configure_logging(settings.log_format)
+    configure_role_logging(settings)
     address, holder = reserve_address(settings.host, settings.port)
     started = asyncio.Event()
     with holder:
@@ -168,7 +168,7 @@ async def worker(
     """Run one worker. SIGTERM lets its tasks end first, for a while; a second one ends it at once."""
     from node.address import host_name
     from service.secret_keys import open_vault
-    from shoal.config.logging import configure_logging
+    from shoal.config.logging import configure_role_logging
     from shoal.config.metrics import serving_metrics
     from shoal.process import until_stopped
     from shoal.secrecy import clear_all, hide
@@ -178,7 +178,7 @@ async def worker(
     own = {"groups": tuple(group) if group else None, "capacity": capacity, "folder": folder}
     settings = call.settings_with({"name": name, "worker": own})
     clear_all()
-    configure_logging(settings.log_format)
+    configure_role_logging(settings)
     started = asyncio.Event()
     role = Worker(
         settings.database(),
@@ -191,6 +191,7 @@ async def worker(
         host=settings.host if "host" in settings.model_fields_set else None,
         joined=lambda _address: started.set(),
         traced=settings.tracing.endpoint is not None,
+        log_store=settings.log_store,
     )
     running = until_stopped(role.run, started, settings.worker.drain.total_seconds() + LEAVE_S_MAX)
     with serving_metrics(settings, "worker", settings.name or host_name()):
@@ -209,7 +210,7 @@ async def api(
     from metrics.database import DatabaseMetrics
     from node.address import host_name
     from shoal.backend import backend_of
-    from shoal.config.logging import configure_logging
+    from shoal.config.logging import configure_role_logging
     from shoal.config.metrics import serving_metrics
     from shoal.first_login import first_login
     from shoal.local.local_cluster import SERVES
@@ -220,7 +221,7 @@ async def api(
     hide()
     settings = call.settings_with({"api": {"host": host, "port": port}})
     clear_all()
-    configure_logging(settings.log_format)
+    configure_role_logging(settings)
     await _serve(wait_until_ready(settings.database(), "api", settings.connect_timeout_s))
     pool = settings.api.database_connections
     database = Database(
@@ -250,14 +251,14 @@ async def alert(call: Invocation) -> None:
     from alert.server import AlertServer
     from node.address import host_name
     from service.secret_keys import open_vault
-    from shoal.config.logging import configure_logging
+    from shoal.config.logging import configure_role_logging
     from shoal.process import until_stopped
     from shoal.secrecy import clear_all, hide
 
     hide()
     settings = call.settings_with({})
     clear_all()
-    configure_logging(settings.log_format)
+    configure_role_logging(settings)
     started = asyncio.Event()
     role = AlertServer(
         settings.database(),

@@ -23,6 +23,7 @@ from pydantic_settings import (
 
 from alert.settings import AlertSettings
 from api.settings import ApiSettings
+from logstore.settings import LogStoreSettings
 from metrics.settings import MetricsSettings
 from model.errors import Refused
 from model.master_settings import MasterSettings
@@ -82,6 +83,13 @@ class Settings(BaseSettings):
         "folder; not given: ~/.local/share/shoal, for root /var/lib/shoal",
     )
     log_format: str = Field("auto", pattern="^(auto|text|json)$", description="auto: text on a terminal, else JSON")
+    log_file: Path | None = Field(
+        None, description="file for the log of a master, worker or API, its own for each; not given: standard error"
+    )
+    log_file_bytes_max: int = Field(
+        10_000_000, ge=10_000, description="size at which that file is renamed to NAME.1, and so on"
+    )
+    log_files_max: int = Field(5, ge=1, le=1000, description="how many such files stay, with the one that is written")
     timing: Timing = Timing()
     master: MasterSettings = MasterSettings()
     worker: WorkerSettings = WorkerSettings()
@@ -90,6 +98,7 @@ class Settings(BaseSettings):
     alert: AlertSettings = AlertSettings()
     tracing: TracingSettings = TracingSettings()
     secrets: SecretSettings = SecretSettings()
+    log_store: LogStoreSettings = LogStoreSettings()
 
     @classmethod
     def settings_customise_sources(

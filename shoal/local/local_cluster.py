@@ -29,9 +29,6 @@ from shoal.embedded.program import end_with_us, last_words
 from shoal.secrecy import without_keys
 
 LOOK_EVERY_S = 0.05
-LOG_BYTES_MAX = 10_000_000
-"""A larger log of a child is renamed once when the child starts: two files at most."""
-
 LAST_LINES = 20
 """So many lines of its log are searched for what a child said last."""
 _NOT_FOR_PEOPLE = {"event", "timestamp", "level", "exception", "master", "worker", "name", "epoch"}
@@ -222,7 +219,7 @@ class LocalCluster:
     async def _launch(
         self, name: str, kind: NodeKind | NoNode, log: Path, settings: Mapping[str, str]
     ) -> asyncio.subprocess.Process:
-        own = {"SHOAL_NAME": name, **settings}
+        own = {"SHOAL_NAME": name, "SHOAL_LOG_FILE": str(log), **settings}
         environment = {"SHOAL_WORKER__FOLDER": str(self.folder / name), **self._environment, **own}
         if kind is NodeKind.MASTER:
             environment = without_keys(environment)
@@ -269,8 +266,6 @@ def _for_people(line: str) -> str:
 
 @contextmanager
 def _appending(log: Path) -> Iterator[int]:
-    if log.exists() and log.stat().st_size > LOG_BYTES_MAX:
-        log.replace(log.with_suffix(".log.1"))
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     try:
         yield descriptor

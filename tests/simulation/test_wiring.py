@@ -68,6 +68,20 @@ NOT_SIMULATED = {
     "dao.views.run_spans.runs": "traces",
     "dao.views.run_spans.attempts": "traces",
     "dao.tasks.log_keys.publish": "what readers of logs need",
+    **dict.fromkeys(
+        (
+            "dao.cluster.log_stores.enter",
+            "dao.cluster.log_stores.enter_as",
+            "dao.cluster.log_stores.is_ours",
+            "dao.cluster.log_stores.say",
+            "dao.cluster.log_stores.step_done",
+            "dao.cluster.log_stores.take_step",
+            "dao.tasks.stored_logs.delete",
+            "dao.tasks.stored_logs.record",
+            "dao.tasks.stored_logs.wanted",
+        ),
+        "copies of logs",
+    ),
 }
 """What masters and workers call of `dao/` and nothing in a simulation asks for, each with the reason. Should anything
 ask for it after all, its seed fails and names it."""

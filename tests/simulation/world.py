@@ -206,7 +206,7 @@ class World:
         vault: Any = None
         worker = Worker(URL, URL, self.timing_of(process), settings, vault, connect_timeout_s=5.0)
         logs: Any = SimpleNamespace(address=(process.name, 1), scheme="http", publish_key=lambda _life: None)
-        await live_until_stopped(lambda stop: worker._live(stop, name, logs), stop, 5.0)
+        await live_until_stopped(lambda stop: worker._live(stop, name, logs, None), stop, 5.0)
 
     def _ended(self, process: Process, task: asyncio.Task[Any]) -> None:
         if process.is_dead:

@@ -21,12 +21,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from model.errors import Refused, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.log_name import LogName
 from model.log_signature import LIVES_S, TIME_HEADER, signed
 from registry.clock import boottime_s
 from worker.folder import WorkerFolder
 from worker.log_connections import CONNECTIONS_MAX
 from worker.log_service import SLICE_BYTES_MAX, LogService
-from worker.task_log import LogFile, LogName
+from worker.task_log import LogFile
 
 LOG = "/log/20260131/7/8/9"
 KEY = "a" * 64

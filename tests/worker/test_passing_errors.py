@@ -15,12 +15,13 @@ from dao.runs.dependencies import WaitingTask
 from master.drive.dependent_verdicts import evaluate_all
 from model.errors import Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.log_name import LogName
 from model.logic.dependent import Outcome
 from node.left_tasks import end_what_is_left
 from tests.no_descriptors import no_descriptors
 from worker.folder import WorkerFolder
 from worker.launcher.leftovers import kill_marked
-from worker.task_log import LogFile, LogName, read_log
+from worker.task_log import LogFile, read_log
 from worker.tenants import account_of
 
 NAME = LogName("20220826", WorkflowCode(1001), WorkflowInstanceId(8), TaskInstanceId(5))

@@ -1,0 +1,80 @@
+"""`stored_log`: which logs are in the log store, as workers write it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
+from dao.postgres.row_arrays import RowArrays
+from model.ids import TaskInstanceId
+from model.log_name import LogName
+from model.states import TaskState
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLog:
+    """A log whose copy is in the store. `size` is where it ends; None: the attempt wrote none. `first_byte` is where
+    what is left of it begins; None: at 0."""
+
+    id: TaskInstanceId
+    size: int | None
+    first_byte: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Of some logs those that are to be copied, and those of attempts that have not ended yet."""
+
+    ended: set[TaskInstanceId]
+    unfinished: set[TaskInstanceId]
+
+
+_STORED = RowArrays({"id": "bigint", "size": "bigint", "first_byte": "bigint"})
+_NAMED = RowArrays(
+    {"id": "bigint", "run": "bigint", "day": "text"},
+    {
+        "id": lambda name: name.task_instance_id,
+        "run": lambda name: name.workflow_instance_id,
+        "day": lambda name: name.date,
+    },
+)
+# An attempt that returned to the queue may have run elsewhere, or on another day: then this is not its log.
+_WANTED = text(f"""
+    SELECT t.id, t.state FROM {_NAMED.unnest}
+    JOIN task_instance t ON t.id = n.id AND t.workflow_instance_id = n.run                -- index: task_instance_pkey
+    LEFT JOIN node w ON w.id = t.worker_id
+    WHERE to_char(t.queued_at, 'YYYYMMDD') = n.day AND coalesce(w.name = :worker, true)
+      AND (SELECT 1 FROM stored_log s WHERE s.task_instance_id = n.id) IS NULL            -- index: stored_log_pkey
+""")  # noqa: S608 - the parts are constants
+_RECORD = text(f"""
+    WITH there AS MATERIALIZED (
+        SELECT n.* FROM {_STORED.unnest}
+        WHERE (SELECT 1 FROM task_instance t WHERE t.id = n.id) IS NOT NULL               -- index: task_instance_pkey
+    ), written AS (
+        INSERT INTO stored_log (task_instance_id, size, first_byte) SELECT id, size, first_byte FROM there
+        ON CONFLICT (task_instance_id) DO NOTHING
+    )
+    SELECT id FROM there
+""")  # noqa: S608 - the parts are constants
+_DELETE = text("DELETE FROM stored_log WHERE task_instance_id = ANY(CAST(:ids AS bigint[]))")
+
+
+async def wanted(connection: AsyncConnection, names: Sequence[LogName], worker: str) -> Wanted:
+    """Which of these logs, which are on the disk of the worker of that name, are to be copied now or later."""
+    rows = (await connection.execute(_WANTED, {**_NAMED.values(names), "worker": worker})).all()
+    ended = {TaskInstanceId(row.id) for row in rows if TaskState(row.state).is_final}
+    return Wanted(ended, {TaskInstanceId(row.id) for row in rows} - ended)
+
+
+async def record(connection: FencedTransaction, stored: Sequence[StoredLog]) -> set[TaskInstanceId]:
+    """Record copies that are in the store; returns those whose attempts exist."""
+    return set((await connection.execute(_RECORD, _STORED.values(stored))).scalars())
+
+
+async def delete(connection: FencedTransaction, ids: Sequence[TaskInstanceId]) -> None:
+    """Delete the rows of copies that were deleted."""
+    await connection.execute(_DELETE, {"ids": list(ids)})

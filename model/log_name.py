@@ -1,0 +1,52 @@
+"""The name of a task's log: a path that is built from ids alone, the same on a worker's disk and in the log store.
+
+<yyyyMMdd>/<workflow code>/<workflow instance>/<task instance>.log
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from model.errors import Refused
+from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+
+_KEY = re.compile(r"([0-9]{8})/([0-9]{1,18})/([0-9]{1,18})/([0-9]{1,18})(?:\.[0-9]{1,18})?\.log", re.ASCII)
+
+
+@dataclass(frozen=True)
+class LogName:
+    """The name of a log. `date` is the day as yyyyMMdd (UTC) on which its attempt was queued."""
+
+    date: str
+    workflow_code: WorkflowCode
+    workflow_instance_id: WorkflowInstanceId
+    task_instance_id: TaskInstanceId
+
+    def __post_init__(self) -> None:
+        if not (len(self.date) == 8 and self.date.isascii() and self.date.isdecimal()):
+            raise Refused(f'"{self.date}" is not the date of a log; it has the form 20260131')
+
+    @property
+    def folders(self) -> tuple[str, str, str]:
+        """The folders below the root."""
+        return (self.date, f"{self.workflow_code:d}", f"{self.workflow_instance_id:d}")
+
+    @property
+    def file(self) -> str:
+        """The file in the last of them."""
+        return f"{self.task_instance_id:d}.log"
+
+    def key(self, first: int = 0) -> str:
+        """The name of its copy in the log store. The bytes before `first` were discarded, and are not in the copy."""
+        last = self.file if first == 0 else f"{self.task_instance_id:d}.{first:d}.log"
+        return "/".join((*self.folders, last))
+
+
+def name_of(key: str) -> LogName | None:
+    """The log of a copy in the log store; None if that is no name of one."""
+    found = _KEY.fullmatch(key)
+    if found is None:
+        return None
+    date, code, run, task = found.groups()
+    return LogName(date, WorkflowCode(int(code)), WorkflowInstanceId(int(run)), TaskInstanceId(int(task)))

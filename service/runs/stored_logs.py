@@ -1,0 +1,70 @@
+"""Reads copies of logs in the log store. One for each process, so that a store that hangs takes few of its threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dao.views.task_logs import LogPlace
+from model.errors import NotFound, Unavailable
+from service.words import moment
+
+if TYPE_CHECKING:
+    from logstore.calls import StoreCalls
+    from logstore.settings import LogStoreSettings
+
+
+class StoredLogs:
+    """The copies in the store that the settings name, as a `LogReader`. The store is opened with the first read."""
+
+    def __init__(self, settings: LogStoreSettings) -> None:
+        self._settings = settings
+        self._calls: StoreCalls | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether this process knows a store."""
+        return self._settings.url is not None
+
+    async def read(self, place: LogPlace, offset: int, limit: int) -> tuple[bytes, int, int]:
+        """See `LogReader`. Raises `NotFound` also where the attempt wrote no log."""
+        if place.stored_at is not None and place.stored_size is None:
+            raise NotFound(f'task "{place.name}" ({place.id}) wrote no log')
+        if place.stored_size == 0:
+            return b"", 0, 0
+        if not self.is_set:
+            raise Unavailable("no log store is set here; set log_store.url as the workers have it")
+        calls = self._opened()
+        key, first = place.name_of_log.key(place.stored_first), place.stored_first
+        if place.stored_size is None:  # the worker died before it could write that it had copied it
+            size = await calls.run(lambda store, _: store.size(key))
+        else:
+            size = place.stored_size
+        begin, end = max(offset, first), min(offset + limit, size)
+        if begin >= end:
+            return b"", size, first
+        try:
+            data = await calls.run(lambda store, _: store.read(key, begin - first, end - begin))
+        except NotFound:
+            if place.stored_at is None:
+                raise
+            raise NotFound(
+                f"the log store {calls.store.place} has no longer the copy that was stored {moment(place.stored_at)}"
+            ) from None
+        return bytes(begin - offset) + data, size, first
+
+    async def mark(self) -> str | None:
+        """The mark in the store; None: it has none. Raises `Unavailable`, and `Refused` if it cannot be opened here."""
+        return await self._opened().run(lambda store, _: store.mark())
+
+    async def aclose(self) -> None:
+        """See `LogReader`: the store stays open for others."""
+
+    def _opened(self) -> StoreCalls:
+        if self._calls is None:
+            from logstore.calls import StoreCalls
+            from logstore.opening import open_store
+
+            store = open_store(self._settings)
+            assert store is not None
+            self._calls = StoreCalls(store, self._settings.timeout.total_seconds())
+        return self._calls

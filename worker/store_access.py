@@ -1,0 +1,68 @@
+"""The log store as a worker uses it: only if it carries a mark of this cluster.
+
+An empty mount point, a bucket that was made again and the store of another cluster all let logs in, and lose them. So
+the database knows the marks of this cluster's stores; a store without one gets its mark once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from dao.cluster import log_stores
+from logstore.calls import StoreCalls
+from logstore.protocol import MARK, Advanced, LogStore
+from model.errors import Unavailable
+from node.life import Life
+
+R = TypeVar("R")
+
+
+class StoreAccess:
+    """Calls of the log store in one life of a worker."""
+
+    def __init__(self, calls: StoreCalls, life: Life) -> None:
+        self._calls = calls
+        self._life = life
+
+    @property
+    def place(self) -> str:
+        """Where the store is."""
+        return self._calls.store.place
+
+    async def run(self, call: Callable[[LogStore, Advanced], R]) -> R:
+        """See `StoreCalls.run`."""
+        return await self._calls.run(call)
+
+    async def verify(self) -> None:
+        """Return if the store is this cluster's. Raises `Unavailable` if it is not, or does not answer."""
+        found = await self.run(lambda store, _: store.mark())
+        if found is not None:
+            async with self._life.database.reading() as connection:
+                if await log_stores.is_ours(connection, found):
+                    await self._enter(found)
+                    return
+        async with self._life.writing() as connection:
+            row = await log_stores.enter(connection, self.place)
+        if found is None and row.is_marked:
+            raise Unavailable(
+                f"the log store {self.place} has lost its file {MARK}: nothing is mounted there, or it was made again; "
+                f"mount it, or see docs/operations/logs.md for how to begin with an empty one"
+            )
+        if found is None:
+            found = await self.run(partial(_set_mark, row.mark))
+        if found != row.mark:
+            raise Unavailable(
+                f"the log store {self.place} belongs to another cluster (its file {MARK} is not of this database); "
+                f"give each cluster a folder or prefix of its own"
+            )
+        await self._enter(found)
+
+    async def _enter(self, mark: str) -> None:
+        async with self._life.writing() as connection:
+            await log_stores.enter_as(connection, self.place, mark)
+
+
+def _set_mark(mark: str, store: LogStore, _advanced: Advanced) -> str:
+    return store.set_mark(mark)
