@@ -1223,7 +1223,7 @@ CREATE TABLE run_end (
     reason               text,
     is_child             boolean NOT NULL
 );
-COMMENT ON TABLE run_end IS 'Ends of runs to which the rules of alerts are still to be applied; a duty deletes a row with what follows from it. Only of projects that have rules.';
+COMMENT ON TABLE run_end IS 'Ends of runs to which the rules of alerts are still to be applied; a duty deletes a row with what follows from it. Only of projects that have rules; written with the end.';
 
 CREATE TABLE alert_condition (
     kind      text NOT NULL,
@@ -1272,23 +1272,6 @@ CREATE TRIGGER workflow_instance_alerts_its_end_at_once AFTER INSERT ON workflow
     WHEN (NEW.ended_at IS NOT NULL AND NEW.parent_instance_id IS NULL
           AND (NEW.warning_type = 'ALL' OR NEW.warning_type = NEW.state))
     EXECUTE FUNCTION alert_run_end();
-
--- For the rules: where no project has one, this reads one empty table and no more.
-CREATE FUNCTION note_run_end() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-BEGIN
-    IF EXISTS (SELECT FROM alert_rule WHERE enabled) AND EXISTS (
-            SELECT FROM workflow_definition d
-            WHERE d.code = NEW.workflow_code AND NOT d.is_trial
-              AND EXISTS (SELECT FROM alert_rule r WHERE r.project = d.project AND r.enabled)) THEN
-        INSERT INTO run_end (workflow_instance_id, workflow_code, state, running_since, ended_at, reason, is_child)
-        VALUES (NEW.id, NEW.workflow_code, NEW.state, coalesce(NEW.running_since, NEW.started_at), NEW.ended_at,
-                left(NEW.reason, 1000), NEW.parent_instance_id IS NOT NULL);
-    END IF;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER workflow_instance_notes_its_end AFTER UPDATE OF state ON workflow_instance FOR EACH ROW
-    WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL AND NEW.state IN ('SUCCESS', 'FAILURE') AND NOT NEW.dry_run)
-    EXECUTE FUNCTION note_run_end();
 
 -- An attempt that takes longer than its timeout, whose strategy warns: before its end by a duty, else at its end.
 CREATE FUNCTION alert_task_timeout(attempt_id bigint) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
@@ -1368,8 +1351,8 @@ DO $$
 DECLARE
     each text;
 BEGIN
-    FOREACH each IN ARRAY ARRAY['alert_run_end()', 'note_run_end()', 'alert_task_timeout(bigint)', 'alert_late_end()',
-                                   'alert_failover()', 'alert_schedule_rests()', 'begin_alert_rule_now()'] LOOP
+    FOREACH each IN ARRAY ARRAY['alert_run_end()', 'alert_task_timeout(bigint)', 'alert_late_end()', 'alert_failover()',
+                                   'alert_schedule_rests()', 'begin_alert_rule_now()'] LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path TO %I, pg_temp', each, current_schema());
         EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', each);
     END LOOP;

@@ -26,10 +26,12 @@ _ALERTS = RowArrays(
     {"facts": lambda new: json.dumps(dict(new.facts), default=str)},
 )
 _ROW = {name: f"n.{name}" for name in _ALERTS.names} | {"facts": "n.facts::jsonb"}
-# Sorted, so that two transactions that write the same alerts wait for each other and not in a circle.
+# In the given order, which is that of their ids, and so of what each channel gets.
 _INSERT = text(f"""
-    INSERT INTO alert ({", ".join(_ROW)}) SELECT {", ".join(_ROW.values())} FROM {_ALERTS.unnest}
-    ORDER BY n.unique_key {ONCE}
+    INSERT INTO alert ({", ".join(_ROW)})
+    SELECT {", ".join(_ROW.values())}
+    FROM {_ALERTS.arrays} WITH ORDINALITY AS n ({", ".join(_ALERTS.names)}, place)
+    ORDER BY n.place {ONCE}
 """)  # noqa: S608 - the parts are constants of this module
 _RUN_TIMEOUT = text(f"""
     INSERT INTO alert (kind, severity, project, workflow, workflow_instance_id, alert_group, subject, facts, unique_key)
@@ -72,9 +74,9 @@ _TASK_TIMEOUTS = text("""
         LIMIT :limit) AS late
 """)
 _DELETE_OLD = text("""
-    DELETE FROM alert WHERE id IN (
+    DELETE FROM alert WHERE id = ANY(ARRAY(
         SELECT id FROM alert WHERE created_at < now() - CAST(:kept AS interval)    -- index: alert_created
-        ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+        ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED))
 """)
 
 
@@ -88,7 +90,7 @@ class Missed:
 
 
 async def insert(connection: FencedTransaction, new: Sequence[NewAlert]) -> None:
-    """Write these, without those that are there already."""
+    """Write these in their order, without those that are there already."""
     if new:
         await connection.execute(_INSERT, _ALERTS.values(new))
 

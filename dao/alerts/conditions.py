@@ -69,13 +69,13 @@ _QUEUES = text("""
       AND coalesce(r.last_at, '-infinity') < clock_timestamp() - CAST(:stands AS interval)
     ORDER BY 1
 """)
+# The attempt with the smallest id stands for the oldest, so that one is read for each pool and not the whole line.
 _POOLS = text("""
-    SELECT l.pool_name, l.waiting, l.oldest_s
-    FROM (SELECT l.pool_name, count(*)::integer AS waiting,
-                 extract(epoch FROM clock_timestamp() - min(t.queued_at) FILTER (WHERE isfinite(t.queued_at)))::float8
-                     AS oldest_s
-          FROM pool_line l JOIN task_instance t ON t.id = l.task_instance_id GROUP BY l.pool_name) AS l
-    WHERE l.oldest_s > extract(epoch FROM CAST(:stands AS interval))
+    SELECT l.pool_name, l.waiting, extract(epoch FROM clock_timestamp() - t.queued_at)::float8
+    FROM (SELECT pool_name, count(*)::integer AS waiting, min(task_instance_id) AS first
+          FROM pool_line GROUP BY pool_name) AS l
+    JOIN task_instance t ON t.id = l.first
+    WHERE isfinite(t.queued_at) AND t.queued_at < clock_timestamp() - CAST(:stands AS interval)
       AND coalesce((SELECT max(r.taken_at) FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
                     WHERE p.name = l.pool_name), '-infinity') < clock_timestamp() - CAST(:stands AS interval)
     ORDER BY 1

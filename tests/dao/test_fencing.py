@@ -57,6 +57,7 @@ FENCES = {
     "conditions._SEEN": TAKEN,
     "refused_commands._TAKE": TAKEN,
     "rules._CONSUME": TAKEN,
+    "rules._NOTE": NEW,
     "rules._SET_DEADLINES": TAKEN,
     "rules._SET_FAILURES": TAKEN,
     "rules._SET_PROBLEM": STATE,

@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import text
 
 from dao.cluster import nodes
 from dao.postgres.database import Database
+from dao.runs import workflow_instances
+from dao.runs.workflow_instances import InstanceEnd
 from master.duties.steps import STEPS, Context
 from model.duties import DutyName, Step
+from model.ids import Epoch, WorkflowInstanceId
 from model.nodes import Heartbeat, NodeKind
+from model.states import WorkflowState
 from tests.dao.scene import Scene
 
 NEW = "INSERT INTO workflow_definition (code, name, project) VALUES (:code, :name, :project)"
@@ -63,8 +66,14 @@ async def _begin(scene: Scene, code: int = 1, **columns: object) -> int:
 async def _end(scene: Scene, run: int, state: str) -> None:
     if state == "STOP":
         await scene.sql("UPDATE workflow_instance SET state = 'READY_STOP' WHERE id = :run", run=run)
-    statement = "UPDATE workflow_instance SET state = :state, ended_at = clock_timestamp() WHERE id = :run"
-    await scene.sql(statement, run=run, state=state)
+    async with scene.writing() as connection:
+        await _finish(connection, run, state)
+
+
+async def _finish(connection: Any, run: int, state: str) -> None:
+    await workflow_instances.finish(
+        connection, [InstanceEnd(WorkflowInstanceId(run), WorkflowState(state), "")], Epoch(1)
+    )
 
 
 async def _ended(scene: Scene, states: str, code: int = 1, **columns: object) -> list[int]:
@@ -159,8 +168,7 @@ async def test_an_end_that_commits_late_is_not_lost(scene: Scene) -> None:
     await _rule(scene, "any run of load fails -> group data")
     late, early = await _begin(scene), await _begin(scene)
     async with scene.writing() as connection:
-        ends = "UPDATE workflow_instance SET state = 'FAILURE', ended_at = clock_timestamp() WHERE id = :id"
-        await connection.execute(text(ends), {"id": late})
+        await _finish(connection, late, "FAILURE")
         await _end(scene, early, "FAILURE")
         await _do(scene)
         assert await _alerts(scene) == [("RULE", "data", early)]
