@@ -41,9 +41,9 @@ class DutyName(StrEnum):
 
 PERIODS: Mapping[DutyName, timedelta] = {
     DutyName.ALERT_RULES: timedelta(seconds=10),
-    DutyName.ALERT_CONDITIONS: timedelta(seconds=30),
     DutyName.LEFT_WORK: timedelta(minutes=1),
     DutyName.WORKER_GROUPS: timedelta(minutes=1),
+    DutyName.ALERT_CONDITIONS: timedelta(minutes=1),
     DutyName.POOL_UPKEEP: timedelta(minutes=1),
     DutyName.QUEUE_STATISTICS: timedelta(minutes=5),
     DutyName.ENDED_NODES: timedelta(minutes=10),

@@ -1303,32 +1303,6 @@ CREATE TRIGGER task_instance_alerts_its_timeout AFTER UPDATE OF state ON task_in
     WHEN (NEW.timeout_strategy IN ('WARN', 'WARNFAILED') AND OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL)
     EXECUTE FUNCTION alert_late_end();
 
--- A master or worker that was lost: one that left by itself is LEFT.
-CREATE FUNCTION alert_failover() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-DECLARE
-    left_over bigint;
-BEGIN
-    IF NEW.kind = 'MASTER' THEN
-        SELECT count(*) INTO left_over FROM (
-            SELECT FROM workflow_instance WHERE master_id = NEW.id AND ended_at IS NULL LIMIT 10000) AS runs;
-    ELSE
-        SELECT count(*) INTO left_over FROM (
-            SELECT FROM task_instance WHERE worker_id = NEW.id AND state IN ('DISPATCH', 'RUNNING_EXECUTION') LIMIT 10000) AS tasks;
-    END IF;
-    INSERT INTO alert (kind, severity, subject, facts, unique_key)
-    VALUES ('FAILOVER', 'WARNING',
-            format('%s "%s" was lost; %s %s failed over', lower(NEW.kind), coalesce(nullif(NEW.name, ''), NEW.address),
-                   left_over, CASE NEW.kind WHEN 'MASTER' THEN 'runs are' ELSE 'tasks are' END),
-            jsonb_strip_nulls(jsonb_build_object(
-                'node', NEW.name, 'node_kind', NEW.kind, 'epoch', NEW.id, 'address', NEW.address, 'why', left(NEW.ended_why, 1000),
-                'left', left_over)),
-            format('failover:%s', NEW.id))
-    ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER node_alerts_its_loss AFTER UPDATE OF state ON node FOR EACH ROW
-    WHEN (NEW.state = 'FENCED' AND OLD.state <> 'FENCED') EXECUTE FUNCTION alert_failover();
-
 -- A schedule that fires no more: it cannot be read, or has no time left.
 CREATE FUNCTION alert_schedule_rests() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
@@ -1351,7 +1325,7 @@ DO $$
 DECLARE
     each text;
 BEGIN
-    FOREACH each IN ARRAY ARRAY['alert_run_end()', 'alert_task_timeout(bigint)', 'alert_late_end()', 'alert_failover()',
+    FOREACH each IN ARRAY ARRAY['alert_run_end()', 'alert_task_timeout(bigint)', 'alert_late_end()',
                                    'alert_schedule_rests()', 'begin_alert_rule_now()'] LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path TO %I, pg_temp', each, current_schema());
         EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', each);

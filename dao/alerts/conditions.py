@@ -54,6 +54,7 @@ _LASTED = text("""
     WHERE kind = :kind AND raised_at IS NULL AND since <= clock_timestamp() - CAST(:lasts AS interval)
     RETURNING name, extract(epoch FROM since)::text, facts
 """)
+_ANY = text("SELECT EXISTS (SELECT FROM alert_condition)")
 # Two subqueries, each with a partial index: a single one for both would read all tasks in the history.
 _QUEUES = text("""
     SELECT q.worker_group, q.waiting, q.oldest_s
@@ -90,6 +91,11 @@ async def standing_queues(connection: AsyncConnection, stands: timedelta) -> lis
 async def standing_pools(connection: AsyncConnection, stands: timedelta) -> list[Standing]:
     """Resource pools for which a task has waited for longer than that, and of which none has got anything since."""
     return [Standing(*row) for row in (await connection.execute(_POOLS, {"stands": stands})).all()]
+
+
+async def any_recorded(connection: AsyncConnection) -> bool:
+    """Whether anything was there when it was last checked."""
+    return bool((await connection.execute(_ANY)).scalar_one())
 
 
 async def update(

@@ -94,7 +94,9 @@ _NOTE = text("""
 """)
 _NOW = text("SELECT clock_timestamp()")
 _ENABLED = text("""
-    SELECT id, project, name, text, problem, version, updated_at FROM alert_rule WHERE enabled ORDER BY id
+    SELECT id, project, name, text, problem, version,
+           least(greatest(updated_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z')   -- Python has no others
+    FROM alert_rule WHERE enabled ORDER BY id
 """)
 _NAMED = text("""
     SELECT d.project, d.name, d.code
@@ -155,8 +157,8 @@ _LONG = text("""
     LIMIT :limit
 """)
 _DEADLINES = text("""
-    SELECT rule_id, workflow_code, deadline FROM alert_rule_state
-    WHERE rule_id = ANY(CAST(:rules AS bigint[])) AND deadline IS NOT NULL
+    SELECT rule_id, workflow_code, least(greatest(deadline, '0100-01-01 00:00Z'), '9900-01-01 00:00Z')
+    FROM alert_rule_state WHERE rule_id = ANY(CAST(:rules AS bigint[])) AND deadline IS NOT NULL
 """)
 _SET_DEADLINES = text("""
     INSERT INTO alert_rule_state (rule_id, workflow_code, deadline)

@@ -57,6 +57,9 @@ async def check(connection: FencedTransaction, groups_without_workers: Sequence[
         ),
         AlertKind.POOL_STANDS: _facts(await conditions.standing_pools(connection, STANDS_AFTER)),
     }
+    count = sum(len(found) for found in there.values())
+    if not count and not await conditions.any_recorded(connection):
+        return Step("no group, queue or pool stands")
     new = []
     for kind, found in there.items():
         lasts = LASTS if kind is AlertKind.GROUP_WITHOUT_WORKERS else timedelta(0)
@@ -64,8 +67,7 @@ async def check(connection: FencedTransaction, groups_without_workers: Sequence[
         new += [_alert(kind, each, is_over=False) for each in lasted]
         new += [_alert(kind, each, is_over=True) for each in over]
     await alerts.insert(connection, new)
-    count = sum(len(found) for found in there.values())
-    return Step(f"{count} groups, queues and pools stand", is_fine=count == 0)
+    return Step(f"groups, queues and pools that stand: {count}", is_fine=count == 0)
 
 
 def _facts(standing: Iterable[Standing]) -> Mapping[str, Mapping[str, Any]]:

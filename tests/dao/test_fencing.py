@@ -73,6 +73,7 @@ FENCES = {
     "results._INSERT": NEW,
     "alerts._DELETE_OLD": TAKEN,
     "alerts._INSERT": NEW,
+    "alerts._LOST": NEW,
     "alerts._MISSED": NEW,
     "alerts._RUN_TIMEOUT": NEW,
     "conditions._LASTED": TAKEN,

@@ -279,9 +279,9 @@ async def test_a_lost_worker_is_reported_and_one_that_leaves_is_not(fresh: Engin
     left.signal(signal.SIGTERM)
     await left.ended()
     lost.kill()
-    query = "SELECT facts ->> 'epoch', facts ->> 'left', alert_group FROM alert WHERE kind = 'FAILOVER'"
+    query = "SELECT facts ->> 'epoch', facts ->> 'node_kind', alert_group FROM alert WHERE kind = 'FAILOVER'"
     alerts = await eventually(lambda: fresh.cluster.rows(query), within_s=WITHIN_S)
-    assert alerts == [(str(epoch), "1", "default")]
+    assert alerts == [(str(epoch), "WORKER", "default")]
 
 
 async def test_a_group_without_workers_is_reported(engine: Engine) -> None:
