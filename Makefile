@@ -45,7 +45,7 @@ $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock tests/servers/s3.lock
 	@$(PIP) install --require-hashes -r requirements-dev.lock $(NAMES)
 	@echo 'Installing the S3-compatible server of the tests, apart from them in $(VENV)/s3:'
 	@rm -rf $(VENV)/s3
-	@$(PIP) install --quiet --require-hashes --target $(VENV)/s3 -r tests/servers/s3.lock
+	@$(PIP) install --quiet --no-warn-conflicts --require-hashes --target $(VENV)/s3 -r tests/servers/s3.lock
 	@touch $@
 
 # At the versions of the lock; their hashes cannot be asked for, since the extra itself has none.
