@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import text
 
@@ -87,9 +88,7 @@ _ATTEMPTS = text(f"""
 async def runs(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId]) -> list[EndedRun]:
     """Those of these runs that have ended."""
     rows = (await connection.execute(_RUNS, {"ids": list(ids)})).all()
-    return [
-        EndedRun(*row[:10], parent=None if row.parent_attempt is None else ParentAttempt(*row[10:])) for row in rows
-    ]
+    return [_run(*row[:10], row[10:]) for row in rows]
 
 
 async def attempts(
@@ -103,3 +102,21 @@ async def attempts(
     rows = (await connection.execute(_ATTEMPTS, values)).all()
     found = [EndedAttempt(*row[:-1]) for row in rows if row[10] is not None]
     return found, (rows[-1].task_code, rows[-1].attempt) if len(rows) == limit else None
+
+
+def _run(
+    id_: int,
+    project: str | None,
+    workflow: str | None,
+    version: int,
+    state: str,
+    reason: str | None,
+    traceparent: str | None,
+    began_us: int | None,
+    running_since_us: int | None,
+    ended_us: int | None,
+    parent: Sequence[Any],
+) -> EndedRun:
+    above = ParentAttempt(*parent) if parent[0] is not None else None
+    given = (project, workflow, version, state, reason, traceparent, began_us, running_since_us, ended_us)
+    return EndedRun(WorkflowInstanceId(id_), *given, above)
