@@ -6,7 +6,7 @@ All times are microseconds since 1970, database time; None where there is none t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import text
@@ -39,7 +39,7 @@ class EndedRun:
     began_us: int | None
     running_since_us: int | None
     ended_us: int | None
-    parent: ParentAttempt | None
+    parent: ParentAttempt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ _ATTEMPTS = text(f"""
 async def runs(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId]) -> list[EndedRun]:
     """Those of these runs that have ended."""
     rows = (await connection.execute(_RUNS, {"ids": list(ids)})).all()
-    return [_run(*row[:10], row[10:]) for row in rows]
+    return [_run(row) for row in rows]
 
 
 async def attempts(
@@ -104,19 +104,6 @@ async def attempts(
     return found, (rows[-1].task_code, rows[-1].attempt) if len(rows) == limit else None
 
 
-def _run(
-    id_: int,
-    project: str | None,
-    workflow: str | None,
-    version: int,
-    state: str,
-    reason: str | None,
-    traceparent: str | None,
-    began_us: int | None,
-    running_since_us: int | None,
-    ended_us: int | None,
-    parent: Sequence[Any],
-) -> EndedRun:
-    above = ParentAttempt(*parent) if parent[0] is not None else None
-    given = (project, workflow, version, state, reason, traceparent, began_us, running_since_us, ended_us)
-    return EndedRun(WorkflowInstanceId(id_), *given, above)
+def _run(row: Any) -> EndedRun:
+    above = ParentAttempt(*row[10:]) if row.parent_attempt is not None else None
+    return replace(EndedRun(*row[:10]), parent=above)
