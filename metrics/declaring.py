@@ -7,7 +7,9 @@ an id of a run, a task or a command. Which parts a role shows is said in `shoal/
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from bisect import bisect_left
+from collections import Counter as Counts
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, disable_created_metrics
 
@@ -18,6 +20,18 @@ TIMES_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 """The limits for what is one round trip or a few."""
 WAITS_S = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
 """The limits for what waits for its turn."""
+
+
+class Times(Histogram):
+    """Times in seconds, counted up to each limit."""
+
+    def observe_all(self, seconds: Collection[float]) -> None:
+        """The same as `observe` for each, for the hot path: a few locks for a batch instead of two for each time."""
+        if not seconds:
+            return
+        self._sum.inc(sum(seconds))
+        for place, count in Counts(bisect_left(self._upper_bounds, each) for each in seconds).items():
+            self._buckets[place].inc(count)
 
 
 class Part:
@@ -36,11 +50,9 @@ class Part:
         """What goes up and down."""
         return Gauge(name, meaning, labels, registry=self.registry)
 
-    def times(
-        self, name: str, meaning: str, limits: Sequence[float] = TIMES_S, labels: Sequence[str] = ()
-    ) -> Histogram:
+    def times(self, name: str, meaning: str, limits: Sequence[float] = TIMES_S, labels: Sequence[str] = ()) -> Times:
         """Times in seconds, counted up to each limit."""
-        return Histogram(name, meaning, labels, registry=self.registry, buckets=limits)
+        return Times(name, meaning, labels, registry=self.registry, buckets=limits)
 
     def sums(self, name: str, meaning: str, labels: Sequence[str] = ()) -> Summary:
         """How many times, and their sum in seconds: a mean, without the series of a histogram."""

@@ -27,7 +27,7 @@ from registry.clock import boottime_s
 log = structlog.get_logger()
 
 EVERY_S = 5.0
-SHARE_MAX = 0.05
+SHARE_MAX = 0.005
 """The share of its time that this loop may read."""
 SHOWING_SLOTS = 2
 

@@ -75,15 +75,13 @@ class Attempts:
 
     def start(self, claimed: Iterable[ClaimedTask]) -> None:
         """Run these, but those that it has already: after a COMMIT of unknown outcome they may be read by another."""
-        for task in claimed:
-            if task.id in self.claimed:
-                continue
+        new = [task for task in claimed if task.id not in self.claimed]
+        metrics.attempts_claimed.inc(len(new))
+        metrics.queue_wait_seconds.observe_all([task.waited_s for task in new if task.waited_s is not None])
+        for task in new:
             self.claimed[task.id] = task
             self.ever_leased = self.ever_leased or task.leases is not None
             self._not_begun.add(task.id)
-            metrics.attempts_claimed.inc()
-            if task.waited_s is not None:
-                metrics.queue_wait_seconds.observe(task.waited_s)
             running = self.running[task.id] = asyncio.create_task(self._run(task))
             running.add_done_callback(partial(self._if_it_never_began, task))
 

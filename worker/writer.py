@@ -9,6 +9,7 @@ that matches no row means that the task was taken from us: its process has ended
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import structlog
@@ -236,9 +237,8 @@ class Writer:
             await pool_leases.free(connection, leased, self._life.me.epoch)
         lost = [each.id for each in ended if each.id not in written]
         metrics.reports_late.inc(len(lost))
-        for each in ended:
-            if each.id in written:
-                metrics.attempts_ended.labels(each.state.value).inc()
+        for state, count in Counter(each.state.value for each in ended if each.id in written).items():
+            metrics.attempts_ended.labels(state).inc(count)
         if lost:
             log.warning("reports_came_too_late", task_instances=lost, so="these attempts were abandoned by the masters")
         if written:

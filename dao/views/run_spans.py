@@ -6,7 +6,8 @@ All times are microseconds since 1970, database time; None where there is none t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlalchemy import text
 
@@ -38,7 +39,7 @@ class EndedRun:
     began_us: int | None
     running_since_us: int | None
     ended_us: int | None
-    parent: ParentAttempt | None
+    parent: ParentAttempt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +88,7 @@ _ATTEMPTS = text(f"""
 async def runs(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId]) -> list[EndedRun]:
     """Those of these runs that have ended."""
     rows = (await connection.execute(_RUNS, {"ids": list(ids)})).all()
-    return [
-        EndedRun(*row[:10], parent=None if row.parent_attempt is None else ParentAttempt(*row[10:])) for row in rows
-    ]
+    return [_run(row) for row in rows]
 
 
 async def attempts(
@@ -103,3 +102,8 @@ async def attempts(
     rows = (await connection.execute(_ATTEMPTS, values)).all()
     found = [EndedAttempt(*row[:-1]) for row in rows if row[10] is not None]
     return found, (rows[-1].task_code, rows[-1].attempt) if len(rows) == limit else None
+
+
+def _run(row: Any) -> EndedRun:
+    above = ParentAttempt(*row[10:]) if row.parent_attempt is not None else None
+    return replace(EndedRun(*row[:10]), parent=above)

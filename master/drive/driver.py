@@ -227,9 +227,9 @@ class Driver:
     ) -> tuple[int, dict[WorkflowInstanceId, str]]:
         without = self._quarantine.ids if only is None else ()
         events = await task_events.consume(work.connection, self._me.epoch, size, without=without, only=only)
-        for event in events:
-            if event.age_s is not None and isinstance(event.what, AttemptEnd):
-                metrics.event_delay_seconds.observe(event.age_s)
+        metrics.event_delay_seconds.observe_all(
+            [event.age_s for event in events if event.age_s is not None and isinstance(event.what, AttemptEnd)]
+        )
         work.touch({event.run for event in events} if only is None else {only})
         work.suspects = sorted(work.touched)
         await self.restorer.restore_owned(work, work.touched - self.runs.ids())

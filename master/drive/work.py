@@ -6,6 +6,7 @@ Every transaction in which a master changes runs goes through `Transactions.run`
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -127,8 +128,8 @@ class Transactions:
 
     def _committed(self, writes: Writes) -> None:
         self._runs.drop(end.id for end in writes.ends)
-        for end in writes.ends:
-            metrics.runs_ended.labels(end.state.value).inc()
+        for state, count in Counter(end.state.value for end in writes.ends).items():
+            metrics.runs_ended.labels(state).inc(count)
         if writes.ends:
             self.on_ended(end.id for end in writes.ends)
         self._runs.wrote(writes.touched, writes.delays)

@@ -14,12 +14,13 @@ from dao.views import (
     pools,
     run_counts,
     run_progress,
+    run_spans,
     schedule_listings,
     task_logs,
     usual_times,
 )
 from dao.views.bulk import Matching
-from model.ids import TaskCode, TaskInstanceId, WorkflowCode
+from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.pools import LinePlace
 from tests.dao.hot import POOLED_FIRST, RUNNING, WAITERS, Hot
 
@@ -97,5 +98,11 @@ VIEWS = {
         },
         5_000,
     ),
+    "spans of runs": Hot(
+        lambda c: run_spans.runs(c, [WorkflowInstanceId(id_) for id_ in range(2_001, 2_051)]),
+        {"workflow_instance_pkey", "task_instance_attempt"},
+        300,
+    ),
+    "spans of attempts": Hot(lambda c: run_spans.attempts(c, RUNNING[0], 1_000), {"task_instance_attempt"}, 20),
     "counts of the queue": Hot(live.queue, set(), 2 * live.COUNTED_MAX),
 }
