@@ -44,3 +44,17 @@ def test_each_test_that_the_page_on_security_names_exists() -> None:
     }
     assert len(named) > 20
     assert named <= there, named - there
+
+
+async def test_lines_of_the_api_have_the_request_and_the_trace_that_it_came_with(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    seen: list[dict[str, object]] = []
+    monkeypatch.setattr(
+        "api.routes.Call", lambda *given, **named: (seen.append(get_contextvars()), Call(*given, **named))[1], False
+    )
+    async with serving(database_url) as api, api.client(await token_of(api.backend, "ada", is_admin=True)) as client:
+        for given, said in ((f"00-{trace}-00f067aa0ba902b7-01", trace), ("nonsense", None), ("", None)):
+            answer = await client.get(f"{BASE}/workflow-instances", headers={"traceparent": given})
+            assert seen[-1] == {"request": answer.headers["X-Request-Id"], **({"trace": said} if said else {})}
