@@ -45,9 +45,10 @@ _NAMED = RowArrays(
 # An attempt that returned to the queue may have run elsewhere, or on another day: then this is not its log.
 _WANTED = text(f"""
     SELECT t.id, t.state FROM {_NAMED.unnest}
-    JOIN task_instance t ON t.id = n.id AND t.workflow_instance_id = n.run                -- index: task_instance_pkey
+    CROSS JOIN LATERAL (SELECT * FROM task_instance i WHERE i.id = n.id OFFSET 0) AS t    -- index: task_instance_pkey
     LEFT JOIN node w ON w.id = t.worker_id
-    WHERE to_char(t.queued_at, 'YYYYMMDD') = n.day AND coalesce(w.name = :worker, true)
+    WHERE t.workflow_instance_id = n.run AND to_char(t.queued_at, 'YYYYMMDD') = n.day
+      AND coalesce(w.name = :worker, true)
       AND (SELECT 1 FROM stored_log s WHERE s.task_instance_id = n.id) IS NULL            -- index: stored_log_pkey
 """)  # noqa: S608 - the parts are constants
 _RECORD = text(f"""

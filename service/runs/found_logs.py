@@ -60,17 +60,11 @@ class FoundLogs:
 
     async def _neither(self, place: LogPlace, worker: ShoalError | None, store: ShoalError | None) -> ShoalError:
         """Why nobody has it, as an error with one sentence."""
-        gone = place.worker_ended_at is not None and not place.worker_lives
         if place.stored_at is not None and store is not None:
             if isinstance(store, NotFound) and place.stored_size is None:
                 return store
-            which = (
-                f"worker {place.worker_address}, which had the log, is gone since {moment(place.worker_ended_at)}"
-                if gone and place.worker_ended_at is not None
-                else str(worker or "the worker that had the log is no longer known")
-            )
-            return Unavailable(f"{which}; its copy cannot be read: {store}")
-        if isinstance(worker, Unavailable) and gone and place.worker_ended_at is not None:
+            return Unavailable(f"{_lost(place, worker)}; its copy cannot be read: {store}")
+        if isinstance(worker, Unavailable) and not place.worker_lives and place.worker_ended_at is not None:
             return Unavailable(
                 f"the log is on worker {place.worker_address}, which is gone since {moment(place.worker_ended_at)} "
                 f"({place.worker_ended_why}), and {await self._why_not_stored(place, store)}; "
@@ -91,3 +85,12 @@ class FoundLogs:
         if said and said[0].failing_since is not None:
             return f"could not be copied: since {moment(said[0].failing_since)} {said[0].reason}"
         return "was not copied to the log store before"
+
+
+def _lost(place: LogPlace, worker: ShoalError | None) -> str:
+    """Why the worker does not have a log that was copied."""
+    if place.worker_ended_at is not None and not place.worker_lives:
+        return f"worker {place.worker_address}, which had the log, is gone since {moment(place.worker_ended_at)}"
+    if isinstance(worker, NotFound):
+        return f"worker {place.worker_address} has lost the log"
+    return str(worker or "the worker that had the log is no longer known")

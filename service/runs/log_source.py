@@ -46,7 +46,7 @@ class LogSourceAnswer(Answer):
     task_instance_id: Id
     run_id: Id
     way: Sequence[str]
-    stored_at: Moment | None
+    stored_at: Moment | None = None
 
 
 @operation("GET", "/task-instances/{id}/log-source", Right.VIEW, "task-instances")

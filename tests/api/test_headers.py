@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from structlog.contextvars import get_contextvars
 
 from api.authentication import CSRF_HEADER, HEADER_LENGTH_MAX, IDEMPOTENCY_KEY, IF_MATCH
+from service.call import Call
 from tests.api.serving import BASE, serving, token_of
 
 ROOT = Path(__file__).parents[2]
@@ -44,3 +46,18 @@ def test_each_test_that_the_page_on_security_names_exists() -> None:
     }
     assert len(named) > 20
     assert named <= there, named - there
+
+
+async def test_lines_of_the_api_have_the_request_and_the_trace_that_it_came_with(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    seen: list[dict[str, object]] = []
+    monkeypatch.setattr(
+        "api.authentication.Call",
+        lambda *given, **named: (seen.append(dict(get_contextvars())), Call(*given, **named))[1],
+    )
+    async with serving(database_url) as api, api.client(await token_of(api.backend, "ada", is_admin=True)) as client:
+        for given, said in ((f"00-{trace}-00f067aa0ba902b7-01", trace), ("nonsense", None), ("", None)):
+            answer = await client.get(f"{BASE}/workflow-instances", headers={"traceparent": given})
+            assert seen[-1] == {"request": answer.headers["X-Request-Id"], **({"trace": said} if said else {})}

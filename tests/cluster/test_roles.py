@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 
 from sqlalchemy import make_url
@@ -11,6 +12,7 @@ from dao.postgres import roles
 from dao.postgres.database import Database
 from tests.cluster.cluster import Cluster, Node
 from tests.eventually import eventually
+from tests.servers.warm import run_verb
 
 TASKS = [
     {"name": "a", "type": "SHELL", "params": {"script": "echo '#{setValue(x=1)}'"}},
@@ -41,6 +43,8 @@ def denials(node: Node) -> list[str]:
 
 async def test_a_cluster_works_with_a_role_for_each_part_and_fences_across_them(laptop: Cluster) -> None:
     cluster = laptop
+    (cluster.folder / "shared").mkdir()
+    cluster.environment["SHOAL_LOG_STORE__URL"] = (cluster.folder / "shared").as_uri()
     prefix, users = await users_of(cluster)
     cluster.define(2, "below", tasks=[{"name": "a", "type": "FAKE"}], execution_type="SERIAL_WAIT")
     cluster.define(1, "above", tasks=TASKS)
@@ -58,6 +62,9 @@ async def test_a_cluster_works_with_a_role_for_each_part_and_fences_across_them(
     await eventually(lambda: cluster.one(ended) == 10, within_s=90)
     await eventually(lambda: cluster.one("SELECT count(*) FROM node WHERE state = 'FENCED'") == 2, within_s=30)
     assert cluster.one("SELECT count(*) FROM workflow_instance WHERE schedule_id IS NOT NULL AND state = 'SUCCESS'") > 0
+    await eventually(lambda: cluster.one("SELECT count(*) FROM stored_log") > 0)
+    shown = run_verb(["log", "above/d"], {**os.environ, **cluster.environment, **users["api"]}, cwd=cluster.folder)
+    assert shown.code == 0, shown.err
     refused = [line for node in cluster.nodes for line in denials(node)]
     assert not refused, refused[:3]
     await a_right_is_taken_away_for_a_while(cluster, prefix, masters[1], workers[1])

@@ -91,6 +91,7 @@ async def test_a_store_that_hangs_and_dies_delays_nothing_and_gets_all_logs(
     await cluster.all_ends()
     assert len(worker.events("joined")) == 1, "it was never late with anything"
     server.resume()
+    await eventually(lambda: stored(cluster) == 41, within_s=60)
     server.kill()
     cluster.start(1, 20)
     await cluster.all_ends()

@@ -26,6 +26,7 @@ from dao.tasks import (
     past_attempts,
     pool_claims,
     pool_leases,
+    stored_logs,
     stream_claims,
     stream_ends,
     stream_readiness,
@@ -35,12 +36,14 @@ from dao.tasks import (
     task_instances,
     task_progress,
 )
+from dao.tasks.stored_logs import StoredLog
 from dao.tasks.stream_readiness import Probed
 from dao.tasks.task_claims import Report
 from dao.tasks.task_progress import Reported
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent
 from model.lines import Line
+from model.log_name import LogName
 from model.nodes import Slot
 from model.pool_turns import PoolRoom
 from model.schedules import ScheduleRow
@@ -55,6 +58,12 @@ ABOVE = RUNNING[:20]
 """Those of them that have children."""
 OVER = range(2_001, 2_021)
 """Instances that have ended, some of a serial workflow, some under another."""
+
+
+def log_of(id_: int) -> LogName:
+    """The log of an attempt of the first of them."""
+    return LogName("20260131", WorkflowCode(1001), WorkflowInstanceId(RUNNING[0]), TaskInstanceId(id_))
+
 
 FIRES = [
     Fire(
@@ -106,6 +115,21 @@ HOT = VIEWS | {
         ),
         {"workflow_instance_pkey", "task_instance_pkey", "task_instance_attempt"},
         700,
+    ),
+    "logs that are to be copied": Hot(
+        lambda c: stored_logs.wanted(c, [log_of(id_) for id_ in range(1, 201)], "w1"), {"task_instance_pkey"}, 500
+    ),
+    "copies of logs": Hot(
+        lambda c: stored_logs.record(
+            cast(FencedTransaction, c), [StoredLog(TaskInstanceId(id_), 4, None) for id_ in range(1, 201)]
+        ),
+        {"task_instance_pkey"},
+        500,
+    ),
+    "copies that were deleted": Hot(
+        lambda c: stored_logs.delete(cast(FencedTransaction, c), [TaskInstanceId(id_) for id_ in range(1, 201)]),
+        {"stored_log_pkey"},
+        500,
     ),
     "progress of tasks": Hot(
         lambda c: task_progress.record(

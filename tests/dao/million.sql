@@ -94,3 +94,6 @@ FROM generate_series(1, 5000) AS i;
 INSERT INTO pool_line (pool_name, workflow_priority, workflow_instance_id, task_priority, task_instance_id, needed, needs,
                        worker_group)
 SELECT 'a', 'MEDIUM', 999, 'MEDIUM', 5000000 + i, 1, '{"a": 1}', 'pooled' FROM generate_series(1, 5000) AS i;
+
+-- The logs of most of what has ended are in the log store.
+INSERT INTO stored_log (task_instance_id, size) SELECT id, 100 FROM task_instance WHERE state = 'SUCCESS' AND id % 10 > 0;

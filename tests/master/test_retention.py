@@ -106,6 +106,17 @@ async def test_what_ended_before_the_time_of_its_project_goes_and_all_else_stays
     assert (await _delete(scene)).startswith("deleted 0 runs")
 
 
+async def test_the_rows_of_copies_of_logs_go_with_their_attempts(scene: Scene) -> None:
+    await _run(scene, OLD)
+    left = await _run(scene, YOUNG)
+    await scene.sql("INSERT INTO stored_log (task_instance_id, size) SELECT id, 7 FROM task_instance")
+    await _delete(scene)
+    query = (
+        "SELECT DISTINCT t.workflow_instance_id FROM stored_log s LEFT JOIN task_instance t ON t.id = task_instance_id"
+    )
+    assert await scene.sql(query) == [left]
+
+
 async def test_with_no_time_for_any_nothing_goes(scene: Scene) -> None:
     run = await _run(scene, "10000 d")
     await scene.sql("DELETE FROM project")

@@ -99,7 +99,7 @@ class S3Server:
                 obstore.put(store, path, data)
 
     def kill(self) -> None:
-        """End it by SIGKILL."""
+        """End it by SIGKILL. What is put into it at this moment is lost, as with a disk that is not synced."""
         if self._child is not None:
             self._kept = {bucket: dict(self.objects(bucket)) for bucket in self._buckets}
             self._child.end(signal.SIGKILL, 10)

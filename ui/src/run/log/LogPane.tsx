@@ -221,7 +221,7 @@ function Body({ reader, goTo }: { reader: LogReader; goTo: (at: number) => void 
   useReader(reader);
   if (!reader.isRead) return <Skeleton lines={6} />;
   if (reader.lines.length === 0)
-    return reader.problem !== null && !reader.isComplete ? (
+    return reader.problem !== null ? (
       <Failure error={reader.problem} again={() => void reader.open(null)} />
     ) : (
       <div className="fact">
