@@ -95,11 +95,16 @@ _LOST = text(f"""
     FROM ({_LOST_NODES}) AS n ORDER BY n.ended_at, n.id
     {ONCE}
 """)  # noqa: S608 - the parts are constants of this module
-_PENDING = text(f"""
-    SELECT EXISTS (SELECT FROM run_end), {HAS_RULES},
-           EXISTS (SELECT FROM error_command WHERE NOT is_alerted),         -- index: error_command_alert
-           EXISTS ({_LATE_TASKS}), EXISTS ({_LOST_NODES})
-""")  # noqa: S608 - the parts are constants
+_THERE = (
+    "EXISTS (SELECT FROM run_end)",
+    HAS_RULES,
+    "EXISTS (SELECT FROM error_command WHERE NOT is_alerted)",  # index: error_command_alert
+    f"EXISTS ({_LATE_TASKS})",
+    f"EXISTS ({_LOST_NODES})",
+)
+PENDING = " OR ".join(_THERE)
+"""Whether there is anything of which alerts may have to be written: a part of the statement that reads what is due."""
+_PENDING = text(f"SELECT {', '.join(_THERE)}")
 _DELETE_OLD = text("""
     DELETE FROM alert WHERE id = ANY(ARRAY(
         SELECT id FROM alert WHERE created_at < now() - CAST(:kept AS interval)    -- index: alert_created

@@ -192,8 +192,8 @@ OF_ALERTS: dict[str, tuple[Callable[[AsyncConnection], Awaitable[Any]], set[str]
         {"task_instance_running"},
         1_000,
     ),
-    "queues that stand": (
-        lambda c: conditions.standing_queues(c, timedelta(minutes=10)),
+    "queues and pools that stand": (
+        lambda c: conditions.read_standing(c, timedelta(minutes=10)),
         {"task_instance_queue", "task_instance_running"},
         10_000,
     ),

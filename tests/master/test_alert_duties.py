@@ -77,7 +77,7 @@ async def test_old_alerts_are_deleted_with_their_deliveries(scene: Scene) -> Non
 
 
 async def _conditions(scene: Scene) -> list[Any]:
-    await do(scene, DutyName.ALERT_CONDITIONS)
+    await do(scene, DutyName.WORKER_GROUPS)
     return await scene.sql("SELECT kind, subject FROM alert ORDER BY id")
 
 
