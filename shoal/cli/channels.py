@@ -142,6 +142,7 @@ async def test(
     wait: Annotated[float, typer.Option(min=0, max=120, help="Seconds to wait for the result.")] = 40,
 ) -> None:
     """Have a test message sent to a channel by a running sender of alerts, and wait for the result."""
+    from model.errors import Refused
     from service.alerts.channels import WaitForTest, check_channel
     from shoal.cli.output import answer_fields, print_json, say
 
@@ -149,10 +150,10 @@ async def test(
         found = await client.ask(check_channel, name, WaitForTest(wait=wait))
     if call.as_json:
         print_json(answer_fields(found))
-    elif found.is_sent:
-        say(f'Channel "{name}" took the test message.')
+    elif not found.is_sent:
+        raise Refused(f'channel "{name}" did not take the test message: {found.reason}')
     else:
-        say(f'Channel "{name}" did not take the test message: {found.reason}')
+        say(f'Channel "{name}" took the test message.')
     if not found.is_sent:
         raise typer.Exit(EXIT_NOT_SENT)
 
