@@ -66,7 +66,7 @@ export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () 
                   <td className="wrap">{each.error}</td>
                   <td>
                     <div className="row-acts">
-                      {each.state === "FAILED" && (
+                      {isOfGroup && each.state === "FAILED" && (
                         <Act
                           size="compact-sm"
                           variant="default"

@@ -20,10 +20,11 @@ test("severities differ in their look, and an unknown one is neither good nor ba
 
 test("only what failed or reached nobody is sent again", () => {
   const delivery = { channel: "a", state: "FAILED", tries: 3 };
-  expect(hasFailed({ state: "EXPANDED", deliveries: [delivery] })).toBe(true);
-  expect(hasFailed({ state: "EXPANDED", deliveries: [{ ...delivery, state: "WAIT" }] })).toBe(false);
-  expect(hasFailed({ state: "NOBODY", deliveries: [] })).toBe(true);
-  expect(hasFailed({ state: "SILENCED", deliveries: [] })).toBe(false);
+  expect(hasFailed({ kind: "RULE", state: "EXPANDED", deliveries: [delivery] })).toBe(true);
+  expect(hasFailed({ kind: "RULE", state: "EXPANDED", deliveries: [{ ...delivery, state: "WAIT" }] })).toBe(false);
+  expect(hasFailed({ kind: "RULE", state: "NOBODY", deliveries: [] })).toBe(true);
+  expect(hasFailed({ kind: "TEST", state: "EXPANDED", deliveries: [delivery] })).toBe(false);
+  expect(hasFailed({ kind: "RULE", state: "SILENCED", deliveries: [] })).toBe(false);
 });
 
 test("the channels say what became of an alert that has any", () => {
