@@ -26,7 +26,6 @@ PAUSE_MAX = timedelta(seconds=60)
 class DutyName(StrEnum):
     """The duties that this program knows."""
 
-    ALERT_CONDITIONS = "alert_conditions"
     ALERT_HISTORY = "alert_history"
     ALERT_RULES = "alert_rules"
     DUTY_HISTORY = "duty_history"
@@ -40,8 +39,7 @@ class DutyName(StrEnum):
 
 
 PERIODS: Mapping[DutyName, timedelta] = {
-    DutyName.ALERT_RULES: timedelta(seconds=10),
-    DutyName.ALERT_CONDITIONS: timedelta(seconds=30),
+    DutyName.ALERT_RULES: timedelta(seconds=15),
     DutyName.LEFT_WORK: timedelta(minutes=1),
     DutyName.WORKER_GROUPS: timedelta(minutes=1),
     DutyName.POOL_UPKEEP: timedelta(minutes=1),
@@ -52,7 +50,7 @@ PERIODS: Mapping[DutyName, timedelta] = {
     DutyName.ALERT_HISTORY: timedelta(hours=1),
     DutyName.DUTY_HISTORY: timedelta(hours=1),
 }
-"""How often each is done, unless its row says otherwise."""
+"""How often each is done, unless its row says otherwise; `ALERT_RULES` only while there is something to do."""
 
 
 @dataclass(frozen=True, slots=True)

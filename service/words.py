@@ -109,6 +109,12 @@ def when(time: datetime | None, now: datetime, *, utc: bool) -> str:
     return exact(time) if utc else ago((now - time).total_seconds())
 
 
+def past_or_ahead(time: datetime | None, now: datetime, *, utc: bool) -> str:
+    """The same for a time that may be to come: `3 h ago` or `in 2 h`."""
+    is_ahead = time is not None and not utc and time > now
+    return ahead((time - now).total_seconds()) if time is not None and is_ahead else when(time, now, utc=utc)
+
+
 def counted(number: int, thing: str) -> str:
     """Such as `1 task`, `2 tasks`."""
     return f"{number} {thing}{'' if number == 1 else 's'}"

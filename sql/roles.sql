@@ -63,6 +63,7 @@ BEGIN
                    'progress_text, progress_at, ready_at, handover) ON task_instance TO %s', worker);
     EXECUTE format('GRANT INSERT ON task_event TO %s', worker);
     EXECUTE format('GRANT INSERT, UPDATE ON task_cache TO %s', worker);
+    EXECUTE format('GRANT INSERT ON alert TO %s', worker);  -- results of SQL tasks
     -- It takes, checks and gives back resources, and holds their pool meanwhile; their lines are written by triggers.
     EXECUTE format('GRANT UPDATE (changed_at) ON resource_pool TO %s', worker);
     EXECUTE format('GRANT UPDATE (task_instance_id, worker_id, taken_at, free_since, set_aside_at, set_aside_why, set_aside_by, '

@@ -12,6 +12,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -70,7 +71,8 @@ async def _attempt(order: Order, deadline: Deadline) -> TaskResult:
                 log.write(f"{error}\n")
             result = result_of(error)
     outputs = {_masked(name, order): _masked(value, order) for name, value in result.outputs.items()}
-    return TaskResult(result.state, _masked(result.reason, order), result.exit_code, outputs)
+    alert = None if result.alert is None else result.alert.changed(partial(_masked, order=order))
+    return TaskResult(result.state, _masked(result.reason, order), result.exit_code, outputs, alert)
 
 
 def _masked(text: str, order: Order) -> str:

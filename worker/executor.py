@@ -99,7 +99,8 @@ class Executor:
             await folder.remove()
             if task.stream is not None:
                 await self._stream_logs.ended(task, self._logs)
-        return report(task, result.state, file.masked(result.reason), result.exit_code, result.outputs)
+        reason = file.masked(result.reason)
+        return report(task, result.state, reason, result.exit_code, result.outputs, result.alert)
 
     def _result_of(self, error: Exception, task: ClaimedTask, file: LogFile, launcher: AttemptLauncher) -> TaskResult:
         if lacks_means(error):  # within a beat interval a worker could fail a thousand tasks
@@ -265,7 +266,11 @@ def _needs_no_worker_to_report(made: Task, task: ClaimedTask) -> bool:
 def _without_secrets(result: TaskResult, task: ClaimedTask, file: LogFile) -> TaskResult:
     """A task's outputs are stored in plain text: secrets in them are masked, one with the name of a secret is left
     out."""
-    if not result.outputs or not (file.secrets or "SECRET" in (task.parameter_types or "")):
+    if not (file.secrets or "SECRET" in (task.parameter_types or "")):
+        return result
+    if result.alert is not None:
+        result = replace(result, alert=result.alert.changed(file.masked))
+    if not result.outputs:
         return result
     secret = secret_names(task)
     if left_out := sorted(secret.intersection(result.outputs)):

@@ -120,7 +120,7 @@ def _end_in(path: Path, logs: Path) -> tuple[Me, Report | None] | None:
         return None
     if result is None:
         return me, None
-    return me, report_of(id_, attempt, result.state, result.reason, result.exit_code, result.outputs)
+    return me, report_of(id_, attempt, result.state, result.reason, result.exit_code, result.outputs, result.alert)
 
 
 def _result(facts: Facts, logs: Path, name: LogName) -> TaskResult | None:

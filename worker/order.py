@@ -10,14 +10,18 @@ import base64
 import json
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from model.choices import ParameterType
 from model.errors import ShoalError
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.states import TaskState
-from worker.tasks.plugin import Task, TaskResult
+from worker.tasks.plugin import ResultAlert, Task, TaskResult
+
+_ALERT: TypeAdapter[ResultAlert | None] = TypeAdapter(ResultAlert | None)
 
 
 @dataclass(frozen=True)
@@ -59,18 +63,20 @@ class Order:
 
 def answer_of(result: TaskResult) -> bytes:
     """A result as the process writes it."""
-    return json.dumps([result.state, result.reason, result.exit_code, dict(result.outputs)]).encode()
+    alert = None if result.alert is None else asdict(result.alert)
+    return json.dumps([result.state, result.reason, result.exit_code, dict(result.outputs), alert]).encode()
 
 
 def result_of(answer: bytes) -> TaskResult | None:
     """The result in an answer; None when the process ended before it wrote one."""
     try:
-        state, reason, code, outputs = json.loads(answer)
+        state, reason, code, outputs, *more = json.loads(answer)  # one that a former version left has no alert
         return TaskResult(
             TaskState(state),
             str(reason),
             None if code is None else int(code),
             {str(name): str(value) for name, value in outputs.items()},
+            _ALERT.validate_python(more[0] if more else None),
         )
     except (ValueError, TypeError, AttributeError, ShoalError):
         return None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.ids import TaskInstanceId
 from model.states import TaskState
+from worker.tasks.plugin import ResultAlert
 
 REASON_LENGTH_MAX = 2_000
 
@@ -18,9 +20,10 @@ def report(
     reason: str,
     exit_code: int | None = None,
     outputs: Mapping[str, str] | None = None,
+    alert: ResultAlert | None = None,
 ) -> Report:
     """The report of a claimed attempt; secrets in `reason` are masked already."""
-    return report_of(task.id, task.attempt, state, reason, exit_code, outputs)
+    return report_of(task.id, task.attempt, state, reason, exit_code, outputs, alert)
 
 
 def report_of(
@@ -30,6 +33,7 @@ def report_of(
     reason: str,
     exit_code: int | None = None,
     outputs: Mapping[str, str] | None = None,
+    alert: ResultAlert | None = None,
 ) -> Report:
     """The report of any attempt."""
     return Report(
@@ -39,6 +43,7 @@ def report_of(
         _storable(reason)[:REASON_LENGTH_MAX],
         exit_code,
         _storable(json.dumps(outputs, ensure_ascii=False)) if outputs else None,
+        json.dumps(asdict(alert.changed(_storable))) if alert is not None and state is TaskState.SUCCESS else None,
     )
 
 

@@ -12,7 +12,9 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import text
 
+from dao.alerts.rules import HAS_RULES
 from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from model.alerts import NewAlert
 from model.ids import Epoch, ScheduleId, WorkflowInstanceId
@@ -26,10 +28,12 @@ _ALERTS = RowArrays(
     {"facts": lambda new: json.dumps(dict(new.facts), default=str)},
 )
 _ROW = {name: f"n.{name}" for name in _ALERTS.names} | {"facts": "n.facts::jsonb"}
-# Sorted, so that two transactions that write the same alerts wait for each other and not in a circle.
+# In the given order, which is that of their ids, and so of what each channel gets.
 _INSERT = text(f"""
-    INSERT INTO alert ({", ".join(_ROW)}) SELECT {", ".join(_ROW.values())} FROM {_ALERTS.unnest}
-    ORDER BY n.unique_key {ONCE}
+    INSERT INTO alert ({", ".join(_ROW)})
+    SELECT {", ".join(_ROW.values())}
+    FROM {_ALERTS.arrays} WITH ORDINALITY AS n ({", ".join(_ALERTS.names)}, place)
+    ORDER BY n.place {ONCE}
 """)  # noqa: S608 - the parts are constants of this module
 _RUN_TIMEOUT = text(f"""
     INSERT INTO alert (kind, severity, project, workflow, workflow_instance_id, alert_group, subject, facts, unique_key)
@@ -61,20 +65,50 @@ _MISSED = text(f"""
     ORDER BY s.id
     {ONCE}
 """)  # noqa: S608 - the part is a constant of this module
-# index: task_instance_running. Their ends write it too (`sql/schema.sql`); this is for those that still run.
-_TASK_TIMEOUTS = text("""
-    SELECT count(*), count(alert_task_timeout(late.id)::text) FROM (
-        SELECT t.id FROM task_instance t
-        WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.state = 'RUNNING_EXECUTION'
-          AND t.timeout_strategy IN ('WARN', 'WARNFAILED') AND isfinite(t.started_at)
-          AND extract(epoch FROM clock_timestamp() - t.started_at) > t.timeout_s
-          AND (SELECT a.id FROM alert a WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL
-        LIMIT :limit) AS late
-""")
+# Attempts that run, take longer than their timeouts and warn, and have no alert of it; index: task_instance_running.
+# Their ends write it too (`sql/schema.sql`).
+_LATE_TASKS = """
+    SELECT t.id FROM task_instance t
+    WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.state = 'RUNNING_EXECUTION'
+      AND t.timeout_strategy IN ('WARN', 'WARNFAILED') AND isfinite(t.started_at)
+      AND extract(epoch FROM clock_timestamp() - t.started_at) > t.timeout_s
+      AND (SELECT a.id FROM alert a WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL"""
+_TASK_TIMEOUTS = text(f"""
+    SELECT count(*), count(alert_task_timeout(late.id)::text) FROM ({_LATE_TASKS} LIMIT :limit) AS late
+""")  # noqa: S608 - the part is a constant of this module
+# A fence must wait for nothing that alerts need, so its alert follows from the row that it leaves; index: node_ended.
+# Who was lost before the last upgrade is left out: no master that wrote alerts was there.
+_LOST_NODES = """
+    SELECT n.* FROM node n
+    WHERE n.state IN ('LEFT', 'FENCED') AND n.state = 'FENCED' AND n.ended_at > now() - interval '1 d'
+      AND n.ended_at > (SELECT max(applied_at) FROM schema_version)
+      AND (SELECT a.id FROM alert a WHERE a.unique_key = format('failover:%s', n.id)) IS NULL"""
+_LOST = text(f"""
+    INSERT INTO alert (kind, severity, subject, facts, unique_key)
+    SELECT 'FAILOVER', 'WARNING',
+           format('%s "%s" was lost: %s', lower(n.kind), coalesce(nullif(n.name, ''), n.address),
+                  coalesce(left(n.ended_why, 1000), 'its reason is not known')),
+           jsonb_strip_nulls(jsonb_build_object(
+               'node', n.name, 'node_kind', n.kind, 'epoch', n.id, 'address', n.address,
+               'why', left(n.ended_why, 1000), 'ended_at', n.ended_at)),
+           format('failover:%s', n.id)
+    FROM ({_LOST_NODES}) AS n ORDER BY n.ended_at, n.id
+    {ONCE}
+""")  # noqa: S608 - the parts are constants of this module
+_THERE = (
+    "EXISTS (SELECT FROM run_end)",
+    HAS_RULES,
+    "EXISTS (SELECT FROM error_command WHERE NOT is_alerted)",  # index: error_command_alert
+    f"EXISTS ({_LATE_TASKS})",
+    f"EXISTS ({_LOST_NODES})",
+)
+PENDING = " OR ".join(_THERE)
+"""Whether there is anything of which alerts may have to be written: a part of the statement that reads what is due."""
+_PENDING = text(f"SELECT {', '.join(_THERE)}")
 _DELETE_OLD = text("""
-    DELETE FROM alert WHERE id IN (
+    DELETE FROM alert WHERE id = ANY(ARRAY(
         SELECT id FROM alert WHERE created_at < now() - CAST(:kept AS interval)    -- index: alert_created
-        ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+        ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED))
 """)
 
 
@@ -87,8 +121,24 @@ class Missed:
     commands: int
 
 
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Whether there is anything of which alerts may have to be written."""
+
+    ends: bool
+    rules: bool
+    refused: bool
+    late_tasks: bool
+    lost_nodes: bool
+
+
+async def pending(connection: AsyncConnection) -> Pending:
+    """Whether there is anything to write: what a round of the duty begins with."""
+    return Pending(*(await connection.execute(_PENDING)).one())
+
+
 async def insert(connection: FencedTransaction, new: Sequence[NewAlert]) -> None:
-    """Write these, without those that are there already."""
+    """Write these in their order, without those that are there already."""
     if new:
         await connection.execute(_INSERT, _ALERTS.values(new))
 
@@ -108,6 +158,11 @@ async def schedules_missed(connection: FencedTransaction, missed: Sequence[Misse
         "commands": [each.commands for each in missed],
     }
     await connection.execute(_MISSED, values)
+
+
+async def nodes_were_lost(connection: FencedTransaction) -> int:
+    """Write which masters and workers were lost in the last day. Returns how many."""
+    return (await connection.execute(_LOST)).rowcount
 
 
 async def tasks_take_too_long(connection: FencedTransaction, limit: int) -> int:

@@ -11,8 +11,9 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
-from dao.secrets.sealed_rows import check_name
+from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Sealed, Vault
+from dao.views.tables import alert_channel
 from model.alert_channels import CHANNEL_PURPOSE, parse_channel_url
 from model.errors import NotFound
 
@@ -204,6 +205,11 @@ async def url_of(connection: AsyncConnection, name: str, vault: Vault) -> str:
     if row is None:
         raise await not_found(connection, name)
     return vault.open(Sealed(row.url, row.key_id), f"{CHANNEL_PURPOSE} {name}")
+
+
+async def rotate(connection: AsyncConnection, vault: Vault) -> int:
+    """Encrypt rows under other keys with the first key. Returns how many. Raises `Refused`, then nothing is changed."""
+    return await reseal(connection, alert_channel, alert_channel.c.url, CHANNEL_PURPOSE, vault)
 
 
 async def not_found(connection: AsyncConnection, name: str) -> NotFound:

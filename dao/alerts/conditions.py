@@ -6,7 +6,7 @@ Level-triggered: each check says what there is, and the rows say since when.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -54,9 +54,10 @@ _LASTED = text("""
     WHERE kind = :kind AND raised_at IS NULL AND since <= clock_timestamp() - CAST(:lasts AS interval)
     RETURNING name, extract(epoch FROM since)::text, facts
 """)
-# Two subqueries, each with a partial index: a single one for both would read all tasks in the history.
-_QUEUES = text("""
-    SELECT q.worker_group, q.waiting, q.oldest_s
+# Two subqueries for the queues, each with a partial index: a single one for both would read all tasks in the history.
+# Of a pool the attempt with the smallest id stands for the oldest, so that one is read and not the whole line.
+_STANDING = text("""
+    SELECT 'QUEUE_STANDS' AS kind, q.worker_group AS name, q.waiting, q.oldest_s
     FROM (SELECT worker_group, count(*)::integer AS waiting,
                  extract(epoch FROM clock_timestamp() - min(queued_at) FILTER (WHERE isfinite(queued_at)))::float8
                      AS oldest_s
@@ -67,29 +68,37 @@ _QUEUES = text("""
                GROUP BY worker_group) AS r ON r.worker_group = q.worker_group
     WHERE q.oldest_s > extract(epoch FROM CAST(:stands AS interval))
       AND coalesce(r.last_at, '-infinity') < clock_timestamp() - CAST(:stands AS interval)
-    ORDER BY 1
-""")
-_POOLS = text("""
-    SELECT l.pool_name, l.waiting, l.oldest_s
-    FROM (SELECT l.pool_name, count(*)::integer AS waiting,
-                 extract(epoch FROM clock_timestamp() - min(t.queued_at) FILTER (WHERE isfinite(t.queued_at)))::float8
-                     AS oldest_s
-          FROM pool_line l JOIN task_instance t ON t.id = l.task_instance_id GROUP BY l.pool_name) AS l
-    WHERE l.oldest_s > extract(epoch FROM CAST(:stands AS interval))
+    UNION ALL
+    SELECT 'POOL_STANDS', l.pool_name, l.waiting, extract(epoch FROM clock_timestamp() - t.queued_at)::float8
+    FROM (SELECT pool_name, count(*)::integer AS waiting, min(task_instance_id) AS first
+          FROM pool_line GROUP BY pool_name) AS l
+    JOIN task_instance t ON t.id = l.first
+    WHERE isfinite(t.queued_at) AND t.queued_at < clock_timestamp() - CAST(:stands AS interval)
       AND coalesce((SELECT max(r.taken_at) FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
                     WHERE p.name = l.pool_name), '-infinity') < clock_timestamp() - CAST(:stands AS interval)
-    ORDER BY 1
+    UNION ALL
+    SELECT 'RECORDED', '', 0, 0 WHERE EXISTS (SELECT FROM alert_condition)
+    ORDER BY 1, 2
 """)
 
 
-async def standing_queues(connection: AsyncConnection, stands: timedelta) -> list[Standing]:
-    """Worker groups in which a task has waited for longer than that, and none that runs began since."""
-    return [Standing(*row) for row in (await connection.execute(_QUEUES, {"stands": stands})).all()]
+@dataclass(frozen=True, slots=True)
+class AllStanding:
+    """What stands now: worker groups whose queues do, and pools; whether anything was recorded before."""
+
+    queues: Sequence[Standing]
+    pools: Sequence[Standing]
+    any_recorded: bool
 
 
-async def standing_pools(connection: AsyncConnection, stands: timedelta) -> list[Standing]:
-    """Resource pools for which a task has waited for longer than that, and of which none has got anything since."""
-    return [Standing(*row) for row in (await connection.execute(_POOLS, {"stands": stands})).all()]
+async def read_standing(connection: AsyncConnection, stands: timedelta) -> AllStanding:
+    """Worker groups and resource pools for which a task has waited for longer than that, and nothing has begun since."""
+    rows = (await connection.execute(_STANDING, {"stands": stands})).all()
+    return AllStanding(
+        [Standing(*row[1:]) for row in rows if row.kind == AlertKind.QUEUE_STANDS],
+        [Standing(*row[1:]) for row in rows if row.kind == AlertKind.POOL_STANDS],
+        any(row.kind == "RECORDED" for row in rows),
+    )
 
 
 async def update(

@@ -1,7 +1,7 @@
 """`alert_rule`: the rules of projects in words, and what they are applied to: ends of runs, and runs that take long.
 
-The ends are rows that a trigger writes with the end (`run_end`), and that are deleted with what follows from them: so
-none is lost, and none counts twice, in whatever order their transactions commit.
+The ends are rows that are written with the end (`run_end`), and deleted with what follows from them: so none is lost,
+and none counts twice, in whatever order their transactions commit. Where no project has a rule there are none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
-from model.ids import WorkflowCode
+from model.ids import WorkflowCode, WorkflowInstanceId
 
 READ_MAX = 1_000
 """So many of the newest runs of a workflow in each final state are read to find one that ended within a time."""
@@ -81,9 +81,22 @@ class Expected:
     succeeded: bool
 
 
+HAS_RULES = "EXISTS (SELECT FROM alert_rule WHERE enabled)"
+"""Whether ends are to be noted: a part of the statement that ends runs."""
+_NOTE = text("""
+    INSERT INTO run_end (workflow_instance_id, workflow_code, state, running_since, ended_at, reason, is_child)
+    SELECT i.id, i.workflow_code, i.state, coalesce(i.running_since, i.started_at), i.ended_at, left(i.reason, 1000),
+           i.parent_instance_id IS NOT NULL
+    FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE i.id = ANY(CAST(:ids AS bigint[])) AND i.state IN ('SUCCESS', 'FAILURE') AND NOT i.dry_run AND NOT d.is_trial
+      AND EXISTS (SELECT FROM alert_rule r WHERE r.project = d.project AND r.enabled)
+    ORDER BY i.ended_at, i.id
+""")
 _NOW = text("SELECT clock_timestamp()")
 _ENABLED = text("""
-    SELECT id, project, name, text, problem, version, updated_at FROM alert_rule WHERE enabled ORDER BY id
+    SELECT id, project, name, text, problem, version,
+           least(greatest(updated_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z')   -- Python has no others
+    FROM alert_rule WHERE enabled ORDER BY id
 """)
 _NAMED = text("""
     SELECT d.project, d.name, d.code
@@ -98,8 +111,8 @@ _SET_PROBLEM = text("""
 _MARK = "CASE WHEN {time} IS NULL THEN '' ELSE extract(epoch FROM {time})::text END"
 _CONSUME = text(f"""
     WITH taken AS (
-        DELETE FROM run_end WHERE id IN (
-            SELECT id FROM run_end ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED)    -- index: run_end_pkey
+        DELETE FROM run_end WHERE id = ANY(ARRAY(
+            SELECT id FROM run_end ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED))   -- index: run_end_pkey
         RETURNING *
     )
     SELECT t.workflow_instance_id, t.workflow_code, d.project, d.name, t.state,
@@ -144,8 +157,8 @@ _LONG = text("""
     LIMIT :limit
 """)
 _DEADLINES = text("""
-    SELECT rule_id, workflow_code, deadline FROM alert_rule_state
-    WHERE rule_id = ANY(CAST(:rules AS bigint[])) AND deadline IS NOT NULL
+    SELECT rule_id, workflow_code, least(greatest(deadline, '0100-01-01 00:00Z'), '9900-01-01 00:00Z')
+    FROM alert_rule_state WHERE rule_id = ANY(CAST(:rules AS bigint[])) AND deadline IS NOT NULL
 """)
 _SET_DEADLINES = text("""
     INSERT INTO alert_rule_state (rule_id, workflow_code, deadline)
@@ -199,6 +212,11 @@ async def set_problem(connection: FencedTransaction, rule: StoredRule, problem: 
     """Record why a rule raises nothing; None = it works."""
     values = {"id": rule.id, "updated_at": rule.updated_at, "problem": problem}
     await connection.execute(_SET_PROBLEM, values)
+
+
+async def note_ends(connection: FencedTransaction, ids: Sequence[WorkflowInstanceId]) -> None:
+    """Note the ends of these runs, which have just ended, for the rules of their projects."""
+    await connection.execute(_NOTE, {"ids": list(ids)})
 
 
 async def consume_ends(connection: FencedTransaction, limit: int) -> list[EndedRun]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import text
 
+from dao.alerts.alerts import PENDING
 from dao.cluster.nodes import Me
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
@@ -49,10 +50,11 @@ class Next(NamedTuple):
     in_s: float | None
 
 
-# When this master may do the next step. A due_at further away than a period, or a free_at further away than any pause,
-# was written by hand or before the database's clock was set: it does not keep everybody away for ever.
-_MAY_AT = """
-    greatest(
+# When this master may do the next step; null = there is nothing to do, which is found out here, so that a duty that is
+# done often costs no statement meanwhile. A due_at further away than a period, or a free_at further away than any
+# pause, was written by hand or before the database's clock was set: it does not keep everybody away for ever.
+_MAY_AT = f"""
+    CASE WHEN d.name = '{DutyName.ALERT_RULES}' AND d.steps = 0 AND NOT ({PENDING}) THEN NULL ELSE greatest(
         CASE WHEN d.due_at > m.now + d.every_s * interval '1 s' THEN m.now - CAST(:overdue AS interval)
              ELSE d.due_at END
           + CASE WHEN d.name = ANY(CAST(:mine AS text[])) OR d.holder IS NOT DISTINCT FROM :me THEN interval '0 s'
@@ -61,7 +63,7 @@ _MAY_AT = """
                   OR (d.holder IS NOT NULL
                       AND (SELECT n.id FROM node n
                            WHERE n.id = d.holder AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL)
-             THEN '-infinity' ELSE d.free_at END)"""
+             THEN '-infinity' ELSE d.free_at END) END"""  # noqa: S608 - the parts are constants
 _NEXT = text(f"""
     WITH m AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT count(*), count(*) FILTER (WHERE may_at <= now),

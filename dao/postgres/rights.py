@@ -63,6 +63,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "task_cache": "SELECT INSERT UPDATE",
         "environment": "SELECT",
         "data_source": "SELECT",
+        "alert": "INSERT",
     },
     "api": {
         "schema_version": "SELECT",

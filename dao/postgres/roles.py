@@ -12,7 +12,7 @@ from dao.postgres.database import Database
 from model.errors import Refused
 
 PREFIX = "shoal_"
-PARTS = ("owner", "master", "worker", "api", "submitter")
+PARTS = ("owner", "master", "worker", "api", "alert", "submitter")
 
 _PREFIX = text("SELECT set_config('shoal.role_prefix', :prefix, true)")
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import Row, text
 
+from dao.alerts.rules import HAS_RULES, note_ends
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData
@@ -132,7 +133,8 @@ _FINISH = text(f"""
         RETURNING i.id, i.parent_instance_id IS NOT NULL OR i.execution_type <> 'PARALLEL' OR i.backfill IS NOT NULL
                   AS is_awaited
     )
-    SELECT array_agg(id) AS ended, array_agg(id) FILTER (WHERE is_awaited) AS awaited FROM ended
+    SELECT array_agg(id) AS ended, array_agg(id) FILTER (WHERE is_awaited) AS awaited, {HAS_RULES} AS has_rules
+    FROM ended
 """)  # noqa: S608 - the part is a constant of this module
 INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params,
               state, requested_state, startup_names,
@@ -201,9 +203,11 @@ async def finish(connection: FencedTransaction, ends: Sequence[InstanceEnd], mas
     Raises `OwnershipLost`.
     """
     await changed(connection, Changes(runs={end.id for end in ends}))
-    ended, awaited = (await connection.execute(_FINISH, {**_ENDS.values(ends), "master": master})).one()
+    ended, awaited, has_rules = (await connection.execute(_FINISH, {**_ENDS.values(ends), "master": master})).one()
     if missed := {end.id for end in ends} - set(ended or ()):
         raise OwnershipLost(missed, f"{named(missed)} of {len(ends)} runs to finish are not driven by master {master}")
+    if has_rules:
+        await note_ends(connection, ended)
     return [WorkflowInstanceId(id_) for id_ in awaited or ()]
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from sqlalchemy import text
 
+from dao.alerts import results
 from dao.cluster.node_rows import SHOWN
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
@@ -62,7 +63,8 @@ class ClaimedTask:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How an attempt ended, according to its worker. `outputs` is JSON text or None."""
+    """How an attempt ended, according to its worker. `outputs` is JSON text or None, and so is `alert`: whom its result
+    is sent to (`dao/alerts/results.py`)."""
 
     id: TaskInstanceId
     attempt: int
@@ -70,6 +72,7 @@ class Report:
     reason: str
     exit_code: int | None
     outputs: str | None
+    alert: str | None = None
 
 
 class WorkWaits(NamedTuple):
@@ -200,7 +203,10 @@ async def report(connection: FencedTransaction, reports: Sequence[Report], worke
     """
     rows = (await connection.execute(_REPORT, {**_REPORTS.values(reports), "worker": worker})).all()
     await changed(connection, Changes(tasks={run for _, run in rows}))
-    return {TaskInstanceId(id_) for id_, _ in rows}
+    written = {TaskInstanceId(id_) for id_, _ in rows}
+    alerts = {each.id: each.alert for each in reports if each.alert is not None and each.id in written}
+    await results.insert(connection, alerts)
+    return written
 
 
 async def to_end(connection: AsyncConnection, worker: Epoch) -> dict[TaskInstanceId, str | None]:

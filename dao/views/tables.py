@@ -176,3 +176,24 @@ data_source = Table(
     Column("created_at", _TIME, nullable=False),
     Column("updated_at", _TIME, nullable=False),
 )
+
+alert_channel = Table(
+    "alert_channel",
+    metadata,
+    Column("id", BigInteger, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("url", LargeBinary, nullable=False),
+    Column("key_id", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("updated_at", _TIME, nullable=False),
+    Column("updated_by", Text, nullable=False),
+    Column("shown_url", Text, nullable=False),
+    Column("subject_template", Text),
+    Column("text_template", Text),
+    Column("claimed_by", Text),
+    Column("claimed_until", _TIME),
+    UniqueConstraint("name", name="alert_channel_name"),
+)

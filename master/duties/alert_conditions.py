@@ -1,4 +1,4 @@
-"""The duty `alert_conditions`: what is wrong and lasts: worker groups without workers, queues and pools that stand."""
+"""What is wrong and lasts: worker groups without workers, queues and pools that stand. A part of a duty."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from dao.alerts.conditions import Lasting, Standing
 from dao.postgres.database import FencedTransaction
 from dao.views.queue_listings import GroupQueue
 from model.alerts import AlertKind, NewAlert, Severity
-from model.duties import Step
 
 STANDS_AFTER = timedelta(minutes=10)
 """A queue or pool stands if a task has waited for so long, and nothing has begun for so long."""
@@ -44,19 +43,27 @@ _WORDS = {
 }
 
 
-async def check(connection: FencedTransaction, groups_without_workers: Sequence[GroupQueue]) -> Step:
-    """Compare what there is with what was reported, and write what is new and what is over."""
+async def check(connection: FencedTransaction, groups_without_workers: Sequence[GroupQueue]) -> list[str]:
+    """Compare what there is with what was reported, and write alerts of what is new and what is over.
+
+    Returns the queues and pools that stand.
+    """
+    found = await conditions.read_standing(connection, STANDS_AFTER)
+    without = {each.worker_group for each in groups_without_workers}
     there: Mapping[AlertKind, Mapping[str, Mapping[str, Any]]] = {
         AlertKind.GROUP_WITHOUT_WORKERS: {
             each.worker_group: {"waiting": each.waiting, "oldest_s": each.oldest_s} for each in groups_without_workers
         },
-        AlertKind.QUEUE_STANDS: _facts(
-            each
-            for each in await conditions.standing_queues(connection, STANDS_AFTER)
-            if each.name not in {group.worker_group for group in groups_without_workers}
-        ),
-        AlertKind.POOL_STANDS: _facts(await conditions.standing_pools(connection, STANDS_AFTER)),
+        AlertKind.QUEUE_STANDS: _facts(each for each in found.queues if each.name not in without),
+        AlertKind.POOL_STANDS: _facts(found.pools),
     }
+    if found.any_recorded or any(there.values()):
+        await _compare(connection, there)
+    queues, pools = there[AlertKind.QUEUE_STANDS], there[AlertKind.POOL_STANDS]
+    return [f'queue of group "{name}"' for name in queues] + [f'pool "{name}"' for name in pools]
+
+
+async def _compare(connection: FencedTransaction, there: Mapping[AlertKind, Mapping[str, Mapping[str, Any]]]) -> None:
     new = []
     for kind, found in there.items():
         lasts = LASTS if kind is AlertKind.GROUP_WITHOUT_WORKERS else timedelta(0)
@@ -64,8 +71,6 @@ async def check(connection: FencedTransaction, groups_without_workers: Sequence[
         new += [_alert(kind, each, is_over=False) for each in lasted]
         new += [_alert(kind, each, is_over=True) for each in over]
     await alerts.insert(connection, new)
-    count = sum(len(found) for found in there.values())
-    return Step(f"{count} groups, queues and pools stand", is_fine=count == 0)
 
 
 def _facts(standing: Iterable[Standing]) -> Mapping[str, Mapping[str, Any]]:

@@ -6,6 +6,7 @@ read from the rows, and its alert has a key, so that it is written once.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -41,16 +42,18 @@ class _Applied:
 
 async def apply_rules(connection: FencedTransaction, progress: Mapping[str, Any]) -> Step:
     """Write what has happened since the last step."""
-    applied = await _read_rules(connection)
-    ends = await rules.consume_ends(connection, BATCH)
+    pending = await alerts.pending(connection)
+    applied = await _read_rules(connection) if pending.rules else []
+    ends = await rules.consume_ends(connection, BATCH) if pending.ends else []
     new = await _at_ends(connection, applied, ends)
     new += await _of_long_runs(connection, applied)
     new += await _of_late_runs(connection, applied)
-    refused = await refused_commands.take(connection, COMMANDS_AT_ONCE)
+    refused = await refused_commands.take(connection, COMMANDS_AT_ONCE) if pending.refused else []
     new += map(_of_refused, refused)
     await alerts.insert(connection, new)
-    warned = await alerts.tasks_take_too_long(connection, BATCH)
-    written = _counted(progress) + len(new) + warned
+    warned = await alerts.tasks_take_too_long(connection, BATCH) if pending.late_tasks else 0
+    lost = await alerts.nodes_were_lost(connection) if pending.lost_nodes else 0
+    written = _counted(progress) + len(new) + warned + lost
     is_over = len(ends) < BATCH and warned < BATCH and sum(each.count for each in refused) < COMMANDS_AT_ONCE
     return Step(f"wrote {written} alerts by {len(applied)} rules", is_over=is_over, progress={"written": written})
 
@@ -93,7 +96,20 @@ async def _read_rules(connection: FencedTransaction) -> list[_Applied]:
 async def _at_ends(
     connection: FencedTransaction, applied: Sequence[_Applied], ends: Sequence[EndedRun]
 ) -> list[NewAlert]:
-    pairs = [(each, end) for end in ends for each in applied if _concerns(each, end)]
+    of_workflow: dict[WorkflowCode, list[_Applied]] = defaultdict(list)
+    of_project: dict[str | None, list[_Applied]] = defaultdict(list)
+    for each in applied:
+        if each.code is not None:
+            of_workflow[each.code].append(each)
+        else:
+            of_project[each.stored.project].append(each)
+    pairs = [
+        (each, end)
+        for end in ends
+        if end.workflow is not None and end.state in (WorkflowState.SUCCESS, WorkflowState.FAILURE)
+        # A run below another counts where its workflow is named: its project hears of the one above it.
+        for each in (*of_workflow[end.workflow_code], *([] if end.is_child else of_project[end.project]))
+    ]
     if not pairs:
         return []
     ids, codes = {each.stored.id for each, _ in pairs}, {end.workflow_code for _, end in pairs}
@@ -120,15 +136,6 @@ async def _at_ends(
     if changed:
         await rules.set_failures(connection, changed)
     return new
-
-
-def _concerns(each: _Applied, end: EndedRun) -> bool:
-    """A run below another counts where its workflow is named: its project hears of the one above it."""
-    if end.state not in (WorkflowState.SUCCESS, WorkflowState.FAILURE):
-        return False
-    if each.code is not None:
-        return each.code == end.workflow_code
-    return each.stored.project == end.project and not end.is_child
 
 
 async def _of_long_runs(connection: FencedTransaction, applied: Sequence[_Applied]) -> list[NewAlert]:

@@ -78,12 +78,15 @@ async def check_left_work(connection: FencedTransaction, context: Context, _prog
 
 
 async def check_worker_groups(connection: FencedTransaction, context: Context, _progress: Mapping[str, Any]) -> Step:
-    """Whether tasks wait for a group that has no living worker."""
+    """Whether tasks wait for a group that has no living worker, or for a queue or pool that stands."""
     without = await _groups_without_workers(connection, context)
-    if not without:
+    stands = await alert_conditions.check(connection, without)
+    if not without and not stands:
         return Step("each group with waiting tasks has a worker")
+    if not without:
+        return _found(len(stands), "queues and pools that stand", stands)
     shown = [f'group "{each.worker_group}": {each.waiting} waiting' for each in without]
-    return _found(len(without), "worker groups without a worker", shown)
+    return _found(len(without), "worker groups without a worker", [*shown, *stands])
 
 
 async def _groups_without_workers(connection: FencedTransaction, context: Context) -> list[GroupQueue]:
@@ -155,11 +158,6 @@ async def apply_alert_rules(connection: FencedTransaction, _context: Context, pr
     return await alert_rules.apply_rules(connection, progress)
 
 
-async def check_alert_conditions(connection: FencedTransaction, context: Context, _progress: Mapping[str, Any]) -> Step:
-    """Write alerts of what is wrong and lasts, and of what is over."""
-    return await alert_conditions.check(connection, await _groups_without_workers(connection, context))
-
-
 _delete_nodes = deleting(gone_nodes.delete_ended, NODES_KEPT, "nodes that ended long ago")
 
 
@@ -171,7 +169,6 @@ async def delete_ended_nodes(connection: FencedTransaction, context: Context, pr
 
 STEPS: Mapping[DutyName, DoStep] = {
     DutyName.ALERT_RULES: apply_alert_rules,
-    DutyName.ALERT_CONDITIONS: check_alert_conditions,
     DutyName.ALERT_HISTORY: deleting(alerts.delete_old, ALERTS_KEPT, "old alerts"),
     DutyName.LEFT_WORK: check_left_work,
     DutyName.WORKER_GROUPS: check_worker_groups,

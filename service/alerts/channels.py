@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from service.call import Change
 
 TAG, KIND = "alert-channels", "alert-channel"
-TEST_WITHIN_S, TEST_EVERY_S = 45.0, 0.2
+TEST_EVERY_S = 0.2
+TEST_WAIT_S = 40.0
+"""Longer than a channel gets for a message."""
+TEST_WAIT_S_MAX = 120.0
 DESCRIPTION_LENGTH_MAX = 1_000
 Name = Annotated[Text, Field(max_length=200)]
 Template = Annotated[str, Field(max_length=LENGTH_MAX, examples=["${severity}: ${subject}"])]
@@ -94,6 +97,12 @@ class DeleteChannel(Asked):
     """Whether a channel is deleted in spite of the alerts that wait for it."""
 
     force: Annotated[bool, Field(description="though alerts wait for it, which nobody gets then")] = False
+
+
+class WaitForTest(Asked):
+    """How long to wait for the result of a test."""
+
+    wait: Annotated[float, Field(ge=0, le=TEST_WAIT_S_MAX, allow_inf_nan=False, description="seconds")] = TEST_WAIT_S
 
 
 class ChannelTested(Answer):
@@ -178,7 +187,7 @@ async def delete_channel(call: Call, name: Name, query: DeleteChannel) -> None:
 
 
 @operation("POST", "/alert-channels/{name}:test", Right.ADMINISTER, TAG)
-async def check_channel(call: Call, name: Name) -> ChannelTested:
+async def check_channel(call: Call, name: Name, query: WaitForTest) -> ChannelTested:
     """Have a test message sent to a channel by a sender of alerts, and wait for the result.
 
     It waits for no older alert, goes to a channel that is off too, and is tried once.
@@ -189,15 +198,15 @@ async def check_channel(call: Call, name: Name) -> ChannelTested:
         change.after = {"alert": str(alert)}
         change.answer = ChannelTested(channel=channel.name, alert_id=alert, state="WAIT", reason=_NO_SENDER)
     tested: ChannelTested = change.answered()
-    return await _result(call, tested)
+    return await _result(call, tested, query.wait)
 
 
-_NO_SENDER = f"no sender has sent it within {TEST_WITHIN_S:.0f} s; is `shoal alert` running, or does it lack the key?"
+_NO_SENDER = "no sender has sent it yet; is `shoal alert` running?"
 
 
-async def _result(call: Call, asked: ChannelTested) -> ChannelTested:
+async def _result(call: Call, asked: ChannelTested, wait_s: float) -> ChannelTested:
     try:
-        async with asyncio.timeout(TEST_WITHIN_S):
+        async with asyncio.timeout(wait_s):
             while True:
                 await asyncio.sleep(TEST_EVERY_S)
                 async with call.reading() as connection:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
 
+from dao.alerts import channels
 from dao.secrets import data_sources, environments
 from model.errors import Refused
 from model.rights import Right
@@ -22,6 +23,7 @@ class SecretKind(StrEnum):
 
     DATA_SOURCE = "DATA_SOURCE"
     ENVIRONMENT = "ENVIRONMENT"
+    ALERT_CHANNEL = "ALERT_CHANNEL"
 
 
 class SecretAnswer(Answer):
@@ -34,13 +36,13 @@ class SecretAnswer(Answer):
 
 
 class SecretsAnswer(Answer):
-    """All of them: data sources, then environments, by name."""
+    """All of them: data sources, then environments, then alert channels, by name."""
 
     items: Sequence[SecretAnswer]
 
 
 class KeyAnswer(Answer):
-    """A key by its fingerprint, and how many data sources and environments it encrypts.
+    """A key by its fingerprint, and how many data sources, environments and alert channels it encrypts.
 
     `is_here` is whether the process that answers has it, `encrypts` whether it is the one for new secrets.
     """
@@ -63,6 +65,7 @@ class Rotated(Answer):
     key_id: str
     data_sources: int
     environments: int
+    alert_channels: int
 
 
 @operation("GET", "/secrets", Right.VIEW_CLUSTER, TAG)
@@ -88,7 +91,10 @@ async def list_keys(call: Call) -> KeysAnswer:
 
 @operation("POST", "/secrets:rotate", Right.ADMINISTER, TAG)
 async def rotate_secrets(call: Call) -> Rotated:
-    """Encrypt all data sources and environments with the first key; all or none. Older keys are not needed then."""
+    """Encrypt all data sources, environments and alert channels with the first key; all or none.
+
+    Older keys are not needed then.
+    """
     call.permit(None)
     vault = open_vault(call.settings.secrets)
     if not vault.key_ids:
@@ -98,6 +104,7 @@ async def rotate_secrets(call: Call) -> Rotated:
             key_id=vault.key_ids[0],
             data_sources=await data_sources.rotate(change.connection, vault),
             environments=await environments.rotate(change.connection, vault),
+            alert_channels=await channels.rotate(change.connection, vault),
         )
         change.after = change.answer.model_dump(mode="json")
     answer: Rotated = change.answered()
@@ -108,8 +115,13 @@ async def _secrets(call: Call) -> list[SecretAnswer]:
     async with call.reading() as connection:
         sources = await data_sources.all_data_sources(connection)
         scripts = await environments.all_environments(connection)
+        alerts = await channels.all_channels(connection)
     return [
         SecretAnswer(kind=kind, name=each.name, key_id=each.key_id, updated_at=each.updated_at)
-        for kind, found in ((SecretKind.DATA_SOURCE, sources), (SecretKind.ENVIRONMENT, scripts))
+        for kind, found in (
+            (SecretKind.DATA_SOURCE, sources),
+            (SecretKind.ENVIRONMENT, scripts),
+            (SecretKind.ALERT_CHANNEL, alerts),
+        )
         for each in found
     ]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from dao.checks import stuck_runs, table_checks
+from dao.checks.alert_checks import ALERT_CHECKS
 from dao.checks.table_checks import SHOWN_MAX, Check
 from dao.commands import error_commands
 from dao.postgres.database import Database
@@ -33,6 +34,8 @@ async def of_the_tables(database: Database, settings: ServiceSettings, timing: T
     for check in table_checks.AFTER_REASONS:
         yield await checked(database, check, values)
     yield await _past_their_time(database, settings.master.kept_days)
+    for check in ALERT_CHECKS:
+        yield await checked(database, check, {}, bad=Verdict.NOTE)
     condition = "no command was refused"
     try:
         async with database.reading() as connection:
@@ -75,11 +78,13 @@ async def _reasons(database: Database, older_than: timedelta) -> Result:
     )
 
 
-async def checked(database: Database, check: Check, values: Mapping[str, object]) -> Result:
-    """One check that is a statement; `values` are its parameters."""
+async def checked(
+    database: Database, check: Check, values: Mapping[str, object], *, bad: Verdict = Verdict.FAILED
+) -> Result:
+    """One check that is a statement; `values` are its parameters, `bad` is what a finding means."""
     try:
         async with database.reading() as connection:
             finds = await table_checks.find(connection, check, values)
     except ShoalError as error:
         return unknown(check.name, check.condition, error)
-    return result_of(check.name, check.condition, finds.shown, check.fix, count=finds.count)
+    return result_of(check.name, check.condition, finds.shown, check.fix, count=finds.count, bad=bad)

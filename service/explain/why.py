@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from dao.checks import alert_checks
+from dao.checks.alert_checks import Unheard
 from dao.cluster import nodes
 from dao.views import listings, lookups, run_readings
 from model.errors import NotFound
@@ -38,8 +42,9 @@ async def explain_run(call: Call, id: Id, query: WhyQuery) -> WhyAnswer:
     registered = await call.backend.registered.read()
     async with call.database.snapshot() as connection:
         reading = await run_readings.read(connection, WorkflowInstanceId(id))
+        unheard = await alert_checks.unheard_of(connection, reading.id) if query.task is None else []
     run = Family.of(reading, Masters.of(reading.living, registered.masters, call.settings.master)).run(reading.id)
-    return WhyAnswer.of(why_run(run) if query.task is None else _why_task_of(run, query.task))
+    return WhyAnswer.of(_with_unheard(why_run(run), unheard) if query.task is None else _why_task_of(run, query.task))
 
 
 @operation("GET", "/commands/{id}/why", Right.VIEW, "commands")
@@ -51,6 +56,16 @@ async def explain_command(call: Call, id: Id) -> WhyAnswer:
         call.permit(await lookups.project_of_command(connection, CommandId(id)))
         masters = Masters.of(await nodes.living(connection), registered.masters, call.settings.master)
     return WhyAnswer.of(why_command(command_facts(fate, masters)))
+
+
+def _with_unheard(why: Why, unheard: Sequence[Unheard]) -> Why:
+    """The same, and that what was reported of the run reached nobody."""
+    if not unheard:
+        return why
+    groups = ", ".join(
+        f'alert group "{each.alert_group}" {"has no channel" if each.exists else "does not exist"}' for each in unheard
+    )
+    return Why(f"{why.sentence} What was reported of it reached nobody: {groups}.", why.do)
 
 
 def _why_task_of(run: RunFacts, name: str) -> Why:

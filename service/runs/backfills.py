@@ -133,7 +133,13 @@ async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQ
         if found.count:
             for each in found.dependents.values():
                 await check_limits_of_start(change.connection, each, None, None)
-            new = NewCommand(CommandType.COMPLEMENT_DATA, head.code, created_by=call.caller.name)
+            new = NewCommand(
+                CommandType.COMPLEMENT_DATA,
+                head.code,
+                warning_type=body.warning_type,
+                alert_group=body.alert_group,
+                created_by=call.caller.name,
+            )
             start = Start(new, body.params, more={BACKFILL: as_json(found.request)})
             command = await ask_start(change.connection, head, start, call.settings.secrets)
             change.after = {"command": str(command), **_said(found), "params": sorted(body.params)}

@@ -63,6 +63,8 @@ async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> C
         priority=body.priority,
         failure_strategy=body.failure_strategy,
         worker_group=body.worker_group,
+        warning_type=body.warning_type,
+        alert_group=body.alert_group,
         environment=body.environment,
         dry_run=body.dry_run,
         task_depend_type=body.depend,

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, field_validator
 from dao.views import run_conditions
 from model.backfill import DATES_MAX, Order
 from model.bulk import BulkAction
-from model.choices import FailureStrategy, Priority, TaskDependType
+from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.fields import NAME_LENGTH_MAX
 from model.lines import KEY_LENGTH_MAX
 from model.states import TaskState, WorkflowState
@@ -28,6 +28,8 @@ Name = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
 Date = Annotated[Text, Field(max_length=60)]
 Chain = Annotated[Sequence[Moment], Field(max_length=DATES_MAX)]
 Project = Annotated[Name | None, Field(description="only of workflows of this project")]
+Warn = Annotated[WarningType | None, Field(description="which ends raise an alert; left out: none")]
+AlertGroup = Annotated[Name | None, Field(description="who gets its alerts; left out: the group `default`")]
 Triggers = Annotated[
     Sequence[Trigger],
     Field(max_length=20, description="started by one of these: HAND is a person, a program or a row of `command`"),
@@ -140,6 +142,8 @@ class StartRun(Asked):
     priority: Priority | None = None
     failure_strategy: FailureStrategy | None = None
     worker_group: Name | None = None
+    warning_type: Warn = None
+    alert_group: AlertGroup = None
     environment: Annotated[Name | None, Field(description="for the tasks that have none")] = None
     tasks: Annotated[Sequence[Name], Field(max_length=10_000, description="begin with these tasks only")] = ()
     depend: Annotated[
@@ -173,6 +177,8 @@ class StartBackfill(Asked):
     dependents: Annotated[bool, Field(description="also the workflows that depend on it")] = False
     skip_done: Annotated[bool, Field(description="leave out the dates for which a run has succeeded")] = False
     params: Annotated[dict[Text, Text], Field(max_length=1000, default_factory=dict, description="of each run")]
+    warning_type: Warn = None
+    alert_group: AlertGroup = None
     dry_run: Annotated[bool, Field(description="only say which dates; start nothing")] = False
 
 

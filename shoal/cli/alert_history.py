@@ -87,7 +87,7 @@ async def show(call: Invocation, alert: AlertId) -> None:
 
     from service.alerts.history import get_alert
     from service.cluster.clock import read_clock
-    from service.words import plain, when
+    from service.words import past_or_ahead, plain, when
     from shoal.cli.output import Column, answer_fields, hint, print_json, say, table
 
     async with call.client() as client:
@@ -110,7 +110,9 @@ async def show(call: Invocation, alert: AlertId) -> None:
             Column("RESULT", [each.state for each in found.deliveries]),
             Column("TRIES", [each.tries for each in found.deliveries], right=True, keep=2),
             Column("SENT", [when(each.sent_at, now, utc=call.utc) for each in found.deliveries], right=True, keep=1),
-            Column("NEXT TRY", [when(each.next_try_at, now, utc=call.utc) for each in found.deliveries], keep=0),
+            Column(
+                "NEXT TRY", [past_or_ahead(each.next_try_at, now, utc=call.utc) for each in found.deliveries], keep=0
+            ),
             Column("WHY", [each.error or "" for each in found.deliveries], sentence=True),
         )
     if found.state == "NOBODY" or any(each.state == "FAILED" for each in found.deliveries):

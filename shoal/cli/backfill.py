@@ -9,7 +9,7 @@ import typer
 from model.errors import Refused
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
-from shoal.cli.values import Params, Project, Timeout, read_values
+from shoal.cli.values import AlertGroup, Params, Project, Timeout, Warn, read_values
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ async def backfill(
         bool, typer.Option("--skip-done", help="Leave out the dates for which a run of it has succeeded.")
     ] = False,
     param: Params = None,
+    warning_type: Warn = None,
+    alert_group: AlertGroup = None,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if a date fails.")] = False,
     timeout: Timeout = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the dates; start nothing.")] = False,
@@ -87,6 +89,8 @@ async def backfill(
         dependents=dependents,
         skip_done=skip_done,
         params=values,
+        warning_type=warning_type,
+        alert_group=alert_group,
         dry_run=dry_run,
     )
     async with call.client() as client:

@@ -136,18 +136,19 @@ async def show(call: Invocation, name: Name) -> None:
     hint(f"Try it: shoal channel test {quote(name)}")
 
 
-async def test(call: Invocation, name: Name) -> None:
+async def test(
+    call: Invocation,
+    name: Name,
+    wait: Annotated[float, typer.Option(min=0, max=120, help="Seconds to wait for the result.")] = 40,
+) -> None:
     """Have a test message sent to a channel by a running sender of alerts, and wait for the result."""
-    from model.errors import Unavailable
-    from service.alerts.channels import check_channel
+    from service.alerts.channels import WaitForTest, check_channel
     from shoal.cli.output import answer_fields, print_json, say
 
     async with call.client() as client:
-        found = await client.ask(check_channel, name)
+        found = await client.ask(check_channel, name, WaitForTest(wait=wait))
     if call.as_json:
         print_json(answer_fields(found))
-    elif found.state == "WAIT":
-        raise Unavailable(found.reason or "no sender has sent it")
     elif found.is_sent:
         say(f'Channel "{name}" took the test message.')
     else:

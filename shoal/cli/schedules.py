@@ -10,7 +10,7 @@ import typer
 from model.choices import Misfire, ReleaseState
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
-from shoal.cli.values import OnFailure, Params, Project, RunPriority, WorkerGroup, read_values
+from shoal.cli.values import AlertGroup, OnFailure, Params, Project, RunPriority, Warn, WorkerGroup, read_values
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ async def add(
     priority: RunPriority = None,
     failure_strategy: OnFailure = None,
     worker_group: WorkerGroup = None,
+    warning_type: Warn = None,
+    alert_group: AlertGroup = None,
     environment: Environment = None,
     off: Annotated[bool, typer.Option("--off", help="Save it OFFLINE.")] = False,
     again: Again = False,
@@ -131,6 +133,8 @@ async def add(
         priority=priority,
         failure_strategy=failure_strategy,
         worker_group=worker_group,
+        warning_type=warning_type,
+        alert_group=alert_group,
         environment=environment,
         again=again,
     )
@@ -161,6 +165,8 @@ async def edit(
     priority: RunPriority = None,
     failure_strategy: OnFailure = None,
     worker_group: WorkerGroup = None,
+    warning_type: Warn = None,
+    alert_group: AlertGroup = None,
     environment: Environment = None,
     on: Annotated[bool | None, typer.Option("--on/--off", help="Turn it on or off.")] = None,
     again: Again = False,
@@ -186,6 +192,8 @@ async def edit(
         priority=priority,
         failure_strategy=failure_strategy,
         worker_group=worker_group,
+        warning_type=warning_type,
+        alert_group=alert_group,
         environment=environment,
         again=again or None,
     )

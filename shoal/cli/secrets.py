@@ -57,15 +57,16 @@ async def add_key(
 
 
 async def rotate(call: Invocation) -> None:
-    """Encrypt all data sources and environments with the first key; all or none. Older keys are not needed then."""
+    """Encrypt all that is stored encrypted with the first key; all or none. Older keys are not needed then."""
     from service.cluster.secrets import rotate_secrets
     from service.words import counted
     from shoal.cli.output import answer_fields, print_result
 
     async with call.client() as client:
         found = await client.ask(rotate_secrets)
-    both = f"{counted(found.data_sources, 'data source')} and {counted(found.environments, 'environment')}"
-    said = f"{both} encrypted again; all are under key {found.key_id}."
+    parts = [counted(found.data_sources, "data source"), counted(found.environments, "environment")]
+    parts += [counted(found.alert_channels, "alert channel")] if found.alert_channels else []
+    said = f"{', '.join(parts[:-1])} and {parts[-1]} encrypted again; all are under key {found.key_id}."
     print_result(call, answer_fields(found), said)
 
 

@@ -43,7 +43,7 @@ async def add(
     from model.durations import read_duration
     from service.alerts.silences import NewSilence, add_silence
     from service.cluster.clock import read_clock
-    from service.words import when
+    from service.words import past_or_ahead
     from shoal.cli.output import answer_fields, print_result
 
     lasts_s = read_duration(span, "the duration").total_seconds()
@@ -53,7 +53,7 @@ async def add(
     async with call.client() as client:
         made = await client.ask(add_silence, body)
         now = (await client.ask(read_clock)).now
-    until = when(made.ends_at, now, utc=call.utc)
+    until = past_or_ahead(made.ends_at, now, utc=call.utc)
     said = f"Silence {made.id} covers {_what(made)}; it ends {until}."
     print_result(call, answer_fields(made), said, f"End it now: shoal silence end {made.id}")
 
@@ -74,7 +74,7 @@ async def silences(
     """List the silences, the newest first."""
     from service.alerts.silences import SilencesQuery, list_silences
     from service.cluster.clock import read_clock
-    from service.words import when
+    from service.words import past_or_ahead
     from shoal.cli.output import Column, answer_fields, print_result, table
 
     async with call.client() as client:
@@ -87,8 +87,8 @@ async def silences(
     table(
         Column("SILENCE", [each.id for each in found], right=True),
         Column("COVERS", [_what(each) for each in found], sentence=True),
-        Column("FROM", [when(each.starts_at, now, utc=call.utc) for each in found], right=True),
-        Column("UNTIL", [when(each.ends_at, now, utc=call.utc) for each in found], right=True),
+        Column("FROM", [past_or_ahead(each.starts_at, now, utc=call.utc) for each in found], right=True),
+        Column("UNTIL", [past_or_ahead(each.ends_at, now, utc=call.utc) for each in found], right=True),
         Column("BY", [each.created_by for each in found], keep=1),
         Column("REASON", [each.reason or "-" for each in found], keep=0, sentence=True),
     )

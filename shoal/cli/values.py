@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from model.choices import FailureStrategy, Priority, TaskDependType
+from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.errors import Refused
 from shoal.cli.completion import complete_workflow
 
@@ -27,6 +27,11 @@ Depend = Annotated[
 RunPriority = Annotated[Priority | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")]
 OnFailure = Annotated[FailureStrategy | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")]
 WorkerGroup = Annotated[str | None, typer.Option(help="Instead of the definition's.")]
+Warn = Annotated[
+    WarningType | None,
+    typer.Option("--warning-type", case_sensitive=False, help="Which ends of its runs raise an alert; else none."),
+]
+AlertGroup = Annotated[str | None, typer.Option("--alert-group", help="Who gets its alerts; else default.")]
 AnyProject = Annotated[
     str | None, typer.Option("--project", help="The project of the workflow, where several have one of that name.")
 ]

@@ -15,6 +15,7 @@ from shoal.cli import workflow_release, workflow_versions
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import (
+    AlertGroup,
     Depend,
     OnFailure,
     Params,
@@ -22,6 +23,7 @@ from shoal.cli.values import (
     RunPriority,
     Timeout,
     Wait,
+    Warn,
     WorkerGroup,
     WorkflowName,
     read_values,
@@ -188,6 +190,8 @@ async def run(
     priority: RunPriority = None,
     failure_strategy: OnFailure = None,
     worker_group: WorkerGroup = None,
+    warning_type: Warn = None,
+    alert_group: AlertGroup = None,
     version: Annotated[int | None, typer.Option(min=1, help="Another version than the current one.")] = None,
     task: Annotated[
         list[str] | None, typer.Option("--task", "-t", help="Begin with this task only; may be repeated.")
@@ -218,6 +222,8 @@ async def run(
         priority=priority,
         failure_strategy=failure_strategy,
         worker_group=worker_group,
+        warning_type=warning_type,
+        alert_group=alert_group,
         environment=environment,
         tasks=task,
         depend=depend,

@@ -1,6 +1,6 @@
 -- old nodes: may run
--- Alerts: what a person is to be notified of. Triggers write most of them, so that those of old nodes count too, and so
--- that the roles of masters and workers need no new rights before `shoal db roles` has run again.
+-- Alerts: what a person is to be notified of. Triggers write those of ends, timeouts and schedules, so that those of old
+-- nodes count too, and so that masters and workers need no new rights before `shoal db roles` has run again.
 CREATE TABLE alert_channel (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
     name        text NOT NULL CONSTRAINT alert_channel_name UNIQUE CHECK (name <> ''),
@@ -155,7 +155,7 @@ CREATE TABLE run_end (
     reason               text,
     is_child             boolean NOT NULL
 );
-COMMENT ON TABLE run_end IS 'Ends of runs to which the rules of alerts are still to be applied; a duty deletes a row with what follows from it. Only of projects that have rules.';
+COMMENT ON TABLE run_end IS 'Ends of runs to which the rules of alerts are still to be applied; a duty deletes a row with what follows from it. Only of projects that have rules; written with the end.';
 
 CREATE TABLE alert_condition (
     kind      text NOT NULL,
@@ -211,23 +211,6 @@ CREATE TRIGGER workflow_instance_alerts_its_end_at_once AFTER INSERT ON workflow
           AND (NEW.warning_type = 'ALL' OR NEW.warning_type = NEW.state))
     EXECUTE FUNCTION alert_run_end();
 
--- For the rules: where no project has one, this reads one empty table and no more.
-CREATE FUNCTION note_run_end() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-BEGIN
-    IF EXISTS (SELECT FROM alert_rule WHERE enabled) AND EXISTS (
-            SELECT FROM workflow_definition d
-            WHERE d.code = NEW.workflow_code AND NOT d.is_trial
-              AND EXISTS (SELECT FROM alert_rule r WHERE r.project = d.project AND r.enabled)) THEN
-        INSERT INTO run_end (workflow_instance_id, workflow_code, state, running_since, ended_at, reason, is_child)
-        VALUES (NEW.id, NEW.workflow_code, NEW.state, coalesce(NEW.running_since, NEW.started_at), NEW.ended_at,
-                left(NEW.reason, 1000), NEW.parent_instance_id IS NOT NULL);
-    END IF;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER workflow_instance_notes_its_end AFTER UPDATE OF state ON workflow_instance FOR EACH ROW
-    WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL AND NEW.state IN ('SUCCESS', 'FAILURE') AND NOT NEW.dry_run)
-    EXECUTE FUNCTION note_run_end();
-
 -- An attempt that takes longer than its timeout, whose strategy warns: before its end by a duty, else at its end.
 CREATE FUNCTION alert_task_timeout(attempt_id bigint) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
@@ -258,32 +241,6 @@ CREATE TRIGGER task_instance_alerts_its_timeout AFTER UPDATE OF state ON task_in
     WHEN (NEW.timeout_strategy IN ('WARN', 'WARNFAILED') AND OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL)
     EXECUTE FUNCTION alert_late_end();
 
--- A master or worker that was lost: one that left by itself is LEFT.
-CREATE FUNCTION alert_failover() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-DECLARE
-    left_over bigint;
-BEGIN
-    IF NEW.kind = 'MASTER' THEN
-        SELECT count(*) INTO left_over FROM (
-            SELECT FROM workflow_instance WHERE master_id = NEW.id AND ended_at IS NULL LIMIT 10000) AS runs;
-    ELSE
-        SELECT count(*) INTO left_over FROM (
-            SELECT FROM task_instance WHERE worker_id = NEW.id AND state IN ('DISPATCH', 'RUNNING_EXECUTION') LIMIT 10000) AS tasks;
-    END IF;
-    INSERT INTO alert (kind, severity, subject, facts, unique_key)
-    VALUES ('FAILOVER', 'WARNING',
-            format('%s "%s" was lost; %s %s failed over', lower(NEW.kind), coalesce(nullif(NEW.name, ''), NEW.address),
-                   left_over, CASE NEW.kind WHEN 'MASTER' THEN 'runs are' ELSE 'tasks are' END),
-            jsonb_strip_nulls(jsonb_build_object(
-                'node', NEW.name, 'node_kind', NEW.kind, 'epoch', NEW.id, 'address', NEW.address, 'why', left(NEW.ended_why, 1000),
-                'left', left_over)),
-            format('failover:%s', NEW.id))
-    ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER node_alerts_its_loss AFTER UPDATE OF state ON node FOR EACH ROW
-    WHEN (NEW.state = 'FENCED' AND OLD.state <> 'FENCED') EXECUTE FUNCTION alert_failover();
-
 -- A schedule that fires no more: it cannot be read, or has no time left.
 CREATE FUNCTION alert_schedule_rests() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
@@ -306,8 +263,8 @@ DO $$
 DECLARE
     each text;
 BEGIN
-    FOREACH each IN ARRAY ARRAY['alert_run_end()', 'note_run_end()', 'alert_task_timeout(bigint)', 'alert_late_end()',
-                                   'alert_failover()', 'alert_schedule_rests()', 'begin_alert_rule_now()'] LOOP
+    FOREACH each IN ARRAY ARRAY['alert_run_end()', 'alert_task_timeout(bigint)', 'alert_late_end()',
+                                   'alert_schedule_rests()', 'begin_alert_rule_now()'] LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path TO %I, pg_temp', each, current_schema());
         EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', each);
     END LOOP;

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from dao.alerts import deliveries, expansion
+from dao.postgres.engine import AsyncConnection
 from tests.alert.conftest import Desk, sending
 from tests.alert.receivers import HttpReceiver, MailServer
 from tests.eventually import eventually
+from tests.servers.postgres import PostgresServer
 
 
 async def test_an_alert_that_is_written_by_sql_arrives_as_a_mail(desk: Desk, mails: MailServer) -> None:
@@ -258,3 +261,75 @@ async def test_a_test_waits_for_no_older_alert_and_is_tried_once(desk: Desk, web
             until=[("NOBODY", "there is no such channel")],
         )
     assert web.titles == ["[Shoal] a test"]
+
+
+async def test_what_a_sender_that_died_had_claimed_is_sent_by_another_when_the_claim_lapses(
+    desk: Desk, web: HttpReceiver
+) -> None:
+    await desk.channel("hook", web.url())
+    await desk.alert("one")
+    await desk.run(
+        "UPDATE alert_channel SET claimed_by = 'the dead', claimed_until = clock_timestamp() + interval '3 seconds'"
+    )
+    async with sending(desk):
+        await eventually(desk.states, until=["SENT"], within_s=30)
+    (early,) = await desk.run(
+        "SELECT d.sent_at < a.created_at + interval '2 seconds' FROM alert_delivery d JOIN alert a ON a.id = d.alert_id"
+    )
+    assert early == (False,), "before that it was another's"
+    assert await desk.run("SELECT claimed_by FROM alert_channel") == [(None,)]
+
+
+async def test_a_sender_whose_claim_another_has_writes_nothing(desk: Desk, web: HttpReceiver) -> None:
+    await desk.channel("hook", web.url())
+    await desk.alert("one")
+    async with desk.database.writing() as connection:
+        await expansion.expand(connection, 10)
+        (late,) = await claimed(connection)
+    await desk.run("UPDATE alert_channel SET claimed_until = clock_timestamp() - interval '1 second'")
+    async with desk.database.writing() as connection:
+        (mine,) = await claimed(connection)
+    async with desk.database.writing() as connection:
+        assert await deliveries.record_sent(connection, late, [1], None) == 0
+        assert await deliveries.record_failed(connection, late, [1], "x", pause_s=1, retry_for_s=0) == []
+        await deliveries.free(connection, late)
+    assert await desk.states() == ["WAIT"]
+    assert await desk.run("SELECT claimed_by FROM alert_channel") == [(mine.claim,)]
+    async with desk.database.writing() as connection:
+        assert await deliveries.record_sent(connection, mine, [1], None) == 1
+
+
+async def claimed(connection: AsyncConnection) -> list[deliveries.ClaimedChannel]:
+    return await deliveries.claim(connection, "test", lease_s=30, limit=5, batch=10, has_failed=False)
+
+
+async def test_where_a_courier_may_connect_is_checked_at_each_connection(desk: Desk, web: HttpReceiver) -> None:
+    await desk.channel("hook", web.url().replace("127.0.0.1", "localhost"))
+    await desk.channel("meta", "json://169.254.169.254/latest")
+    await desk.channel("mapped", "json://[::ffff:169.254.169.254]/latest")
+    async with sending(desk, reach=()):
+        await desk.alert("inside")
+        await eventually(lambda: _all_tried(desk), within_s=30)
+    assert web.titles == []
+    assert all("is not at a public address" in str(error) for *_, error in await desk.results())
+    async with sending(desk):
+        await eventually(lambda: web.titles, within_s=30)
+    assert "is not at a public address" in await desk.reason("meta")
+    assert "is not at a public address" in await desk.reason("mapped")
+    await desk.channel("named", web.url().replace("127.0.0.1", "localhost"))
+    async with sending(desk, reach=("localhost",)):
+        await desk.alert("named")
+        await eventually(lambda: web.titles.count("[Shoal] named") == 2, within_s=30)
+
+
+async def test_a_sender_waits_through_an_outage_of_the_database(
+    desk: Desk, web: HttpReceiver, postgres_server: PostgresServer
+) -> None:
+    await desk.channel("hook", web.url())
+    async with sending(desk):
+        await desk.alert("before")
+        await eventually(lambda: web.titles, within_s=20)
+        postgres_server.stop()
+        postgres_server.start()
+        await eventually(lambda: desk.alert("after"), within_s=30)
+        await eventually(lambda: "[Shoal] after" in web.titles, within_s=30)

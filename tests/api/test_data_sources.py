@@ -58,7 +58,12 @@ async def test_a_data_source_is_saved_tested_and_deleted_and_its_password_never_
             (True, True, 1)
         ]
         rotated = await client.post(f"{BASE}/secrets:rotate")
-        assert rotated.json() == {"key_id": keys.json()["items"][0]["key_id"], "data_sources": 0, "environments": 0}
+        assert rotated.json() == {
+            "key_id": keys.json()["items"][0]["key_id"],
+            "data_sources": 0,
+            "environments": 0,
+            "alert_channels": 0,
+        }
         gone = [await client.delete(f"{BASE}/data-sources/shop") for _ in range(2)]
         assert [each.status_code for each in gone] == [204, 404]
         for name, body in (("a b", {"url": whole}), ("x", {"url": "nonsense"}), ("x", {}), ("x", {"url": "\x00"})):

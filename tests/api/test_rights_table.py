@@ -141,8 +141,8 @@ async def _objects(scene: Scene, place: int, project: str) -> dict[str, Any]:
     (command,) = await scene.sql(
         "INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', :code) RETURNING id", code=code
     )
-    same = dict.fromkeys(("workflow", "error", "schedule", "view", "operation"), code)
-    return {"project": project, "run": run, "task": task, "command": command, **same}
+    same = dict.fromkeys(("workflow", "error", "schedule", "view", "operation", "alert", "silence"), code)
+    return {"project": project, "run": run, "task": task, "command": command, "rule": "r", **same}
 
 
 async def _restore(scene: Scene, code: int, project: str) -> None:
@@ -164,6 +164,16 @@ async def _restore(scene: Scene, code: int, project: str) -> None:
                     'visible', NULL, 'conditions', '{"triggers": [], "master": null, "worker": null, "parameters": [],
                     "words": null}'::jsonb),
                     0, 0, 'TOKEN', 'ada') ON CONFLICT DO NOTHING
+        ), alert AS (
+            INSERT INTO alert (id, kind, severity, project, subject, state) OVERRIDING SYSTEM VALUE
+            VALUES (:code, 'RULE', 'WARNING', :project, 'a test', 'NOBODY')
+            ON CONFLICT (id) DO UPDATE SET state = 'NOBODY'
+        ), silence AS (
+            INSERT INTO alert_silence (id, project, ends_at) OVERRIDING SYSTEM VALUE
+            VALUES (:code, :project, clock_timestamp() + interval '1 day') ON CONFLICT DO NOTHING
+        ), rule AS (
+            INSERT INTO alert_rule (project, name, text) VALUES (:project, 'r', 'any run of w fails -> group data')
+            ON CONFLICT DO NOTHING
         ), view AS (
             INSERT INTO saved_view (id, person, project, list, name, query, created_by) OVERRIDING SYSTEM VALUE
             VALUES (:code, 'account 0', :project, 'audit', 'v', '{}', 'nobody') ON CONFLICT DO NOTHING

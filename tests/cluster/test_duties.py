@@ -23,16 +23,22 @@ def _faster(cluster: Cluster) -> None:
     cluster.rows(f"UPDATE duty SET every_s = %s, due_at = {later}, steps = 0", EVERY_S)
 
 
+OF_EACH_PERIOD = f"name <> '{DutyName.ALERT_RULES}'"
+"""That one is left out of a period in which there is nothing to do."""
+
+
 def _periods(cluster: Cluster) -> int:
     """In how many periods all duties have been done."""
-    return int(cluster.one("SELECT coalesce(min(n), 0) FROM (SELECT count(*) AS n FROM duty_done GROUP BY name) AS c"))
+    counts = f"SELECT count(*) AS n FROM duty_done WHERE {OF_EACH_PERIOD} GROUP BY name"
+    return int(cluster.one(f"SELECT coalesce(min(n), 0) FROM ({counts}) AS c"))
 
 
 def _left_out(cluster: Cluster) -> list[Any]:
     """Periods that are missing between others. That none is there twice is ensured by the primary key."""
     return cluster.rows(
         "SELECT name, due_at, node_name, next_due FROM (SELECT name, due_at, node_name, "
-        "lead(due_at) OVER (PARTITION BY name ORDER BY due_at) AS next_due FROM duty_done) AS d "
+        "lead(due_at) OVER (PARTITION BY name ORDER BY due_at) AS next_due "
+        f"FROM duty_done WHERE {OF_EACH_PERIOD}) AS d "
         "WHERE abs(extract(epoch FROM next_due - due_at) - %s) > 0.001",
         EVERY_S,
     )
@@ -40,7 +46,8 @@ def _left_out(cluster: Cluster) -> list[Any]:
 
 async def _all_are_done_once(cluster: Cluster) -> None:
     """A duty that is at work would go on with what a test writes into its row."""
-    await eventually(lambda: cluster.one("SELECT count(DISTINCT name) FROM duty_done") == len(DutyName))
+    done = f"SELECT count(DISTINCT name) FROM duty_done WHERE {OF_EACH_PERIOD}"
+    await eventually(lambda: cluster.one(done) == len(DutyName) - 1)
 
 
 async def test_one_master_does_all_duties(cluster: Cluster) -> None:

@@ -58,6 +58,20 @@ async def test_whose_turn_it_is_does_it_once_a_period_and_the_next_one_is_due_a_
     ) == [True]
 
 
+async def test_alerts_are_written_only_while_there_are_any_to_write(scene: Scene) -> None:
+    rules = DutyName.ALERT_RULES
+    await _given(scene, rules)
+    me = await scene.master()
+    assert await _step(scene, me, OVER, mine=(rules,)) is None
+    async with scene.database.reading() as connection:
+        assert await duties.read_next(connection, me.epoch, (rules,), list(DutyName)) == (1, 0, None)
+    await scene.sql("INSERT INTO error_command (command_id, reason, master_id) VALUES (1, 'x', 1)")
+    assert await _step(scene, me, NOT_YET, mine=(rules,)) is not None
+    await scene.sql("UPDATE error_command SET is_alerted = true")
+    assert await _step(scene, me, OVER, mine=(rules,)) is not None, "what has begun ends"
+    assert await _step(scene, me, OVER, mine=(rules,)) is None
+
+
 async def test_others_do_it_only_when_it_is_overdue(scene: Scene) -> None:
     await _given(scene)
     other = await scene.master()

@@ -70,7 +70,13 @@ async def test_a_retry_keeps_every_column_that_says_what_is_asked(scene: Scene) 
         await error_commands.retry_error_command(connection, id_)
     assert await scene.sql(f"SELECT count(*) FROM command WHERE ({columns}) = ({values})") == [1]
     mine = "SELECT column_name FROM information_schema.columns WHERE table_name = "
-    kept = set(await scene.sql(f"{mine}'error_command'")) - {"command_id", "reason", "master_id", "refused_at"}
+    kept = set(await scene.sql(f"{mine}'error_command'")) - {
+        "command_id",
+        "reason",
+        "master_id",
+        "refused_at",
+        "is_alerted",
+    }
     assert (
         set(await scene.sql(f"{mine}'command'")) - {"id", "priority_rank", "deaths", "tried_by", "from_above"} == kept
     )

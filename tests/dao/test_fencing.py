@@ -26,6 +26,7 @@ STATE = "compare-and-set: what it changes is as the writer saw it, else it hits 
 TAKEN = "only what is taken or locked by this very statement or one before it in the same licensed transaction"
 GONE = "level-triggered: only what belonged to nodes that are gone, whoever asks and however often"
 NEW = "adds rows that nobody has to own; it stands in the licensed transaction of what it follows from"
+CLAIM = "the channel is claimed by this sender: another claim of it has another name"
 PEOPLE = "only people write with it, through the command line or the API; no node does"
 
 LITERALS = {
@@ -34,6 +35,7 @@ LITERALS = {
     ATTEMPT: r"attempt = (n\.|:)attempt\b.*worker_id = :worker\b",
     ITSELF: r"= :epoch\b.*state (IN \('ALIVE', 'LEAVING'\)|= 'ALIVE')",
     STATE: r"(state IN \(|state = '|IS NOT DISTINCT FROM|registry_mark IS NULL|(due|updated)_at = :(due|updated)_at)",
+    CLAIM: r"claimed_by = :claim\b",
     GONE: r"(state IN \('FENCED', 'LEFT'\)|state IN \('LEFT', 'FENCED'\)|FROM gone_(master|owner)|"
     r"coalesce\(node_state, 'LEFT'\) IN \('FENCED', 'LEFT'\)|NOT EXISTS \(SELECT FROM node n )",
 }
@@ -48,8 +50,30 @@ FENCES = {
     "duties._TAKE": TAKEN,
     "old_commands._DELETE": TAKEN,
     "old_runs._DELETE": TAKEN,
+    "channels._CHANGE": PEOPLE,
+    "channels._DELETE": PEOPLE,
+    "channels._PUT": PEOPLE,
+    "channels._TRY_NOW": PEOPLE,
+    "groups._DELETE": PEOPLE,
+    "groups._JOIN": PEOPLE,
+    "groups._LEAVE": PEOPLE,
+    "groups._PUT": PEOPLE,
+    "saved_rules._DELETE": PEOPLE,
+    "saved_rules._PUT": PEOPLE,
+    "silences._END": PEOPLE,
+    "silences._INSERT": PEOPLE,
+    "retrying._EXPAND_AGAIN": PEOPLE,
+    "retrying._RETRY": PEOPLE,
+    "retrying._TEST": PEOPLE,
+    "expansion._EXPAND": TAKEN,
+    "deliveries._CLAIM": TAKEN,
+    "deliveries._FAILED": CLAIM,
+    "deliveries._FREE": CLAIM,
+    "deliveries._SENT": CLAIM,
+    "results._INSERT": NEW,
     "alerts._DELETE_OLD": TAKEN,
     "alerts._INSERT": NEW,
+    "alerts._LOST": NEW,
     "alerts._MISSED": NEW,
     "alerts._RUN_TIMEOUT": NEW,
     "conditions._LASTED": TAKEN,
@@ -57,6 +81,7 @@ FENCES = {
     "conditions._SEEN": TAKEN,
     "refused_commands._TAKE": TAKEN,
     "rules._CONSUME": TAKEN,
+    "rules._NOTE": NEW,
     "rules._SET_DEADLINES": TAKEN,
     "rules._SET_FAILURES": TAKEN,
     "rules._SET_PROBLEM": STATE,

@@ -17,19 +17,22 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import event, text
 
+from dao.alerts import alerts, conditions
+from dao.alerts import rules as alert_rules
+from dao.alerts.rules import Expected, LongRule
 from dao.checks import stuck_runs, table_checks
 from dao.checks.stuck_runs import UnderWay
 from dao.checks.table_checks import AFTER_REASONS, BEFORE_REASONS, RECENT
 from dao.cluster import gone_nodes
 from dao.commands import commands, waiting_work
-from dao.postgres.database import Database
+from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.runs import dependencies
 from dao.runs.dependencies import BEGINNING, DependentEnd
 from dao.tasks import task_claims, task_events
 from dao.views import attempts, run_readings
 from dao.views.attempts import WALK_MAX, AttemptFilter
-from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
+from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.nodes import Slot
 from model.states import TaskState
 from tests.conftest import SCHEMA
@@ -154,6 +157,67 @@ async def test_a_page_of_attempts_reads_a_bounded_part_of_history(full: AsyncCon
     assert not plan.whole_tables & BIG, plan
     assert ("task_instance_failed" if failed else "task_instance_pkey") in plan.indexes, plan
     assert sum(rows for through, rows in plan.read.items() if not through.startswith("node")) <= 3 * WALK_MAX, plan
+
+
+OF_ALERTS: dict[str, tuple[Callable[[AsyncConnection], Awaitable[Any]], set[str], int]] = {
+    "runs that take long": (
+        lambda c: alert_rules.long_runs(c, [LongRule(1, "sales", WorkflowCode(1001), 0.0)], 500),
+        {"workflow_instance_line", "alert_unique"},
+        3_000,
+    ),
+    "runs of a project that take long": (
+        lambda c: alert_rules.long_runs(c, [LongRule(1, "sales", None, 0.0)], 500),
+        {"workflow_instance_line", "alert_unique"},
+        3_000,
+    ),
+    "whether a run ended in time": (
+        lambda c: alert_rules.met(
+            c,
+            [
+                Expected(
+                    1, WorkflowCode(1001), datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 2, tzinfo=UTC), False
+                )
+            ],
+        ),
+        {"workflow_instance_by_workflow"},
+        5_000,
+    ),
+    "ends to which rules are applied": (
+        lambda c: alert_rules.consume_ends(cast(FencedTransaction, c), 500),
+        {"run_end_pkey"},
+        2_000,
+    ),
+    "tasks that take long": (
+        lambda c: alerts.tasks_take_too_long(cast(FencedTransaction, c), 500),
+        {"task_instance_running"},
+        1_000,
+    ),
+    "queues and pools that stand": (
+        lambda c: conditions.read_standing(c, timedelta(minutes=10)),
+        {"task_instance_queue", "task_instance_running"},
+        10_000,
+    ),
+}
+SCENE_OF_ALERTS = """
+    INSERT INTO workflow_definition (code, name, project) VALUES (1001, 'load', 'sales');
+    INSERT INTO run_end (workflow_instance_id, workflow_code, state, ended_at, is_child)
+    SELECT n, 1001, 'FAILURE', now(), false FROM generate_series(1, 5000) AS n
+"""
+
+
+@pytest.mark.parametrize("name", OF_ALERTS)
+async def test_what_finds_alerts_reads_what_is_under_way_and_of_history_a_bounded_part(
+    full: AsyncConnection, name: str
+) -> None:
+    for statement in SCENE_OF_ALERTS.split(";"):
+        await full.execute(text(statement))
+    call, indexes, rows_read_max = OF_ALERTS[name]
+    explaining = Explaining(full)
+    await call(cast(AsyncConnection, explaining))
+    plan = explaining.plan
+    assert not plan.whole_tables & BIG, plan
+    assert indexes <= plan.indexes, plan
+    assert sum(plan.read.values()) <= rows_read_max, plan
 
 
 CHECKS = {check.name: check for check in (*BEFORE_REASONS, *AFTER_REASONS)}

@@ -200,3 +200,22 @@ async def test_a_worker_is_told_what_it_holds_what_waits_and_what_to_kill(scene:
     assert to_kill == {task.id: None for task in claimed if task.code == 2}
     assert codes(held) == [1, 2]
     assert {task.id: task for task in held} == {task.id: task for task in claimed}
+
+
+async def test_the_result_of_a_task_is_an_alert_with_its_report_and_once(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    run = await scene.instance(master)
+    await scene.queue(run, 1, 2, master=master)
+    first, second = await scene.claim(worker, 2)
+    table = '{"group": "data", "title": "sold", "columns": ["a"], "rows": [["1"]], "total": 1}'
+    sent = replace(success(first), alert=table)
+    assert await report(scene, worker, sent, success(second)) == {first.id, second.id}
+    assert await report(scene, worker, sent) == set(), "the attempt has ended: its answer was lost"
+    late = replace(success(first), attempt=2, alert=table)
+    assert await report(scene, worker, late) == set()
+    rows = await scene.sql("SELECT kind || ' ' || alert_group || ' ' || subject FROM alert")
+    assert rows == ["SQL_RESULT data sold"]
+    (facts,) = await scene.sql("SELECT facts - 'task' FROM alert")
+    assert facts == {"columns": ["a"], "rows": [["1"]], "total": 1}
+    (of,) = await scene.sql("SELECT workflow_instance_id || ' ' || task_instance_id FROM alert")
+    assert of == f"{run} {first.id}"

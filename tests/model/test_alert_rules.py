@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import time, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -92,6 +94,13 @@ def test_a_wrong_rule_is_answered_with_a_sentence(text: str, sentence: str) -> N
     with pytest.raises(Refused) as raised:
         parse_rule(text)
     assert sentence in str(raised.value)
+
+
+def test_each_rule_of_the_documentation_is_one() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "operations" / "alerts.md").read_text("utf-8")
+    (written,) = re.findall(r"(?ms)^```rules\n(.*?)^```", page)
+    assert len(written.splitlines()) == 10
+    assert {parse_rule(line).group for line in written.splitlines()} == {"data", "ops", "night shift"}
 
 
 @pytest.mark.parametrize("form", FORMS)

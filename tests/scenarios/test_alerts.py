@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import pytest
@@ -167,3 +168,146 @@ async def test_a_task_that_ends_in_time_is_not_warned_of(engine: Engine) -> None
     task = {"name": "a", "timeout": 10, "timeout_strategy": "WARN"}
     run = await engine.run(engine.define(task))
     assert engine.cluster.rows(WARNED, run) == []
+
+
+async def test_a_task_that_still_runs_is_warned_of_before_it_ends(engine: Engine) -> None:
+    task = {"name": "a", **UNTIL_STOPPED, "timeout": 0.01, "timeout_strategy": "WARN"}
+    run = await engine.begin(engine.define(task))
+    await eventually(lambda: len(engine.cluster.rows(WARNED, run)), until=1, within_s=WITHIN_S)
+    assert engine.state(run) == "RUNNING_EXECUTION"
+    await engine.change("STOP", run)
+    await engine.end(run)
+    assert len(engine.cluster.rows(WARNED, run)) == 1
+
+
+RUN_WARNED = "SELECT severity, alert_group FROM alert WHERE kind = 'RUN_TIMEOUT' AND workflow_instance_id = %s"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "state", "warned"),
+    [
+        ("WARN", "SUCCESS", [("WARNING", "ops")]),
+        ("WARNFAILED", "FAILURE", [("WARNING", "ops")]),
+        ("FAILED", "FAILURE", []),
+    ],
+)
+async def test_a_run_that_takes_too_long_is_warned_of_if_its_strategy_says_so(
+    engine: Engine, strategy: str, state: str, warned: list[Any]
+) -> None:
+    task = {"name": "a", "params": {"sleep_s": 2}}
+    code = engine.define(task, timeout_minutes=0.01, timeout_strategy=strategy)
+    run = await engine.run(code, alert_group="ops")
+    assert engine.state(run) == state
+    assert engine.cluster.rows(RUN_WARNED, run) == warned
+
+
+async def test_a_run_that_takes_too_long_is_warned_of_once_though_its_master_is_killed(fresh: Engine) -> None:
+    code = fresh.define({"name": "a", **UNTIL_STOPPED}, timeout_minutes=0.01)
+    first = await fresh.cluster.master()
+    await fresh.cluster.worker()
+    run = await fresh.begin(code)
+    await eventually(lambda: fresh.cluster.rows(RUN_WARNED, run), until=[("WARNING", "default")], within_s=WITHIN_S)
+    first.kill()
+    second = await fresh.cluster.master()
+    await eventually(lambda: second.events("workflow_takes_too_long"), within_s=WITHIN_S)
+    await fresh.change("STOP", run)
+    assert await fresh.end(run) == "STOP"
+    assert fresh.cluster.rows(RUN_WARNED, run) == [("WARNING", "default")]
+
+
+# ---------------------------------------------------------------------------------------------- schedules, commands
+
+
+def _schedule(engine: Engine, code: int, crontab: str, **columns: Any) -> int:
+    names = "".join(f", {name}" for name in columns)
+    query = f"INSERT INTO schedule (workflow_code, crontab{names}) VALUES (%s, %s{', %s' * len(columns)}) RETURNING id"
+    return int(engine.cluster.one(query, code, crontab, *columns.values()))
+
+
+def _of_schedule(engine: Engine, schedule: int) -> list[Any]:
+    query = "SELECT kind, severity, alert_group, subject FROM alert WHERE facts ->> 'schedule' = %s::text ORDER BY id"
+    return engine.cluster.rows(query, schedule)
+
+
+async def test_a_schedule_that_missed_its_times_is_reported(engine: Engine) -> None:
+    schedule = _schedule(engine, engine.define(SUCCEEDS), "0 0 * * *", misfire="SKIP", alert_group="ops")
+    computed = "SELECT next_fire_at IS NOT NULL FROM schedule WHERE id = %s"
+    await eventually(lambda: engine.cluster.one(computed, schedule), within_s=WITHIN_S)
+    engine.cluster.rows(
+        "UPDATE schedule SET next_fire_at = date_trunc('day', now()) - interval '2 d', "
+        "counts_from = now() - interval '9 d' WHERE id = %s",
+        schedule,
+    )
+    ((kind, severity, group, subject),) = await eventually(lambda: _of_schedule(engine, schedule), within_s=WITHIN_S)
+    assert (kind, severity, group) == ("SCHEDULE_MISSED", "WARNING", "ops")
+    assert f"schedule {schedule} of workflow " in subject
+    assert "missed its times since 20" in subject
+
+
+async def test_a_schedule_that_cannot_fire_any_more_is_reported_once(engine: Engine) -> None:
+    code = engine.define(SUCCEEDS)
+    schedule = _schedule(engine, code, "every day")
+    ((kind, severity, group, subject),) = await eventually(lambda: _of_schedule(engine, schedule), within_s=WITHIN_S)
+    assert (kind, severity, group) == ("SCHEDULE_RESTS", "WARNING", "default")
+    assert "does not fire any more: " in subject
+    engine.cluster.rows("UPDATE schedule SET crontab = 'never' WHERE id = %s", schedule)
+    await eventually(lambda: len(_of_schedule(engine, schedule)), until=2, within_s=WITHIN_S)
+    engine.cluster.rows("DELETE FROM schedule WHERE id = %s", schedule)
+
+
+async def test_a_command_that_was_refused_is_reported(engine: Engine) -> None:
+    code = engine.define(SUCCEEDS, name="alerts: refused")
+    command = engine.ask("START_PROCESS", code, workflow_version=9, warning_type="FAILURE", alert_group="data")
+    await engine.refused(command)
+    query = "SELECT subject FROM alert WHERE kind = 'ERROR_COMMANDS' AND alert_group = 'data' AND workflow = %s"
+    ((subject,),) = await eventually(lambda: engine.cluster.rows(query, "alerts: refused"), within_s=WITHIN_S)
+    assert subject.startswith(f'command {command} of workflow "alerts: refused" was refused: ')
+
+
+# ---------------------------------------------------------------------------------------------- the cluster, rules
+
+
+async def test_a_lost_worker_is_reported_and_one_that_leaves_is_not(fresh: Engine) -> None:
+    code = fresh.define({"name": "a", **UNTIL_STOPPED})
+    await fresh.cluster.master()
+    lost, left = await fresh.cluster.worker(), await fresh.cluster.worker()
+    await fresh.begin(code)
+    running = "SELECT worker_id FROM task_instance WHERE state = 'RUNNING_EXECUTION'"
+    ((epoch,),) = await eventually(lambda: fresh.cluster.rows(running), within_s=WITHIN_S)
+    if left.epoch == epoch:
+        lost, left = left, lost
+    left.signal(signal.SIGTERM)
+    await left.ended()
+    lost.kill()
+    query = "SELECT facts ->> 'epoch', facts ->> 'node_kind', alert_group FROM alert WHERE kind = 'FAILOVER'"
+    alerts = await eventually(lambda: fresh.cluster.rows(query), within_s=WITHIN_S)
+    assert alerts == [(str(epoch), "WORKER", "default")]
+
+
+async def test_a_group_without_workers_is_reported(engine: Engine) -> None:
+    run = await engine.begin(engine.define({"name": "a"}), worker_group="nobody")
+    await engine.task_becomes(run, "a", "QUEUED")
+    seen = "UPDATE alert_condition SET since = since - interval '1 min' WHERE name = 'nobody' RETURNING name"
+    await eventually(lambda: engine.cluster.rows(seen), within_s=WITHIN_S)
+    query = "SELECT count(*) FROM alert WHERE kind = 'GROUP_WITHOUT_WORKERS' AND facts ->> 'name' = 'nobody'"
+    await eventually(lambda: engine.cluster.one(query), until=1, within_s=WITHIN_S)
+    await engine.change("STOP", run)
+
+
+async def test_a_rule_in_words_raises_its_alert_once_though_masters_are_killed(fresh: Engine) -> None:
+    """Five failures, each reported once, by whichever master lives."""
+    code = fresh.define(FAILS, name="load")
+    rule = "INSERT INTO alert_rule (project, name, text) VALUES ('default', %s, %s)"
+    fresh.cluster.rows(rule, "each", "any run of load fails -> group data")
+    fresh.cluster.rows(rule, "row", "any run of this project fails three times in a row -> group more")
+    masters = [await fresh.cluster.master() for _ in range(2)]
+    await fresh.cluster.worker()
+    await fresh.cluster.slots_become(2)
+    await eventually(lambda: fresh.cluster.one("SELECT count(*) FROM duty_done WHERE name = 'alert_rules'"))
+    runs = [await fresh.run(code) for _ in range(3)]
+    masters[0].kill()
+    runs += [await fresh.run(code) for _ in range(2)]
+    query = "SELECT workflow_instance_id FROM alert WHERE kind = 'RULE' AND alert_group = %s ORDER BY id"
+    await eventually(lambda: len(fresh.cluster.rows(query, "data")), until=5, within_s=WITHIN_S)
+    assert [run for (run,) in fresh.cluster.rows(query, "data")] == runs
+    assert [run for (run,) in fresh.cluster.rows(query, "more")] == runs[2:3]

@@ -47,11 +47,17 @@ ARGUMENTS = {
     "pool": "proxies",
     "pool_files": str(POOL),
     "resource": "p1",
+    "alert": "1",
+    "silence": "1",
+    "span": "2h",
+    "words": "any run of load fails -> group data",
 }
 """A value for each argument of a verb, by its name."""
 MORE = {
     "backfill": ["--date", "2026-01-01"],
     "bulk": ["--all"],
+    "channel set": ["mailto://127.0.0.1?from=shoal@example.org&to=ops@example.org"],
+    "channel test": ["--wait", "0"],
     "datasource set": ["sqlite:////nothing"],
     "environment set": [str(EXAMPLE)],
     "errors drop": ["1"],
@@ -67,7 +73,7 @@ MORE = {
 NEEDS_NO_DATABASE = {"workflow check", "secrets add-key", "secrets seal", "config show"}
 BRINGS_ITS_OWN = {"up", "standalone", "demo"}
 NEEDS_A_SERVER = {"login", "logout"}
-IN_A_PROCESS = {"master", "worker", "api", "db init", "db upgrade", "db psql"}
+IN_A_PROCESS = {"master", "worker", "api", "alert", "db init", "db upgrade", "db psql"}
 """Those that change their process: its logging, its environment, or the program that it runs."""
 
 BUILT = cache(typer.main.get_command)
@@ -92,7 +98,7 @@ CONDITIONS = {
         "postgresql+psycopg://me:secret@127.0.0.1:1/x",
         "127.0.0.1:1/x: the database does not answer",
         3,
-        {"master": 1, "worker": 1, "api": 1},
+        {"master": 1, "worker": 1, "api": 1, "alert": 1},
     ),
     "the password is wrong": Condition("{wrong}", "; fix user and password in the database URL", 2, {"doctor": 3}),
     "there is no such database": Condition("{nowhere}", '"nowhere" does not exist; create it, or', 2, {"doctor": 3}),

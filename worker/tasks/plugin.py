@@ -17,8 +17,8 @@ reason; cancellation means that the task is to be killed: clean up (processes fi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -101,6 +101,23 @@ class TaskContext:
 
 
 @dataclass(frozen=True)
+class ResultAlert:
+    """A table that is sent to an alert group when the attempt has succeeded; `total` rows, of which some are here."""
+
+    group: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str | None]]
+    total: int
+
+    def changed(self, change: Callable[[str], str]) -> ResultAlert:
+        """The same with each of its texts changed."""
+        rows = [[None if cell is None else change(cell) for cell in row] for row in self.rows]
+        columns = [change(each) for each in self.columns]
+        return replace(self, title=change(self.title), columns=columns, rows=rows)
+
+
+@dataclass(frozen=True)
 class TaskResult:
     """How an attempt ended: SUCCESS or FAILURE, a reason in one sentence for a failure, values for later tasks."""
 
@@ -108,6 +125,7 @@ class TaskResult:
     reason: str = ""
     exit_code: int | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
+    alert: ResultAlert | None = None
 
     @classmethod
     def success(cls, outputs: Mapping[str, str] | None = None, exit_code: int | None = None) -> TaskResult:

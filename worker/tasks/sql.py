@@ -6,10 +6,12 @@ of the parameters are known (`worker/statements/binding.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import StrEnum
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from model.errors import Refused
 from model.parameters import PARAMETERS_BYTES_MAX
@@ -19,9 +21,12 @@ from worker.statements.drivers import load_drivers
 from worker.statements.files import files_of
 from worker.statements.session import Session, in_session
 from worker.statements.table import as_list, as_text, table
-from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
+from worker.tasks.plugin import ResultAlert, Task, TaskContext, TaskParams, TaskResult
 
 STATEMENT_SHOWN_MAX = 2_000
+CELL_SENT_MAX = 1_000
+ALERT_CHARACTERS_MAX = 500_000
+"""Of all cells that are sent to an alert group."""
 FIELDS = ("pre_statements", "sql", "post_statements")
 """The order in which they run."""
 
@@ -45,6 +50,7 @@ class SqlTask(Task):
 
         `pre_statements` run before and `post_statements` after it, in one transaction with it unless `transaction` is
         false. The result is the first `limit` rows; the outputs are its first row, or with `as_list` each column.
+        With `alert_group` the first `display_rows` of it are sent to that group, with `title` as the subject.
         """
 
         datasource: str
@@ -55,6 +61,15 @@ class SqlTask(Task):
         limit: int = Field(default=1_000, ge=1, le=100_000)
         as_list: bool = False
         transaction: bool = True
+        alert_group: str | None = Field(default=None, min_length=1, max_length=200)
+        title: str | None = Field(default=None, min_length=1, max_length=500)
+        display_rows: int = Field(default=10, ge=1, le=1_000)
+
+        @model_validator(mode="after")
+        def _title_is_of_something(self) -> Self:
+            if self.title is not None and self.alert_group is None:
+                raise ValueError("title is the subject of what is sent to alert_group; give that too")
+            return self
 
     params: Params
     starts_processes = False
@@ -79,7 +94,7 @@ class SqlTask(Task):
         assert context.data_source is not None, "the worker gives it"
         name = self.data_source(context.values)
         url = await context.data_source(name)
-        outputs = await in_session(
+        outputs, alert = await in_session(
             name,
             url,
             lambda session: self._run(session, context),
@@ -87,10 +102,10 @@ class SqlTask(Task):
             may_go_on=context.may_go_on,
             files=files_of(context),
         )
-        return TaskResult.success(outputs)
+        return replace(TaskResult.success(outputs), alert=alert)
 
-    def _run(self, session: Session, context: TaskContext) -> dict[str, str]:
-        """Run all statements, in the session's thread; returns the outputs for later tasks."""
+    def _run(self, session: Session, context: TaskContext) -> tuple[dict[str, str], ResultAlert | None]:
+        """Run all statements, in the session's thread; returns the outputs for later tasks, and what is to be sent."""
         params = self.params
         binder = Binder(session.driver.grammar, context.values, context.types, session.driver.date_time)
         parts = {field: _statements(binder, field, getattr(params, field)) for field in FIELDS}
@@ -98,6 +113,7 @@ class SqlTask(Task):
             raise Refused("SQL parameters: sql: there is no statement in it")
         result: Result | None = None
         outputs: dict[str, str] = {}
+        alert: ResultAlert | None = None
         for field, statements in parts.items():
             for number, statement in enumerate(statements, 1):
                 where = f"{field}, statement {number} of {len(statements)}"
@@ -105,8 +121,8 @@ class SqlTask(Task):
                 if field == "sql" and found.is_table:
                     result = found
             if field == "sql":
-                outputs = self._outputs(result)
-        return outputs
+                outputs, alert = self._outputs(result), self._alert(result, context)
+        return outputs, alert
 
     def _one(self, session: Session, context: TaskContext, where: str, statement: Statement) -> Result:
         context.log.write(f"-- {where}\n{statement.shown[:STATEMENT_SHOWN_MAX]}\n")
@@ -119,6 +135,22 @@ class SqlTask(Task):
         elif found.changed is not None:
             context.log.write(f"({found.changed} {'row' if found.changed == 1 else 'rows'} changed)\n")
         return found
+
+    def _alert(self, result: Result | None, context: TaskContext) -> ResultAlert | None:
+        """What is to be sent. Raises `Refused`, so that nothing is committed that somebody was to hear of."""
+        params = self.params
+        if params.alert_group is None:
+            return None
+        group = resolved(params.alert_group, context.values).strip()
+        if not group:
+            raise Refused("alert_group: it is empty, so nobody would get the result; write the name of a group")
+        if result is None:
+            raise Refused("sql: no statement gives rows that could be sent to alert_group")
+        title = resolved(params.title or "", context.values).strip() or f'result of task "{context.task_name}"'
+        rows = list(_shown_rows(result, params.display_rows))
+        columns = [column[:CELL_SENT_MAX] for column in result.columns]
+        total = len(result.rows) + result.dropped
+        return ResultAlert(group, title[:CELL_SENT_MAX], columns, rows, total)
 
     def _outputs(self, result: Result | None) -> dict[str, str]:
         """The outputs from the result. Raises `Refused`, so that nothing is committed whose outputs later tasks would
@@ -143,6 +175,17 @@ class SqlTask(Task):
                 f"select less, or write type: NON_QUERY"
             )
         return outputs
+
+
+def _shown_rows(result: Result, count: int) -> Iterator[list[str | None]]:
+    """The first rows, as far as they fit into a message."""
+    left = ALERT_CHARACTERS_MAX
+    for row in result.rows[:count]:
+        shown = [None if value is None else as_text(value)[:CELL_SENT_MAX] for value in row]
+        left -= sum(len(cell or "") for cell in shown)
+        if left < 0:
+            return
+        yield shown
 
 
 def _statements(binder: Binder, field: str, given: str | list[str]) -> list[Statement]:

@@ -248,3 +248,34 @@ async def test_several_tasks_may_write_one_sqlite_file(tmp_path: Path) -> None:
 async def test_duckdb_sees_no_variable_of_the_worker(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="Table with name params does not exist"):
         await Attempt(f"duckdb:///{tmp_path}/x.db").run(sql="SELECT * FROM params")
+
+
+async def test_a_result_is_sent_to_an_alert_group_with_limits(each: Target) -> None:
+    shop(each)
+    values = {"day": "2026-01-31", "who": "data"}
+    attempt = Attempt(each.url, values=values)
+    asked = {"alert_group": "${who}", "title": "sold until ${day}", "display_rows": 1}
+    result = await attempt.run(sql="SELECT id, item, NULL AS why FROM sold ORDER BY id", **asked)
+    assert result.alert is not None
+    assert (result.alert.group, result.alert.title, result.alert.total) == ("data", "sold until 2026-01-31", 2)
+    assert (list(result.alert.columns), [list(row) for row in result.alert.rows]) == (
+        ["id", "item", "why"],
+        [["1", "tea", None]],
+    )
+    empty = await Attempt(each.url).run(sql="SELECT id FROM sold WHERE id > 9", alert_group="data")
+    assert empty.alert is not None
+    assert (empty.alert.title, empty.alert.total, list(empty.alert.rows)) == ('result of task "a"', 0, [])
+    long = await Attempt(each.url).run(sql=f"SELECT '{'x' * 3000}' AS long", alert_group="data")
+    assert long.alert is not None
+    assert long.alert.rows[0][0] == "x" * 1000
+
+
+async def test_what_could_not_be_sent_is_not_committed(each: Target) -> None:
+    shop(each)
+    with pytest.raises(Refused, match="no statement gives rows that could be sent"):
+        await Attempt(each.url).run(sql="DELETE FROM sold", type="NON_QUERY", alert_group="data")
+    assert len(each.rows("SELECT id FROM sold")) == 2
+    with pytest.raises(Refused, match="alert_group: it is empty"):
+        await Attempt(each.url, values={"x": ""}).run(sql="SELECT 1", alert_group="${x}")
+    with pytest.raises(Exception, match="title is the subject of what is sent to alert_group"):
+        await Attempt(each.url).run(sql="SELECT 1", title="a")

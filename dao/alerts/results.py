@@ -1,0 +1,31 @@
+"""`alert` rows of results that SQL tasks report: written with the end of the attempt, so never without it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import text
+
+from dao.alerts.alerts import ONCE
+from dao.postgres.database import FencedTransaction
+from model.ids import TaskInstanceId
+
+_INSERT = text(f"""
+    INSERT INTO alert (kind, severity, project, workflow, workflow_instance_id, task_instance_id, alert_group, subject,
+                       facts, unique_key)
+    SELECT 'SQL_RESULT', 'INFO', d.project, d.name, i.id, t.id, n.alert ->> 'group', n.alert ->> 'title',
+           jsonb_build_object('task', t.task_name) || (n.alert - 'group' - 'title'), format('sql-result:%s', t.id)
+    FROM (SELECT id, alert::jsonb AS alert
+          FROM unnest(CAST(:ids AS bigint[]), CAST(:alerts AS text[])) AS given (id, alert)) n
+    JOIN task_instance t ON t.id = n.id
+    JOIN workflow_instance i ON i.id = t.workflow_instance_id
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    ORDER BY t.id
+    {ONCE}
+""")  # noqa: S608 - the part is a constant
+
+
+async def insert(connection: FencedTransaction, results: Mapping[TaskInstanceId, str]) -> None:
+    """Write the alerts of attempts whose ends this transaction has just written: JSON with `group`, `title`, facts."""
+    if results:
+        await connection.execute(_INSERT, {"ids": [*results], "alerts": [*results.values()]})

@@ -1,0 +1,83 @@
+"""Whether alerts reach anybody: what `shoal doctor` and `shoal why` say of those that do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from dao.checks.table_checks import Check, finding
+from dao.postgres.engine import AsyncConnection
+from model.ids import WorkflowInstanceId
+
+RECENT = 10_000
+"""So many of the newest alerts are read."""
+
+# Of an alert `a`: that its group has no channel that is enabled, whether somebody has tried to send it or not.
+_REACHES_NOBODY = """a.state IN ('WAIT', 'NOBODY') AND NOT EXISTS (
+    SELECT FROM alert_group g JOIN alert_group_channel m ON m.group_id = g.id
+    JOIN alert_channel c ON c.id = m.channel_id AND c.enabled WHERE g.name = a.alert_group)"""
+_THERE = "EXISTS (SELECT FROM alert_group g WHERE g.name = a.alert_group)"
+# Where nobody has made an alert group, nobody waits for what is reported to none in particular.
+_IS_USED = "EXISTS (SELECT FROM alert_group)"
+_NOBODY = finding(f"""
+    SELECT format('alert group "%s" %s: %s alerts in the last day reached nobody; the last: %s',
+                  left(a.alert_group, 100),
+                  CASE WHEN {_THERE} THEN 'has no channel that is enabled' ELSE 'does not exist' END, count(*),
+                  left((array_agg(a.subject ORDER BY a.id DESC))[1], 200)) AS what
+    FROM (SELECT * FROM alert ORDER BY id DESC LIMIT {RECENT}) AS a                          -- index: alert_pkey
+    WHERE a.created_at > now() - interval '1 d' AND {_REACHES_NOBODY}
+      AND (a.alert_group <> 'default' OR {_IS_USED})
+    GROUP BY a.alert_group ORDER BY a.alert_group
+""")  # noqa: S608 - the parts are constants of this module
+_WAITING = finding(f"""
+    SELECT format('%s alerts wait to be sent, the oldest since %s: %s', n, date_trunc('second', since), subject) AS what
+    FROM (SELECT count(*) AS n, min(a.created_at) AS since,
+                 left((array_agg(a.subject ORDER BY a.id))[1], 200) AS subject
+          FROM alert a WHERE a.state = 'WAIT') AS waiting                                    -- index: alert_wait
+    WHERE since < now() - interval '1 min' AND {_IS_USED}
+""")  # noqa: S608 - as above
+_RULES = finding("""
+    SELECT format('rule "%s" of project "%s": %s', name, project, problem) AS what
+    FROM alert_rule WHERE enabled AND problem IS NOT NULL ORDER BY project, name
+""")
+_OF_RUN = text(f"""
+    SELECT DISTINCT a.alert_group, {_THERE} FROM alert a                                     -- index: alert_run
+    WHERE a.workflow_instance_id = :run AND {_REACHES_NOBODY} ORDER BY 1
+""")  # noqa: S608 - the parts are constants of this module
+
+ALERT_CHECKS = (
+    Check(
+        "alerts_are_sent",
+        "no alert waits for a sender",
+        "Is an alert sender running? shoal alert sends; shoal up starts one.",
+        _WAITING,
+    ),
+    Check(
+        "alerts_reach_somebody",
+        "each alert group to which something was reported has a channel",
+        "Make the group with a channel, or name another one where the run, schedule or rule names it; "
+        "docs/operations/alerts.md.",
+        _NOBODY,
+    ),
+    Check(
+        "alert_rules_work",
+        "each rule of alerts that is enabled works",
+        "Change its words, or disable it.",
+        _RULES,
+    ),
+)
+"""What a person should know, and no fault of the cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unheard:
+    """An alert group to which something of a run was reported, and that nobody is in; `exists`: there is the group."""
+
+    alert_group: str
+    exists: bool
+
+
+async def unheard_of(connection: AsyncConnection, run: WorkflowInstanceId) -> list[Unheard]:
+    """The alert groups to which something of this run was reported, and that reach nobody."""
+    return [Unheard(*row) for row in (await connection.execute(_OF_RUN, {"run": run})).all()]
