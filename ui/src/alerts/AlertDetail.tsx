@@ -16,7 +16,7 @@ import { type Alert, alertOf, type Delivery } from "./queries";
 
 /** All that is known of an alert: to whom it goes, why one did not get it, and its facts. */
 export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () => void }) {
-  const { t } = useTranslation("alerts");
+  const { t, i18n } = useTranslation("alerts");
   const found = useQuery(alertOf(alert.id));
   const whyNot = useWhyNot(alert.project == null ? "ADMIN" : "OPERATOR", alert.project ?? null);
   const done = useDone("alerts");
@@ -26,6 +26,7 @@ export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () 
     onSuccess: () => done(t("sentAgain", { id: alert.id })),
   });
   const isOfGroup = alert.kind !== "TEST";
+  const failed = alert.deliveries.filter((each) => each.state === "FAILED").length;
   return (
     <div className="alert-detail">
       {isOfGroup && (
@@ -91,7 +92,7 @@ export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () 
             {Object.entries(whole.facts).map(([name, value]) => (
               <div key={name}>
                 <dt>{name}</dt>
-                <dd>{factText(value)}</dd>
+                <dd>{factText(name, value, i18n.language)}</dd>
               </div>
             ))}
           </dl>
@@ -104,7 +105,7 @@ export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () 
             {t("silenceLike")}
           </Act>
         )}
-        {hasFailed(alert) && (
+        {hasFailed(alert) && failed !== 1 && (
           <Act size="xs" variant="default" why={whyNot} loading={retry.isPending} onClick={() => retry.mutate(null)}>
             {alert.state === "NOBODY" ? t("sendToGroup") : t("sendToAll")}
           </Act>

@@ -42,7 +42,7 @@ export function AlertRow({ alert, isOpen, onOpen, onSilence }: Props) {
             </li>
           )}
           {alert.deliveries.map((each) => (
-            <li key={each.channel} className="line" title={each.error ?? undefined}>
+            <li key={each.channel} title={each.error ?? undefined}>
               <i
                 className="st"
                 data-s={deliveryOf(each).look}

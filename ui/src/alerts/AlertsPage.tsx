@@ -38,6 +38,7 @@ export function AlertsPage() {
               key={each}
               to="/alerts"
               search={each === "history" ? {} : { tab: each }}
+              activeOptions={{ exact: true, includeSearch: true }}
               aria-current={each === chosen ? "page" : undefined}
             >
               {t(`tab.${each}`)}

@@ -45,7 +45,7 @@ export function ChannelRow({ channel, onChange }: { channel: Channel; onChange: 
       <td className="wrap">
         {channel.groups.length === 0 ? <span className="mute">{t("inNoGroup")}</span> : channel.groups.join(", ")}
       </td>
-      <td className="wrap">
+      <td className="wrap of-state">
         <ChannelState channel={channel} />
       </td>
       <td className="num">{channel.last_sent_at != null ? <Ago at={channel.last_sent_at} /> : "–"}</td>
@@ -109,14 +109,14 @@ function ChannelState({ channel }: { channel: Channel }) {
         {t("waitHere", { count: waiting, number: count(waiting) })}
         {waits_since != null && (
           <>
-            {" "}
-            (<Ago at={waits_since} />)
+            {t("since")}
+            <Moment at={waits_since} />
           </>
         )}
         {isStuck && `: ${last_error}`}
         {next_try_at != null && (
           <>
-            {" "}
+            {"; "}
             {t("nextTry")} <Moment at={next_try_at} />
           </>
         )}

@@ -136,8 +136,10 @@ function RuleRow({ rule, onChange }: { rule: Rule; onChange: () => void }) {
       </td>
       <td>{rule.project}</td>
       <td>{rule.name}</td>
-      <td className="wrap words">{rule.text}</td>
-      <td className="wrap">
+      <td className="wrap words">
+        <RuleText text={rule.text} />
+      </td>
+      <td className="wrap of-state">
         <RuleState rule={rule} />
       </td>
       <td className="num" title={rule.updated_by}>
@@ -161,12 +163,27 @@ function RuleRow({ rule, onChange }: { rule: Rule; onChange: () => void }) {
             onConfirm={() => remove.mutate()}
             onClose={() => setIsGoing(false)}
           >
-            <p className="words">{rule.text}</p>
+            <p className="words">
+              <RuleText text={rule.text} />
+            </p>
             <p>{t("deleteRuleHelp")}</p>
           </Confirm>
         )}
       </td>
     </tr>
+  );
+}
+
+/** A rule as it was written, with its arrow in one piece. */
+function RuleText({ text }: { text: string }) {
+  const place = text.lastIndexOf("->");
+  if (place < 0) return <>{text}</>;
+  return (
+    <>
+      {text.slice(0, place)}
+      <span className="nowrap">-&gt;</span>
+      {text.slice(place + 2)}
+    </>
   );
 }
 

@@ -13,7 +13,7 @@ import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { ScrollX } from "@/parts/ScrollX";
 import { Moment, useMinute } from "@/parts/Time";
-import { WHEN_LOOKS, whenOf } from "./looks";
+import { inOrder, WHEN_LOOKS, whenOf } from "./looks";
 import { type Silence, silences } from "./queries";
 import { SilenceForm } from "./SilenceForm";
 
@@ -27,7 +27,9 @@ export function SilencesTab() {
   const whyNot = useWhyNot("OPERATOR", project);
   const [isNew, setIsNew] = useState(false);
   const ofProject = (each: Silence) => project === null || each.project == null || each.project === project;
-  const shown = found.data?.items.filter(ofProject) ?? [];
+  useMinute();
+  const nowMs = Date.now();
+  const shown = inOrder(found.data?.items.filter(ofProject) ?? [], nowMs);
   return (
     <Panel
       title={t("tab.silences")}
@@ -73,7 +75,7 @@ export function SilencesTab() {
               </thead>
               <tbody>
                 {shown.map((each) => (
-                  <SilenceRow key={each.id} silence={each} />
+                  <SilenceRow key={each.id} silence={each} nowMs={nowMs} />
                 ))}
               </tbody>
             </table>
@@ -85,10 +87,9 @@ export function SilencesTab() {
   );
 }
 
-function SilenceRow({ silence }: { silence: Silence }) {
+function SilenceRow({ silence, nowMs }: { silence: Silence; nowMs: number }) {
   const { t } = useTranslation("alerts");
-  useMinute();
-  const when = whenOf(silence, Date.now());
+  const when = whenOf(silence, nowMs);
   const whyNot = useWhyNot(silence.project == null ? "ADMIN" : "OPERATOR", silence.project ?? null);
   const done = useDone("alerts");
   const end = useMutation({

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { deliveryOf, hasFailed, severityOf, stateOf, whenOf } from "./looks";
+import { deliveryOf, hasFailed, inOrder, severityOf, stateOf, whenOf } from "./looks";
 
 test("no two results of a channel look alike but those that arrived", () => {
   const looks = [
@@ -37,4 +37,19 @@ test("a silence is over at its end, and not begun before its start", () => {
   expect(whenOf(silence, Date.parse("2026-11-20T09:59:59Z"))).toBe("future");
   expect(whenOf(silence, Date.parse("2026-11-20T10:00:00Z"))).toBe("now");
   expect(whenOf(silence, Date.parse("2026-11-20T12:00:00Z"))).toBe("past");
+});
+
+test("silences that are come before those that will be, and those before what is over", () => {
+  const at = (hour: number) => `2026-11-20T${String(hour).padStart(2, "0")}:00:00Z`;
+  const silence = (from: number, to: number) => ({ starts_at: at(from), ends_at: at(to) });
+  const [over, longOver, soon, later, short, long] = [
+    silence(6, 9),
+    silence(1, 2),
+    silence(12, 13),
+    silence(14, 15),
+    silence(9, 11),
+    silence(8, 20),
+  ];
+  const shown = inOrder([later, longOver, long, over, soon, short], Date.parse(at(10)));
+  expect(shown).toEqual([short, long, soon, later, over, longOver]);
 });

@@ -53,4 +53,16 @@ export function whenOf(silence: Pick<Silence, "starts_at" | "ends_at">, nowMs: n
   return Date.parse(silence.starts_at) > nowMs ? "future" : "now";
 }
 
+const ORDER: readonly When[] = ["now", "future", "past"];
+
+/** Those that are, that will be, that were: each the next to change first, and what is over the latest first. */
+export function inOrder<T extends Pick<Silence, "starts_at" | "ends_at">>(silences: readonly T[], nowMs: number): T[] {
+  const rank = (each: T) => ORDER.indexOf(whenOf(each, nowMs));
+  const next = (each: T) => {
+    const when = whenOf(each, nowMs);
+    return when === "future" ? Date.parse(each.starts_at) : Date.parse(each.ends_at) * (when === "past" ? -1 : 1);
+  };
+  return [...silences].sort((one, other) => rank(one) - rank(other) || next(one) - next(other));
+}
+
 export const WHEN_LOOKS: Record<When, string> = { now: "PAUSE", future: "NOT_BEGUN", past: "SKIPPED" };
