@@ -1,6 +1,7 @@
 import {
   IconActivityHeartbeat,
   IconAdjustmentsHorizontal,
+  IconBell,
   IconCalendarTime,
   IconInbox,
   IconListDetails,
@@ -30,6 +31,7 @@ export const PAGES: Page[] = [
   { to: "/schedules", word: "schedules", icon: IconCalendarTime },
   { to: "/queue", word: "queue", icon: IconInbox, isOnPhone: true },
   { to: "/cluster", word: "cluster", icon: IconServer2, isOnPhone: true },
+  { to: "/alerts", word: "alerts", icon: IconBell },
   { to: "/settings", word: "settings", icon: IconAdjustmentsHorizontal, isApart: true },
 ];
 

@@ -90,6 +90,7 @@ const routes = root.addChildren([
     ),
     page("/queue", () => import("@/queue/QueuePage"), "QueuePage", "queue"),
     page("/cluster", () => import("@/cluster/ClusterPage"), "ClusterPage", "cluster", "pools"),
+    page("/alerts", () => import("@/alerts/AlertsPage"), "AlertsPage", "alerts", "lists", "forms"),
     page("/settings", () => import("@/settings/SettingsPage"), "SettingsPage", "settings"),
     page("/settings/$section", () => import("@/settings/SettingsPage"), "SettingsPage", "settings"),
   ]),

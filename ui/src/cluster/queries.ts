@@ -1,6 +1,7 @@
 /** What is read of the cluster. Keys begin with the words of live/changes.ts. */
 import { queryOptions } from "@tanstack/react-query";
 import { api, bodyOf, type Schemas } from "@/api/client";
+import { type Figures, joined } from "./figures/series";
 
 export type Node = Schemas["NodeAnswer"];
 export type Group = Schemas["WorkerGroupAnswer"];
@@ -64,6 +65,20 @@ export const version = queryOptions({
 export const queue = queryOptions({
   queryKey: ["queue", { limit: 5 }],
   queryFn: () => bodyOf(api.GET("/api/v1/queue", { params: { query: { limit: 5 } } })),
+});
+
+/** The figures of the last hour: each time only those that are not known yet are asked for. */
+export const figures = queryOptions({
+  queryKey: ["figures"],
+  queryFn: async ({ client }): Promise<{ every_s: number; items: Figures[] }> => {
+    const known = client.getQueryData<{ items: Figures[] }>(["figures"])?.items ?? [];
+    const since = known.at(-1)?.at;
+    const page = await bodyOf(
+      api.GET("/api/v1/cluster-figures", { params: { query: since === undefined ? {} : { since } } }),
+    );
+    return { every_s: page.every_s, items: joined(known, page.items) };
+  },
+  staleTime: 0,
 });
 
 /** Whether a master can be killed as a drill: only an administrator may ask. */

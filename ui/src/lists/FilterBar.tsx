@@ -7,8 +7,8 @@ const TYPED_MS = 300;
 /** The field for free text has this id, so that `/` finds it. */
 export const SEARCH_ID = "list-search";
 
-/** Free text and the chips of a list. All of it is in the address. */
-export function FilterBar({ filters, hint, children }: { filters: Filters; hint: string; children: ReactNode }) {
+/** Free text and the chips of a list. All of it is in the address. Without a hint there is no free text. */
+export function FilterBar({ filters, hint, children }: { filters: Filters; hint?: string; children: ReactNode }) {
   const { t } = useTranslation("lists");
   const asked = textOf(filters.search, "q") ?? "";
   const [typed, setTyped] = useState(asked);
@@ -27,21 +27,23 @@ export function FilterBar({ filters, hint, children }: { filters: Filters; hint:
   const isFiltered = Object.keys(filterWords(filters.search)).length > 0;
   return (
     <search className="filters">
-      <label className="text-filter">
-        <IconSearch size={14} stroke={1.5} aria-hidden />
-        <input
-          id={SEARCH_ID}
-          type="search"
-          value={typed}
-          placeholder={hint}
-          aria-label={hint}
-          onChange={(event) => setTyped(event.currentTarget.value)}
-          onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
-        />
-        <span className="kbd" aria-hidden>
-          /
-        </span>
-      </label>
+      {hint !== undefined && (
+        <label className="text-filter">
+          <IconSearch size={14} stroke={1.5} aria-hidden />
+          <input
+            id={SEARCH_ID}
+            type="search"
+            value={typed}
+            placeholder={hint}
+            aria-label={hint}
+            onChange={(event) => setTyped(event.currentTarget.value)}
+            onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
+          />
+          <span className="kbd" aria-hidden>
+            /
+          </span>
+        </label>
+      )}
       {children}
       {isFiltered && (
         <button type="button" className="chip bare" onClick={() => filters.replace({})}>

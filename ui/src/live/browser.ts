@@ -5,7 +5,7 @@ import { queries } from "@/api/queries";
 import { Changes } from "./changes";
 import { type Channel, type Connect, LiveStream, WANT_EVERY_MS } from "./stream";
 
-const KINDS = ["runs", "run", "queue", "cluster", "pools", "definitions", "resync"];
+const KINDS = ["runs", "run", "queue", "cluster", "pools", "definitions", "alerts", "resync"];
 const HIDDEN_MS_MAX = 30_000;
 
 const connect: Connect = (topics, onEvent, onState) => {

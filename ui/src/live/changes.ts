@@ -32,6 +32,7 @@ const READ_AGAIN: Record<string, string[]> = {
   queue: ["queue", "commands", "error-commands"],
   cluster: ["cluster", "slots", "slot-changes", "doctor"],
   pools: ["pools"],
+  alerts: ["alerts"],
   definitions: ["workflows", "workflow", "relations", "schedules", "fires"],
 };
 const SOON_MS = 250;

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import { useTopics } from "@/live/browser";
 import { Empty, Failure, Skeleton } from "@/parts/Answer";
 import { ScrollX } from "@/parts/ScrollX";
+import { FiguresPanel } from "../figures/FiguresPanel";
 import { receipt } from "../queries";
 import { useClusterSearch } from "../search";
 import { Agreement } from "./Agreement";
@@ -115,6 +116,7 @@ export function SlotsTab() {
           </>
         )}
       </section>
+      <FiguresPanel />
       <div className="two">
         <GroupsPanel isShown={isShown} />
         <QueuePanel usual={story} ms={shownMs} />

@@ -1,0 +1,139 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { Refusal } from "@/forms/Refusal";
+import { useDone } from "@/forms/useDone";
+import { useWhyNot } from "@/login/rights";
+import { Act } from "@/parts/Act";
+import { Answer } from "@/parts/Answer";
+import { ScrollX } from "@/parts/ScrollX";
+import { Moment } from "@/parts/Time";
+import { factText } from "./facts";
+import { deliveryOf, hasFailed } from "./looks";
+import { Marked } from "./Marked";
+import { type Alert, alertOf, type Delivery } from "./queries";
+
+/** All that is known of an alert: to whom it goes, why one did not get it, and its facts. */
+export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () => void }) {
+  const { t, i18n } = useTranslation("alerts");
+  const found = useQuery(alertOf(alert.id));
+  const whyNot = useWhyNot(alert.project == null ? "ADMIN" : "OPERATOR", alert.project ?? null);
+  const done = useDone("alerts");
+  const retry = useMutation({
+    mutationFn: (channel: string | null) =>
+      bodyOf(api.POST("/api/v1/alerts/{id}/retry", { params: { path: { id: alert.id } }, body: { channel } })),
+    onSuccess: () => done(t("sentAgain", { id: alert.id })),
+  });
+  const isOfGroup = alert.kind !== "TEST";
+  const failed = alert.deliveries.filter((each) => each.state === "FAILED").length;
+  return (
+    <div className="alert-detail">
+      {isOfGroup && (
+        <p>
+          {t("toGroup")}{" "}
+          <Link to="/alerts" search={{ tab: "channels" }}>
+            {alert.group}
+          </Link>
+          {alert.state === "EXPANDED" ? "" : `: ${reasonOf()}`}
+        </p>
+      )}
+      {alert.deliveries.length > 0 && (
+        <ScrollX>
+          <table className="dense">
+            <thead>
+              <tr>
+                <th>{t("channel")}</th>
+                <th>{t("result")}</th>
+                <th className="num">{t("tries")}</th>
+                <th>{t("when")}</th>
+                <th>{t("reason")}</th>
+                <th>
+                  <span className="unseen">{t("actions")}</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {alert.deliveries.map((each) => (
+                <tr key={each.channel}>
+                  <td>{each.channel}</td>
+                  <td>
+                    <Marked of={deliveryOf(each)} t={t} />
+                  </td>
+                  <td className="num">{each.tries}</td>
+                  <td>
+                    <Sent delivery={each} />
+                  </td>
+                  <td className="wrap">{each.error}</td>
+                  <td>
+                    <div className="row-acts">
+                      {isOfGroup && each.state === "FAILED" && (
+                        <Act
+                          size="compact-sm"
+                          variant="default"
+                          why={whyNot}
+                          loading={retry.isPending}
+                          onClick={() => retry.mutate(each.channel)}
+                        >
+                          {t("sendAgain")}
+                        </Act>
+                      )}
+                    </div>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </ScrollX>
+      )}
+      <Answer of={found} lines={3}>
+        {(whole) => (
+          <dl className="alert-facts">
+            {Object.entries(whole.facts).map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{factText(name, value, i18n.language)}</dd>
+              </div>
+            ))}
+          </dl>
+        )}
+      </Answer>
+      <Refusal error={retry.error} />
+      <div className="line wrap">
+        {isOfGroup && (
+          <Act size="xs" variant="default" why={whyNot} onClick={onSilence}>
+            {t("silenceLike")}
+          </Act>
+        )}
+        {hasFailed(alert) && failed !== 1 && (
+          <Act size="xs" variant="default" why={whyNot} loading={retry.isPending} onClick={() => retry.mutate(null)}>
+            {alert.state === "NOBODY" ? t("sendToGroup") : t("sendToAll")}
+          </Act>
+        )}
+      </div>
+    </div>
+  );
+
+  function reasonOf(): string {
+    if (alert.state === "WAIT") return t("noSenderYet");
+    return alert.state_reason ?? "";
+  }
+}
+
+function Sent({ delivery }: { delivery: Delivery }) {
+  const { t } = useTranslation("alerts");
+  if (delivery.sent_at != null)
+    return (
+      <>
+        <Moment at={delivery.sent_at} />
+        {delivery.grouped_with != null && ` ${t("groupedWith", { id: delivery.grouped_with })}`}
+      </>
+    );
+  if (delivery.next_try_at != null)
+    return (
+      <>
+        {t("nextTry")} <Moment at={delivery.next_try_at} />
+      </>
+    );
+  return <>–</>;
+}

@@ -1,0 +1,52 @@
+import { Link, useSearch } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import { useTopics } from "@/live/browser";
+import { ChannelsTab } from "./ChannelsTab";
+import { HistoryTab } from "./HistoryTab";
+import { RulesTab } from "./RulesTab";
+import { SilencesTab } from "./SilencesTab";
+import "@/forms/forms.css";
+import "@/lists/lists.css";
+import "./alerts.css";
+
+const TABS = ["history", "rules", "channels", "silences"] as const;
+type Tab = (typeof TABS)[number];
+
+const BODIES: Record<Tab, () => ReactNode> = {
+  history: HistoryTab,
+  rules: RulesTab,
+  channels: ChannelsTab,
+  silences: SilencesTab,
+};
+
+/** What happened that a person should know, who was told of it, and by which rules. */
+export function AlertsPage() {
+  // All words of the page at once: a part that waits for its words would blank the page.
+  const { t } = useTranslation(["alerts", "lists", "forms"]);
+  useTopics("alerts");
+  const { tab } = useSearch({ strict: false }) as { tab?: unknown };
+  const chosen = TABS.find((each) => each === tab) ?? "history";
+  const Body = BODIES[chosen];
+  return (
+    <div className="page alerts">
+      <div className="alerts-head">
+        <h1>{t("title")}</h1>
+        <nav className="tabs" aria-label={t("title")}>
+          {TABS.map((each) => (
+            <Link
+              key={each}
+              to="/alerts"
+              search={each === "history" ? {} : { tab: each }}
+              activeOptions={{ exact: true, includeSearch: true }}
+              aria-current={each === chosen ? "page" : undefined}
+            >
+              {t(`tab.${each}`)}
+            </Link>
+          ))}
+        </nav>
+      </div>
+      <Body />
+    </div>
+  );
+}

@@ -1,0 +1,71 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { useWhyNot } from "@/login/rights";
+import { Act } from "@/parts/Act";
+import { Answer, Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { ScrollX } from "@/parts/ScrollX";
+import { ChannelForm } from "./ChannelForm";
+import { ChannelRow } from "./ChannelRow";
+import { GroupsPanel } from "./GroupsPanel";
+import { type Channel, channels } from "./queries";
+
+/** Where alerts are sent, and which alert group has which of these channels. */
+export function ChannelsTab() {
+  const { t } = useTranslation("alerts");
+  const found = useQuery(channels);
+  const whyNot = useWhyNot("ADMIN");
+  const [editing, setEditing] = useState<Channel | "new" | null>(null);
+  return (
+    <>
+      <Panel
+        title={t("channels")}
+        remark={found.data?.items.length}
+        end={
+          <Act size="xs" why={whyNot} onClick={() => setEditing("new")}>
+            {t("newChannel")}
+          </Act>
+        }
+      >
+        <Answer
+          of={found}
+          isEmpty={(all) => all.items.length === 0}
+          empty={
+            <Empty title={t("noChannels")}>
+              <p>{t("noChannelsHelp")}</p>
+            </Empty>
+          }
+        >
+          {(all) => (
+            <ScrollX>
+              <table>
+                <thead>
+                  <tr>
+                    <th>{t("channel")}</th>
+                    <th>{t("url")}</th>
+                    <th>{t("inGroups")}</th>
+                    <th>{t("state")}</th>
+                    <th className="num">{t("lastSent")}</th>
+                    <th>
+                      <span className="unseen">{t("actions")}</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {all.items.map((each) => (
+                    <ChannelRow key={each.name} channel={each} onChange={() => setEditing(each)} />
+                  ))}
+                </tbody>
+              </table>
+            </ScrollX>
+          )}
+        </Answer>
+      </Panel>
+      <GroupsPanel />
+      {editing !== null && (
+        <ChannelForm channel={editing === "new" ? null : editing} onClose={() => setEditing(null)} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,132 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api } from "@/api/client";
+import { Confirm } from "@/forms/Confirm";
+import { useDone } from "@/forms/useDone";
+import { useWhyNot } from "@/login/rights";
+import { Act } from "@/parts/Act";
+import { Answer, Empty } from "@/parts/Answer";
+import { Panel } from "@/parts/Panel";
+import { ScrollX } from "@/parts/ScrollX";
+import { Ago } from "@/parts/Time";
+import { GroupForm } from "./GroupForm";
+import { type Group, groups } from "./queries";
+
+/** It gets what concerns the cluster, and what names no group. */
+const DEFAULT = "default";
+
+/** The alert groups, each with its channels. */
+export function GroupsPanel() {
+  const { t } = useTranslation("alerts");
+  const found = useQuery(groups);
+  const whyNot = useWhyNot("ADMIN");
+  const [editing, setEditing] = useState<Group | { name: string } | null>(null);
+  const lacksDefault = found.data?.items.every((each) => each.name !== DEFAULT || each.channels.length === 0);
+  return (
+    <Panel
+      title={t("groups")}
+      remark={found.data?.items.length}
+      end={
+        <Act
+          size="xs"
+          why={whyNot}
+          onClick={() => setEditing({ name: found.data?.items.some((each) => each.name === DEFAULT) ? "" : DEFAULT })}
+        >
+          {t("newGroup")}
+        </Act>
+      }
+    >
+      {lacksDefault && (
+        <p className="group-note">
+          <i className="st" data-s="LATE" aria-hidden /> {t("noDefault")}
+        </p>
+      )}
+      <Answer
+        of={found}
+        isEmpty={(all) => all.items.length === 0}
+        empty={
+          <Empty title={t("noGroups")}>
+            <p>{t("noGroupsHelp")}</p>
+          </Empty>
+        }
+      >
+        {(all) => (
+          <ScrollX>
+            <table>
+              <thead>
+                <tr>
+                  <th>{t("group")}</th>
+                  <th>{t("channels")}</th>
+                  <th>{t("description")}</th>
+                  <th className="num">{t("changed")}</th>
+                  <th>
+                    <span className="unseen">{t("actions")}</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {all.items.map((each) => (
+                  <GroupRow key={each.name} group={each} whyNot={whyNot} onChange={() => setEditing(each)} />
+                ))}
+              </tbody>
+            </table>
+          </ScrollX>
+        )}
+      </Answer>
+      {editing !== null && <GroupForm group={editing} onClose={() => setEditing(null)} />}
+    </Panel>
+  );
+}
+
+function GroupRow({ group, whyNot, onChange }: { group: Group; whyNot: string | null; onChange: () => void }) {
+  const { t } = useTranslation("alerts");
+  const done = useDone("alerts");
+  const [isGoing, setIsGoing] = useState(false);
+  const remove = useMutation({
+    mutationFn: () =>
+      api.DELETE("/api/v1/alert-groups/{name}", {
+        params: { path: { name: group.name }, header: { "If-Match": `"${group.version}"` } },
+      }),
+    onSuccess: () => {
+      setIsGoing(false);
+      void done(t("deletedNamed", { name: group.name }));
+    },
+  });
+  return (
+    <tr>
+      <td>{group.name}</td>
+      <td className="wrap">
+        {group.channels.length === 0 ? <span className="mute">{t("noChannelIn")}</span> : group.channels.join(", ")}
+      </td>
+      <td className="wide" title={group.description}>
+        {group.description}
+      </td>
+      <td className="num" title={group.updated_by}>
+        <Ago at={group.updated_at} />
+      </td>
+      <td>
+        <div className="row-acts">
+          <Act size="compact-sm" variant="default" why={whyNot} onClick={onChange}>
+            {t("change")}
+          </Act>
+          <Act size="compact-sm" variant="default" why={whyNot} onClick={() => setIsGoing(true)}>
+            {t("delete")}
+          </Act>
+        </div>
+        {isGoing && (
+          <Confirm
+            title={t("deleteNamed", { name: group.name })}
+            verb={t("delete")}
+            isPending={remove.isPending}
+            error={remove.error}
+            onConfirm={() => remove.mutate()}
+            onClose={() => setIsGoing(false)}
+          >
+            <p>{t("deleteGroupHelp")}</p>
+          </Confirm>
+        )}
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,153 @@
+import { Button, Modal, Select, Textarea, TextInput } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type FormEvent, useId, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf, type Schemas } from "@/api/client";
+import { faultAt, faultBeside } from "@/forms/faults";
+import { Refusal } from "@/forms/Refusal";
+import { Submit } from "@/forms/Submit";
+import { useDone } from "@/forms/useDone";
+import { workflowNames } from "@/runs/queries";
+import { projectNames } from "@/settings/queries";
+import { EXAMPLES, exampleFor } from "./examples";
+import { checkedRule, type Rule } from "./queries";
+
+const TYPED_MS = 350;
+
+interface Props {
+  /** null = a new one. */
+  rule: Rule | null;
+  project: string | null;
+  onClose: () => void;
+}
+
+/** A rule in words. What is wrong with it is said at its field while it is typed. */
+export function RuleForm({ rule, project: chosen, onClose }: Props) {
+  const { t } = useTranslation(["alerts", "forms"]);
+  const done = useDone("alerts");
+  const projects = useQuery(projectNames);
+  const [project, setProject] = useState(rule?.project ?? chosen);
+  const [name, setName] = useState(rule?.name ?? "");
+  const [text, setText] = useState(rule?.text ?? "");
+  const [typed] = useDebouncedValue(text.trim(), TYPED_MS);
+  const workflows = useQuery(workflowNames(project));
+  const check = useQuery({ ...checkedRule(project ?? "", typed), enabled: project !== null && typed !== "" });
+  const said = typed === "" || project === null ? undefined : check.data;
+  const save = useMutation({
+    mutationFn: () =>
+      bodyOf(
+        api.PUT("/api/v1/projects/{project}/alert-rules/{name}", {
+          params: {
+            path: { project: project ?? "", name },
+            header: rule === null ? {} : { "If-Match": `"${rule.version}"` },
+          },
+          body: { text, enabled: rule?.enabled ?? true },
+        }),
+      ),
+    onSuccess: (saved) => {
+      onClose();
+      void done(t("savedNamed", { name: saved.name }));
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    save.mutate();
+  };
+  const why =
+    project === null ? t("projectFirst") : name === "" ? t("nameFirst") : text.trim() === "" ? t("ruleFirst") : null;
+  const first = workflows.data?.items[0]?.name;
+  const notes = useId();
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      size={720}
+      title={rule === null ? t("newRule") : t("changeNamed", { name: rule.name })}
+      lockScroll={false}
+      closeButtonProps={{ "aria-label": t("forms:close") }}
+    >
+      <form className="form" onSubmit={submit}>
+        <div className="fields">
+          <Select
+            label={t("project")}
+            data={[...(projects.data ?? [])]}
+            value={project}
+            readOnly={rule !== null}
+            onChange={setProject}
+            searchable
+            error={projects.error?.message}
+          />
+          <TextInput
+            label={t("name")}
+            value={name}
+            readOnly={rule !== null}
+            error={faultAt(save.error, "name")}
+            onChange={(event) => setName(event.currentTarget.value)}
+          />
+        </div>
+        <Textarea
+          label={t("rule")}
+          description={t("ruleHelp")}
+          autosize
+          minRows={2}
+          maxRows={6}
+          spellCheck={false}
+          value={text}
+          aria-describedby={notes}
+          error={faultAt(save.error, "text") ?? said?.fault ?? undefined}
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+        <div id={notes} aria-live="polite">
+          {said !== undefined && said.fault == null && <Read checked={said} project={project ?? ""} />}
+        </div>
+        <fieldset className="pairs">
+          <legend>{t("examples")}</legend>
+          <div className="chips">
+            {EXAMPLES.map((each) => (
+              <button key={each} type="button" className="chip" onClick={() => setText(exampleFor(each, first))}>
+                {exampleFor(each, first)}
+              </button>
+            ))}
+          </div>
+        </fieldset>
+        <Refusal error={said?.fault != null ? null : faultBeside(save.error, "name", "text")} />
+        <div className="dialog-end">
+          <Button variant="default" onClick={onClose}>
+            {t("forms:cancel")}
+          </Button>
+          <Submit isPending={save.isPending} why={why}>
+            {t("save")}
+          </Submit>
+        </div>
+      </form>
+    </Modal>
+  );
+}
+
+/** What a rule that can be read names, and what of that is not there. */
+function Read({ checked, project }: { checked: Schemas["RuleChecked"]; project: string }) {
+  const { t } = useTranslation("alerts");
+  const { workflow, group, has_workflow, has_group } = checked;
+  const missing = [
+    has_workflow === false && t("noSuchWorkflow", { name: workflow, project }),
+    has_group === false && t("noSuchGroup", { name: group }),
+  ].filter((each) => each !== false);
+  if (missing.length === 0)
+    return (
+      <span className="checked">
+        <i className="st" data-s="SUCCESS" aria-hidden />
+        {workflow == null ? t("readAll", { project, group }) : t("readOne", { workflow, group })}
+      </span>
+    );
+  return (
+    <ul className="missing">
+      {missing.map((each) => (
+        <li key={each} className="checked">
+          <i className="st" data-s="LATE" aria-hidden />
+          {each}
+        </li>
+      ))}
+    </ul>
+  );
+}

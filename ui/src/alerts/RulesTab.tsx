@@ -1,0 +1,216 @@
+import { Button, Switch } from "@mantine/core";
+import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { useProject } from "@/app/ProjectSwitch";
+import { Confirm } from "@/forms/Confirm";
+import { useDone } from "@/forms/useDone";
+import { useWhyNot } from "@/login/rights";
+import { Act } from "@/parts/Act";
+import { Answer, Empty } from "@/parts/Answer";
+import { sayFailure } from "@/parts/notices";
+import { Panel } from "@/parts/Panel";
+import { ScrollX } from "@/parts/ScrollX";
+import { Ago } from "@/parts/Time";
+import { count } from "@/parts/time";
+import { EXAMPLES } from "./examples";
+import { type Rule, rules } from "./queries";
+import { RuleForm } from "./RuleForm";
+
+/** The rules in words: what each says, and whether it works. */
+export function RulesTab() {
+  const { t } = useTranslation("alerts");
+  const project = useProject();
+  const found = useInfiniteQuery(rules(project));
+  const shown = found.data?.pages.flatMap((page) => page.items) ?? [];
+  const whyNot = useWhyNot("EDITOR", project);
+  const [editing, setEditing] = useState<Rule | "new" | null>(null);
+  return (
+    <Panel
+      title={t("tab.rules")}
+      remark={found.data && `${count(shown.length)}${found.hasNextPage ? "+" : ""}`}
+      end={
+        <Act size="xs" why={whyNot} onClick={() => setEditing("new")}>
+          {t("newRule")}
+        </Act>
+      }
+    >
+      <Answer
+        of={found}
+        isEmpty={() => shown.length === 0}
+        empty={
+          <Empty title={t("noRules")}>
+            <p>{t("noRulesHelp")}</p>
+            <ul className="examples">
+              {EXAMPLES.slice(0, 3).map((each) => (
+                <li key={each}>
+                  <code>{each}</code>
+                </li>
+              ))}
+            </ul>
+          </Empty>
+        }
+      >
+        {() => (
+          <ScrollX>
+            <table>
+              <thead>
+                <tr>
+                  <th>{t("on")}</th>
+                  <th>{t("project")}</th>
+                  <th>{t("name")}</th>
+                  <th>{t("rule")}</th>
+                  <th>{t("state")}</th>
+                  <th className="num">{t("changed")}</th>
+                  <th>
+                    <span className="unseen">{t("actions")}</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {shown.map((each) => (
+                  <RuleRow key={`${each.project}/${each.name}`} rule={each} onChange={() => setEditing(each)} />
+                ))}
+              </tbody>
+            </table>
+          </ScrollX>
+        )}
+      </Answer>
+      {found.hasNextPage && (
+        <footer>
+          <Button
+            size="compact-sm"
+            variant="default"
+            loading={found.isFetchingNextPage}
+            onClick={() => void found.fetchNextPage()}
+          >
+            {t("more")}
+          </Button>
+        </footer>
+      )}
+      {editing !== null && (
+        <RuleForm rule={editing === "new" ? null : editing} project={project} onClose={() => setEditing(null)} />
+      )}
+    </Panel>
+  );
+}
+
+function RuleRow({ rule, onChange }: { rule: Rule; onChange: () => void }) {
+  const { t } = useTranslation("alerts");
+  const whyNot = useWhyNot("EDITOR", rule.project);
+  const done = useDone("alerts");
+  const [isGoing, setIsGoing] = useState(false);
+  const path = { project: rule.project, name: rule.name };
+  const header = { "If-Match": `"${rule.version}"` };
+  const turn = useMutation({
+    mutationFn: (enabled: boolean) =>
+      bodyOf(
+        api.PUT("/api/v1/projects/{project}/alert-rules/{name}", {
+          params: { path, header },
+          body: { text: rule.text, enabled },
+        }),
+      ),
+    onSuccess: (saved) => done(t(saved.enabled ? "ruleOn" : "ruleOff", { name: saved.name })),
+    onError: sayFailure,
+  });
+  const remove = useMutation({
+    mutationFn: () => api.DELETE("/api/v1/projects/{project}/alert-rules/{name}", { params: { path, header } }),
+    onSuccess: () => {
+      setIsGoing(false);
+      void done(t("deletedNamed", { name: rule.name }));
+    },
+  });
+  return (
+    <tr>
+      <td>
+        <Switch
+          size="xs"
+          aria-label={t("onOf", { name: rule.name })}
+          checked={rule.enabled}
+          disabled={whyNot !== null || turn.isPending}
+          title={whyNot ?? undefined}
+          onChange={(event) => turn.mutate(event.currentTarget.checked)}
+        />
+      </td>
+      <td>{rule.project}</td>
+      <td>{rule.name}</td>
+      <td className="wrap words">
+        <RuleText text={rule.text} />
+      </td>
+      <td className="wrap of-state">
+        <RuleState rule={rule} />
+      </td>
+      <td className="num" title={rule.updated_by}>
+        <Ago at={rule.updated_at} />
+      </td>
+      <td>
+        <div className="row-acts">
+          <Act size="compact-sm" variant="default" why={whyNot} onClick={onChange}>
+            {t("change")}
+          </Act>
+          <Act size="compact-sm" variant="default" why={whyNot} onClick={() => setIsGoing(true)}>
+            {t("delete")}
+          </Act>
+        </div>
+        {isGoing && (
+          <Confirm
+            title={t("deleteNamed", { name: rule.name })}
+            verb={t("delete")}
+            isPending={remove.isPending}
+            error={remove.error}
+            onConfirm={() => remove.mutate()}
+            onClose={() => setIsGoing(false)}
+          >
+            <p className="words">
+              <RuleText text={rule.text} />
+            </p>
+            <p>{t("deleteRuleHelp")}</p>
+          </Confirm>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+/** A rule as it was written, with its arrow in one piece. */
+function RuleText({ text }: { text: string }) {
+  const place = text.lastIndexOf("->");
+  if (place < 0) return <>{text}</>;
+  return (
+    <>
+      {text.slice(0, place)}
+      <span className="nowrap">-&gt;</span>
+      {text.slice(place + 2)}
+    </>
+  );
+}
+
+/** Whether it works; if not, the sentence that says why. */
+function RuleState({ rule }: { rule: Rule }) {
+  const { t } = useTranslation("alerts");
+  if (!rule.enabled)
+    return (
+      <span className="state" data-s="SKIPPED">
+        {t("off")}
+      </span>
+    );
+  if (rule.problem != null)
+    return (
+      <span className="checked">
+        <i className="st" data-s="LATE" role="img" aria-label={t("raisesNothing")} title={t("raisesNothing")} />
+        <span>
+          {t("raisesNothing")}: {rule.problem}.{" "}
+          <Link to="/workflows" className="nowrap">
+            {t("toWorkflows")}
+          </Link>
+        </span>
+      </span>
+    );
+  return (
+    <span className="state" data-s="NORMAL">
+      {t("works")}
+    </span>
+  );
+}

@@ -1,0 +1,165 @@
+import { Autocomplete, Button, Modal, SegmentedControl, Select, TextInput } from "@mantine/core";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { api, bodyOf } from "@/api/client";
+import { faultAt, faultBeside } from "@/forms/faults";
+import { Refusal } from "@/forms/Refusal";
+import { Submit } from "@/forms/Submit";
+import { useDone } from "@/forms/useDone";
+import { useWhyNot } from "@/login/rights";
+import { shownZone, zonedTime } from "@/parts/time";
+import { workflowNames } from "@/runs/queries";
+import { projectNames } from "@/settings/queries";
+import { type Alert, KINDS } from "./queries";
+
+const HOUR_S = 3_600;
+const LASTS = { "1h": HOUR_S, "4h": 4 * HOUR_S, "24h": 24 * HOUR_S, "7d": 168 * HOUR_S } as const;
+const UNTIL = "until";
+const FIELDS = ["project", "workflow", "kind", "reason", "starts_at", "ends_at", "lasts_s"] as const;
+
+interface Props {
+  /** What it is to cover at first: an alert, or a project. */
+  like: Partial<Pick<Alert, "project" | "workflow" | "kind">>;
+  onClose: () => void;
+}
+
+/** A new silence: what it covers, for how long, and why. */
+export function SilenceForm({ like, onClose }: Props) {
+  const { t } = useTranslation(["alerts", "forms"]);
+  const done = useDone("alerts");
+  const projects = useQuery(projectNames);
+  const [project, setProject] = useState(like.project ?? null);
+  const [workflow, setWorkflow] = useState(like.workflow ?? "");
+  const [kind, setKind] = useState(like.kind ?? null);
+  const [lasts, setLasts] = useState<string>("1h");
+  const [from, setFrom] = useState("");
+  const [until, setUntil] = useState("");
+  const [reason, setReason] = useState("");
+  const workflows = useQuery(workflowNames(project));
+  const whyNot = useWhyNot(project === null ? "ADMIN" : "OPERATOR", project);
+  const save = useMutation({
+    mutationFn: () =>
+      bodyOf(
+        api.POST("/api/v1/alert-silences", {
+          body: {
+            project,
+            workflow: project === null || workflow === "" ? null : workflow,
+            kind: KINDS.find((each) => each === kind) ?? null,
+            reason,
+            ...(lasts === UNTIL
+              ? { starts_at: zonedTime(from), ends_at: zonedTime(until) }
+              : { lasts_s: LASTS[lasts as keyof typeof LASTS] }),
+          },
+        }),
+      ),
+    onSuccess: () => {
+      onClose();
+      void done(t("silenceMade"));
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    save.mutate();
+  };
+  const why = whyNot ?? (lasts === UNTIL && zonedTime(until) === null ? t("untilFirst") : null);
+  const fault = (field: (typeof FIELDS)[number]) => faultAt(save.error, field);
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      size={620}
+      title={t("newSilence")}
+      lockScroll={false}
+      closeButtonProps={{ "aria-label": t("forms:close") }}
+    >
+      <form className="form" onSubmit={submit}>
+        <p className="soft">{t("silenceHelp")}</p>
+        <div className="fields">
+          <Select
+            label={t("project")}
+            placeholder={t("allAndCluster")}
+            data={[...(projects.data ?? [])]}
+            value={project}
+            clearable
+            searchable
+            clearButtonProps={{ "aria-label": t("allAndCluster") }}
+            error={fault("project")}
+            onChange={(value) => {
+              setProject(value);
+              setWorkflow("");
+            }}
+          />
+          <Autocomplete
+            label={t("workflow")}
+            placeholder={t("allWorkflows")}
+            data={workflows.data?.items.map((each) => each.name).filter(isFirst) ?? []}
+            value={workflow}
+            disabled={project === null}
+            error={fault("workflow")}
+            onChange={setWorkflow}
+          />
+          <Select
+            label={t("kind")}
+            placeholder={t("allKinds")}
+            data={KINDS.map((each) => ({ value: each, label: t(`kind.${each}`) }))}
+            value={kind}
+            clearable
+            clearButtonProps={{ "aria-label": t("allKinds") }}
+            error={fault("kind")}
+            onChange={setKind}
+          />
+          <TextInput
+            label={t("reason")}
+            value={reason}
+            error={fault("reason")}
+            onChange={(event) => setReason(event.currentTarget.value)}
+          />
+        </div>
+        <div>
+          <p className="field-label">{t("howLong")}</p>
+          <SegmentedControl
+            size="xs"
+            aria-label={t("howLong")}
+            data={[...Object.keys(LASTS), UNTIL].map((each) => ({ value: each, label: t(`lasts.${each}` as never) }))}
+            value={lasts}
+            onChange={setLasts}
+          />
+        </div>
+        {lasts === UNTIL && (
+          <div className="fields">
+            <TextInput
+              type="datetime-local"
+              label={t("fromOrNow")}
+              value={from}
+              error={fault("starts_at")}
+              onChange={(event) => setFrom(event.currentTarget.value)}
+            />
+            <TextInput
+              type="datetime-local"
+              label={t("until")}
+              description={shownZone()}
+              value={until}
+              error={fault("ends_at")}
+              onChange={(event) => setUntil(event.currentTarget.value)}
+            />
+          </div>
+        )}
+        <Refusal error={faultBeside(save.error, ...FIELDS)} />
+        <div className="dialog-end">
+          <Button variant="default" onClick={onClose}>
+            {t("forms:cancel")}
+          </Button>
+          <Submit isPending={save.isPending} why={why}>
+            {t("silence")}
+          </Submit>
+        </div>
+      </form>
+    </Modal>
+  );
+}
+
+/** The same name in two projects is one choice. */
+function isFirst(name: string, place: number, all: string[]): boolean {
+  return all.indexOf(name) === place;
+}
