@@ -337,7 +337,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
     def launcher(grace_s: float, life: str) -> SimulatedLauncher:
         return SimulatedLauncher(world)
 
-    def executor(_settings: Any, processes: SimulatedLauncher, *_: Any) -> SimulatedExecutor:
+    def executor(_settings: Any, processes: SimulatedLauncher, *_: Any, **_named: Any) -> SimulatedExecutor:
         return SimulatedExecutor(world, processes, world.timing.kill_grace.total_seconds())
 
     replaced: list[tuple[object, Any]] = [
