@@ -423,7 +423,8 @@ CREATE TABLE error_command (
     schedule_time        timestamptz,
     time_zone            text,
     schedule_id          bigint,
-    parent               text
+    parent               text,
+    traceparent          text
 );
 COMMENT ON TABLE error_command IS 'A command that could not be handled, whole, with the sentence why.';
 
