@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 import socket
 import ssl
 import threading
@@ -29,8 +30,8 @@ HEAD_BYTES_MAX = 16_384
 MADE_EVERY_S = 0.5
 """For so long the text is given to others who ask."""
 START_S_MAX = 10.0
-LOOPBACK_NAMES = {"", "127.0.0.1", "localhost", "[::1]"}
-"""As which it is reached where no token is needed: a web page of another name could make a browser ask (DNS rebinding)."""
+LOOPBACK_NAME = re.compile(r"|localhost|\[::1\]|127(\.\d{1,3}){3}")
+"""As which it is reached without a token: a web page of another name could make a browser ask (DNS rebinding)."""
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _TEXT = "text/plain; charset=utf-8"
 
@@ -156,7 +157,7 @@ class Responder:
             return _response(404, "there is only /metrics\n")
         if method not in ("GET", "HEAD"):
             return _response(405, "ask with GET\n", headers={"Allow": "GET, HEAD"})
-        if self._token is None and _host_of(lines) not in LOOPBACK_NAMES:
+        if self._token is None and LOOPBACK_NAME.fullmatch(_host_of(lines)) is None:
             return _response(421, "without a token this is reached as 127.0.0.1 or localhost only\n")
         if path == "/healthz":
             return _response(200, "ok\n", is_head=method == "HEAD")

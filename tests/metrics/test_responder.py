@@ -82,6 +82,7 @@ def test_a_head_request_has_the_length_and_no_body(url: str) -> None:
         (b"POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", 405),
         (b"GET /metrics?format=\xff HTTP/1.1\r\n\r\n", 200),
         (b"GET /metrics HTTP/1.1\r\nHost: evil.example.org:80\r\n\r\n", 421),
+        (b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1.example.org\r\n\r\n", 421),
         (b"GET /metrics HTTP/1.1\r\nHost: LocalHost:9465\r\n\r\n", 200),
         (b"GET /metrics HTTP/1.1\r\nHost: [::1]:9465\r\n\r\n", 200),
     ],
