@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 import socket
 import ssl
 import threading
@@ -29,6 +30,8 @@ HEAD_BYTES_MAX = 16_384
 MADE_EVERY_S = 0.5
 """For so long the text is given to others who ask."""
 START_S_MAX = 10.0
+LOOPBACK_NAME = re.compile(r"|localhost|\[::1\]|127(\.\d{1,3}){3}")
+"""As which it is reached without a token: a web page of another name could make a browser ask (DNS rebinding)."""
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _TEXT = "text/plain; charset=utf-8"
 
@@ -39,6 +42,7 @@ _STATUS = {
     404: "Not Found",
     405: "Method Not Allowed",
     408: "Request Timeout",
+    421: "Misdirected Request",
     431: "Request Header Fields Too Large",
     500: "Internal Server Error",
     503: "Service Unavailable",
@@ -153,6 +157,8 @@ class Responder:
             return _response(404, "there is only /metrics\n")
         if method not in ("GET", "HEAD"):
             return _response(405, "ask with GET\n", headers={"Allow": "GET, HEAD"})
+        if self._token is None and LOOPBACK_NAME.fullmatch(_host_of(lines)) is None:
+            return _response(421, "without a token this is reached as 127.0.0.1 or localhost only\n")
         if path == "/healthz":
             return _response(200, "ok\n", is_head=method == "HEAD")
         if not self._may_read(lines):
@@ -167,12 +173,8 @@ class Responder:
     def _may_read(self, lines: list[str]) -> bool:
         if self._token is None:
             return True
-        for line in lines:
-            name, _, value = line.partition(":")
-            kind, _, token = value.strip().partition(" ")
-            if name.strip().lower() == "authorization" and kind.lower() == "bearer":
-                return hmac.compare_digest(token.strip().encode("latin-1"), self._token.encode())
-        return False
+        kind, _, token = _header(lines, "authorization").partition(" ")
+        return kind.lower() == "bearer" and hmac.compare_digest(token.strip().encode("latin-1"), self._token.encode())
 
     async def _text(self) -> bytes:
         if time.monotonic() - self._made_s >= MADE_EVERY_S:
@@ -181,6 +183,20 @@ class Responder:
         if time.monotonic() - self._made_s >= MADE_EVERY_S:  # meanwhile another client may have had it made
             self._made, self._made_s = self._make(), time.monotonic()
         return self._made
+
+
+def _header(lines: list[str], wanted: str) -> str:
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name.strip().lower() == wanted:
+            return value.strip()
+    return ""
+
+
+def _host_of(lines: list[str]) -> str:
+    """The name in the Host header, without the port; empty if there is none."""
+    host = _header(lines, "host").lower()
+    return host[: host.rindex("]") + 1] if host.startswith("[") and "]" in host else host.partition(":")[0]
 
 
 async def _read_away(reader: asyncio.StreamReader) -> None:

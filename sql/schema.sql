@@ -461,7 +461,8 @@ CREATE TABLE error_command (
     time_zone            text,
     schedule_id          bigint,
     parent               text,
-    is_alerted           boolean NOT NULL DEFAULT false
+    is_alerted           boolean NOT NULL DEFAULT false,
+    traceparent          text
 );
 COMMENT ON TABLE error_command IS 'A command that could not be handled, whole, with the sentence why.';
 COMMENT ON COLUMN error_command.is_alerted IS 'Whether there is an alert of it.';

@@ -115,12 +115,12 @@ _REFUSE = text("""
     INSERT INTO error_command
         (command_id, type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy,
          worker_group, created_at, created_by, reason, master_id, warning_type, alert_group, environment, dry_run,
-         task_depend_type, start_tasks, schedule_time, time_zone, schedule_id, parent)
+         task_depend_type, start_tasks, schedule_time, time_zone, schedule_id, parent, traceparent)
     VALUES (:id, :type, CAST(:workflow_code AS bigint), CAST(:workflow_version AS integer),
             CAST(:workflow_instance_id AS bigint), :params, :priority, :failure_strategy, :worker_group,
             CAST(:created_at AS timestamptz), :created_by, :reason, :master, :warning_type, :alert_group, :environment,
             CAST(:dry_run AS boolean), :task_depend_type, :start_tasks, CAST(:schedule_time AS timestamptz),
-            :time_zone, CAST(:schedule_id AS bigint), :parent)
+            :time_zone, CAST(:schedule_id AS bigint), :parent, :traceparent)
 """)
 _BEFORE = text(f"""
     SELECT outcome, date_trunc('second', handled_at)::text AS at, workflow_instance_id

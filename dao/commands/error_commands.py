@@ -90,7 +90,8 @@ _RETRY = text("""
     ), asked AS (
         INSERT INTO command (type, workflow_code, workflow_version, workflow_instance_id, params, priority,
                              failure_strategy, worker_group, created_by, warning_type, alert_group, environment,
-                             dry_run, task_depend_type, start_tasks, schedule_time, time_zone, schedule_id, parent)
+                             dry_run, task_depend_type, start_tasks, schedule_time, time_zone, schedule_id, parent,
+                             traceparent)
         SELECT coalesce(CAST(:type AS text), type), coalesce(CAST(:workflow_code AS bigint), workflow_code),
                coalesce(CAST(:workflow_version AS integer), workflow_version), workflow_instance_id,
                coalesce(CAST(:params AS text), params, '{}'), coalesce(CAST(:priority AS text), priority),
@@ -99,7 +100,8 @@ _RETRY = text("""
                alert_group,
                coalesce(CAST(:environment AS text), environment), coalesce(dry_run, false),
                coalesce(CAST(:task_depend_type AS text), task_depend_type),
-               coalesce(CAST(:start_tasks AS text), start_tasks), schedule_time, time_zone, schedule_id, parent
+               coalesce(CAST(:start_tasks AS text), start_tasks), schedule_time, time_zone, schedule_id, parent,
+               traceparent
         FROM gone
         ON CONFLICT (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' DO NOTHING
         RETURNING id

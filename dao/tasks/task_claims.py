@@ -7,7 +7,7 @@ kills its process and reports nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
@@ -57,7 +57,7 @@ class ClaimedTask:
     tenant: str | None = None
     parameter_types: str | None = None
     environment: str | None = None
-    waited_s: float | None = None
+    waited_s: float | None = field(default=None, compare=False)
     traceparent: str | None = None
     run_began_us: int | None = None
     stream: str | None = None

@@ -97,6 +97,7 @@ workflow_instance = Table(
     Column("outputs", Text),
     Column("depth", SmallInteger, nullable=False),
     Column("serial_key", Text, nullable=False),
+    Column("traceparent", Text),
     Column("parent_instance_id", BigInteger),
     Column("parent_task_code", Integer),
     Column("parent_attempt", SmallInteger),

@@ -100,7 +100,7 @@ VIEWS = {
     ),
     "spans of runs": Hot(
         lambda c: run_spans.runs(c, [WorkflowInstanceId(id_) for id_ in range(2_001, 2_051)]),
-        {"workflow_instance_pkey", "task_instance_attempt"},
+        {"workflow_instance_pkey"},
         300,
     ),
     "spans of attempts": Hot(lambda c: run_spans.attempts(c, RUNNING[0], 1_000), {"task_instance_attempt"}, 20),

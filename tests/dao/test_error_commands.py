@@ -59,11 +59,11 @@ async def test_a_retry_asks_again_for_the_same_and_takes_the_error_away(scene: S
 async def test_a_retry_keeps_every_column_that_says_what_is_asked(scene: Scene) -> None:
     values = (
         "'COMPLEMENT_DATA', 'ALL', 'night', 'prod', true, 'TASK_PRE', '[\"a\"]', '2026-01-31 05:00:00+00', "
-        "'Europe/Berlin', 7, '1/2/3/4'"
+        "'Europe/Berlin', 7, '1/2/3/4', '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'"
     )
     columns = (
         "type, warning_type, alert_group, environment, dry_run, task_depend_type, start_tasks, schedule_time, "
-        "time_zone, schedule_id, parent"
+        "time_zone, schedule_id, parent, traceparent"
     )
     [id_] = await refused(scene, f"INSERT INTO command ({columns}) VALUES ({values})")
     async with scene.writing() as connection:

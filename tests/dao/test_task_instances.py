@@ -234,8 +234,8 @@ async def test_a_task_with_a_known_result_is_over_at_once_and_told_like_any_othe
         "WHERE task_code < 4 ORDER BY task_code"
     ) == [(outputs, why, True, None, None) for outputs in ('{"rows": "7"}', None, '{"rows": "7"}')]
     async with scene.writing() as connection:
-        told = await task_events.consume(connection, master.epoch, 10)
-    assert sorted(told, key=lambda event: event.what.code if isinstance(event.what, AttemptEnd) else 0) == [
+        told = [event[:2] for event in await task_events.consume(connection, master.epoch, 10)]
+    assert sorted(told, key=lambda event: event[1].code if isinstance(event[1], AttemptEnd) else 0) == [
         (instance, AttemptEnd(TaskCode(code), 1, TaskState.SUCCESS, outputs))
         for code, outputs in [(1, '{"rows": "7"}'), (2, None), (3, '{"rows": "7"}')]
     ]

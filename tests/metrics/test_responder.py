@@ -64,7 +64,7 @@ def test_it_shows_the_process_and_who_it_is(url: str) -> None:
 
 
 def test_a_head_request_has_the_length_and_no_body(url: str) -> None:
-    answer = sent(url, b"HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    answer = sent(url, b"HEAD /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
     assert answer.endswith(b"\r\n\r\n")
 
@@ -81,6 +81,10 @@ def test_a_head_request_has_the_length_and_no_body(url: str) -> None:
         (b"GET /metrics/../etc HTTP/1.1\r\n\r\n", 404),
         (b"POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", 405),
         (b"GET /metrics?format=\xff HTTP/1.1\r\n\r\n", 200),
+        (b"GET /metrics HTTP/1.1\r\nHost: evil.example.org:80\r\n\r\n", 421),
+        (b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1.example.org\r\n\r\n", 421),
+        (b"GET /metrics HTTP/1.1\r\nHost: LocalHost:9465\r\n\r\n", 200),
+        (b"GET /metrics HTTP/1.1\r\nHost: [::1]:9465\r\n\r\n", 200),
     ],
 )
 def test_a_bad_request_gets_an_answer_and_harms_nobody(url: str, request_: bytes, status: int) -> None:
