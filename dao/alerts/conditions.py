@@ -92,7 +92,7 @@ class AllStanding:
 
 
 async def read_standing(connection: AsyncConnection, stands: timedelta) -> AllStanding:
-    """Worker groups and resource pools for which a task has waited for longer than that, and nothing has begun since."""
+    """Worker groups and pools for which a task has waited for longer than that, and nothing has begun since."""
     rows = (await connection.execute(_STANDING, {"stands": stands})).all()
     return AllStanding(
         [Standing(*row[1:]) for row in rows if row.kind == AlertKind.QUEUE_STANDS],
