@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 from model.errors import Unavailable
+from node import prctl
 from registry.clock import boottime_s
 from tests.eventually import eventually
 from tests.worker.scene import FAMILY, FAMILY_SIZE, Scene, processes_of
-from worker.launcher import client, prctl, task_process, tree
+from worker.launcher import client, task_process, tree
 from worker.launcher.errors import DeadlinePassed, LauncherKilled, TreeLeft
 
 ROOT = Path(__file__).parents[2]
