@@ -60,7 +60,9 @@ export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () 
                   <td>
                     <Marked of={deliveryOf(each)} t={t} />
                   </td>
-                  <td className="num">{each.tries}</td>
+                  <td className="num" data-label={t("tries")}>
+                    {each.tries}
+                  </td>
                   <td>
                     <Sent delivery={each} />
                   </td>
