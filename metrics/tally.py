@@ -49,7 +49,8 @@ def _read() -> Counted:
 
 
 def _total(counter: Counter) -> int:
-    return round(sum(sample.value for metric in counter.collect() for sample in metric.samples))
+    samples = (sample for metric in counter.collect() for sample in metric.samples)
+    return round(sum(sample.value for sample in samples if sample.name.endswith("_total")))
 
 
 def _times(histogram: Histogram) -> tuple[int, float]:

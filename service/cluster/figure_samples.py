@@ -32,11 +32,36 @@ GAP_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The figures at a time of the database; `rates` None: not known yet."""
+    """The figures at a time of the database; see `FiguresAnswer`. The rates are None where they are not known yet."""
 
     at: datetime
-    figures: ClusterFigures
-    rates: Rates | None
+    runs: int
+    commands: int
+    oldest_command_s: float
+    queued: int
+    oldest_queued_s: float
+    running: int
+    commands_per_s: float | None
+    started_per_s: float | None
+    ended_per_s: float | None
+    lag_s: float | None
+
+    @classmethod
+    def of(cls, at: datetime, found: ClusterFigures, rates: Rates | None) -> Sample:
+        """The numbers of it that are kept."""
+        return cls(
+            at=at,
+            runs=sum(found.runs.values()),
+            commands=found.commands,
+            oldest_command_s=found.oldest_command_s,
+            queued=sum(group.waiting for group in found.groups),
+            oldest_queued_s=max((group.oldest_s for group in found.groups), default=0.0),
+            running=sum(group.running for group in found.groups),
+            commands_per_s=None if rates is None else rates.commands,
+            started_per_s=None if rates is None else rates.started,
+            ended_per_s=None if rates is None else rates.ended,
+            lag_s=None if rates is None else rates.lag_s,
+        )
 
 
 @dataclass
@@ -60,8 +85,8 @@ class Samples:
     async def _read(self, database: Database) -> None:
         began_s = boottime_s()
         async with database.reading() as connection:
-            now = await database_time(connection)
             found = await cluster_figures.read(connection)
+            now = await database_time(connection)  # at once after the ages of the beats
         ended_s = boottime_s()
         if began_s - self._read_s > GAP_S:
             self._nodes = {}
@@ -78,4 +103,4 @@ class Samples:
         while self.kept and self.kept[0].at < now - KEPT:
             self.kept.popleft()
         shown = now.replace(microsecond=now.microsecond // 1000 * 1000)  # as answers write it: it comes back as `since`
-        self.kept.append(Sample(shown, found, rates_of(self._nodes.values())))
+        self.kept.append(Sample.of(shown, found, rates_of(self._nodes.values())))

@@ -6,7 +6,7 @@ They are the same that Prometheus is shown, for those who have none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -15,9 +15,6 @@ from service.call import Call
 from service.cluster.figure_samples import EVERY_S
 from service.fields import Answer, Asked, Moment
 from service.operation import operation
-
-if TYPE_CHECKING:
-    from service.cluster.figure_samples import Sample
 
 
 class FiguresAnswer(Answer):
@@ -42,24 +39,6 @@ class FiguresAnswer(Answer):
     ended_per_s: float | None = None
     lag_s: float | None = None
 
-    @classmethod
-    def of(cls, sample: Sample) -> FiguresAnswer:
-        """The answer for a sample."""
-        found, rates = sample.figures, sample.rates
-        return cls(
-            at=sample.at,
-            runs=sum(found.runs.values()),
-            commands=found.commands,
-            oldest_command_s=found.oldest_command_s,
-            queued=sum(group.waiting for group in found.groups),
-            oldest_queued_s=max((group.oldest_s for group in found.groups), default=0.0),
-            running=sum(group.running for group in found.groups),
-            commands_per_s=None if rates is None else rates.commands,
-            started_per_s=None if rates is None else rates.started,
-            ended_per_s=None if rates is None else rates.ended,
-            lag_s=None if rates is None else rates.lag_s,
-        )
-
 
 class FiguresPage(Answer):
     """Figures of the last hour, oldest first, as far as this process has read any: every `every_s` seconds while
@@ -83,5 +62,7 @@ async def list_cluster_figures(call: Call, query: FiguresQuery) -> FiguresPage:
     await samples.renew(call.backend.database)
     return FiguresPage(
         every_s=EVERY_S,
-        items=[FiguresAnswer.of(each) for each in samples.kept if query.since is None or each.at > query.since],
+        items=[
+            FiguresAnswer.model_validate(each) for each in samples.kept if query.since is None or each.at > query.since
+        ],
     )

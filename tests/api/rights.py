@@ -185,6 +185,7 @@ ROWS: Mapping[str, Row] = {
     "add_silence": Row(body={"project": "<project>", "lasts_s": 60}),
     "end_silence": Row({"id": "silence"}),
     "list_alert_rules": ALL_OF_THEM,
+    "check_alert_rule": Row(body={"project": "<project>", "text": "any run of w fails -> group data"}),
     "get_alert_rule": Row({"project": "project", "name": "rule"}),
     "save_alert_rule": Row({"project": "project", "name": "r2"}, {"text": "any run of w fails -> group data"}),
     "delete_alert_rule": Row({"project": "project", "name": "rule"}),

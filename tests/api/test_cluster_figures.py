@@ -111,7 +111,7 @@ async def test_after_a_time_that_nobody_watched_the_rates_begin_again(
     monkeypatch.setattr(figure_samples, "GAP_S", 0.0)
     beaten(sql, node, 0, started=200)
     await samples.renew(api.database)
-    assert [each.rates for each in samples.kept] == [None, None]
+    assert [each.started_per_s for each in samples.kept] == [None, None]
 
 
 async def test_who_may_not_see_the_cluster_gets_none(api: Serving) -> None:

@@ -26,6 +26,16 @@ name: proxies
 description: the proxies of the shop
 resources: {p1: {host: 10.0.0.1}, p2: {host: 10.0.0.2}}
 """
+ALERTS = """
+    INSERT INTO alert (kind, severity, project, workflow, subject, alert_group)
+    SELECT 'RULE', severity, 'default', 'failing', 'it failed', alert_group
+    FROM unnest(ARRAY['INFO', 'WARNING', 'CRITICAL']) AS severity, unnest(ARRAY['default', 'nobody']) AS alert_group;
+    INSERT INTO alert_rule (project, name, text)
+    VALUES ('default', 'fails', 'any run of failing fails -> group default'), ('default', 'wrong', 'any run fals');
+    INSERT INTO alert_silence (starts_at, ends_at, kind, reason)
+    VALUES (now() - interval '2 h', now() - interval '1 h', NULL, 'over'),
+           (now() - interval '1 h', now() + interval '1 h', 'FAILOVER', 'an upgrade')
+"""
 # What lies below them can be dragged away.
 ON_CANVAS = [f'button[aria-label="{each}"]' for each in ("Arrange", "Show all", "Add a note")]
 PAGES = [
@@ -49,6 +59,11 @@ PAGES = [
     "/cluster",
     "/cluster?tab=pools",
     "/cluster?tab=pools&pool=proxies",
+    "/alerts",
+    "/alerts?row=ALERT",
+    "/alerts?tab=rules",
+    "/alerts?tab=channels",
+    "/alerts?tab=silences&past=true",
     *(
         f"/settings/{each}"
         for each in ("projects", "data-sources", "environments", "secrets", "users", "tokens", "audit", "about")
@@ -63,6 +78,8 @@ def run(running: RunningShoal, tmp_path_factory: pytest.TempPathFactory) -> str:
     file.write_text(WORKFLOWS, "utf-8")
     running.shoal("workflow", "apply", str(file))
     running.shoal("pool", "set-aside", "proxies", "p2", "--reason", "blocked by the shop")
+    running.shoal("channel", "set", "ops", "json://127.0.0.1:9", "--group", "default")
+    running.shoal("db", "psql", "-c", ALERTS)
     with pytest.raises(AssertionError):
         running.shoal("run", "failing", "--wait")
     return str(running.json("runs", "--workflow", "failing")[0]["id"])
@@ -76,7 +93,7 @@ def test_nothing_that_axe_finds(open_page: OpenPage, run: str, scheme: str, size
     root = page.url.rstrip("/")
     found = []
     for address in PAGES:
-        page.goto(f"{root}{address.replace('RUN', run)}")
+        page.goto(f"{root}{address.replace('RUN', run).replace('ALERT', '1')}")
         found += [f"{address}: {each}" for each in _violations(page)]
     assert not found, "\n".join(found)
 

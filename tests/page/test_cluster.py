@@ -106,3 +106,18 @@ def test_a_worker_is_drained_after_the_page_has_said_what_happens_and_is_undrain
     expect(page.get_by_role("button", name="Drain", exact=True)).to_be_visible()
     [worker] = running.json("workers")
     assert "drain" not in worker
+
+
+def test_small_charts_say_what_is_done_in_words_too(open_page: OpenPage, running: RunningShoal) -> None:
+    page = open_page("/cluster")
+    charts = page.locator(".small-chart")
+    expect(charts).to_have_count(6)
+    running.shoal("run", "hello", "--wait")
+    tasks = charts.filter(has_text="Tasks").first
+    expect(tasks.locator("b")).to_have_text(re.compile(r"^\d[\d.]* /s started$"), timeout=40_000)
+    expect(tasks.get_by_role("img", name=re.compile(r"^Tasks: \d.* /s to \d.* /s started, .* ended$"))).to_be_visible()
+    expect(tasks.locator("path").first).to_have_attribute("d", re.compile("^M.*L"))
+    expect(charts.filter(has_text="Oldest wait").locator("b")).to_have_text(re.compile(r"^\d.* m?s$"))
+    on_phone = open_page("/cluster", viewport={"width": 390, "height": 844})
+    expect(on_phone.locator(".small-chart")).to_have_count(6)
+    assert on_phone.evaluate("document.documentElement.scrollWidth") <= 390

@@ -9,7 +9,7 @@ import { Act } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
 import { ScrollX } from "@/parts/ScrollX";
 import { Moment } from "@/parts/Time";
-import { factText } from "./facts";
+import { factText, plainFacts, type ResultTable, tableOf } from "./facts";
 import { deliveryOf, hasFailed } from "./looks";
 import { Marked } from "./Marked";
 import { type Alert, alertOf, type Delivery } from "./queries";
@@ -40,7 +40,7 @@ export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () 
       )}
       {alert.deliveries.length > 0 && (
         <ScrollX>
-          <table className="dense">
+          <table className="dense deliveries">
             <thead>
               <tr>
                 <th>{t("channel")}</th>
@@ -60,7 +60,9 @@ export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () 
                   <td>
                     <Marked of={deliveryOf(each)} t={t} />
                   </td>
-                  <td className="num">{each.tries}</td>
+                  <td className="num" data-label={t("tries")}>
+                    {each.tries}
+                  </td>
                   <td>
                     <Sent delivery={each} />
                   </td>
@@ -87,15 +89,18 @@ export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () 
         </ScrollX>
       )}
       <Answer of={found} lines={3}>
-        {(whole) => (
-          <dl className="alert-facts">
-            {Object.entries(whole.facts).map(([name, value]) => (
-              <div key={name}>
-                <dt>{name}</dt>
-                <dd>{factText(name, value, i18n.language)}</dd>
-              </div>
-            ))}
-          </dl>
+        {({ facts }) => (
+          <>
+            <ResultRows of={tableOf(facts)} />
+            <dl className="alert-facts">
+              {plainFacts(facts).map(([name, value]) => (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd>{factText(name, value, i18n.language)}</dd>
+                </div>
+              ))}
+            </dl>
+          </>
         )}
       </Answer>
       <Refusal error={retry.error} />
@@ -118,6 +123,36 @@ export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () 
     if (alert.state === "WAIT") return t("noSenderYet");
     return alert.state_reason ?? "";
   }
+}
+
+/** What a SQL task reported, as it is sent. */
+function ResultRows({ of: table }: { of: ResultTable | null }) {
+  if (table === null) return null;
+  return (
+    <ScrollX>
+      <table className="dense result-rows">
+        <thead>
+          <tr>
+            {table.columns.map((each, place) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: two columns may have one name
+              <th key={place}>{each}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {table.rows.map((row, number) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: rows have no name
+            <tr key={number}>
+              {row.map((value, place) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: as the columns
+                <td key={place}>{value === null ? "NULL" : factText("", value, "")}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </ScrollX>
+  );
 }
 
 function Sent({ delivery }: { delivery: Delivery }) {

@@ -8,6 +8,7 @@ import { faultAt, faultBeside } from "@/forms/faults";
 import { Refusal } from "@/forms/Refusal";
 import { Submit } from "@/forms/Submit";
 import { useDone } from "@/forms/useDone";
+import { useWhyNot } from "@/login/rights";
 import { workflowNames } from "@/runs/queries";
 import { projectNames } from "@/settings/queries";
 import { EXAMPLES, exampleFor } from "./examples";
@@ -54,8 +55,10 @@ export function RuleForm({ rule, project: chosen, onClose }: Props) {
     event.preventDefault();
     save.mutate();
   };
+  const whyNot = useWhyNot("EDITOR", project);
   const why =
-    project === null ? t("projectFirst") : name === "" ? t("nameFirst") : text.trim() === "" ? t("ruleFirst") : null;
+    whyNot ??
+    (project === null ? t("projectFirst") : name === "" ? t("nameFirst") : text.trim() === "" ? t("ruleFirst") : null);
   const first = workflows.data?.items[0]?.name;
   const notes = useId();
   return (

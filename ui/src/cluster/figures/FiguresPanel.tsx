@@ -77,5 +77,6 @@ function SmallChart({ chart, samples, everyS }: { chart: Chart; samples: Figures
 function withUnit(value: number, unit: Chart["unit"]): string {
   if (unit === "number") return count(Math.round(value));
   if (unit === "perSecond") return `${value < 10 ? value.toFixed(1) : count(Math.round(value))} /s`;
-  return value > 0 && value < FAST_S ? `${Math.round(value * 1000)} ms` : duration(value);
+  if (value === 0) return "0 s";
+  return value < FAST_S ? `${Math.round(value * 1000)} ms` : duration(value);
 }
