@@ -40,6 +40,8 @@ async def fuzz(database_url: str, folder: Path, examples: int, phases: str) -> s
     config.write_text(CONFIG, "utf-8")
     async with serving(database_url) as api:
         token = await token_of(api.backend, "ada", is_admin=True)
+        async with api.client() as client:  # it is made for the first who asks, and schemathesis waits for 10 s only
+            await client.get("/api/v1/openapi.json")
         process = await asyncio.create_subprocess_exec(
             *(str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(config)),
             *("run", f"{api.url}/api/v1/openapi.json"),
