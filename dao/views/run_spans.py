@@ -63,17 +63,19 @@ def _us(column: str) -> str:
     return f"CASE WHEN isfinite({column}) THEN (extract(epoch FROM {column}) * 1000000)::bigint END"
 
 
-# index: workflow_instance_pkey, task_instance_attempt
+# index: workflow_instance_pkey, task_instance_attempt. LIMIT: a join could begin with all attempts that there are.
 _RUNS = text(f"""
     SELECT i.id, d.project, d.name, i.workflow_version, i.state, i.reason, i.traceparent, {_us("i.started_at")},
            {_us("coalesce(i.running_since, i.started_at)")}, {_us("i.ended_at")},
            t.id AS parent_attempt, p.id AS parent_run, {_us("p.started_at")} AS parent_began,
            p.traceparent AS parent_trace
     FROM workflow_instance i
-    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    LEFT JOIN workflow_instance p ON p.id = i.parent_instance_id
-    LEFT JOIN task_instance t ON t.workflow_instance_id = i.parent_instance_id AND t.task_code = i.parent_task_code
-                             AND t.attempt = i.parent_attempt
+    LEFT JOIN LATERAL (SELECT project, name FROM workflow_definition WHERE code = i.workflow_code LIMIT 1) AS d ON true
+    LEFT JOIN LATERAL (SELECT id, started_at, traceparent FROM workflow_instance
+                       WHERE id = i.parent_instance_id LIMIT 1) AS p ON true
+    LEFT JOIN LATERAL (SELECT id FROM task_instance
+                       WHERE workflow_instance_id = i.parent_instance_id AND task_code = i.parent_task_code
+                         AND attempt = i.parent_attempt LIMIT 1) AS t ON true
     WHERE i.id = ANY(CAST(:ids AS bigint[])) AND i.ended_at IS NOT NULL
 """)  # noqa: S608 - the parts are constants
 _ATTEMPTS = text(f"""
