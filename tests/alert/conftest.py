@@ -21,7 +21,7 @@ from dao.secrets.vault import Vault, new_key
 from tests.alert.receivers import HttpReceiver, MailServer, http_receiver, mail_server
 
 QUICK = AlertSettings(
-    timeout=timedelta(seconds=3),
+    timeout=timedelta(seconds=30),  # only tests of channels that hang have a short one
     look_every=timedelta(seconds=0.2),
     retry_first=timedelta(seconds=0.2),
     retry_max=timedelta(seconds=1),
