@@ -30,16 +30,9 @@ ONLY_BY_API = {
     "check_draft": "the editor checks what is typed, before it is a draft, by `validate_workflows`",
     "diff_workflow_files": "compares files on a disk; the page compares drafts and versions",
     "diff_workflow_versions": "answers lines of text; the page reads both versions and compares their graphs too",
-    **dict.fromkeys(
-        (
-            *("list_alerts", "get_alert", "retry_alert"),
-            *("list_channels", "get_channel", "save_channel", "delete_channel", "check_channel"),
-            *("list_alert_groups", "get_alert_group", "save_alert_group", "delete_alert_group"),
-            *("list_silences", "add_silence", "end_silence"),
-            *("list_alert_rules", "get_alert_rule", "save_alert_rule", "delete_alert_rule"),
-        ),
-        "the page has no Alerts yet",
-    ),
+    "get_channel": "the list has all of it",
+    "get_alert_group": "the list has all of it",
+    "get_alert_rule": "the list has all of it",
     "get_layout": "`export_workflow` answers it within the file",
 }
 """Operation -> why the page has no request for it."""
