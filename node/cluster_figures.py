@@ -29,6 +29,9 @@ log = structlog.get_logger()
 EVERY_S = 5.0
 SHARE_MAX = 0.005
 """The share of its time that this loop may read."""
+REST_S_MAX = 30.0
+"""It rests no longer: older figures are no use, and soon not shown. After a read that failed it rests `EVERY_S` only,
+since how long a database did not answer says nothing of what the next read costs."""
 SHOWING_SLOTS = 2
 
 
@@ -38,13 +41,14 @@ async def show_figures(database: Database, shows: Callable[[], bool] = lambda: T
     collector.on_asked = partial(_on_asked, loop, asked)
     while True:
         await asked.wait()
-        began_s = boottime_s()
+        began_s, has_read = boottime_s(), False
         if shows():
-            await _read(database)
+            has_read = await _read(database)
         else:
             collector.hide()
         asked.clear()  # those who asked meanwhile have been answered
-        collector.rest(max(EVERY_S, (boottime_s() - began_s) / SHARE_MAX))
+        took_s = boottime_s() - began_s
+        collector.rest(max(EVERY_S, min(took_s / SHARE_MAX, REST_S_MAX)) if has_read else EVERY_S)
 
 
 def _on_asked(loop: asyncio.AbstractEventLoop, asked: asyncio.Event) -> None:
@@ -53,17 +57,20 @@ def _on_asked(loop: asyncio.AbstractEventLoop, asked: asyncio.Event) -> None:
         loop.call_soon_threadsafe(asked.set)
 
 
-async def _read(database: Database) -> None:
+async def _read(database: Database) -> bool:
+    """Read and show them; returns whether that worked."""
     try:
         async with database.reading() as connection:
             found = await cluster_figures.read(connection)
         collector.show(figures_of(found))
+        return True
     except ShoalError as error:
         reads_failed.inc()
         log.warning("figures_not_read", error=str(error), so="scrapes show the last ones, for a minute")
     except Exception:
         reads_failed.inc()
         log.exception("figures_not_read", so="scrapes show the last ones, for a minute; please report it")
+    return False
 
 
 def figures_of(found: ClusterFigures) -> Iterator[Figure]:

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from dao.postgres.database import database_time
-from dao.views import cluster_figures
 from model.node_rates import Beat, NodeRate, Rates, following, rates_of
 from registry.clock import boottime_s
 
@@ -83,6 +81,9 @@ class Samples:
         await asyncio.shield(self._reading)
 
     async def _read(self, database: Database) -> None:
+        from dao.postgres.database import database_time  # not by who only calls an API: it would start slower
+        from dao.views import cluster_figures
+
         began_s = boottime_s()
         async with database.reading() as connection:
             found = await cluster_figures.read(connection)

@@ -63,6 +63,8 @@ MORE = {
     "errors drop": ["1"],
     "errors retry": ["1"],
     "mark": ["--success"],
+    "metrics dashboards": ["--out", "written"],
+    "metrics rules": ["--out", "written"],
     "next": ["hello"],
     "token make": ["--scope", "runs:read"],
     "token list": ["--user", "anna"],
@@ -70,7 +72,14 @@ MORE = {
     "schedule edit": ["--off"],
 }
 """What a verb needs besides."""
-NEEDS_NO_DATABASE = {"workflow check", "secrets add-key", "secrets seal", "config show"}
+NEEDS_NO_DATABASE = {
+    "workflow check",
+    "secrets add-key",
+    "secrets seal",
+    "config show",
+    "metrics dashboards",
+    "metrics rules",
+}
 BRINGS_ITS_OWN = {"up", "standalone", "demo"}
 NEEDS_A_SERVER = {"login", "logout"}
 IN_A_PROCESS = {"master", "worker", "api", "alert", "db init", "db upgrade", "db psql"}
