@@ -24,6 +24,7 @@ from dao.alerts import deliveries, expansion
 from dao.alerts.deliveries import ClaimedChannel, WaitingAlert
 from dao.postgres.database import Database
 from dao.secrets.vault import Vault
+from metrics import alert as metrics
 from model.alert_channels import CHANNEL_PURPOSE
 from model.backoff import Backoff
 from model.errors import Refused, ShoalError, Unavailable
@@ -42,15 +43,6 @@ RECORD_PAUSE_S_MAX = 2.0
 
 
 _Record = Callable[[], Awaitable[None]]
-
-
-@dataclass
-class Counts:
-    """What this process has done, for its log and its metrics."""
-
-    sent: int = 0
-    failed: int = 0
-    abandoned: int = 0
 
 
 @dataclass
@@ -84,7 +76,6 @@ class Sender:
         self._alone: set[int] = set()
         """Channels that refused a message of several alerts: the next one has a single alert, to find the culprit."""
         self._troubled: set[int] = set()
-        self.counts = Counts()
 
     def wake(self, _hint: str = "") -> None:
         """There may be an alert."""
@@ -148,11 +139,13 @@ class Sender:
             self._busy_failed += has_failed
             task = asyncio.create_task(self._send(channel, send_until_s))
             self._busy.add(task)
+            metrics.channels_at_work.set(len(self._busy))
             task.add_done_callback(partial(self._done, was_failed=has_failed))
         return len(channels) == limit and len(self._busy) < settings.at_once
 
     def _done(self, task: asyncio.Task[None], *, was_failed: bool) -> None:
         self._busy.discard(task)
+        metrics.channels_at_work.set(len(self._busy))
         self._busy_failed -= was_failed
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("alert_not_sent", error=f"{type(error).__name__}: {error}")
@@ -165,6 +158,7 @@ class Sender:
         if message.fault is not None:
             log.warning("alert_template_has_a_mistake", channel=channel.name, fault=message.fault)
         receipt = await self._delivered(channel, message, send_until_s)
+        metrics.messages.labels(metrics.SENT if receipt.outcome is Outcome.SENT else metrics.FAILED).inc()
         lapses_s = send_until_s + LEASE_MARGIN_S
         if receipt.outcome is Outcome.SENT:
             await self._record(lapses_s, partial(self._record_sent, sending, message))
@@ -179,7 +173,10 @@ class Sender:
         letter = Letter(
             url, message.subject, message.text, message.html, message.severity, self._settings.reach, send_until_s
         )
-        return await self._couriers.deliver(letter)
+        began_s = time.monotonic()
+        receipt = await self._couriers.deliver(letter)
+        metrics.send_seconds.observe(time.monotonic() - began_s)
+        return receipt
 
     async def _record(self, lapses_s: float, record: _Record) -> None:
         """Write what became of a message, again and again while the database is away and the claim lasts."""
@@ -198,7 +195,7 @@ class Sender:
         async with self._database.writing() as connection:
             recorded = await deliveries.record_sent(connection, sending.channel, sending.ids, message.fault)
         self._alone.discard(sending.channel.id)
-        self.counts.sent += recorded
+        metrics.deliveries.labels(metrics.SENT).inc(recorded)
         if sending.channel.id in self._troubled:
             self._troubled.discard(sending.channel.id)
             log.info("channel_works_again", channel=sending.channel.name)
@@ -224,8 +221,7 @@ class Sender:
             self._alone.add(channel.id)
         elif over:
             self._alone.discard(channel.id)
-        self.counts.failed += 1
-        self.counts.abandoned += len(over)
+        metrics.deliveries.labels(metrics.FAILED).inc(len(over))
         if channel.id not in self._troubled and not sending.alerts[0].is_test:
             self._troubled.add(channel.id)
             log.warning("channel_fails", channel=channel.name, reason=receipt.reason, alerts=len(sending.alerts))

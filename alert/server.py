@@ -14,6 +14,7 @@ from dao.postgres.listen import Listener
 from dao.postgres.notify import ALERT
 from dao.postgres.readiness import wait_until_ready
 from dao.secrets.vault import Vault
+from metrics.database import DatabaseMetrics
 
 log = structlog.get_logger()
 
@@ -50,7 +51,9 @@ class AlertServer:
     async def run(self, stop: asyncio.Event) -> None:
         """Send until `stop` is set, then what has been begun. Raises `Unavailable`, `Refused` or `Denied` at start."""
         await wait_until_ready(self._url, "alert", self._connect_timeout_s)
-        database = Database(self._url, application_name=APPLICATION_NAME, connections_max=CONNECTIONS_MAX)
+        database = Database(
+            self._url, application_name=APPLICATION_NAME, connections_max=CONNECTIONS_MAX, measures=DatabaseMetrics()
+        )
         sender = Sender(database, self._vault, self._settings, self._name)
         listening = asyncio.create_task(Listener(self._url, APPLICATION_NAME, {ALERT: sender.wake}).run())
         self._started()
@@ -61,4 +64,4 @@ class AlertServer:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
             await database.close()
-        log.info("sent_alerts", sent=sender.counts.sent, failed=sender.counts.failed)
+        log.info("sends_alerts_no_more", name=self._name)

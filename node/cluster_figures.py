@@ -94,6 +94,11 @@ def figures_of(found: ClusterFigures) -> Iterator[Figure]:
         "Seconds since the oldest time at which a schedule should have fired and has not.",
         found.overdue_schedule_s,
     )
+    waiting = "Alerts that wait to be sent, once for each channel, up to 50,000 on channels and 50,000 before."
+    yield _single("shoal_cluster_alerts_waiting", waiting, found.alerts)
+    yield _single(
+        "shoal_cluster_alert_oldest_wait_seconds", "Seconds that the oldest of them has waited.", found.oldest_alert_s
+    )
     yield from _of_groups(found)
     yield from _of_pools(found)
     yield from _of_nodes(found)

@@ -50,6 +50,8 @@ class ClusterFigures:
     oldest_command_s: float
     error_commands: int
     overdue_schedule_s: float
+    alerts: int
+    oldest_alert_s: float
     groups: Sequence[GroupFigures]
     pools: Sequence[PoolFigures]
     nodes: Sequence[NodeRow]
@@ -71,6 +73,15 @@ _WAITING = text("""
                      WHERE state = 'ONLINE' AND problem IS NULL
                        AND coalesce(next_fire_at, 'epoch') BETWEEN '1970-01-02' AND now()
                      ORDER BY coalesce(next_fire_at, 'epoch'), id LIMIT 1), 0)
+""")
+# index: alert_wait, alert_delivery_wait. A channel that is off takes none, so none waits for it.
+_ALERTS = text("""
+    SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(since))::float8, 0)
+    FROM ((SELECT created_at AS since FROM alert WHERE state = 'WAIT' ORDER BY id LIMIT :most)
+          UNION ALL
+          (SELECT d.waits_since FROM alert_delivery d JOIN alert_channel c ON c.id = d.channel_id AND c.enabled
+           WHERE d.state = 'WAIT' ORDER BY d.channel_id, d.alert_id LIMIT :most)) AS w
+    WHERE isfinite(since)
 """)
 # index: task_instance_queue, from one group to the next; task_instance_running, of which there are as many as places.
 _GROUPS = text("""
@@ -127,6 +138,7 @@ async def read(connection: AsyncConnection, most: int = COUNTED_MAX) -> ClusterF
     limits = {"most": most, "shown": SHOWN_MAX}
     runs = (await connection.execute(_RUNS, {"most": most})).all()
     commands, oldest_s, errors, overdue_s = (await connection.execute(_WAITING, {"most": most})).one()
+    alerts, oldest_alert_s = (await connection.execute(_ALERTS, {"most": most})).one()
     groups = (await connection.execute(_GROUPS, limits)).all()
     pools = (await connection.execute(_POOLS, limits)).all()
     return ClusterFigures(
@@ -135,6 +147,8 @@ async def read(connection: AsyncConnection, most: int = COUNTED_MAX) -> ClusterF
         max(0.0, oldest_s),
         errors,
         max(0.0, overdue_s),
+        alerts,
+        max(0.0, oldest_alert_s),
         [GroupFigures(*row) for row in groups],
         [PoolFigures(*row) for row in pools],
         await nodes.living(connection),

@@ -252,6 +252,7 @@ async def alert(call: Invocation) -> None:
     from node.address import host_name
     from service.secret_keys import open_vault
     from shoal.config.logging import configure_role_logging
+    from shoal.config.metrics import serving_metrics
     from shoal.process import until_stopped
     from shoal.secrecy import clear_all, hide
 
@@ -260,15 +261,18 @@ async def alert(call: Invocation) -> None:
     clear_all()
     configure_role_logging(settings)
     started = asyncio.Event()
+    own_name = settings.name or f"{host_name()}:{os.getpid()}"
     role = AlertServer(
         settings.database(),
         open_vault(settings.secrets),
         settings.alert,
-        settings.name or f"{host_name()}:{os.getpid()}",
+        own_name,
         connect_timeout_s=settings.connect_timeout_s,
         started=started.set,
     )
-    await _serve(until_stopped(role.run, started, settings.alert.timeout.total_seconds() + LEAVE_S_MAX))
+    running = until_stopped(role.run, started, settings.alert.timeout.total_seconds() + LEAVE_S_MAX)
+    with serving_metrics(settings, "alert", own_name):
+        await _serve(running)
 
 
 async def _serve(role: Awaitable[None]) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import structlog
 
-from metrics import api, cluster, database, master, node, worker
+from metrics import alert, api, cluster, database, master, node, worker
 from metrics.declaring import Part
 from metrics.serving import served
 from shoal.config.settings import Settings
@@ -18,6 +18,7 @@ log = structlog.get_logger()
 PARTS: Mapping[str, Sequence[Part]] = {
     "master": (node.PART, master.PART, database.PART, cluster.PART),
     "worker": (node.PART, worker.PART, database.PART),
+    "alert": (alert.PART, database.PART),
     "api": (api.PART, database.PART, cluster.PART),
 }
 """What each role shows."""

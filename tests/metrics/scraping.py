@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import urllib.request
 
-from tests.cluster.cluster import Node
+from tests.cluster.cluster import Cluster, Node
+from tests.eventually import eventually
 
 
 def url_of(node: Node) -> str:
@@ -29,3 +30,11 @@ def value(text: str, series: str, /, **labels: str) -> float:
             found.append(float(match[2]))
     [one] = found
     return one
+
+
+async def started_sender(cluster: Cluster, **environment: str) -> Node:
+    """A sender of alerts that shows its metrics."""
+    node = Node(cluster, "alert", len(cluster.nodes), environment)
+    cluster.nodes.append(node)
+    await eventually(lambda: node.events("metrics_served"), within_s=60)
+    return node

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from tests.cluster.cluster import Cluster, Node
 from tests.eventually import eventually
-from tests.metrics.scraping import scraped, url_of
+from tests.metrics.scraping import scraped, started_sender, url_of
 from tests.servers.prometheus import PrometheusServer, promtool
 
 CHAIN, WAITING = 1, 2
@@ -40,6 +40,7 @@ async def test_every_query_of_the_dashboards_and_rules_has_an_answer(cluster: Cl
     masters = [await cluster.master(), await cluster.master()]
     worker = await cluster.worker()
     api, address = await started_api(cluster)
+    sender = await started_sender(cluster)
     await cluster.slots_become(2)
     tasks = [{"name": f"t{n}", "type": "FAKE", "after": [f"t{n - 1}"] if n else []} for n in range(3)]
     cluster.define(CHAIN, "chain", tasks=tasks)
@@ -52,7 +53,7 @@ async def test_every_query_of_the_dashboards_and_rules_has_an_answer(cluster: Cl
     cluster.shoal("metrics", "rules", "--out", str(rules))
     wanted = dict(expressions(grafana))
     assert len(wanted) >= 40
-    nodes = {"master": masters, "worker": [worker], "api": [api]}
+    nodes = {"master": masters, "worker": [worker], "api": [api], "alert": [sender]}
     targets = {job: [urlsplit(url_of(each)).netloc for each in given] for job, given in nodes.items()}
     with PrometheusServer(targets, sorted(rules.glob("*.yml"))) as prometheus:
         unanswered = dict(expressions(grafana))
@@ -85,14 +86,19 @@ async def test_every_query_of_the_dashboards_and_rules_has_an_answer(cluster: Cl
         )
         await eventually(lambda: [each["metric"]["value"] for each in prometheus.query(same)] == ["2"], within_s=20)
         assert len(prometheus.query('shoal_cluster_nodes{kind="MASTER", status="normal"}')) == 3
-    for each in (*masters, worker, api):
+    for each in (*masters, worker, api, sender):
         assert promtool("check", "metrics", given=scraped(each).encode()) == ""
 
 
 async def test_only_metrics_that_exist_are_asked_for(cluster: Cluster) -> None:
     """A name that no process shows would be an empty panel, or an alert that never comes."""
     folder = Path(__file__).parents[2] / "metrics"
-    nodes = [await cluster.master(), await cluster.worker(), (await started_api(cluster))[0]]
+    nodes = [
+        await cluster.master(),
+        await cluster.worker(),
+        (await started_api(cluster))[0],
+        await started_sender(cluster),
+    ]
     await eventually(lambda: "shoal_cluster_runs" in scraped(nodes[0]))
     shown = "".join(map(scraped, nodes))
     known = {re.sub("_total$", "", name) for name in re.findall(r"(?m)^# TYPE (\S+)", shown)}

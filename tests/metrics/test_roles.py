@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dao.secrets.vault import new_key
+from tests.alert.receivers import mail_server
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
-from tests.metrics.scraping import scraped, value
+from tests.metrics.scraping import scraped, started_sender, value
 from tests.servers.prometheus import promtool
 
 
@@ -44,3 +46,27 @@ async def test_a_master_and_a_worker_show_what_they_did(cluster: Cluster) -> Non
     assert value(figures, "shoal_cluster_runs", state="RUNNING_EXECUTION") == 0
     assert value(figures, "shoal_cluster_nodes", kind="WORKER", status="normal") == 1
     assert value(figures, "shoal_cluster_group_workers", worker_group="default") == 1
+
+
+async def test_a_sender_of_alerts_shows_what_became_of_them(cluster: Cluster) -> None:
+    cluster.environment["SHOAL_SECRETS__KEYS"] = new_key()
+    insert = "INSERT INTO alert (kind, severity, subject) VALUES ('FAILOVER', 'WARNING', 'one')"
+    with mail_server() as mails:
+        for name, url in {
+            "good": mails.url(),
+            "bad": "mailto://127.0.0.1:1?from=a@example.org&to=b@example.org",
+        }.items():
+            cluster.shoal("channel", "set", name, url, "--group", "default")
+        sender = await started_sender(cluster, SHOAL_ALERT__RETRY_FOR="0.1")
+        cluster.rows(insert)
+        cluster.rows(insert)
+        ended = "shoal_alert_deliveries_total"
+        await eventually(lambda: value(scraped(sender), ended, result="sent") == 2, within_s=30)
+        await eventually(lambda: value(scraped(sender), ended, result="failed") == 2, within_s=30)
+    text = scraped(sender)
+    assert value(text, "shoal_alert_messages_total", result="sent") == 2
+    assert value(text, "shoal_alert_messages_total", result="failed") == 2
+    assert value(text, "shoal_alert_send_seconds_count") == 4
+    assert value(text, "shoal_info", role="alert") == 1
+    assert value(text, "shoal_database_commit_seconds_count") > 0
+    assert promtool("check", "metrics", given=text.encode()) == ""

@@ -39,6 +39,8 @@ FINE = {
     'shoal_database_commit_seconds_bucket{instance="m1", le="10.0"}': "0+60x100",
     'shoal_database_commit_seconds_bucket{instance="m1", le="+Inf"}': "0+60x100",
     'shoal_database_errors_total{instance="m1", error="Unavailable"}': "1x100",
+    "shoal_cluster_alert_oldest_wait_seconds": "3x100",
+    'shoal_alert_deliveries_total{instance="s1", result="failed"}': "1x100",
     'shoal_api_requests_total{instance="a1", status="2xx"}': "0+60x100",
     'shoal_api_requests_total{instance="a1", status="5xx"}': "0+1x100",
     'shoal_api_request_seconds_bucket{instance="a1", le="1.0"}': "0+60x100",
@@ -66,6 +68,8 @@ FAULTS: dict[str, dict[str, str]] = {
     "ShoalDatabaseSlow": {'shoal_database_commit_seconds_bucket{instance="m1", le="1.0"}': "0+30x100"},
     "ShoalDatabaseErrors": {'shoal_database_errors_total{instance="m1", error="Unavailable"}': "0+30x100"},
     "ShoalFiguresMissing": {'shoal_cluster_runs{state="RUNNING_EXECUTION"}': ""},
+    "ShoalAlertsWait": {"shoal_cluster_alert_oldest_wait_seconds": "700x100"},
+    "ShoalAlertsFail": {'shoal_alert_deliveries_total{instance="s1", result="failed"}': "0x35 2x65"},
     "ShoalApiErrors": {'shoal_api_requests_total{instance="a1", status="5xx"}': "0+30x100"},
     "ShoalApiSlow": {'shoal_api_request_seconds_bucket{instance="a1", le="1.0"}': "0+30x100"},
 }
