@@ -37,7 +37,7 @@ from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import ProcessRunner, Task, TaskContext, TaskResult
 from worker.tasks.process import exit_reason
 from worker.tenants import Account, Launching, TenantProcesses, account_of, give_to
-from worker.traces import trace_variable
+from worker.traces import log_fields, trace_of, trace_variable
 from worker.work_folder import WorkFolder
 
 log = structlog.get_logger()
@@ -88,6 +88,7 @@ class Executor:
 
     async def run(self, task: ClaimedTask) -> Report:
         """Run it to its end. Raises nothing but cancellation, which kills what it started."""
+        structlog.contextvars.bind_contextvars(**log_fields(trace_of(task, traced=self._traced)))
         name = log_name(task)
         folder = WorkFolder(self._folders / str(task.id))
         file = LogFile(self._logs, name, bytes_max=self._log_bytes_max, rolls=task.stream is not None)
@@ -234,7 +235,7 @@ class Executor:
             fence=self._epoch,
             extra={},
         )
-        trace = trace_variable(task, traced=self._traced)
+        trace = trace_variable(trace_of(task, traced=self._traced))
         return {**made, VARIABLE: str(folder.path / FILE), **resource_variables(task.leases), **trace}
 
     def _context(

@@ -164,6 +164,21 @@ async def test_without_an_endpoint_tasks_get_what_the_request_sent_or_nothing(cl
     assert sorted(said(cluster).values()) == ["", JOINED]
 
 
+async def test_a_line_of_a_worker_about_an_attempt_names_the_trace_of_its_run(
+    cluster: Cluster, receiver: Receiver
+) -> None:
+    traced(cluster, receiver)
+    slow = {"params": {"sleep_s": 0.6}, "timeout": 0.005, "timeout_strategy": "WARN"}
+    define(cluster, 1, {"name": "a", "type": "FAKE", **slow})
+    await cluster.master()
+    worker = await cluster.worker()
+    cluster.start(1)
+    await cluster.all_ends()
+    await eventually(lambda: receiver.named("w1"), within_s=20)
+    (line,) = worker.events("task_takes_too_long")
+    assert line["trace"] == receiver.named("w1")[0].trace_id.hex()
+
+
 async def test_a_receiver_that_hangs_fails_or_is_away_delays_nothing(cluster: Cluster, receiver: Receiver) -> None:
     traced(cluster, receiver)
     define(cluster, 1, {"name": "a", "type": "FAKE"})
