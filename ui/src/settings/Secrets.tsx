@@ -2,7 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api, bodyOf, type Schemas } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
@@ -15,7 +15,7 @@ import { Moment } from "@/parts/Time";
 export function Secrets() {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("ADMIN");
-  const done = useDone("secrets", "data-sources", "environments");
+  const done = useDone("secrets", "data-sources", "environments", "alerts");
   const [isAsking, setIsAsking] = useState(false);
   const keys = useQuery({ queryKey: ["secrets", "keys"], queryFn: () => bodyOf(api.GET("/api/v1/secrets/keys")) });
   const secrets = useQuery({ queryKey: ["secrets"], queryFn: () => bodyOf(api.GET("/api/v1/secrets")) });
@@ -23,7 +23,14 @@ export function Secrets() {
     mutationFn: () => bodyOf(api.POST("/api/v1/secrets:rotate")),
     onSuccess: (said) => {
       setIsAsking(false);
-      return done(t("rotated", { sources: said.data_sources, environments: said.environments, key: said.key_id }));
+      return done(
+        t("rotated", {
+          sources: said.data_sources,
+          environments: said.environments,
+          channels: said.alert_channels,
+          key: said.key_id,
+        }),
+      );
     },
   });
   return (
@@ -83,13 +90,7 @@ export function Secrets() {
                   <tr key={`${each.kind} ${each.name}`}>
                     <td>{each.name}</td>
                     <td>
-                      <Link
-                        to="/settings/$section"
-                        params={{ section: each.kind === "DATA_SOURCE" ? "data-sources" : "environments" }}
-                        search={{}}
-                      >
-                        {t(`kind.${each.kind}`)}
-                      </Link>
+                      <WhereSaved kind={each.kind} />
                     </td>
                     <td className="mono">{each.key_id}</td>
                     <td className="num">
@@ -116,5 +117,24 @@ export function Secrets() {
         </Confirm>
       )}
     </>
+  );
+}
+
+/** A link to where the secrets of this kind are saved, which names the kind. */
+function WhereSaved({ kind }: { kind: Schemas["SecretKind"] }) {
+  const { t } = useTranslation("settings");
+  const word = t(`kind.${kind}`);
+  if (kind === "ALERT_CHANNEL") {
+    return (
+      <Link to="/alerts" search={{ tab: "channels" }}>
+        {word}
+      </Link>
+    );
+  }
+  const section = kind === "DATA_SOURCE" ? "data-sources" : "environments";
+  return (
+    <Link to="/settings/$section" params={{ section }} search={{}}>
+      {word}
+    </Link>
   );
 }
