@@ -18,14 +18,21 @@ from tests.servers.zookeeper import ZooKeeperServer
 SCHEMA = Path(__file__).parent.parent / "sql" / "schema.sql"
 TEMPLATE = "shoal_template"
 LONG = {
+    "test_clocks.py",
+    "test_duties.py",
+    "test_half_open_links.py",
+    "test_interleavings.py",
+    "test_leased_streams.py",
     "test_newcomer.py",
+    "test_order_by_key.py",
+    "test_registry_outages.py",
+    "test_same_program.py",
+    "test_same_verbs.py",
     "test_seeds_1.py",
     "test_seeds_2.py",
-    "test_same_program.py",
-    "test_interleavings.py",
     "test_spark_task.py",
 }
-"""`make test-long` runs these files."""
+"""`make test-long` runs these files, and what is marked so in others."""
 _number = itertools.count(1)
 # Other work on this machine may use the memory: a node that is BUSY for it would take nothing for the whole test.
 os.environ |= {"SHOAL_MASTER__LOAD__MEMORY_MAX": "1", "SHOAL_WORKER__LOAD__MEMORY_MAX": "1"}

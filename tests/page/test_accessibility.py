@@ -85,9 +85,16 @@ def run(running: RunningShoal, tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(running.json("runs", "--workflow", "failing")[0]["id"])
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", ["laptop", "phone"])
-def test_nothing_that_axe_finds(open_page: OpenPage, run: str, scheme: str, size: str) -> None:
+@pytest.mark.parametrize(
+    ("size", "scheme"),
+    [
+        ("laptop", "light"),
+        ("phone", "dark"),
+        pytest.param("laptop", "dark", marks=pytest.mark.long),
+        pytest.param("phone", "light", marks=pytest.mark.long),
+    ],
+)
+def test_nothing_that_axe_finds(open_page: OpenPage, run: str, size: str, scheme: str) -> None:
     options = {"viewport": PHONE} if size == "phone" else {}
     page = open_page(color_scheme=scheme, reduced_motion="reduce", **options)
     root = page.url.rstrip("/")

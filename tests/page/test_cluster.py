@@ -115,7 +115,7 @@ def test_small_charts_say_what_is_done_in_words_too(open_page: OpenPage, running
     running.shoal("run", "hello", "--wait")
     tasks = charts.filter(has_text="Tasks").first
     expect(tasks.locator("b")).to_have_text(re.compile(r"^\d[\d.]* /s started$"), timeout=40_000)
-    expect(tasks.get_by_role("img", name=re.compile(r"^Tasks: \d.* /s to \d.* /s started, .* ended$"))).to_be_visible()
+    expect(tasks.get_by_role("img", name=re.compile(r"^Tasks: \d.* .s to \d.* .s started, .* ended$"))).to_be_visible()
     expect(tasks.locator("path").first).to_have_attribute("d", re.compile("^M.*L"))
     expect(charts.filter(has_text="Oldest wait").locator("b")).to_have_text(re.compile(r"^\d.* m?s$"))
     on_phone = open_page("/cluster", viewport={"width": 390, "height": 844})

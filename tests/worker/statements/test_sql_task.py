@@ -265,7 +265,7 @@ async def test_a_result_is_sent_to_an_alert_group_with_limits(each: Target) -> N
     empty = await Attempt(each.url).run(sql="SELECT id FROM sold WHERE id > 9", alert_group="data")
     assert empty.alert is not None
     assert (empty.alert.title, empty.alert.total, list(empty.alert.rows)) == ('result of task "a"', 0, [])
-    long = await Attempt(each.url).run(sql=f"SELECT '{'x' * 3000}' AS long", alert_group="data")
+    long = await Attempt(each.url).run(sql=f"SELECT '{'x' * 3000}' AS words", alert_group="data")
     assert long.alert is not None
     assert long.alert.rows[0][0] == "x" * 1000
 
