@@ -61,15 +61,14 @@ def create_app(
         title="Shoal",
         version=version,
         summary="A workflow scheduler without a leader.",
-        openapi_url=f"{BASE}/openapi.json",
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        root_path=root_path,
         redirect_slashes=False,
         # Spans are those of runs, which masters send (docs/operations/metrics.md); it would make others of requests.
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
-    app.add_middleware(Entrance, hosts=hosts, addresses=limits.addresses)
+    app.add_middleware(Entrance, hosts=hosts, addresses=limits.addresses, root_path=root_path)
     app.add_exception_handler(ShoalError, _shoal_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_exception)
@@ -93,7 +92,7 @@ def create_app(
     add_login_page(app, backend, is_shown=page.document is None)
     add_events(app, backend, hub, streams, BASE)
     add_health(app, backend, version, BASE)
-    serve_document(app)
+    serve_document(app, f"{BASE}/openapi.json")
     add_page(app, page)
     return app
 

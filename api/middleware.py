@@ -53,10 +53,12 @@ class Entrance:
         hosts: the names under which it may be reached; a request that names another is refused, since a web page of
             another origin could have made a browser send it (DNS rebinding). Empty: any.
         addresses: how often each address may ask.
+        root_path: the path below which a proxy serves it.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str], addresses: RateLimit) -> None:
+    def __init__(self, app: ASGIApp, hosts: Collection[str], addresses: RateLimit, root_path: str) -> None:
         self._app = app
+        self._root_path = root_path
         self._addresses = addresses
         self._hosts = {host.lower() for host in hosts}
 
@@ -65,6 +67,8 @@ class Entrance:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if self._root_path:
+            scope["root_path"] = self._root_path
         headers = Headers(scope=scope)
         request_id = _request_id(headers)
         scope.setdefault("state", {})["request_id"] = request_id

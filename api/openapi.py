@@ -5,12 +5,14 @@ docs/openapi.json is a copy of it, from which clients are generated; tests/api/t
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
 
 from api.authentication import COOKIE, CSRF_HEADER, HEADER_LENGTH_MAX, IDEMPOTENCY_KEY, IF_MATCH
 from api.preferences import APPLIED, PREFER
@@ -35,11 +37,19 @@ _TEXTS = {"date-time": "2026-01-31T14:00:00.000Z", "binary": "", "uri": "https:/
 _VALUES: Mapping[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "string": "hello"}
 
 
-def serve_document(app: FastAPI) -> None:
-    """Make the application answer with the whole document; it is made when it is first asked for."""
+def serve_document(app: FastAPI, path: str) -> None:
+    """Make the application answer with the whole document at a path. It is made when it is first asked for, which
+    takes a second of processor: in a thread, so that other requests go on."""
     plain = app.openapi
     whole = cache(lambda: document(plain()))
     app.openapi = whole  # type: ignore[method-assign]
+
+    async def answer(request: Request) -> JSONResponse:
+        found = await asyncio.to_thread(whole)
+        root = request.scope.get("root_path")
+        return JSONResponse({**found, "servers": [{"url": root}]} if root else found)
+
+    app.add_route(path, answer, include_in_schema=False)
 
 
 def document(plain: Mapping[str, Any]) -> dict[str, Any]:
