@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from model.ids import Epoch
-from model.nodes import NodeKind, NodeState
+from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus
 from model.spread import WorkerLoad, shares
+from node.stream_workers import SILENT_BEATS
 from tests.simulation.pool_invariants import could_begin
 from tests.simulation.tables import Values
 
@@ -32,8 +33,7 @@ def took_too_many(server: Server, worker: Epoch, taken: list[Values], is_innocen
     loads = [WorkerLoad(worker, ran[worker] - len(taken), waiting)]
     for row in server.nodes.unfinished.values():
         beat = server.beats.rows[row.id].values
-        said = None if beat is None else beat.heartbeat
-        is_free = said is not None and said.status == "NORMAL" and said.capacity - said.running >= waiting
+        is_free = beat is not None and _is_free(beat.heartbeat, server.now_s - beat.beaten_s, waiting)
         if row.id != worker and is_free and _takes_streams(server, row.values) and is_innocent(row.id):
             loads.append(WorkerLoad(row.id, ran[row.id], waiting))
     share = shares(waiting, loads)[worker]
@@ -43,6 +43,14 @@ def took_too_many(server: Server, worker: Epoch, taken: list[Values], is_innocen
     if len(taken) > share + 1 and not is_overdue:
         return f"worker {worker} took {len(taken)} streams, though its share was {share}"
     return None
+
+
+def _is_free(said: Heartbeat | None, age_s: float, places: int) -> bool:
+    """Whether a worker with this beat takes so many: not one that may be dead."""
+    if said is None:
+        return False
+    is_heard = said.silence is None or age_s <= SILENT_BEATS * said.silence.beat_s
+    return is_heard and said.status == NodeStatus.NORMAL and said.capacity - said.running >= places
 
 
 def _is_overdue(server: Server, task: Values) -> bool:

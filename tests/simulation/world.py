@@ -99,6 +99,7 @@ class World:
         self.loop.refuse_threads = self._refuse_threads
         self.poison = 0
         """A workflow that kills its masters; 0 = none does."""
+        self._poisoned_s = -CALM_S
         self.invariants.is_innocent = self._is_innocent
         self.invariants.on_driven = self._dies_of
         self._beating: dict[Process, int] = {}
@@ -113,7 +114,7 @@ class World:
         self._moments: dict[str, Callable[[Process], None]] = {}
         self.server.on_statement = self._count_statement
         self.server.on_goodbye = self._gives_up
-        self.server.on_suspect = self.kill
+        self.server.on_suspect = self._kill_by_poison
         for code in range(1, LEASED.stop):
             self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
         for pool, size in (POOLS | STREAM_POOLS).items():
@@ -313,7 +314,11 @@ class World:
     def _dies_of(self, code: int, epoch: int) -> None:
         """A poisoned run ends the process of whoever drives it."""
         if code == self.poison:
-            self.loop.in_world(self.random.uniform(0.001, 0.03), self.kill, self.process_of(epoch))
+            self.loop.in_world(self.random.uniform(0.001, 0.03), self._kill_by_poison, self.process_of(epoch))
+
+    def _kill_by_poison(self, process: Process) -> None:
+        self._poisoned_s = self.loop.now
+        self.kill(process)
 
     def at_statement(self, name: str, number: int, what: Callable[[Process], None]) -> None:
         """Let it happen when the process of that name sends its so many-th statement from now."""
@@ -378,7 +383,13 @@ class World:
         self.ensemble.come_back()
 
     def _look_at_calm(self) -> None:
-        """A registry that is still away is no excuse for a command to wait, where a master lives that had joined."""
+        """A registry that is still away is no excuse for a command to wait, where a master lives that had joined.
+
+        A master that a run ends is one: what it had waits for its fence, though all faults are over.
+        """
+        if self.loop.now < self._poisoned_s + CALM_S:
+            self.loop.in_world(self._poisoned_s + CALM_S - self.loop.now, self._look_at_calm)
+            return
         self.trace.is_calm = True
         living = [
             self.process_of(epoch)
