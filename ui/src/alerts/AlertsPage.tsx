@@ -1,7 +1,8 @@
-import { Link, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { useTopics } from "@/live/browser";
+import { Tabs } from "@/parts/Tabs";
 import { ChannelsTab } from "./ChannelsTab";
 import { HistoryTab } from "./HistoryTab";
 import { RulesTab } from "./RulesTab";
@@ -32,19 +33,7 @@ export function AlertsPage() {
     <div className="page alerts">
       <div className="alerts-head">
         <h1>{t("title")}</h1>
-        <nav className="tabs" aria-label={t("title")}>
-          {TABS.map((each) => (
-            <Link
-              key={each}
-              to="/alerts"
-              search={each === "history" ? {} : { tab: each }}
-              activeOptions={{ exact: true, includeSearch: true }}
-              aria-current={each === chosen ? "page" : undefined}
-            >
-              {t(`tab.${each}`)}
-            </Link>
-          ))}
-        </nav>
+        <Tabs to="/alerts" tabs={TABS} chosen={chosen} label={t("title")} word={(each) => t(`tab.${each}`)} />
       </div>
       <Body />
     </div>

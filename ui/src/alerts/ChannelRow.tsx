@@ -1,41 +1,31 @@
 import { Loader } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf, type Schemas } from "@/api/client";
-import { Confirm } from "@/forms/Confirm";
-import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { sentenceOf } from "@/parts/sentence";
 import { Ago, Moment } from "@/parts/Time";
 import { count } from "@/parts/time";
+import { ChangeOrDelete } from "./ChangeOrDelete";
 import type { Channel } from "./queries";
 
 /** A channel, without its secrets: whether it works, and what a test of it found. */
 export function ChannelRow({ channel, onChange }: { channel: Channel; onChange: () => void }) {
   const { t } = useTranslation("alerts");
   const whyNot = useWhyNot("ADMIN");
-  const done = useDone("alerts");
-  const [isGoing, setIsGoing] = useState(false);
   const path = { name: channel.name };
   const test = useMutation({
     mutationFn: () => bodyOf(api.POST("/api/v1/alert-channels/{name}:test", { params: { path } })),
   });
-  const remove = useMutation({
-    mutationFn: () =>
-      api.DELETE("/api/v1/alert-channels/{name}", {
-        params: {
-          path,
-          header: { "If-Match": `"${channel.version}"` },
-          query: { force: channel.waiting > 0 },
-        },
-      }),
-    onSuccess: () => {
-      setIsGoing(false);
-      void done(t("deletedNamed", { name: channel.name }));
-    },
-  });
+  const remove = () =>
+    api.DELETE("/api/v1/alert-channels/{name}", {
+      params: {
+        path,
+        header: { "If-Match": `"${channel.version}"` },
+        query: { force: channel.waiting > 0 },
+      },
+    });
   return (
     <tr>
       <td title={channel.description}>{channel.name}</td>
@@ -62,25 +52,10 @@ export function ChannelRow({ channel, onChange }: { channel: Channel; onChange: 
           <Act size="compact-sm" why={whyNot} loading={test.isPending} onClick={() => test.mutate()}>
             {t("test")}
           </Act>
-          <Act size="compact-sm" variant="default" why={whyNot} onClick={onChange}>
-            {t("change")}
-          </Act>
-          <Act size="compact-sm" variant="default" why={whyNot} onClick={() => setIsGoing(true)}>
-            {t("delete")}
-          </Act>
-        </div>
-        {isGoing && (
-          <Confirm
-            title={t("deleteNamed", { name: channel.name })}
-            verb={t("delete")}
-            isPending={remove.isPending}
-            error={remove.error}
-            onConfirm={() => remove.mutate()}
-            onClose={() => setIsGoing(false)}
-          >
+          <ChangeOrDelete name={channel.name} whyNot={whyNot} onChange={onChange} remove={remove}>
             <p>{channel.waiting > 0 ? t("deleteWaiting", { count: channel.waiting }) : t("deleteChannelHelp")}</p>
-          </Confirm>
-        )}
+          </ChangeOrDelete>
+        </div>
       </td>
     </tr>
   );

@@ -1,15 +1,14 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
-import { Confirm } from "@/forms/Confirm";
-import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { ScrollX } from "@/parts/ScrollX";
 import { Ago } from "@/parts/Time";
+import { ChangeOrDelete } from "./ChangeOrDelete";
 import { GroupForm } from "./GroupForm";
 import { type Group, groups } from "./queries";
 
@@ -81,18 +80,10 @@ export function GroupsPanel() {
 
 function GroupRow({ group, whyNot, onChange }: { group: Group; whyNot: string | null; onChange: () => void }) {
   const { t } = useTranslation("alerts");
-  const done = useDone("alerts");
-  const [isGoing, setIsGoing] = useState(false);
-  const remove = useMutation({
-    mutationFn: () =>
-      api.DELETE("/api/v1/alert-groups/{name}", {
-        params: { path: { name: group.name }, header: { "If-Match": `"${group.version}"` } },
-      }),
-    onSuccess: () => {
-      setIsGoing(false);
-      void done(t("deletedNamed", { name: group.name }));
-    },
-  });
+  const remove = () =>
+    api.DELETE("/api/v1/alert-groups/{name}", {
+      params: { path: { name: group.name }, header: { "If-Match": `"${group.version}"` } },
+    });
   return (
     <tr>
       <td>{group.name}</td>
@@ -107,25 +98,10 @@ function GroupRow({ group, whyNot, onChange }: { group: Group; whyNot: string | 
       </td>
       <td>
         <div className="row-acts">
-          <Act size="compact-sm" variant="default" why={whyNot} onClick={onChange}>
-            {t("change")}
-          </Act>
-          <Act size="compact-sm" variant="default" why={whyNot} onClick={() => setIsGoing(true)}>
-            {t("delete")}
-          </Act>
-        </div>
-        {isGoing && (
-          <Confirm
-            title={t("deleteNamed", { name: group.name })}
-            verb={t("delete")}
-            isPending={remove.isPending}
-            error={remove.error}
-            onConfirm={() => remove.mutate()}
-            onClose={() => setIsGoing(false)}
-          >
+          <ChangeOrDelete name={group.name} whyNot={whyNot} onChange={onChange} remove={remove}>
             <p>{t("deleteGroupHelp")}</p>
-          </Confirm>
-        )}
+          </ChangeOrDelete>
+        </div>
       </td>
     </tr>
   );

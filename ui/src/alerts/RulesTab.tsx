@@ -1,20 +1,21 @@
-import { Button, Switch } from "@mantine/core";
+import { Switch } from "@mantine/core";
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
 import { useProject } from "@/app/ProjectSwitch";
-import { Confirm } from "@/forms/Confirm";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
+import { More } from "@/parts/More";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { ScrollX } from "@/parts/ScrollX";
 import { Ago } from "@/parts/Time";
 import { count } from "@/parts/time";
+import { ChangeOrDelete } from "./ChangeOrDelete";
 import { EXAMPLES } from "./examples";
 import { type Rule, rules } from "./queries";
 import { RuleForm } from "./RuleForm";
@@ -78,18 +79,7 @@ export function RulesTab() {
           </ScrollX>
         )}
       </Answer>
-      {found.hasNextPage && (
-        <footer>
-          <Button
-            size="compact-sm"
-            variant="default"
-            loading={found.isFetchingNextPage}
-            onClick={() => void found.fetchNextPage()}
-          >
-            {t("more")}
-          </Button>
-        </footer>
-      )}
+      <More of={found} word={t("more")} />
       {editing !== null && (
         <RuleForm rule={editing === "new" ? null : editing} project={project} onClose={() => setEditing(null)} />
       )}
@@ -101,7 +91,6 @@ function RuleRow({ rule, onChange }: { rule: Rule; onChange: () => void }) {
   const { t } = useTranslation("alerts");
   const whyNot = useWhyNot("EDITOR", rule.project);
   const done = useDone("alerts");
-  const [isGoing, setIsGoing] = useState(false);
   const path = { project: rule.project, name: rule.name };
   const header = { "If-Match": `"${rule.version}"` };
   const turn = useMutation({
@@ -115,13 +104,7 @@ function RuleRow({ rule, onChange }: { rule: Rule; onChange: () => void }) {
     onSuccess: (saved) => done(t(saved.enabled ? "ruleOn" : "ruleOff", { name: saved.name })),
     onError: sayFailure,
   });
-  const remove = useMutation({
-    mutationFn: () => api.DELETE("/api/v1/projects/{project}/alert-rules/{name}", { params: { path, header } }),
-    onSuccess: () => {
-      setIsGoing(false);
-      void done(t("deletedNamed", { name: rule.name }));
-    },
-  });
+  const remove = () => api.DELETE("/api/v1/projects/{project}/alert-rules/{name}", { params: { path, header } });
   return (
     <tr>
       <td>
@@ -147,28 +130,13 @@ function RuleRow({ rule, onChange }: { rule: Rule; onChange: () => void }) {
       </td>
       <td>
         <div className="row-acts">
-          <Act size="compact-sm" variant="default" why={whyNot} onClick={onChange}>
-            {t("change")}
-          </Act>
-          <Act size="compact-sm" variant="default" why={whyNot} onClick={() => setIsGoing(true)}>
-            {t("delete")}
-          </Act>
-        </div>
-        {isGoing && (
-          <Confirm
-            title={t("deleteNamed", { name: rule.name })}
-            verb={t("delete")}
-            isPending={remove.isPending}
-            error={remove.error}
-            onConfirm={() => remove.mutate()}
-            onClose={() => setIsGoing(false)}
-          >
+          <ChangeOrDelete name={rule.name} whyNot={whyNot} onChange={onChange} remove={remove}>
             <p className="words">
               <RuleText text={rule.text} />
             </p>
             <p>{t("deleteRuleHelp")}</p>
-          </Confirm>
-        )}
+          </ChangeOrDelete>
+        </div>
       </td>
     </tr>
   );

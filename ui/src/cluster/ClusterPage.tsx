@@ -1,7 +1,7 @@
-import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import "./cluster.css";
+import { Tabs } from "@/parts/Tabs";
 import { PoolsTab } from "@/pools/PoolsTab";
 import { DatabaseTab } from "./DatabaseTab";
 import { DoctorTab } from "./DoctorTab";
@@ -34,19 +34,7 @@ export function ClusterPage() {
     <div className="page cluster">
       <div className="cluster-head">
         <h1>{t("title")}</h1>
-        <nav className="tabs" aria-label={t("title")}>
-          {TABS.map((each) => (
-            <Link
-              key={each}
-              to="/cluster"
-              search={each === "slots" ? {} : { tab: each }}
-              activeOptions={{ exact: true, includeSearch: true }}
-              aria-current={each === tab ? "page" : undefined}
-            >
-              {t(`tab.${each}`)}
-            </Link>
-          ))}
-        </nav>
+        <Tabs to="/cluster" tabs={TABS} chosen={tab} label={t("title")} word={(each) => t(`tab.${each}`)} />
       </div>
       <Body />
     </div>

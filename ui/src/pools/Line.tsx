@@ -1,7 +1,7 @@
-import { Button } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { Answer, Empty } from "@/parts/Answer";
+import { More } from "@/parts/More";
 import { Panel } from "@/parts/Panel";
 import { ScrollX } from "@/parts/ScrollX";
 import { Ago } from "@/parts/Time";
@@ -52,18 +52,7 @@ export function Line({ pool }: { pool: PoolContent }) {
           </ScrollX>
         )}
       </Answer>
-      {found.hasNextPage && (
-        <footer>
-          <Button
-            size="compact-sm"
-            variant="default"
-            loading={found.isFetchingNextPage}
-            onClick={() => void found.fetchNextPage()}
-          >
-            {t("more")}
-          </Button>
-        </footer>
-      )}
+      <More of={found} word={t("more")} />
     </Panel>
   );
 }

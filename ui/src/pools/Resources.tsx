@@ -1,4 +1,3 @@
-import { Button } from "@mantine/core";
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -7,6 +6,7 @@ import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
+import { More } from "@/parts/More";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { ScrollX } from "@/parts/ScrollX";
@@ -71,18 +71,7 @@ export function Resources({ pool }: { pool: PoolContent }) {
           </ScrollX>
         )}
       </Answer>
-      {found.hasNextPage && (
-        <footer>
-          <Button
-            size="compact-sm"
-            variant="default"
-            loading={found.isFetchingNextPage}
-            onClick={() => void found.fetchNextPage()}
-          >
-            {t("more")}
-          </Button>
-        </footer>
-      )}
+      <More of={found} word={t("more")} />
       {aside && <SetAside pool={pool.name} resource={aside} onClose={() => setAside(null)} />}
     </Panel>
   );

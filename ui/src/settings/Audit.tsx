@@ -5,6 +5,7 @@ import { Fragment } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
 import { Answer, Empty } from "@/parts/Answer";
+import { More } from "@/parts/More";
 import { Panel } from "@/parts/Panel";
 import { Moment } from "@/parts/Time";
 import { projectNames } from "./queries";
@@ -170,18 +171,7 @@ export function Audit() {
             </div>
           )}
         </Answer>
-        {found.hasNextPage && (
-          <footer>
-            <Button
-              size="xs"
-              variant="default"
-              loading={found.isFetchingNextPage}
-              onClick={() => void found.fetchNextPage()}
-            >
-              {t("older")}
-            </Button>
-          </footer>
-        )}
+        <More of={found} word={t("older")} />
       </Panel>
     </>
   );

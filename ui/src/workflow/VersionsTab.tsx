@@ -1,4 +1,4 @@
-import { Button, Radio, SegmentedControl } from "@mantine/core";
+import { Radio, SegmentedControl } from "@mantine/core";
 import { useInfiniteQuery, useMutation, useQueries } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -8,6 +8,7 @@ import { changedWorkflow, type Head, match } from "@/editor/queries";
 import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Failure, Skeleton } from "@/parts/Answer";
+import { More } from "@/parts/More";
 import { say } from "@/parts/notices";
 import { Moment } from "@/parts/Time";
 import { GraphDiff } from "./GraphDiff";
@@ -121,18 +122,7 @@ export function VersionsTab({ head }: { head: Head }) {
             </div>
           )}
         </Answer>
-        {found.hasNextPage && (
-          <footer>
-            <Button
-              variant="default"
-              size="xs"
-              loading={found.isFetchingNextPage}
-              onClick={() => void found.fetchNextPage()}
-            >
-              {t("olderVersions")}
-            </Button>
-          </footer>
-        )}
+        <More of={found} word={t("olderVersions")} />
       </section>
       {older === newer ? (
         <p className="mute">{t("sameVersion")}</p>

@@ -7,6 +7,7 @@ import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
 import { useTopics } from "@/live/browser";
 import { Answer, Empty } from "@/parts/Answer";
+import { More } from "@/parts/More";
 import { BulkBar } from "./BulkBar";
 import { NewWorkflow } from "./NewWorkflow";
 import { barsOf, draftsIn, schedulesIn, type Workflow, type WorkflowFilter, workflowsOf } from "./queries";
@@ -130,18 +131,7 @@ export function WorkflowsPage() {
             />
           )}
         </Answer>
-        {found.hasNextPage && (
-          <footer>
-            <Button
-              variant="default"
-              size="xs"
-              loading={found.isFetchingNextPage}
-              onClick={() => void found.fetchNextPage()}
-            >
-              {t("more")}
-            </Button>
-          </footer>
-        )}
+        <More of={found} word={t("more")} />
       </section>
       {search.create && <NewWorkflow project={project} onClose={() => change({ create: undefined })} />}
     </div>
