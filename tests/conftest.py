@@ -25,12 +25,17 @@ LONG = {
     "test_leased_streams.py",
     "test_newcomer.py",
     "test_order_by_key.py",
+    "test_outages.py",
+    "test_own_work.py",
     "test_registry_outages.py",
+    "test_rows_in_the_way.py",
     "test_same_program.py",
     "test_same_verbs.py",
     "test_seeds_1.py",
     "test_seeds_2.py",
+    "test_simulation.py",
     "test_spark_task.py",
+    "test_switches.py",
 }
 """`make test-long` runs these files, and what is marked so in others."""
 _number = itertools.count(1)

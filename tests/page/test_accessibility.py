@@ -89,7 +89,7 @@ def run(running: RunningShoal, tmp_path_factory: pytest.TempPathFactory) -> str:
     ("size", "scheme"),
     [
         ("laptop", "light"),
-        ("phone", "dark"),
+        pytest.param("phone", "dark", marks=pytest.mark.long),
         pytest.param("laptop", "dark", marks=pytest.mark.long),
         pytest.param("phone", "light", marks=pytest.mark.long),
     ],
