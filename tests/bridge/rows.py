@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
 
+from dao.tasks.task_events import TaskEvent
 from model.nodes import Heartbeat
 from tests.simulation.server import EPOCH
 from tests.simulation.tables import Transaction, Values
@@ -28,7 +29,19 @@ _DUE_UNIT_S = 600.0
 """To which a time that was computed from a clock is rounded: the two clocks run apart by seconds at most."""
 _FAR_S = 1e6
 """From here on a span is only long, into the past or the future."""
-_OF_ONE_STORE = ("process", "log_url", "beat_age_s", "created_at", "day", "updated_at", "counts_from", "now", "ran_s")
+_OF_ONE_STORE = (
+    "process",
+    "log_url",
+    "beat_age_s",
+    "created_at",
+    "day",
+    "updated_at",
+    "counts_from",
+    "now",
+    "ran_s",
+    "run_began_us",
+    "waited_s",
+)
 """Fields of answers that say nothing of what a statement decided."""
 
 TABLES = (
@@ -87,6 +100,8 @@ def plain(value: Any, moments: Moments) -> Any:
         return round(value / _DUE_UNIT_S) if abs(value) < _FAR_S else value > 0
     if isinstance(value, Heartbeat):
         return value.model_dump_json()
+    if isinstance(value, TaskEvent):
+        value = value._replace(age_s=None)  # measured for the metrics: nothing is decided by it
     if is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in fields(value) if field.name not in _OF_ONE_STORE]
         told = {name: plain(getattr(value, name), moments) for name in names}

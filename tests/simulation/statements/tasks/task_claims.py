@@ -55,6 +55,7 @@ def claimed_task(tx: Transaction, task: Values) -> ClaimedTask:
         "20260101",
         instance.schedule_time,
         instance.time_zone,
+        traceparent=instance.traceparent,
         stream=task.stream,
         leases=pool_leases.leases(tx, task),
     )
