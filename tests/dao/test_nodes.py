@@ -178,6 +178,8 @@ async def test_while_a_fence_waits_no_beat_is_answered(scene: Scene) -> None:
     async def both_wait() -> bool:
         return await scene.sql(waiting) == [2]
 
+    # Connections for all of it: on a busy machine opening them takes longer than the fence waits for its lock.
+    await asyncio.gather(*(scene.sql("SELECT count(*) FROM pg_sleep(0.1)") for _ in range(4)))
     async with scene.writing() as connection:
         await nodes.hold_alive(connection, me)
         fence = asyncio.create_task(scene.fence(me))
