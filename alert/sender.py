@@ -1,7 +1,7 @@
 """The loop of a sender: makes deliveries, claims channels, has their messages sent, writes what became of them.
 
-Nothing is sent in a transaction, and no channel waits for another one: each claim is a task of its own, with a courier
-of its own. At least once: what was sent and could not be recorded, since this process died or the database went, is
+Nothing is sent in a transaction, and no channel waits for another one: each claim is a separate task, with a private
+courier. At least once: what was sent and could not be recorded, since this process died or the database went, is
 sent again by whoever claims the channel next.
 """
 

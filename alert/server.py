@@ -1,4 +1,4 @@
-"""One sender as a process: its database, its wakes, its loop. It has no row of its own; any number of them may run."""
+"""One sender as a process: its database, its wakes, its loop. It has no row in the database; any number may run."""
 
 from __future__ import annotations
 

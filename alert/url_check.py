@@ -1,4 +1,4 @@
-"""Whether the URL of a channel is one, said by the library that would send to it, in a process of its own."""
+"""Whether the URL of a channel is one, said by the library that would send to it, in a separate process."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -57,8 +58,6 @@ class MailServer:
             self._controller = None
 
     async def handle_DATA(self, _server: SMTP, _session: Session, envelope: Envelope) -> str:  # noqa: N802 - aiosmtpd's
-        import asyncio
-
         self.tried += 1
         began_s = time.monotonic()
         while self.hangs and not self._over.is_set() and time.monotonic() < began_s + HANG_S:
