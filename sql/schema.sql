@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (21, 'schema');
+INSERT INTO schema_version (version, name) VALUES (22, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -468,6 +468,9 @@ COMMENT ON TABLE error_command IS 'A command that could not be handled, whole, w
 COMMENT ON COLUMN error_command.is_alerted IS 'Whether there is an alert of it.';
 -- Statement: of which there is no alert yet.
 CREATE INDEX error_command_alert ON error_command (command_id) WHERE NOT is_alerted;
+-- Statement: the chains of backfills that stopped, which lists of runs show.
+CREATE INDEX error_command_chain ON error_command (command_id)
+    WHERE type = 'COMPLEMENT_DATA' AND created_by = 'backfill';
 
 CREATE TABLE history_floor (
     step       integer NOT NULL CHECK (step > 0),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dao.postgres import database
+from dao.tasks import pool_claims
 from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.s3 import S3Server
@@ -45,6 +46,7 @@ AS_SHIPPED = database.SESSION_SETTINGS
 """Of the connections of the processes that tests start."""
 # A transaction that this process itself opened is not ended while other work keeps its loop waiting for seconds.
 database.SESSION_SETTINGS = {**AS_SHIPPED, "idle_in_transaction_session_timeout": "60s"}
+pool_claims.HELD_MS_MAX = 60_000
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,8 +14,8 @@ from model.ids import Epoch
 from model.nodes import Slot
 
 # min() reads an index up to its first match, whatever the statistics contain. EXISTS may read a whole table if the
-# planner wrongly expects an early match; of `task_event` it may read all pages of rows deleted long ago. `:current >=
-# 0`: without a slot the table is not read.
+# planner wrongly expects an early match; of `task_event` it may read all pages of rows deleted long ago, and by the
+# smallest id it may read those of all owners. `:current >= 0`: without a slot the table is not read.
 _WORK_WAITS = text(f"""
     WITH RECURSIVE {STRAY_EVENTS}
     SELECT (SELECT min(id) FROM command
@@ -26,7 +26,7 @@ _WORK_WAITS = text(f"""
                                       AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
             ORDER BY c.deaths DESC LIMIT 1) IS NOT NULL AS suspect,
            coalesce((SELECT min(created_at) FROM command) < now() - CAST(:age AS interval), false) AS aged,
-           (SELECT min(id) FROM task_event WHERE owner = :master) IS NOT NULL AS events,
+           coalesce((SELECT min(owner) FROM task_event WHERE owner >= :master) = :master, false) AS events,
            EXISTS (SELECT FROM stray WHERE is_owned) AS stray_events,
            (SELECT CASE WHEN isfinite(at) THEN extract(epoch FROM at - clock_timestamp())::float8
                         WHEN at < clock_timestamp() THEN 0 END

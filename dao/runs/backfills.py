@@ -52,10 +52,10 @@ _REFUSED = text("""
 """)
 _STOPPED = text("""
     SELECT e.workflow_code, e.command_id, e.params, e.reason, d.name
-    FROM (SELECT * FROM error_command ORDER BY command_id DESC LIMIT 1000) AS e  -- index: error_command_pkey
+    FROM (SELECT * FROM error_command                                            -- index: error_command_chain
+          WHERE type = 'COMPLEMENT_DATA' AND created_by = 'backfill' ORDER BY command_id DESC LIMIT 1000) AS e
     JOIN workflow_definition d ON d.code = e.workflow_code
-    WHERE e.type = 'COMPLEMENT_DATA' AND e.created_by = 'backfill'
-      AND d.name = coalesce(CAST(:workflow AS text), d.name)
+    WHERE d.name = coalesce(CAST(:workflow AS text), d.name)
       AND d.project = coalesce(CAST(:project AS text), d.project)
     ORDER BY e.command_id DESC LIMIT :limit
 """)
@@ -87,8 +87,8 @@ async def refused_dates(
 async def refused_chains(
     connection: AsyncConnection, workflow: str | None, project: str | None, limit: int
 ) -> list[RefusedDates]:
-    """Up to `limit` of the last 1,000 error commands: those that a backfill itself inserted for the next dates of a
-    chain, newest first; only of the workflow with this name, in this project, if these are given."""
+    """Up to `limit` of the last 1,000 error commands that a backfill itself inserted for the next dates of a chain,
+    newest first; only of the workflow with this name, in this project, if these are given."""
     values = {"workflow": workflow, "project": project, "limit": limit}
     rows = (await connection.execute(_STOPPED, values)).all()
     return [RefusedDates(row[0], row[1], dates_left(row[2]), *row[3:]) for row in rows]

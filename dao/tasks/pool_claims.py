@@ -26,6 +26,9 @@ from model.pool_turns import PoolRoom, Waiter
 
 FREE_READ_MAX = 500
 """So many of each line that may get what they need are read at once."""
+HELD_MS_MAX = 500
+"""For so long a worker that is stopped between two statements of its claim holds up the other claims of its pools; then
+the database ends the transaction."""
 HEAD = 50
 """So many of each line are read of those who may reserve; all others only if they get what they need."""
 
@@ -45,8 +48,11 @@ _HOLD = text(f"""
     ), held AS MATERIALIZED (
         SELECT p.code FROM resource_pool p WHERE p.code = ANY(ARRAY(SELECT code FROM wanted))
         ORDER BY p.code FOR NO KEY UPDATE SKIP LOCKED
+    ), limited AS MATERIALIZED (
+        SELECT set_config('idle_in_transaction_session_timeout', :held_max, true)
     )
-    SELECT w.name, held.code IS NOT NULL AS is_held FROM wanted w LEFT JOIN held ON held.code = w.code
+    SELECT w.name, held.code IS NOT NULL AS is_held
+    FROM wanted w CROSS JOIN limited LEFT JOIN held ON held.code = w.code
 """)  # noqa: S608 - the part is a constant
 # Of each pool for which anything waits, whoever serves that: what needs several pools may wait for any of them. A pool
 # that is a number gives no more than that in all, also while places that were taken from it are still held.
@@ -140,9 +146,10 @@ _CLAIM = text(f"""
 async def hold_pools(connection: FencedTransaction, groups: Sequence[str], worker: Epoch) -> dict[str, bool]:
     """Hold the pools for which attempts of these groups wait: their names, and whether this transaction holds each.
 
-    None for a worker that is drained.
+    None for a worker that is drained. From here on the transaction may pause for `HELD_MS_MAX` only.
     """
-    rows = (await connection.execute(_HOLD, {"groups": list(groups), "worker": worker})).all()
+    values = {"groups": list(groups), "worker": worker, "held_max": f"{HELD_MS_MAX}ms"}
+    rows = (await connection.execute(_HOLD, values)).all()
     return {row.name: row.is_held for row in rows}
 
 

@@ -45,6 +45,24 @@ _FAILED = """
 _IS_FAILED = text(f"task_instance.id = ANY(ARRAY({_FAILED}))")
 _DOWN_TO = text(f"SELECT CASE WHEN count(*) = :limit THEN min(id) END FROM ({_FAILED}) AS walked")  # noqa: S608
 
+# Of the walked attempts those of some workflows: each of their runs is looked up once, however many attempts it has.
+_IS_OF_WORKFLOWS = text("""
+    task_instance.id = ANY(ARRAY(
+        WITH walked AS MATERIALIZED (
+            SELECT id, workflow_instance_id FROM task_instance                  -- index: task_instance_pkey
+            WHERE id >= CAST(:down_to AS bigint) AND id < CAST(:before AS bigint) ORDER BY id DESC
+        ), run AS MATERIALIZED (
+            SELECT each.id FROM (SELECT DISTINCT workflow_instance_id AS id FROM walked) AS each
+            CROSS JOIN LATERAL (
+                SELECT FROM workflow_instance i WHERE i.id = each.id AND i.workflow_code = ANY(ARRAY(
+                    SELECT code FROM workflow_definition
+                    WHERE name = coalesce(CAST(:workflow AS text), name)
+                      AND project = coalesce(CAST(:project AS text), project)))
+                OFFSET 0) AS wanted
+        )
+        SELECT walked.id FROM walked WHERE walked.workflow_instance_id IN (SELECT id FROM run)))
+""")
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
@@ -110,6 +128,9 @@ async def page(connection: AsyncConnection, limit: int, wanted: AttemptFilter, b
         query = query.where(t.id < before)
     if down_to is not None:
         query = query.where(t.id >= down_to)
+    if (wanted.workflow, wanted.project) != (None, None):
+        of = {"workflow": wanted.workflow, "project": wanted.project}
+        query = query.where(_IS_OF_WORKFLOWS.bindparams(down_to=down_to or 0, before=before or _ID_MAX, **of))
     return Walked([_attempt(row) for row in (await connection.execute(query)).all()], down_to)
 
 

@@ -8,8 +8,8 @@ wide blocks, of which a long history has few, then within one. That is right for
 starts that grow with the ids, as they do unless somebody writes them by hand.
 
 Each range costs a search in an index or two. If they are more than `RANGES_MAX`, since so many workflows may be seen,
-the newest runs of all, or of all in the wanted states, are read first, up to a bound. The ranges are read only if these
-do not fill the page and are not all.
+the newest runs of all in the wanted states are read first, up to a bound; if all states are wanted, of fewer ranges
+too, since the newest runs lie together. The ranges are read only if these do not fill the page and are not all.
 
 The indexes are of expressions that no other statement has, and `-id` is an order that no other index has: with `ORDER
 BY id` the planner might walk the primary key, and read the whole history for a rare state.
@@ -28,7 +28,7 @@ from sqlalchemy import TextClause, text
 from model.states import WorkflowState
 
 RANGES_MAX = 500
-"""Of more ranges than these the newest runs of all are read first."""
+"""Of more ranges than these the newest runs of all are read first; of a fifth as many, if all states are wanted."""
 WALK_MAX = 4_000
 """So many of the newest runs of all are read at least before the ranges are."""
 EACH_MIN = 20
@@ -126,12 +126,14 @@ _IS_WANTED = f"""i.state = ANY(CAST(:states AS text[]))
 _WALKED = f"""
     many AS MATERIALIZED (
         SELECT count(*) > :workflows_max AS are FROM ({_WORKFLOWS} LIMIT CAST(:workflows_max AS bigint) + 1) AS first
-    ), newest AS MATERIALIZED ({{source}}), walked AS MATERIALIZED (
-        SELECT i.id FROM newest AS i WHERE {_IS_WANTED} ORDER BY i.id DESC LIMIT :page
+    ), walked AS MATERIALIZED (
+        SELECT i.id FROM ({{source}}) AS i WHERE {_IS_WANTED} ORDER BY i.id DESC LIMIT :page
+    ), last_walked AS MATERIALIZED (
+        SELECT i.id FROM ({{source}}) AS i ORDER BY i.id DESC OFFSET :walk - 1 LIMIT 1
     ), workflow AS MATERIALIZED (
         {_WORKFLOWS} AND CASE WHEN NOT (SELECT are FROM many) THEN true
                               WHEN (SELECT count(*) FROM walked) = :page THEN false
-                              ELSE (SELECT count(*) = :walk AND min(id) > (SELECT id FROM oldest) FROM newest) END
+                              ELSE coalesce((SELECT id FROM last_walked) > (SELECT id FROM oldest), false) END
     ),
 """  # noqa: S608
 _NEWEST_OF_ALL = """
@@ -146,7 +148,8 @@ _NEWEST_OF_STATES = """
         WHERE {is_in_range} AND -i.id > -{before} AND -i.id <= -oldest.id {started}
         ORDER BY -i.id LIMIT :walk) AS own
     WHERE (SELECT are FROM many) ORDER BY own.id DESC LIMIT :walk"""
-# First the newest of each range. Where those fill a page alone, it ends at the last of them at the latest.
+# The newest of each range; then, of each that has one, its share of a page and a few more. If these fill a page, the
+# ranges are read on down to the last of them only.
 _OF_RANGES = """
     WITH RECURSIVE {oldest}, {walked} head AS MATERIALIZED (
         SELECT {names}, newest.id
@@ -155,14 +158,23 @@ _OF_RANGES = """
             WHERE {is_in_range} AND -i.id > -{before} AND -i.id <= -oldest.id {started}
             ORDER BY -i.id LIMIT 1) AS newest
         ORDER BY newest.id DESC LIMIT :page
-    ), range AS (
-        SELECT *, CASE WHEN count(*) OVER () = :page THEN min(id) OVER () ELSE (SELECT id FROM oldest) END AS down_to
-        FROM head
+    ), share AS MATERIALIZED (
+        SELECT least(:page, :page / greatest(1, count(*)) + 2) AS size FROM head
+    ), first AS MATERIALIZED (
+        SELECT {names}, own.id FROM oldest CROSS JOIN head CROSS JOIN LATERAL (
+            SELECT i.id FROM workflow_instance i                                -- index: {index}
+            WHERE {is_in_range} AND -i.id >= -head.id AND -i.id <= -oldest.id {started}
+            ORDER BY -i.id LIMIT (SELECT size FROM share)) AS own
+    ), range AS MATERIALIZED (
+        SELECT {names}, min(id) AS id, (
+            SELECT coalesce((SELECT id FROM first ORDER BY id DESC OFFSET :page - 1 LIMIT 1), oldest.id) FROM oldest
+        ) AS down_to FROM first GROUP BY {names} HAVING count(*) = (SELECT size FROM share)
     )
+    SELECT id FROM first UNION ALL
     SELECT found.id FROM range CROSS JOIN LATERAL (
         SELECT i.id FROM workflow_instance i                                    -- index: {index}
-        WHERE {is_in_range} AND -i.id >= -range.id AND -i.id <= -range.down_to {started}
-        ORDER BY -i.id LIMIT :page) AS found
+        WHERE {is_in_range} AND -i.id > -range.id AND -i.id <= -range.down_to {started}
+        ORDER BY -i.id LIMIT :page - (SELECT size FROM share)) AS found
     {or_walked} ORDER BY id DESC LIMIT :page
 """
 # As many as there are, whichever these are: each range is read until there are enough.
@@ -284,6 +296,7 @@ def _with_parts(wanted: WantedRuns, statement: str) -> str:
 def _values(wanted: WantedRuns, statement: str) -> dict[str, Any]:
     """The values of those parameters that the statement has."""
     states = [state.value for state in dict.fromkeys(wanted.states or WorkflowState)]
+    ranges_max = RANGES_MAX if wanted.states else RANGES_MAX // 5
     values = {
         "page": wanted.limit,
         "states": states,
@@ -294,7 +307,7 @@ def _values(wanted: WantedRuns, statement: str) -> dict[str, Any]:
         "visible": None if wanted.visible is None else list(wanted.visible),
         "since": wanted.since,
         "until": wanted.until,
-        "workflows_max": RANGES_MAX // (len(states) * len(wanted.tops)),
+        "workflows_max": ranges_max // (len(states) * len(wanted.tops)),
         "walk": max(WALK_MAX, 2 * wanted.limit),
         "each_min": EACH_MIN,
     }

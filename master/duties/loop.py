@@ -30,7 +30,7 @@ LOCKED_PAUSE_S = 0.5
 STEP_PAUSE_S_MAX = 1.0
 """The longest pause between two steps of one master; shorter than `HELD`, so that it goes on."""
 STEP_PAUSE_S_MIN = 0.02
-PAUSE_SHARE = 4
+PAUSE_SHARE = 12
 """How many times longer than a step the pause after it is."""
 
 

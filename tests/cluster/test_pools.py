@@ -11,8 +11,8 @@ import asyncio
 import json
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -81,12 +81,31 @@ def check_holders(cluster: Cluster, kinds: Mapping[str, int]) -> None:
     assert cluster.rows("SELECT * FROM pool_line") == []
 
 
-def busy_share(cluster: Cluster, size: int) -> tuple[float, float]:
-    """The share of the pool that was leased, and that in which tasks really ran, until the last `size` tasks."""
-    leased = [
-        (begin.timestamp(), end.timestamp())
-        for begin, end in cluster.rows("SELECT started_at, ended_at FROM task_instance WHERE started_at IS NOT NULL")
-    ]
+@asynccontextmanager
+async def sampling(cluster: Cluster) -> AsyncIterator[list[tuple[float, int]]]:
+    """How many resources were held at which times (in seconds of the database's clock), some 20 times a second.
+
+    A resource is held from the claim on, also by an attempt that its worker has not begun.
+    """
+    held = "SELECT extract(epoch FROM clock_timestamp())::float8, count(task_instance_id) FROM pool_resource"
+    samples: list[tuple[float, int]] = []
+
+    async def look() -> None:
+        async with await psycopg.AsyncConnection.connect(cluster.psql_url, autocommit=True) as connection:
+            while True:
+                samples.extend(await (await connection.execute(held)).fetchall())
+                await asyncio.sleep(0.05)
+
+    looking = asyncio.create_task(look())
+    try:
+        yield samples
+    finally:
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+
+
+def busy_share(cluster: Cluster, size: int, samples: list[tuple[float, int]]) -> tuple[float, float]:
+    """The share of the pool that was held, and that in which tasks really ran, until the last `size` tasks."""
     begun: dict[tuple[str, str], float] = {}
     ran: list[tuple[float, float]] = []
     for line in (cluster.folder / "held").read_text().splitlines():
@@ -95,17 +114,21 @@ def busy_share(cluster: Cluster, size: int) -> tuple[float, float]:
             begun[key, attempt] = float(at)
         else:
             ran.append((begun[key, attempt], float(at)))
-    until = sorted(end for _, end in leased)[-size - 1]
-    since = min(begin for begin, _ in leased)
+    first = "SELECT extract(epoch FROM min(started_at))::float8 FROM task_instance"
+    last = (
+        "SELECT extract(epoch FROM ended_at)::float8 FROM task_instance WHERE state = 'SUCCESS' "
+        f"ORDER BY ended_at DESC OFFSET {size} LIMIT 1"
+    )
+    since, until = cluster.one(first), cluster.one(last)
+    held = [count for at, count in samples if since <= at <= until]
+    ran_s = sum(max(0.0, min(end, until) - begin) for begin, end in ran)
+    return sum(held) / len(held) / size, ran_s / (size * (until - since))
 
-    def share(spans: list[tuple[float, float]]) -> float:
-        return sum(max(0.0, min(end, until) - begin) for begin, end in spans) / (size * (until - since))
 
-    return share(leased), share(ran)
-
-
-async def stress(workers: list[Node], cluster: Cluster, chance: random.Random, *, times: int) -> None:
-    """Kill a worker and start another, or have one sleep past its fence, in turns."""
+async def stress(
+    workers: list[Node], cluster: Cluster, chance: random.Random, *, times: int, capacity: int = 32
+) -> None:
+    """Kill a worker and start another with this capacity, or have one sleep past its fence, in turns."""
     for number in range(times):
         await asyncio.sleep(chance.uniform(0.3, 1.2))
         victim = workers.pop(0)
@@ -115,7 +138,8 @@ async def stress(workers: list[Node], cluster: Cluster, chance: random.Random, *
             with victim.stopped():
                 fenced = "SELECT count(*) FROM node WHERE id = %s AND state = 'FENCED'"
                 await eventually(partial(cluster.one, fenced, victim.epoch), until=1, within_s=30)
-        workers.append(await cluster.worker() if number % 2 == 0 else victim)
+        new = {"SHOAL_WORKER__CAPACITY": str(capacity)}
+        workers.append(await cluster.worker(**new) if number % 2 == 0 else victim)
 
 
 async def test_a_pool_is_shared_by_workers_that_die_and_sleep(cluster: Cluster) -> None:
@@ -306,15 +330,16 @@ async def test_400_tasks_of_a_second_keep_a_pool_of_40_busy(cluster: Cluster, is
     define(cluster, (400, {"proxies": 1}), lasts_s=1)
     await cluster.master()
     workers = [await cluster.worker(SHOAL_WORKER__CAPACITY="40") for _ in range(2)]
-    cluster.start(CODE)
-    if not is_calm:
-        await eventually(lambda: cluster.one(ENDED) >= 20, within_s=30)
-        await stress(workers, cluster, random.Random(11), times=4)
-    await cluster.all_ends(within_s=300)
+    async with sampling(cluster) as samples:
+        cluster.start(CODE)
+        if not is_calm:
+            await eventually(lambda: cluster.one(ENDED) >= 20, within_s=30)
+            await stress(workers, cluster, random.Random(11), times=4, capacity=40)
+        await cluster.all_ends(within_s=300)
     assert cluster.one(ENDED) == 400
     check_holders(cluster, {"proxies": 40})
-    leased, ran = busy_share(cluster, 40)
-    print(f"\nleased {leased:.1%}, tasks ran {ran:.1%} of the pool until the last 40")  # noqa: T201
+    held, ran = busy_share(cluster, 40, samples)
+    print(f"\nheld {held:.1%}, tasks ran {ran:.1%} of the pool until the last 40")  # noqa: T201
 
 
 async def test_resources_are_checked_and_what_fails_is_set_aside_until_it_passes(cluster: Cluster) -> None:

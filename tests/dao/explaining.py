@@ -18,7 +18,7 @@ class Plan:
     """All that the statements of one function of `dao` did.
 
     `read` counts rows by what they were read through, `searches` how often each of these began, `compared` the pairs of
-    rows that a join looked at in vain.
+    rows that a join looked at in vain. `conditions` are those by which each index was searched.
     """
 
     indexes: set[str] = field(default_factory=set)
@@ -26,6 +26,7 @@ class Plan:
     read: dict[str, int] = field(default_factory=dict)
     searches: dict[str, int] = field(default_factory=dict)
     compared: int = 0
+    conditions: dict[str, set[str]] = field(default_factory=dict)
 
     def add(self, tree: Node) -> None:
         """Take in one statement's plan."""
@@ -36,6 +37,8 @@ class Plan:
                 self.whole_tables.add(str(table))
             if index is not None:
                 self.indexes.add(index)
+                if (condition := node.get("Index Cond")) is not None:
+                    self.conditions.setdefault(index, set()).add(condition)
             if (through := index or table) is not None and node["Node Type"] != "ModifyTable":
                 rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
                 self.read[through] = self.read.get(through, 0) + round(rows * node["Actual Loops"])

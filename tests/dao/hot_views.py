@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from dao.runs import backfills
 from dao.views import (
     bulk,
     claims,
@@ -25,6 +26,9 @@ from model.pools import LinePlace
 from tests.dao.hot import POOLED_FIRST, RUNNING, WAITERS, Hot
 
 VIEWS = {
+    "chains of backfills that stopped": Hot(
+        lambda c: backfills.refused_chains(c, None, None, 100), {"error_command_chain"}, 10
+    ),
     "last runs of a page of workflows": Hot(
         lambda c: last_runs.last_runs(c, [WorkflowCode(1001), WorkflowCode(2002), WorkflowCode(7)], 12),
         {"workflow_instance_time"},

@@ -123,6 +123,39 @@ async def test_a_page_of_many_workflows_does_not_search_each(database: Database,
             assert _rows_read(plan) <= 3 * run_pages.WALK_MAX, (asked, plan)
 
 
+# Two projects of twenty workflows, which all run in turn; a run in ten failed.
+HISTORY_OF_TWENTY = """
+    INSERT INTO workflow_definition (code, project, name)
+    SELECT n, CASE WHEN n % 2 = 0 THEN 'even' ELSE 'odd' END, 'w' || n FROM generate_series(1, 40) AS n;
+    INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy,
+                                   priority, worker_group, started_at, ended_at)
+    SELECT n, 1 + n % 40, 1, CASE WHEN n / 40 % 10 = 0 THEN 'FAILURE' ELSE 'SUCCESS' END, 1, 'END', 'MEDIUM', 'default',
+           now(), now()
+    FROM generate_series(1, 20000) AS n
+"""
+
+
+@pytest.mark.parametrize("statistics", ["none", "fresh"])
+async def test_a_page_of_twenty_workflows_reads_little_more_than_their_newest(
+    database: Database, statistics: str
+) -> None:
+    """Neither the runs of each as if the others had none, nor those of all when few states are wanted."""
+    async with database.writing() as connection:
+        await _run(connection, f"SET LOCAL session_replication_role = replica; {HISTORY_OF_TWENTY}")
+        await _run(connection, STATISTICS[statistics])
+        for asked, rows_read_max in (
+            ({}, 700),
+            ({"before": 10_000}, 700),
+            ({"states": [S.FAILURE]}, 700),
+            ({"states": [S.FAILURE], "before": 10_000}, 700),
+            ({"states": [S.FAILURE, S.STOP, S.PAUSE]}, 700),
+        ):
+            found, plan = await _explained(connection, lambda c, asked=asked: _runs(c, {"project": "even", **asked}))
+            assert len(found) == 51, asked
+            assert not plan.whole_tables & BIG, (asked, plan)
+            assert _rows_read(plan) <= rows_read_max, (asked, plan)
+
+
 @pytest.mark.parametrize("statistics", ["none", "fresh"])
 async def test_bars_of_a_workflow_read_no_runs_of_other_projects_with_that_name(
     database: Database, statistics: str

@@ -14,9 +14,11 @@ from dao.postgres.database import Database
 from dao.postgres.errors import BadData
 from dao.tasks import lost_tasks, pool_claims, pool_leases, requeue, task_timers
 from dao.tasks.task_claims import ClaimedTask
+from model.errors import Unavailable
 from model.ids import TaskInstanceId
 from model.pool_turns import turns
 from tests.dao.pool_scene import PoolScene
+from tests.eventually import eventually
 
 
 @pytest_asyncio.fixture
@@ -103,6 +105,21 @@ async def test_two_workers_at_once_give_nothing_twice_and_wait_for_nobody(pools:
         assert codes(await pool_claims.claim(first, given, one.epoch)) == [1, 2]
     assert codes(await pools.claim_for_pools(other)) == [3, 4, 5]
     assert len(await pools.holders()) == 5
+
+
+async def test_a_worker_that_stops_in_its_claim_holds_up_nobody_for_long(
+    pools: PoolScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_claims, "HELD_MS_MAX", 200)
+    master, stopped, other = await pools.master(), await pools.worker(), await pools.worker()
+    await pools.pool("a", 1)
+    await pools.wait_for(master, {"a": 1})
+    with pytest.raises(Unavailable):
+        async with pools.writing() as first:
+            assert await pool_claims.hold_pools(first, ["default"], stopped.epoch) == {"a": True}
+            await eventually(lambda: self_held(pools, other), until={"a": True})
+            await pool_claims.rooms(first, {"a": True})
+    assert codes(await pools.claim_for_pools(other)) == [1]
 
 
 async def self_held(pools: PoolScene, worker: Me) -> dict[str, bool]:
