@@ -147,15 +147,26 @@ _BEGIN = text("""
     UPDATE stream_restart SET begun_at = clock_timestamp(), ended_attempt = :attempt
     WHERE workflow_instance_id = :run AND task_code = :code AND begun_at IS NULL
 """)
+# Not one that was asked for again meanwhile.
 _DONE = text("""
     DELETE FROM stream_restart r
-    USING unnest(CAST(:runs AS bigint[]), CAST(:codes AS integer[])) AS n (run, code)
-    WHERE r.workflow_instance_id = n.run AND r.task_code = n.code
+    USING unnest(CAST(:runs AS bigint[]), CAST(:codes AS integer[]), CAST(:begun AS boolean[]))
+          AS n (run, code, has_begun)
+    WHERE r.workflow_instance_id = n.run AND r.task_code = n.code AND (r.begun_at IS NOT NULL) = n.has_begun
 """)
+# A restart that is under way is enough, unless its new attempt has begun already: that one knows nothing of what has
+# changed since.
 _ASK_RESTART = text("""
     INSERT INTO stream_restart (workflow_instance_id, task_code, asked_by)
     SELECT :run, code, :asked_by FROM unnest(CAST(:codes AS integer[])) AS code
-    ON CONFLICT (workflow_instance_id, task_code) DO NOTHING
+    ON CONFLICT (workflow_instance_id, task_code) DO UPDATE
+    SET asked_at = clock_timestamp(), asked_by = excluded.asked_by, begun_at = NULL, ended_attempt = NULL
+    WHERE stream_restart.begun_at IS NOT NULL
+      AND EXISTS (SELECT FROM task_instance t                                      -- index: task_instance_valid
+                  WHERE t.workflow_instance_id = stream_restart.workflow_instance_id
+                    AND t.task_code = stream_restart.task_code AND t.flag = 'YES'
+                    AND t.attempt > coalesce(stream_restart.ended_attempt, 0)
+                    AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION'))
 """)
 _ASKED = text("SELECT worker_group FROM rebalance ORDER BY worker_group")
 _ASK_REBALANCE = text("""
@@ -237,7 +248,12 @@ async def begin_restart(connection: FencedTransaction, restart: Restart, ended_a
 
 async def restarted(connection: FencedTransaction, done: Sequence[Restart]) -> None:
     """Delete what is done."""
-    await connection.execute(_DONE, {"runs": [each.run for each in done], "codes": [each.code for each in done]})
+    values = {
+        "runs": [each.run for each in done],
+        "codes": [each.code for each in done],
+        "begun": [each.begun_s is not None for each in done],
+    }
+    await connection.execute(_DONE, values)
 
 
 async def ask_restart(

@@ -144,6 +144,38 @@ async def test_a_restart_knows_whether_its_stream_has_waited_for_a_pool_for_long
     assert await waits()
 
 
+async def test_a_restart_that_is_asked_for_again_ends_what_the_first_has_begun(scene: Scene) -> None:
+    """While the first still ends the old attempt, or the new one waits, it is what the second asks for too."""
+    master, worker = await scene.master(), await scene.worker()
+    run = await scene.instance(master)
+
+    async def begin(attempt: int) -> None:
+        await scene.queue(run, 1, master=master, stream="{}", attempt=attempt)
+        async with scene.writing() as connection:
+            await stream_claims.claim(fenced(connection), {"default": 1}, worker.epoch)
+
+    async def ask() -> int:
+        async with scene.writing() as connection:
+            return await streams.ask_restart(connection, run, [TaskCode(1)], "anna")
+
+    await begin(1)
+    assert await ask() == 1
+    assert await ask() == 0
+    async with scene.writing() as connection:
+        [asked] = await streams.restarts(connection)
+        await streams.begin_restart(fenced(connection), asked.restart, 1)
+    assert await ask() == 0
+    await scene.sql("UPDATE task_instance SET state = 'KILL', ended_at = now()")
+    await begin(2)
+    async with scene.database.reading() as connection:
+        [first] = await streams.restarts(connection)
+    assert await ask() == 1
+    async with scene.writing() as connection:
+        await streams.restarted(fenced(connection), [first.restart])
+        [second] = await streams.restarts(connection)
+    assert (first.restart.begun_s is None, second.restart.begun_s is None) == (False, True)
+
+
 async def test_only_one_transaction_decides_about_streams_and_the_next_may_when_it_has_ended(scene: Scene) -> None:
     async with scene.writing() as one:
         assert await streams.try_lock(fenced(one))

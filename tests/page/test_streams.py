@@ -27,8 +27,8 @@ def crawler(running: RunningShoal) -> str:
 
 
 def mark(page: Page, name: str) -> str:
-    """What a task in the graph says of its stream, as a selector."""
-    return f".task-node:has(b:text-is('{name}')) .stream-mark"
+    """What the row of a task says of its stream, as a selector."""
+    return f"tr:has(.cut:text-is('{name}')) .stream-mark"
 
 
 def test_one_stream_is_restarted_from_its_menu_and_all_by_the_button(open_page: OpenPage, crawler: str) -> None:
@@ -36,11 +36,13 @@ def test_one_stream_is_restarted_from_its_menu_and_all_by_the_button(open_page: 
     for name in ("left", "right"):
         expect(page.locator(f".task-node:has(b:text-is('{name}'))")).to_have_attribute("data-s", "RUNNING_EXECUTION")
         expect(page.locator(mark(page, name))).to_have_text("stream")
-    page.locator(".task-node:has(b:text-is('left'))").click(button="right")
+    page.locator("tr:has(.cut:text-is('left'))").click(button="right")
     page.get_by_role("menuitem", name="Restart this stream").click()
     expect(page.get_by_text("The streams restart one after the other.")).to_be_visible()
     expect(page.locator(mark(page, "left"))).to_have_text(re.compile("started again once"), timeout=30_000)
     expect(page.locator(mark(page, "right"))).to_have_text("stream")
+    expect(page.locator("tr .task-name .cut").first).to_be_visible()
+    expect(page.locator("tr:has(.cut:text-is('left'))")).to_contain_text(re.compile(r"\d+(\.\d)? s"))
     page.get_by_role("button", name="Restart streams").click()
     expect(page.locator(mark(page, "left"))).to_have_text(re.compile("started again 2 times"), timeout=30_000)
     expect(page.locator(mark(page, "right"))).to_have_text(re.compile("started again once"), timeout=30_000)

@@ -20,9 +20,10 @@ export function StreamMark({ task }: { task: TaskView }) {
     const left = last.due_in_s - (now - run.read_at) / 1000;
     said.push(t("startsIn", { time: duration(Math.max(0, left)) }));
   }
+  const text = said.join(" · ");
   return (
-    <span className="mute stream-mark" data-ready={last.is_ready ?? undefined}>
-      {said.join(" · ")}
+    <span className="mute stream-mark" title={text} data-ready={last.is_ready ?? undefined}>
+      {text}
     </span>
   );
 }
