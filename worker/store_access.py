@@ -45,6 +45,8 @@ class StoreAccess:
                     return
         async with self._life.writing() as connection:
             row = await log_stores.enter(connection, self.place)
+        if found is None and row.is_marked:  # perhaps by another worker just now
+            found = await self.run(lambda store, _: store.mark())
         if found is None and row.is_marked:
             raise Unavailable(
                 f"the log store {self.place} has lost its file {MARK}: nothing is mounted there, or it was made again; "

@@ -13,20 +13,23 @@ from dao.tasks.task_events import STRAY_EVENTS
 from model.ids import Epoch
 from model.nodes import Slot
 
-# min() reads an index up to its first match, whatever the statistics contain. EXISTS may read a whole table if the
-# planner wrongly expects an early match; of `task_event` it may read all pages of rows deleted long ago, and by the
-# smallest id it may read those of all owners. `:current >= 0`: without a slot the table is not read.
+# The first in the order of an index is read up to its first match, whatever the statistics contain. EXISTS may read a
+# whole table if the planner wrongly expects an early match; of `task_event` it may read all pages of rows deleted long
+# ago. min() may read all rows if the statistics saw none, and the first by id those of all owners. `:current >= 0`:
+# without a slot the table is not read.
 _WORK_WAITS = text(f"""
     WITH RECURSIVE {STRAY_EVENTS}
-    SELECT (SELECT min(id) FROM command
-            WHERE :current >= 0 AND {OF_SLOT} AND deaths = 0) IS NOT NULL AS mine,
+    SELECT (SELECT id FROM command
+            WHERE :current >= 0 AND {OF_SLOT} AND deaths = 0 ORDER BY id LIMIT 1) IS NOT NULL AS mine,
            (SELECT c.deaths FROM command c
             WHERE c.deaths > 0 AND (SELECT n.state FROM node n
                                     WHERE n.id = c.tried_by AND n.id <> :master
                                       AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
             ORDER BY c.deaths DESC LIMIT 1) IS NOT NULL AS suspect,
-           coalesce((SELECT min(created_at) FROM command) < now() - CAST(:age AS interval), false) AS aged,
-           coalesce((SELECT min(owner) FROM task_event WHERE owner >= :master) = :master, false) AS events,
+           coalesce((SELECT created_at FROM command ORDER BY created_at LIMIT 1) < now() - CAST(:age AS interval),
+                    false) AS aged,
+           coalesce((SELECT owner FROM task_event WHERE owner >= :master ORDER BY owner LIMIT 1) = :master, false)
+               AS events,
            EXISTS (SELECT FROM stray WHERE is_owned) AS stray_events,
            (SELECT CASE WHEN isfinite(at) THEN extract(epoch FROM at - clock_timestamp())::float8
                         WHEN at < clock_timestamp() THEN 0 END

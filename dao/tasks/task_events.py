@@ -52,9 +52,10 @@ _DELETE_OF = text("""
 # (`delete_of`).
 STRAY_EVENTS = """
     event_owner (id) AS (
-        SELECT min(owner) FROM task_event
+        SELECT (SELECT owner FROM task_event ORDER BY owner LIMIT 1)
         UNION ALL
-        SELECT (SELECT min(owner) FROM task_event WHERE owner > o.id) FROM event_owner o WHERE o.id IS NOT NULL
+        SELECT (SELECT owner FROM task_event WHERE owner > o.id ORDER BY owner LIMIT 1)
+        FROM event_owner o WHERE o.id IS NOT NULL
     ), gone_owner AS MATERIALIZED (
         SELECT o.id FROM event_owner o
         WHERE o.id IS NOT NULL
