@@ -52,7 +52,8 @@ async def test_changes_of_many_transactions_are_sent_together_and_nothing_is_sen
         announcer.committed(Changes(runs={run}))
     await eventually(lambda: sent.batches)
     assert len(sent.batches) == 1 and sent.runs() == set(range(1, 501))
-    assert announcer._timer is None and announcer._sending is None and not announcer.unannounced
+    await eventually(lambda: announcer._sending is None)
+    assert announcer._timer is None and not announcer.unannounced
     announcer.committed(Changes(queue=True))
     await eventually(lambda: sent.batches[1:] == [["q"]])
 

@@ -21,7 +21,9 @@ def drag_type(page: Page, name: str, x: int, y: int) -> None:
 
 
 def draw_arrow(page: Page, first: str, then: str) -> None:
-    """Drag from the lower end of one task to the upper end of another."""
+    """Drag from the lower end of one task to the upper end of another, when the canvas moves them no more."""
+    for name in (first, then):
+        task(page, name).element_handle().wait_for_element_state("stable")
     start = task(page, first).locator(".react-flow__handle-bottom").bounding_box()
     end = task(page, then).locator(".react-flow__handle-top").bounding_box()
     assert start is not None and end is not None
