@@ -34,7 +34,7 @@ DUE = f"""
              ELSE NOT coalesce({FRESH}, false)
                   AND (coalesce({_IS_REPEATED}, false)
                        OR (SELECT l.pool_name FROM pool_line l WHERE l.pool_name = p.name    -- index: pool_line_pkey
-                           ORDER BY l.pool_name, l.workflow_priority LIMIT 1) IS NOT NULL) END"""  # noqa: S608 - the parts are constants of this module
+                           ORDER BY l.pool_name, l.workflow_priority LIMIT 1) IS NOT NULL) END"""  # noqa: S608 - constants
 """Of rows of `pool_resource r` and `resource_pool p`: it is to be checked. Takes `:late_s`."""
 POOLS_IN_LINE = """
     WITH RECURSIVE line (name) AS (
