@@ -21,6 +21,13 @@ HELD = timedelta(seconds=2.5)
 """After a step its master has so long to begin the next one, before any other may."""
 PAUSE_MAX = timedelta(seconds=60)
 """The longest pause after steps that failed."""
+STEP_PAUSE_S_MIN = 0.02
+STEP_PAUSE_S_MAX = 1.0
+"""The longest pause between two steps of one master; shorter than `HELD`, so that it goes on."""
+STEPS_WITHOUT_PAUSE = 4
+"""So many steps of a duty follow each other at once: what has little to do is over soon, on a busy machine too."""
+PAUSE_SHARE = 12
+"""How many times longer than a step the pause after it is, in a duty of more steps."""
 
 
 class DutyName(StrEnum):
@@ -85,3 +92,18 @@ def turns_of(slot: Slot | None, names: Collection[str]) -> list[str]:
 def pause_after(failures: int) -> timedelta:
     """How long a duty rests after its step failed; `failures` in a row, counted from 1."""
     return min(PAUSE_MAX, timedelta(seconds=2 ** min(failures, 10) / 2))
+
+
+def pause_between_steps_s(steps: int, took_s: float, *, busy: bool) -> float:
+    """Until a master's next step: a duty of many steps leaves most of the time to others.
+
+    Args:
+        steps: how many the duty has done for a period that is not over; 0 if it is over.
+        took_s: how long the last one took.
+        busy: whether the machine has too much to do.
+    """
+    if steps < STEPS_WITHOUT_PAUSE:
+        return STEP_PAUSE_S_MIN
+    if busy:
+        return STEP_PAUSE_S_MAX
+    return min(STEP_PAUSE_S_MAX, max(STEP_PAUSE_S_MIN, PAUSE_SHARE * took_s))

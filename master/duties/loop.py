@@ -7,6 +7,7 @@ SQL or a changed clock costs only a delay. Each step is one fenced transaction, 
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple
 
 import structlog
 
@@ -14,7 +15,16 @@ from dao.duties import duties, queue_statistics
 from dao.duties.duties import Next, TakenDuty
 from master.duties.steps import STEPS, Context
 from master.membership.membership import Membership
-from model.duties import PERIODS, DutyName, Step, is_turn_of, pause_after, turns_of
+from model.duties import (
+    PERIODS,
+    STEP_PAUSE_S_MIN,
+    DutyName,
+    Step,
+    is_turn_of,
+    pause_after,
+    pause_between_steps_s,
+    turns_of,
+)
 from model.errors import Fenced, ShoalError, Unknown
 from model.master_settings import MasterSettings
 from node.life import Life
@@ -27,11 +37,13 @@ POLL_EVERY_S = 10.0
 """How often the rows are read though nothing is due."""
 LOCKED_PAUSE_S = 0.5
 """Until the next try, if what is due is locked: another master does a step of it, or hangs in one."""
-STEP_PAUSE_S_MAX = 1.0
-"""The longest pause between two steps of one master; shorter than `HELD`, so that it goes on."""
-STEP_PAUSE_S_MIN = 0.02
-PAUSE_SHARE = 12
-"""How many times longer than a step the pause after it is."""
+
+
+class _Done(NamedTuple):
+    """A step that was done: how many of this duty's period with it, and seconds until the next one may be done."""
+
+    steps: int
+    in_s: float
 
 
 class Duties:
@@ -64,20 +76,16 @@ class Duties:
         wakes_s = reads_again_s if following.in_s is None else boottime_s() + following.in_s
         while due and boottime_s() < min(wakes_s, reads_again_s):
             began_s = boottime_s()
-            in_s = await self._step()
-            if in_s is None:
+            done = await self._step()
+            if done is None:
                 return LOCKED_PAUSE_S
-            if in_s > 0:
+            if done.in_s > 0:
                 due -= 1
-                wakes_s = min(wakes_s, boottime_s() + in_s)
-            await asyncio.sleep(self._pause_s(boottime_s() - began_s))
+                wakes_s = min(wakes_s, boottime_s() + done.in_s)
+            busy = self._membership.is_overloaded
+            steps = 0 if done.in_s > 0 else done.steps
+            await asyncio.sleep(pause_between_steps_s(steps, boottime_s() - began_s, busy=busy))
         return max(0.0, min(wakes_s, reads_again_s) - boottime_s()) + STEP_PAUSE_S_MIN
-
-    def _pause_s(self, took_s: float) -> float:
-        """Until the next step: a duty of many steps leaves most of the time to others, all of it on a busy machine."""
-        if self._membership.is_overloaded:
-            return STEP_PAUSE_S_MAX
-        return min(STEP_PAUSE_S_MAX, max(STEP_PAUSE_S_MIN, PAUSE_SHARE * took_s))
 
     def _turns(self) -> list[str]:
         return turns_of(self._membership.slot, list(DutyName))
@@ -91,8 +99,8 @@ class Duties:
             return Next(len(DutyName), 0, 0.0)
         return following
 
-    async def _step(self) -> float | None:
-        """Do one step of what is due; returns seconds until the next one of this duty, None if others are at all."""
+    async def _step(self) -> _Done | None:
+        """Do one step of what is due; None if others are at all of it."""
         taken: TakenDuty | None = None
         try:
             with blaming_the_data():
@@ -110,16 +118,16 @@ class Duties:
         except Unknown as error:
             log.warning("duty_outcome_unknown", error=str(error), so="waits for its end; the rows say what was done")
             await self._life.barrier()
-            return 0.0
+            return _Done(0 if taken is None else taken.steps, 0.0)
         except ShoalError as error:
             if taken is None:
                 raise
             await self._failed(taken, error)
-            return pause_after(taken.failures + 1).total_seconds()
+            return _Done(taken.steps, pause_after(taken.failures + 1).total_seconds())
         self._log(taken, step, late=late)
         for table in step.vacuum:
             await queue_statistics.vacuum(self._life.database, table)
-        return in_s
+        return _Done(taken.steps + 1, in_s)
 
     async def _failed(self, taken: TakenDuty, error: ShoalError) -> None:
         log.warning(
