@@ -75,7 +75,7 @@ _TAKE = text(f"""
 _STEAL = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_age
-        WHERE created_at < now() - CAST(:age AS interval) AND deaths = 0 AND id IS NOT NULL
+        WHERE created_at < now() - CAST(:age AS interval) AND deaths = 0
           AND id <> ALL(CAST(:without AS bigint[]))
         ORDER BY created_at
         LIMIT :limit

@@ -28,6 +28,11 @@ IS_BELOW = """
               AND {id} <= (SELECT max(command_id) FROM command_history))"""
 """Whether a command is at or below the floor. A floor above the newest row of the history was written by hand."""
 MAY_GO = f"""
-    command_id < (SELECT coalesce(min(id), {2**63 - 1}) FROM command)
+    command_id < coalesce((SELECT id
+                           FROM (SELECT id, type FROM command ORDER BY id LIMIT 1) AS oldest    -- index: command_pkey
+                           WHERE length(type) >= 0), {2**63 - 1})
     AND command_id < (SELECT max(command_id) FROM command_history)"""  # noqa: S608 - a number
-"""Whether a row of the history may be deleted: the newest one stays, so that the floor is never above all rows."""
+"""Whether a row of the history may be deleted: the newest one stays, so that the floor is never above all rows.
+
+The oldest command is read with its type, which no index has: for the id alone the planner would read the whole of
+another index where the statistics saw no commands."""

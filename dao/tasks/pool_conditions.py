@@ -38,9 +38,11 @@ DUE = f"""
 """Of rows of `pool_resource r` and `resource_pool p`: it is to be checked. Takes `:late_s`."""
 POOLS_IN_LINE = """
     WITH RECURSIVE line (name) AS (
-        SELECT min(pool_name) FROM pool_line
+        (SELECT l.pool_name FROM pool_line l ORDER BY l.pool_name, l.workflow_priority LIMIT 1)
         UNION ALL
-        SELECT (SELECT min(l.pool_name) FROM pool_line l WHERE l.pool_name > line.name) FROM line
-        WHERE line.name IS NOT NULL
+        SELECT (SELECT l.pool_name FROM pool_line l WHERE l.pool_name > line.name           -- index: pool_line_pkey
+                ORDER BY l.pool_name, l.workflow_priority LIMIT 1)
+        FROM line WHERE line.name IS NOT NULL
     )"""
-"""As `line`, the pools for which anything waits, and a null: a step of an index each, however many wait."""
+"""As `line`, the pools for which anything waits, and a null: a step of an index each, however many wait. In the order
+of two columns, which only the primary key has, whatever the statistics say."""

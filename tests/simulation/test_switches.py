@@ -47,7 +47,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "rebalance": (98, "I26: streams are spread unevenly"),
     "handover": (223, "I26: worker"),
     "duty": (6, "I27"),
-    "family": (52, "I28"),
+    "family": (28, "I28"),
     "superseded": (1, "I19"),
     "pools_held": (2, "I22"),
     "lease": (48, "I22"),
