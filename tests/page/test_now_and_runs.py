@@ -163,9 +163,19 @@ def test_keys_go_through_the_rows(open_page: OpenPage) -> None:
     page.keyboard.type("failing")
     expect(page.locator("tbody tr")).to_have_count(1)
     page.keyboard.press("Escape")
+    expect(page.locator("tbody tr").nth(1)).to_be_visible()
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/runs/[0-9]+$"))
+
+
+def test_keys_that_are_pressed_faster_than_the_page_draws_are_not_lost(open_page: OpenPage) -> None:
+    page = open_page("/runs")
+    second = page.locator("tbody tr").nth(1)
+    expect(second).to_be_visible()
+    run = second.get_attribute("data-row")
+    page.evaluate("for (const key of ['j', 'j', 'Enter']) dispatchEvent(new KeyboardEvent('keydown', { key }))")
+    expect(page).to_have_url(re.compile(f"/runs/{run}$"))
 
 
 def test_a_view_is_saved_and_removed(open_page: OpenPage) -> None:

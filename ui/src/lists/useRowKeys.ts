@@ -1,4 +1,4 @@
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { SEARCH_ID } from "./FilterBar";
 
 interface Rows {
@@ -12,27 +12,37 @@ interface Rows {
   help: () => void;
 }
 
-/** The keys of a list: `j` and `k` go through its rows, `/` to the text filter, `?` to the help; others act on the row. */
+/**
+ * The keys of a list: `j` and `k` go through its rows, `/` to the text filter, `?` to the help; others act on the row.
+ * A key that follows another faster than the address changes is about the row to which that one went.
+ */
 export function useRowKeys({ ids, at, go, keys, help }: Rows): void {
+  const latest = useRef(at);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other rows forget where a key went among the former ones
+  useEffect(() => {
+    latest.current = at;
+  }, [at, ids]);
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      const place = at === null ? -1 : ids.indexOf(at);
-      const act = at === null ? undefined : keys[event.key.toLowerCase()];
+      const from = latest.current;
+      const place = from === null ? -1 : ids.indexOf(from);
+      const act = from === null ? undefined : keys[event.key.toLowerCase()];
       if (event.key === "/") document.getElementById(SEARCH_ID)?.focus();
       else if (event.key === "?") help();
       else if (event.key === "j" || event.key === "k") {
         const to = ids[event.key === "j" ? Math.min(ids.length - 1, place + 1) : Math.max(0, place - 1)];
         if (to === undefined) return;
+        latest.current = to;
         go(to);
         document.querySelector(`tr[data-row="${CSS.escape(to)}"]`)?.scrollIntoView({ block: "nearest" });
-      } else if (act !== undefined && at !== null && !(event.key === "Enter" && isControl(event.target))) act(at);
+      } else if (act !== undefined && from !== null && !(event.key === "Enter" && isControl(event.target))) act(from);
       else return;
       event.preventDefault();
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
-  }, [ids, at, go, keys, help]);
+  }, [ids, go, keys, help]);
 }
 
 /** Whether keys belong to a field, or to a dialog above the page. */
