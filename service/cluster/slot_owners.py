@@ -42,6 +42,8 @@ class _Owners:
 class SlotOwners:
     """Reads the living masters; what was read serves everybody who asks within half a second.
 
+    A read that failed serves only those who waited for it: when the database is back, so are the places.
+
     Args:
         database: that of the cluster.
         id_step: the increment of the ids of commands.
@@ -70,7 +72,6 @@ class SlotOwners:
                 masters = await node_listings.masters(connection)
         except ShoalError:
             return None
-        finally:
-            self._read_s = boottime_s()
+        self._read_s = boottime_s()
         found = report(masters, None, [], None)
         return _Owners(found.total, {each.slot.current: each.row.address for each in found.masters if each.slot})
