@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import TextClause, text
 
+from dao.commands.waiting_ids import waiting_ids
 from dao.postgres.engine import AsyncConnection
 
 RECENT = 100_000
@@ -70,20 +71,17 @@ _COMMANDS_DONE_TWICE = finding(f"""
     WHERE (SELECT outcome FROM command_history h WHERE h.command_id = e.command_id LIMIT 1) = 'DONE'
     UNION ALL
     SELECT format('command %s waits, and was handled before', c.id)
-    FROM (SELECT id, type FROM command ORDER BY id LIMIT {RECENT}) AS c
-    WHERE length(type) >= 0 AND (SELECT 1 FROM command_history h WHERE h.command_id = c.id LIMIT 1) IS NOT NULL
+    FROM {waiting_ids(RECENT)} AS c
+    WHERE (SELECT 1 FROM command_history h WHERE h.command_id = c.id LIMIT 1) IS NOT NULL
 """)  # noqa: S608 - the bound is a constant of this module
-# Commands are read with their type, which no index has: for the ids alone the planner would read the whole of another
-# index where the statistics saw no commands.
-_IDS_COME_AGAIN = finding("""
+_IDS_COME_AGAIN = finding(f"""
     SELECT format('the last id that the sequence gave to a command is %s, and there was a command %s', given, there)
            AS what
     FROM (SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence('command', 'id')::regclass), 0) AS given,
-                 greatest((SELECT id FROM (SELECT id, type FROM command ORDER BY id DESC LIMIT 1) AS last
-                           WHERE length(type) >= 0), (SELECT max(command_id) FROM command_history), 0) AS there
+                 greatest({waiting_ids(1, "DESC")}, (SELECT max(command_id) FROM command_history), 0) AS there
          ) AS ids
     WHERE given < there
-""")
+""")  # noqa: S608 - the part is a constant
 # A run whose master is gone, or never existed, needs a RECOVER command, which any master may write.
 _RUNS_WITHOUT_OWNER = finding("""
     WITH unfinished AS MATERIALIZED (   -- apart, so that the order does not make it walk all that ever ran

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from sqlalchemy import text
 
+from dao.commands.waiting_ids import waiting_ids
+
 ID_STEP = text("""
     SELECT greatest(1, abs(seqincrement)) FROM pg_sequence
     WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
@@ -28,11 +30,6 @@ IS_BELOW = """
               AND {id} <= (SELECT max(command_id) FROM command_history))"""
 """Whether a command is at or below the floor. A floor above the newest row of the history was written by hand."""
 MAY_GO = f"""
-    command_id < coalesce((SELECT id
-                           FROM (SELECT id, type FROM command ORDER BY id LIMIT 1) AS oldest    -- index: command_pkey
-                           WHERE length(type) >= 0), {2**63 - 1})
-    AND command_id < (SELECT max(command_id) FROM command_history)"""  # noqa: S608 - a number
-"""Whether a row of the history may be deleted: the newest one stays, so that the floor is never above all rows.
-
-The oldest command is read with its type, which no index has: for the id alone the planner would read the whole of
-another index where the statistics saw no commands."""
+    command_id < coalesce({waiting_ids(1)}, {2**63 - 1})
+    AND command_id < (SELECT max(command_id) FROM command_history)"""  # noqa: S608 - a number and a constant
+"""Whether a row of the history may be deleted: the newest one stays, so that the floor is never above all rows."""
