@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from statistics import median
 from types import TracebackType
@@ -35,10 +35,15 @@ _HOT_PATH = Target(0.95, "higher")
 _SECONDS = Target(2_000, "lower")
 """No single start waits longer than this while a month is deleted."""
 _DELETED = r"""
-    SELECT coalesce((SELECT (progress->>'attempts')::bigint FROM duty WHERE name = 'retention'),
-                    (SELECT substring(result FROM 'with (\d+) attempts')::bigint FROM duty_done
-                     WHERE name = 'retention' ORDER BY due_at DESC LIMIT 1), 0)
+    SELECT coalesce((SELECT (progress->>'attempts')::bigint FROM duty WHERE name = 'retention'), 0)
+           + coalesce((SELECT sum(substring(result FROM 'with (\d+) attempts')::bigint)::bigint FROM duty_done
+                       WHERE name = 'retention'), 0)
 """
+_STEPS = """
+    SELECT (SELECT steps FROM duty WHERE name = 'retention')
+           + (SELECT coalesce(sum(steps), 0)::bigint FROM duty_done WHERE name = 'retention')
+"""
+_IS_OVER = "SELECT steps = 0 FROM duty WHERE name = 'retention'"
 _STARTED = "SELECT count(*) FROM command_history WHERE command_id BETWEEN %(first)s AND %(last)s"
 _START_TOOK = """
     SELECT extract(epoch FROM max(handled_at) - max(created_at))::float8 FROM command_history
@@ -54,19 +59,19 @@ _FIRST_TASK = """
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """What each turn took, in seconds, in the empty database and in the one with a history."""
+    """What each turn took, in seconds, without and with what is measured: a history, or its deletion."""
 
-    empty_s: list[float]
-    full_s: list[float]
+    without_s: list[float]
+    with_s: list[float]
 
     @property
     def ratio(self) -> float:
-        """Of the rates: below 1 = slower with a history."""
-        return median(empty / full for empty, full in zip(self.empty_s, self.full_s, strict=True))
+        """Of the rates: below 1 = slower with it."""
+        return median(without / with_ for without, with_ in zip(self.without_s, self.with_s, strict=True))
 
     @property
     def told(self) -> str:
-        ratios = sorted(empty / full for empty, full in zip(self.empty_s, self.full_s, strict=True))
+        ratios = sorted(without / with_ for without, with_ in zip(self.without_s, self.with_s, strict=True))
         return f"{len(ratios)} pairs, their ratios from {ratios[0]:.3f} to {ratios[-1]:.3f}"
 
 
@@ -137,32 +142,39 @@ class History:
         with self._empty.running(1, 1), self._full.running(1, 1):
             for cluster in (self._empty, self._full):
                 cluster.timed(_WORKFLOW, 20)
-            before = self._pairs(lambda cluster: cluster.timed(_WORKFLOW, self._sizes.history_workflows))
+            pairs = self._pairs(lambda cluster: cluster.timed(_WORKFLOW, self._sizes.history_workflows))
             latency = {cluster: self._latency(cluster) for cluster in (self._empty, self._full)}
             figures = [
-                self._tasks("history_tasks", "FAKE tasks end to end", before),
+                self._tasks("history_tasks", "FAKE tasks end to end, with a history / without", pairs),
                 *self._latencies("history_first_task", "insert → first task started", latency[self._full], None,
                                  f"with an empty database p50 {latency[self._empty][0]:.1f} ms, "
                                  f"p99 {latency[self._empty][1]:.1f} ms"),
             ]  # fmt: skip
-            return figures + self._deleting(before)
+            return figures + self._deleting()
 
-    def _deleting(self, before: _Pairs) -> list[Figure]:
-        """The empty database takes no turns: it would have less of the machine than before."""
-        full, tasks = self._full, self._sizes.history_workflows * _WIDTH
-        full.connection.execute(f"UPDATE project SET kept_days = {_KEPT_DAYS} WHERE kept_days = 0".encode())
-        full.connection.execute(b"UPDATE duty SET due_at = clock_timestamp() WHERE name = 'retention'")
-        full.wait_until(lambda: bool(full.one(_DELETED)), 60, "the deletion began")
+    def _deleting(self) -> list[Figure]:
+        """With and without the deletion of a month, in turn, while a page of runs is read again and again."""
+        full, count = self._full, self._sizes.history_workflows
+        pairs, deleted, used = _Pairs([], []), 0, dict[str, float]()
         pages_ms: list[float] = []
-        with self._server.connect(full.name, as_shoal=True) as reader, reading(reader, pages_ms):
-            cpu, began, begun_with = full.cpu(), time.monotonic(), full.one(_DELETED)
-            took_s = [full.timed(_WORKFLOW, self._sizes.history_workflows) for _ in range(self._sizes.history_rounds)]
-            used = cpu.used()
-            beside = (full.one(_DELETED) - begun_with) / (time.monotonic() - began)
-            latency = self._latency(full)
-        began, begun_with = time.monotonic(), full.one(_DELETED)
-        time.sleep(self._sizes.history_idle_s)
-        alone = (full.one(_DELETED) - begun_with) / (time.monotonic() - began)
+        with self._server.connect(full.name, as_shoal=True) as reader:
+            for number in range(self._sizes.history_rounds):
+                for is_deleted in (True, False) if number % 2 else (False, True):
+                    if is_deleted:
+                        with self._month_leaves(), reading(reader, pages_ms):
+                            cpu, before = full.cpu(), full.one(_DELETED)
+                            pairs.with_s.append(full.timed(_WORKFLOW, count))
+                            used, deleted = cpu.used(), deleted + full.one(_DELETED) - before
+                    else:
+                        with reading(reader, []):
+                            pairs.without_s.append(full.timed(_WORKFLOW, count))
+            with self._month_leaves(), reading(reader, pages_ms):
+                latency = self._latency(full)
+        with self._month_leaves():
+            began, before = time.monotonic(), full.one(_DELETED)
+            time.sleep(self._sizes.history_idle_s)
+            alone = (full.one(_DELETED) - before) / (time.monotonic() - began)
+        beside = deleted / sum(pairs.with_s)
         month = self._attempts * _MONTH_SHARE
         hours = ", ".join(
             f"{month / rate / 3600:.1f} h {when}"
@@ -170,12 +182,8 @@ class History:
             if rate
         )
         how = f"a month of {month:,.0f} attempts takes {hours}; cores: {cores_told(used)}"
-        full.connection.execute(f"UPDATE project SET kept_days = 0 WHERE kept_days = {_KEPT_DAYS}".encode())
-        what = "FAKE tasks while the oldest month is deleted / before"
-        rates = f"{tasks / median(took_s):,.0f} and {tasks / median(before.full_s):,.0f} tasks/s"
-        ratio = median(before.full_s) / median(took_s)
         return [
-            Figure("history_tasks_deleting_ratio", PART, what, ratio, "x", _HOT_PATH, rates),
+            self._tasks("history_tasks_deleting", "FAKE tasks while the oldest month is deleted / while not", pairs),
             *self._latencies(
                 "history_first_task_deleting", "insert → first task started, meanwhile", latency, _SECONDS
             ),
@@ -184,13 +192,26 @@ class History:
             Figure("history_deleted_alone_per_s", PART, "attempts deleted without other work", alone, "/s"),
         ]
 
+    @contextmanager
+    def _month_leaves(self) -> Iterator[None]:
+        """For the block the history is deleted but for its last days; it begins after the first step."""
+        full, before = self._full, self._full.one(_STEPS)
+        full.connection.execute(f"UPDATE project SET kept_days = {_KEPT_DAYS} WHERE kept_days = 0".encode())
+        full.connection.execute(b"UPDATE duty SET due_at = clock_timestamp() WHERE name = 'retention' AND steps = 0")
+        full.wait_until(lambda: bool(full.one(_STEPS) > before), 60, "the deletion began")
+        try:
+            yield
+        finally:
+            full.connection.execute(f"UPDATE project SET kept_days = 0 WHERE kept_days = {_KEPT_DAYS}".encode())
+            full.wait_until(lambda: bool(full.one(_IS_OVER)), 60, "the deletion ended")
+
     def starts(self) -> list[Figure]:
         """Commands a second that two masters start, no worker (`bench/starts.py`). Their runs do not end."""
         with self._empty.running(2, 0), self._full.running(2, 0):
             pairs = self._pairs(self._start)
-        rate = self._sizes.history_commands / median(pairs.full_s)
+        rate = self._sizes.history_commands / median(pairs.with_s)
         what = "commands → instances started"
-        how = f"with an empty database {self._sizes.history_commands / median(pairs.empty_s):,.0f} /s"
+        how = f"with an empty database {self._sizes.history_commands / median(pairs.without_s):,.0f} /s"
         return [
             Figure("history_started_per_s", PART, f"{what}, with a history", rate, "/s", None, how),
             Figure(
@@ -214,16 +235,16 @@ class History:
     def _pairs(self, measure: Callable[[Cluster], float]) -> _Pairs:
         pairs = _Pairs([], [])
         for number in range(self._sizes.history_rounds):
-            turns = [(self._empty, pairs.empty_s), (self._full, pairs.full_s)]
+            turns = [(self._empty, pairs.without_s), (self._full, pairs.with_s)]
             for cluster, took_s in turns if number % 2 else reversed(turns):
                 took_s.append(measure(cluster))
         return pairs
 
     def _tasks(self, key: str, what: str, pairs: _Pairs) -> Figure:
         tasks = self._sizes.history_workflows * _WIDTH
-        empty, full = (tasks / median(took_s) for took_s in (pairs.empty_s, pairs.full_s))
-        how = f"{full:,.0f} and {empty:,.0f} tasks/s; {pairs.told}"
-        return Figure(f"{key}_ratio", PART, f"{what}, with a history / without", pairs.ratio, "x", _HOT_PATH, how)
+        without, with_ = (tasks / median(took_s) for took_s in (pairs.without_s, pairs.with_s))
+        how = f"{with_:,.0f} and {without:,.0f} tasks/s; {pairs.told}"
+        return Figure(f"{key}_ratio", PART, what, pairs.ratio, "x", _HOT_PATH, how)
 
     def _latency(self, cluster: Cluster) -> tuple[float, float, float]:
         """Single starts: p50, p99 and the longest time until the task starts, in ms."""
