@@ -117,22 +117,27 @@ class History:
 
     def lists(self) -> list[Figure]:
         """Each list of runs and attempts over the API, in turn with a database that has only the last hours."""
-        found = asyncio.run(self._compare_lists())
+        tokens = [api.admin_token(cluster) for cluster in (self._short, self._full)]
+        rounds = [asyncio.run(self._compare_lists(tokens, n)) for n in range(self._sizes.history_list_rounds)]
+        found = [
+            Compared(each[0].what, median(one.before_ms for one in each), median(one.ms for one in each))
+            for each in zip(*rounds, strict=True)
+        ]
         worst = min(found, key=lambda each: each.before_ms / each.ms)
         before_ms, ms = (sum(getattr(each, name) for each in found) for name in ("before_ms", "ms"))
         how = (
-            f"{len(found)} lists, p50 of {self._sizes.history_lists} calls each, their sum {before_ms:.0f} and "
-            f"{ms:.0f} ms; the worst: {worst.what}, {worst.before_ms:.1f} and {worst.ms:.1f} ms"
+            f"{len(found)} lists, p50 of {self._sizes.history_lists} calls each in {len(rounds)} rounds, their sum "
+            f"{before_ms:.0f} and {ms:.0f} ms; the worst: {worst.what}, {worst.before_ms:.1f} and {worst.ms:.1f} ms"
         )
         details = {"lists": {each.what: [round(each.before_ms, 2), round(each.ms, 2)] for each in found}}
         what = "lists of runs and attempts with a history / with that of the last hours"
         return [Figure("history_lists_ratio", PART, what, before_ms / ms, "x", _HOT_PATH, how, details)]
 
-    async def _compare_lists(self) -> list[Compared]:
-        tokens = [api.admin_token(cluster) for cluster in (self._short, self._full)]
+    async def _compare_lists(self, tokens: list[str], number: int) -> list[Compared]:
+        """By new API processes: two that do the same differ by some per cent for as long as they live."""
         with (
-            api.serving(self._server, self._short.url, "api-short") as (short, _),
-            api.serving(self._server, self._full.url, "api-full") as (full, _),
+            api.serving(self._server, self._short.url, f"api-short-{number}") as (short, _),
+            api.serving(self._server, self._full.url, f"api-full-{number}") as (full, _),
         ):
             async with HttpClient(short, tokens[0]) as before, HttpClient(full, tokens[1]) as client:
                 return await compared(before, client, self._sizes.history_lists, api.RARE)

@@ -60,6 +60,7 @@ class Sizes:
     history_singles: int
     history_commands: int
     history_lists: int
+    history_list_rounds: int
     history_idle_s: float
     is_quick: bool
 
@@ -116,6 +117,7 @@ FULL = Sizes(
     history_singles=200,
     history_commands=10_000,
     history_lists=40,
+    history_list_rounds=3,
     history_idle_s=10,
     is_quick=False,
 )
@@ -171,6 +173,7 @@ QUICK = Sizes(
     history_singles=5,
     history_commands=100,
     history_lists=2,
+    history_list_rounds=2,
     history_idle_s=1,
     is_quick=True,
 )
