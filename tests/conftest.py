@@ -39,6 +39,8 @@ LONG = {
     "test_switches.py",
 }
 """`make test-long` runs these files, and what is marked so in others."""
+PARTLY_LONG = {"test_accessibility.py"}
+"""Those others."""
 _number = itertools.count(1)
 # Other work on this machine may use the memory: a node that is BUSY for it would take nothing for the whole test.
 os.environ |= {"SHOAL_MASTER__LOAD__MEMORY_MAX": "1", "SHOAL_WORKER__LOAD__MEMORY_MAX": "1"}
@@ -47,6 +49,17 @@ AS_SHIPPED = database.SESSION_SETTINGS
 # A transaction that this process itself opened is not ended while other work keeps its loop waiting for seconds.
 database.SESSION_SETTINGS = {**AS_SHIPPED, "idle_in_transaction_session_timeout": "60s"}
 pool_claims.HELD_MS_MAX = 60_000
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A run without the longest files does not read them, nor one of these the others: that takes seconds of each
+    process."""
+    expression, name = config.getoption("markexpr"), collection_path.name
+    if "long" not in expression or not name.startswith("test_"):
+        return None
+    if "not long" in expression:
+        return name in LONG or None
+    return name not in LONG | PARTLY_LONG or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import LONG, PARTLY_LONG
+
 ROOT = Path(__file__).parent.parent
 FOLDERS = (
     "model",
@@ -153,14 +155,17 @@ def test_no_file_names_the_host_of_a_package_registry() -> None:
 # ---------------------------------------------------------------------------------------- files can be read
 
 
-@pytest.mark.parametrize("path", python_files(), ids=name_of)
-def test_a_module_says_first_what_it_is(path: Path) -> None:
-    content = path.read_text("utf-8")
-    if path.name == "__init__.py" and not content.strip():
-        return
-    said = ast.get_docstring(ast.parse(content))
-    assert said, "the first lines of a module say its rule"
-    assert said.strip().splitlines()[0].endswith((".", "`", ":", ")", "?")), "a sentence, ended on its first line"
+def test_a_module_says_first_what_it_is() -> None:
+    """The first lines of a module say its rule: a sentence, ended on its first line."""
+    wrong = []
+    for path in python_files():
+        content = path.read_text("utf-8")
+        if path.name == "__init__.py" and not content.strip():
+            continue
+        said = (ast.get_docstring(ast.parse(content)) or "").strip()
+        if not said.partition("\n")[0].endswith((".", "`", ":", ")", "?")):
+            wrong.append(name_of(path))
+    assert not wrong
 
 
 def test_an_empty_init_is_only_found_among_the_tests() -> None:
@@ -177,6 +182,14 @@ def test_text_ends_with_a_newline_and_has_no_carriage_returns() -> None:
     ours = {".py", ".md", ".sql", ".toml", ".yaml", ".yml"}
     texts = {path: path.read_bytes() for path in files() if path.suffix in ours or path.name == "Makefile"}
     assert not [name_of(path) for path, data in texts.items() if b"\r" in data or (data and not data.endswith(b"\n"))]
+
+
+def test_a_run_of_the_longest_tests_reads_every_file_that_has_some() -> None:
+    """A file that `conftest.py` does not name would have its longest tests run by nobody."""
+    mark = "pytest.mark." + "long"
+    marked = {path.name for path in python_files() if path.name.startswith("test_") and mark in text_of(path)}
+    assert marked == PARTLY_LONG
+    assert {path.name for path in python_files()} >= LONG
 
 
 def test_every_test_has_a_sentence_for_a_name() -> None:
