@@ -18,6 +18,8 @@ class Turn(Enum):
     """Nothing: it is another's turn, or the stream is not ready again yet."""
     BEGIN = auto()
     """Its turn has come."""
+    START = auto()
+    """Its next attempt pauses, since the former one ended by itself just then: the pause is to end."""
     DONE = auto()
     """The stream is ready again, was waited for long enough, waits for a pool, or there is nothing to restart."""
 
@@ -56,8 +58,10 @@ def turns(restarts: Sequence[Restart]) -> list[tuple[Restart, Turn]]:
         left = [each for each in of_run if each not in over]
         is_free = all(each.begun_s is None for each in left)
         for place, each in enumerate(left):
-            begins = is_free and place == 0 and not each.another_moves
-            found.append((each, Turn.BEGIN if begins else Turn.WAIT))
+            if is_free and place == 0 and not each.another_moves:
+                found.append((each, Turn.BEGIN))
+            else:
+                found.append((each, Turn.START if _pauses(each) else Turn.WAIT))
     return found
 
 
@@ -77,4 +81,10 @@ def _is_away(restart: Restart) -> bool:
     if restart.ended_attempt == 0 or restart.state is None or restart.state.is_final:
         return False
     is_ending = restart.attempt <= restart.ended_attempt
-    return is_ending or restart.state in (TaskState.QUEUED, TaskState.DISPATCH)
+    return is_ending or _pauses(restart) or restart.state in (TaskState.QUEUED, TaskState.DISPATCH)
+
+
+def _pauses(restart: Restart) -> bool:
+    """Whether the attempt pauses that follows the one that was ended; those after it pause as they would anyway."""
+    is_next = restart.ended_attempt > 0 and restart.attempt == restart.ended_attempt + 1
+    return restart.begun_s is not None and is_next and restart.state is TaskState.DELAY_EXECUTION

@@ -155,7 +155,7 @@ _DONE = text("""
     WHERE r.workflow_instance_id = n.run AND r.task_code = n.code AND (r.begun_at IS NOT NULL) = n.has_begun
 """)
 # A restart that is under way is enough, unless its new attempt has begun already: that one knows nothing of what has
-# changed since.
+# changed since. One that pauses has ended since, or the restart is about to end that pause.
 _ASK_RESTART = text("""
     INSERT INTO stream_restart (workflow_instance_id, task_code, asked_by)
     SELECT :run, code, :asked_by FROM unnest(CAST(:codes AS integer[])) AS code
@@ -166,7 +166,7 @@ _ASK_RESTART = text("""
                   WHERE t.workflow_instance_id = stream_restart.workflow_instance_id
                     AND t.task_code = stream_restart.task_code AND t.flag = 'YES'
                     AND t.attempt > coalesce(stream_restart.ended_attempt, 0)
-                    AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION'))
+                    AND t.state IN ('DELAY_EXECUTION', 'DISPATCH', 'RUNNING_EXECUTION'))
 """)
 _ASKED = text("SELECT worker_group FROM rebalance ORDER BY worker_group")
 _ASK_REBALANCE = text("""
