@@ -21,7 +21,7 @@ from service.explain.answer import (
     task_named,
 )
 from service.explain.pool_explanation import why_waits_for_pools
-from service.explain.streams import said_readiness, why_pausing
+from service.explain.streams import going_on_restarting, said_readiness, said_restart, why_pausing
 from service.explain.subjects import CommandFacts, MasterFacts, TaskFacts
 from service.words import counted, duration, said_progress
 
@@ -254,7 +254,8 @@ def why_running(task: TaskFacts, *, halting: bool = False) -> Why:
     if task.kill_requested:
         return Why(f"{task.name} is being killed {on}; it had been running{since}.", follow)
     progress = f", and reports {said_progress(task.progress)}" if task.progress else ""
-    return Why(f"{task.name} runs {on}{since}{said_readiness(task)}{progress}.", follow)
+    runs = f"{task.name} runs {on}{since}{said_readiness(task)}{progress}.{said_restart(task)}"
+    return Why(runs, follow + going_on_restarting(task))
 
 
 def _stands_for(task: TaskFacts, *, halting: bool) -> Why:

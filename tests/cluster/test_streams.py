@@ -217,6 +217,34 @@ async def test_a_restart_takes_the_streams_of_a_run_one_by_one_and_waits_until_e
     assert witness.twice == []
 
 
+async def test_a_restart_stops_at_the_stream_that_does_not_become_ready_and_goes_on_when_it_is(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """Goal: what is wrong with new attempts does not reach all streams; one that is named is restarted nevertheless."""
+    probe = {"command": f"[ $SHOAL_ATTEMPT = 1 ] || test -e {tmp_path}/fixed", "every": "200ms", "within": "1s"}
+    _define(cluster, 3, "exec sleep 600", readiness=probe)
+    await cluster.master(SHOAL_MASTER__LOOK_EVERY="0.2")
+    await cluster.worker()
+    cluster.start(1)
+    ready = "SELECT count(*) FROM task_instance WHERE ready_at IS NOT NULL AND ended_at IS NULL"
+    await eventually(lambda: cluster.one(ready), within_s=20, until=3)
+    await asyncio.to_thread(cluster.shoal, "restart", "1")
+    began = "SELECT started_at < now() - interval '3 s' FROM task_instance WHERE task_name = 's0' AND attempt = 2"
+    await eventually(lambda: cluster.one(began), within_s=30)
+    attempts = "SELECT attempt FROM task_instance WHERE flag = 'YES' ORDER BY task_code"
+    assert cluster.rows(attempts) == [(2,), (1,), (1,)]
+    why = await _says(cluster, "why", "1")
+    assert "waits for s0." in why, why
+    assert "when it is ready again: s1, s2." in why
+    assert "restarts it when s0 is ready again." in await _says(cluster, "why", "1/s2")
+    await asyncio.to_thread(cluster.shoal, "restart", "1", "--task", "s2")
+    await eventually(lambda: cluster.rows(attempts), within_s=30, until=[(2,), (1,), (2,)])
+    (tmp_path / "fixed").touch()
+    await eventually(lambda: cluster.one("SELECT count(*) FROM stream_restart"), within_s=30, until=0)
+    assert cluster.rows(attempts) == [(2,), (2,), (2,)]
+    assert cluster.one(ready) == 3
+
+
 async def test_of_a_run_that_is_restarted_while_a_worker_joins_one_stream_is_away_at_a_time(
     cluster: Cluster, witness: Witness, tmp_path: Path
 ) -> None:
