@@ -93,6 +93,11 @@ def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
             lost = f"{task.name} lost its worker {task.worker or ''}".rstrip()
             if run_state.is_final:
                 return Why(f"{lost}, and its run has ended as {run_state}.", f"See the run: shoal show {task.run}")
+            if task.loss_is_final:
+                return Why(
+                    f"{lost}, and may not run again (on_worker_loss: fail); the other tasks of its run go on.",
+                    f"When the run has ended: shoal rerun {task.run} --failed",
+                )
             return next_step(lost, "decide on a new attempt", task.idle_s, f"Then: shoal show {task.run}")
         case TaskState.PAUSE if task.is_stream and not run_state.is_final:
             ended = f"{task.name} ended to be started again: {task.reason or 'its run is paused'}"

@@ -11,6 +11,7 @@ from dao.views.listings import Run, TaskRun
 from dao.views.lookups import CommandFate
 from dao.views.queue_listings import GroupQueue
 from dao.views.run_readings import LEVELS_BELOW_MAX, OpenCommand, RunReading
+from model.choices import OnWorkerLoss
 from model.command_moves import URGENT, CommandType
 from model.ids import Epoch, WorkflowInstanceId
 from model.logic.dependent import DependentParams
@@ -179,6 +180,7 @@ class Family:
             is_stream=attempt.is_stream,
             is_ready=attempt.is_ready,
             restart=_restart(reading, run, attempt),
+            loss_is_final=_loss_is_final(plan, attempt),
             retries=attempt.retries,
             last_exit_code=_exit_code_before(reading.attempts[run.id], attempt),
             pools=reading.pools.get(attempt.id, ()),
@@ -225,6 +227,12 @@ def _exit_code_before(attempts: Sequence[TaskRun], attempt: TaskRun) -> int | No
     """The exit code of the attempt before this one, if it had one."""
     before = (attempt.code, attempt.attempt - 1)
     return next((each.exit_code for each in attempts if (each.code, each.attempt) == before), None)
+
+
+def _loss_is_final(plan: Plan | None, attempt: TaskRun) -> bool:
+    """Whether its definition says that a loss of its worker is a failure."""
+    task = plan.tasks.get(attempt.code) if plan else None
+    return task is not None and task.on_worker_loss is OnWorkerLoss.FAIL
 
 
 def _restart(reading: RunReading, run: Run, attempt: TaskRun) -> RestartFacts | None:

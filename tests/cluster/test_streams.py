@@ -314,6 +314,26 @@ async def test_streams_go_on_while_their_master_dies_and_the_next_one_restarts_t
     assert witness.twice == []
 
 
+async def test_a_stream_that_may_not_run_again_is_over_when_its_worker_is_lost_and_others_go_on(
+    cluster: Cluster,
+) -> None:
+    stream = {"type": "SHELL", "stream": True, "params": {"script": "exec sleep 600"}}
+    cluster.define(1, "crawl", tasks=[{"name": "once", **stream, "on_worker_loss": "fail"}, {"name": "more", **stream}])
+    await cluster.master()
+    lost = await cluster.worker()
+    cluster.start(1)
+    await eventually(lambda: _spread(cluster), within_s=20, until=[2])
+    lost.kill()
+    await cluster.worker()
+    last = "SELECT attempt, state FROM task_instance WHERE flag = 'YES' ORDER BY task_code"
+    await eventually(
+        lambda: cluster.rows(last), within_s=30, until=[(1, "NEED_FAULT_TOLERANCE"), (2, "RUNNING_EXECUTION")]
+    )
+    assert cluster.one("SELECT state FROM workflow_instance") == "RUNNING_EXECUTION"
+    why = await _says(cluster, "why", "1/once")
+    assert "and may not run again (on_worker_loss: fail); the other tasks of its run go on." in why, why
+
+
 async def test_a_backfill_of_a_workflow_with_streams_is_refused(cluster: Cluster) -> None:
     _define(cluster, 1, "sleep 60")
     await cluster.master()
