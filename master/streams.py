@@ -151,12 +151,17 @@ def _best(
 async def _restart(connection: FencedTransaction) -> None:
     """Begin the restarts whose turn has come, and delete those that are done."""
     asked = {(each.restart.run, each.restart.code): each for each in await streams.restarts(connection)}
-    done = []
+    done, starts = [], []
     for restart, turn in turns([each.restart for each in asked.values()]):
+        id_ = asked[restart.run, restart.code].id
         if turn is Turn.DONE:
             done.append(restart)
         elif turn is Turn.BEGIN:
             await _begin(connection, asked[restart.run, restart.code])
+        elif turn is Turn.START and id_ is not None:
+            starts.append(id_)
+    if starts:
+        await streams.start_now(connection, starts)
     if done:
         await streams.restarted(connection, done)
 
@@ -173,5 +178,5 @@ async def _begin(connection: FencedTransaction, asked: AskedRestart) -> None:
             await streams.begin_restart(connection, restart, 0)
         case TaskState.QUEUED:
             await streams.begin_restart(connection, restart, 0)
-        case _:  # it ended by itself: if it is started again, that is waited for
+        case _:  # it ended by itself: if it is started again, it does not pause, and that is waited for
             await streams.begin_restart(connection, restart, restart.attempt)

@@ -88,6 +88,8 @@ BEGIN
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON bulk_operation TO %s', api);
     EXECUTE format('GRANT INSERT, DELETE ON drain TO %s', api);
     EXECUTE format('GRANT INSERT ON stream_restart, rebalance TO %s', api);
+    -- To ask for a restart again.
+    EXECUTE format('GRANT UPDATE (asked_at, asked_by, begun_at, ended_attempt) ON stream_restart TO %s', api);
     -- Of alerts it writes whom they reach and when, asks for a test, and has one sent again.
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON alert_channel, alert_group, alert_group_channel, alert_rule, alert_silence TO %s', api);
     EXECUTE format('GRANT INSERT, UPDATE (state, state_reason) ON alert TO %s', api);

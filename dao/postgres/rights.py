@@ -48,6 +48,8 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "alert_rule": "SELECT UPDATE(problem)",
         "alert_rule_state": "SELECT INSERT UPDATE DELETE",
         "run_end": "SELECT INSERT DELETE",
+        "stream_restart": "SELECT UPDATE DELETE",
+        "rebalance": "SELECT DELETE",
     },
     "worker": {
         **_EVERY_NODE,
@@ -55,7 +57,8 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "workflow_instance": "SELECT",
         "task_instance": "SELECT UPDATE(state) UPDATE(worker_id) UPDATE(started_at) UPDATE(ended_at) "
         "UPDATE(exit_code) UPDATE(reason) UPDATE(outputs) UPDATE(queued_at) "
-        "UPDATE(progress_done) UPDATE(progress_total) UPDATE(progress_text) UPDATE(progress_at)",
+        "UPDATE(progress_done) UPDATE(progress_total) UPDATE(progress_text) UPDATE(progress_at) "
+        "UPDATE(ready_at) UPDATE(handover)",
         "task_event": "INSERT",
         "resource_pool": "SELECT UPDATE(changed_at)",
         "pool_resource": "SELECT UPDATE(task_instance_id) UPDATE(set_aside_at) UPDATE(checking_by) DELETE",
@@ -100,6 +103,8 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "alert_group_channel": "SELECT INSERT UPDATE DELETE",
         "alert_rule": "SELECT INSERT UPDATE DELETE",
         "alert_silence": "SELECT INSERT UPDATE DELETE",
+        "stream_restart": "SELECT INSERT UPDATE(asked_at) UPDATE(asked_by) UPDATE(begun_at) UPDATE(ended_attempt)",
+        "rebalance": "SELECT INSERT",
     },
     "alert": {
         "schema_version": "SELECT",

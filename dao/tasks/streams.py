@@ -136,7 +136,9 @@ _RESTARTS = text("""
            EXISTS (SELECT FROM moving m
                    WHERE m.run = r.workflow_instance_id AND m.code <> r.task_code) AS another_moves,
            coalesce(t.state = 'QUEUED' AND t.resources IS NOT NULL
-                    AND t.queued_at < clock_timestamp() - CAST(:overdue AS interval), false) AS waits_for_pool
+                    AND t.queued_at < clock_timestamp() - CAST(:overdue AS interval), false) AS waits_for_pool,
+           CASE WHEN isfinite(r.asked_at) THEN extract(epoch FROM clock_timestamp() - r.asked_at)::float8
+                ELSE 1e9 END AS asked_s
     FROM stream_restart r
     LEFT JOIN workflow_instance i ON i.id = r.workflow_instance_id
     LEFT JOIN task_instance t ON t.workflow_instance_id = r.workflow_instance_id AND t.task_code = r.task_code
@@ -154,19 +156,20 @@ _DONE = text("""
           AS n (run, code, has_begun)
     WHERE r.workflow_instance_id = n.run AND r.task_code = n.code AND (r.begun_at IS NOT NULL) = n.has_begun
 """)
+# Of one whose turn has not come, it says that it need not wait for one that does not become ready (`model/rolling.py`).
 # A restart that is under way is enough, unless its new attempt has begun already: that one knows nothing of what has
-# changed since.
+# changed since. One that pauses has ended since, or the restart is about to end that pause.
 _ASK_RESTART = text("""
     INSERT INTO stream_restart (workflow_instance_id, task_code, asked_by)
     SELECT :run, code, :asked_by FROM unnest(CAST(:codes AS integer[])) AS code
     ON CONFLICT (workflow_instance_id, task_code) DO UPDATE
     SET asked_at = clock_timestamp(), asked_by = excluded.asked_by, begun_at = NULL, ended_attempt = NULL
-    WHERE stream_restart.begun_at IS NOT NULL
-      AND EXISTS (SELECT FROM task_instance t                                      -- index: task_instance_valid
+    WHERE stream_restart.begun_at IS NULL
+       OR EXISTS (SELECT FROM task_instance t                                      -- index: task_instance_valid
                   WHERE t.workflow_instance_id = stream_restart.workflow_instance_id
                     AND t.task_code = stream_restart.task_code AND t.flag = 'YES'
                     AND t.attempt > coalesce(stream_restart.ended_attempt, 0)
-                    AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION'))
+                    AND t.state IN ('DELAY_EXECUTION', 'DISPATCH', 'RUNNING_EXECUTION'))
 """)
 _ASKED = text("SELECT worker_group FROM rebalance ORDER BY worker_group")
 _ASK_REBALANCE = text("""
@@ -259,7 +262,7 @@ async def restarted(connection: FencedTransaction, done: Sequence[Restart]) -> N
 async def ask_restart(
     connection: AsyncConnection, run: WorkflowInstanceId, codes: Sequence[TaskCode], asked_by: str
 ) -> int:
-    """Ask that these streams of a run be restarted; returns how many had not been asked for."""
+    """Ask that these streams of a run be restarted; returns how many have their turn to come by that."""
     values = {"run": run, "codes": list(codes), "asked_by": asked_by}
     return (await connection.execute(_ASK_RESTART, values)).rowcount
 
@@ -292,6 +295,7 @@ def _restart(row: Row[Any]) -> AskedRestart:
         _seconds(row.within_minutes),
         row.another_moves,
         row.waits_for_pool,
+        row.asked_s,
     )
     return AskedRestart(restart, row.asked_by, None if row.id is None else TaskInstanceId(row.id))
 

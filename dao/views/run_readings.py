@@ -17,10 +17,11 @@ from dao.definitions import definitions
 from dao.postgres.engine import AsyncConnection
 from dao.runs import relations
 from dao.runs.relations import ChildRun
-from dao.views import listings, lookups, pool_readings, queue_listings
+from dao.views import listings, lookups, pool_readings, queue_listings, streams
 from dao.views.listings import Run, TaskRun
 from dao.views.pool_readings import PoolReading
 from dao.views.queue_listings import GroupQueue
+from dao.views.streams import OpenRestart
 from model.commands import read_parent
 from model.errors import Refused
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
@@ -55,7 +56,7 @@ class RunReading:
     line, `older` the oldest start that is before one with a key and not handled yet.
     `life` has the states of their masters and workers. `values` are those that an
     attempt which chose a branch compared, as JSON; `places` are positions in the queue of a worker group, 1 = next;
-    `pools` are those for whose resources a queued attempt waits.
+    `pools` are those for whose resources a queued attempt waits, `restarts` the streams of a run that are restarted.
     """
 
     id: WorkflowInstanceId
@@ -74,6 +75,7 @@ class RunReading:
     queue: Sequence[GroupQueue]
     older: Mapping[WorkflowInstanceId, CommandId] = field(default_factory=dict)
     pools: Mapping[TaskInstanceId, Sequence[PoolReading]] = field(default_factory=dict)
+    restarts: Mapping[WorkflowInstanceId, Sequence[OpenRestart]] = field(default_factory=dict)
 
 
 # UNION, not UNION ALL: rows written by hand may stand under each other. OFFSET 0: each run by itself, since a join
@@ -158,6 +160,7 @@ async def read(connection: AsyncConnection, id_: WorkflowInstanceId) -> RunReadi
         values=await lookups.parameter_values(connection, counting),
         places=await _places(connection, queued[:PLACES_MAX]) if queued else {},
         pools=await pool_readings.read(connection, queued[:PLACES_MAX]) if queued else {},
+        restarts=await streams.restarts(connection, ids) if any(each.is_stream for each in counting) else {},
         life=await _life(connection, owners),
         living=await nodes.living(connection),
         queue=await queue_listings.queue_by_group(connection),

@@ -1,6 +1,10 @@
-"""Streams for people: those of a run, and the worker groups that have any. Reads only."""
+"""Streams for people: those of a run, which of them are restarted, and the worker groups with any. Reads only."""
 
 from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from sqlalchemy import text
 
@@ -30,6 +34,29 @@ _BELOW = text("""
                     AND t.state IN ('DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION'))
     ORDER BY b.id LIMIT :limit
 """)
+_RESTARTS = text("""
+    SELECT workflow_instance_id, task_code, asked_by, begun_at IS NOT NULL AS has_begun FROM stream_restart
+    WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[]))                       -- index: stream_restart_pkey
+    ORDER BY workflow_instance_id, task_code
+""")
+
+
+class OpenRestart(NamedTuple):
+    """A stream that is to be restarted, by whom; `has_begun`: its turn has come, and it is not ready again."""
+
+    code: TaskCode
+    asked_by: str
+    has_begun: bool
+
+
+async def restarts(
+    connection: AsyncConnection, runs: Sequence[WorkflowInstanceId]
+) -> Mapping[WorkflowInstanceId, Sequence[OpenRestart]]:
+    """The streams of these runs that are restarted one after the other, in their order."""
+    found: dict[WorkflowInstanceId, list[OpenRestart]] = defaultdict(list)
+    for run, code, asked_by, has_begun in (await connection.execute(_RESTARTS, {"runs": list(runs)})).all():
+        found[WorkflowInstanceId(run)].append(OpenRestart(TaskCode(code), asked_by, has_begun))
+    return found
 
 
 async def of_run(connection: AsyncConnection, run: WorkflowInstanceId) -> dict[str, TaskCode]:

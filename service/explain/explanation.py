@@ -21,7 +21,7 @@ from service.explain.answer import (
     task_named,
 )
 from service.explain.pool_explanation import why_waits_for_pools
-from service.explain.streams import said_readiness, why_pausing
+from service.explain.streams import going_on_restarting, said_readiness, said_restart, why_pausing
 from service.explain.subjects import CommandFacts, MasterFacts, TaskFacts
 from service.words import counted, duration, said_progress
 
@@ -93,6 +93,11 @@ def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
             lost = f"{task.name} lost its worker {task.worker or ''}".rstrip()
             if run_state.is_final:
                 return Why(f"{lost}, and its run has ended as {run_state}.", f"See the run: shoal show {task.run}")
+            if task.loss_is_final:
+                return Why(
+                    f"{lost}, and may not run again (on_worker_loss: fail); the other tasks of its run go on.",
+                    f"When the run has ended: shoal rerun {task.run} --failed",
+                )
             return next_step(lost, "decide on a new attempt", task.idle_s, f"Then: shoal show {task.run}")
         case TaskState.PAUSE if task.is_stream and not run_state.is_final:
             ended = f"{task.name} ended to be started again: {task.reason or 'its run is paused'}"
@@ -254,7 +259,8 @@ def why_running(task: TaskFacts, *, halting: bool = False) -> Why:
     if task.kill_requested:
         return Why(f"{task.name} is being killed {on}; it had been running{since}.", follow)
     progress = f", and reports {said_progress(task.progress)}" if task.progress else ""
-    return Why(f"{task.name} runs {on}{since}{said_readiness(task)}{progress}.", follow)
+    runs = f"{task.name} runs {on}{since}{said_readiness(task)}{progress}.{said_restart(task)}"
+    return Why(runs, follow + going_on_restarting(task))
 
 
 def _stands_for(task: TaskFacts, *, halting: bool) -> Why:

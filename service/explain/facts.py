@@ -11,6 +11,7 @@ from dao.views.listings import Run, TaskRun
 from dao.views.lookups import CommandFate
 from dao.views.queue_listings import GroupQueue
 from dao.views.run_readings import LEVELS_BELOW_MAX, OpenCommand, RunReading
+from model.choices import OnWorkerLoss
 from model.command_moves import URGENT, CommandType
 from model.ids import Epoch, WorkflowInstanceId
 from model.logic.dependent import DependentParams
@@ -22,7 +23,7 @@ from service.cluster.slot_report import MasterSlot, report
 from service.explain.choices import choice_behind, choices_of
 from service.explain.explanation import SILENT_AFTER_S, why_command
 from service.explain.run_explanation import RunFacts, why_run
-from service.explain.subjects import CommandFacts, GroupFacts, MasterFacts, TaskFacts
+from service.explain.subjects import CommandFacts, GroupFacts, MasterFacts, RestartFacts, TaskFacts
 from service.explain.tasks_without_attempts import latest_by_name, without_attempts
 from service.runs.references import plan_of
 
@@ -178,6 +179,8 @@ class Family:
             progress=attempt.progress,
             is_stream=attempt.is_stream,
             is_ready=attempt.is_ready,
+            restart=_restart(reading, run, attempt),
+            loss_is_final=_loss_is_final(plan, attempt),
             retries=attempt.retries,
             last_exit_code=_exit_code_before(reading.attempts[run.id], attempt),
             pools=reading.pools.get(attempt.id, ()),
@@ -224,6 +227,26 @@ def _exit_code_before(attempts: Sequence[TaskRun], attempt: TaskRun) -> int | No
     """The exit code of the attempt before this one, if it had one."""
     before = (attempt.code, attempt.attempt - 1)
     return next((each.exit_code for each in attempts if (each.code, each.attempt) == before), None)
+
+
+def _loss_is_final(plan: Plan | None, attempt: TaskRun) -> bool:
+    """Whether its definition says that a loss of its worker is a failure."""
+    task = plan.tasks.get(attempt.code) if plan else None
+    return task is not None and task.on_worker_loss is OnWorkerLoss.FAIL
+
+
+def _restart(reading: RunReading, run: Run, attempt: TaskRun) -> RestartFacts | None:
+    """The restart of this stream, if there is one."""
+    restarts = [] if run.state.is_final else reading.restarts.get(run.id, ())
+    mine = next((each for each in restarts if each.code == attempt.code), None)
+    if mine is None:
+        return None
+    names = {each.code: each.name for each in reading.attempts[run.id] if each.valid}
+    begun = [names[each.code] for each in restarts if each.has_begun and each.code in names]
+    wait = [names[each.code] for each in restarts if not each.has_begun and each.code in names]
+    if mine.has_begun:
+        return RestartFacts(mine.asked_by, then=wait)
+    return RestartFacts(mine.asked_by, after=begun)
 
 
 def _depends_on(plan: Plan | None, attempt: TaskRun) -> list[str]:

@@ -183,6 +183,12 @@ def _halting(run: RunFacts, name: str, what: str) -> Why:
     return Why(f"{name} {what}: {names} {still}. {first.sentence}", do)
 
 
+def _not_ready(running: Sequence[TaskFacts]) -> TaskFacts | None:
+    """The stream for which others wait to be restarted, or one that is not ready."""
+    unready = [task for task in running if task.is_ready is False]
+    return next((task for task in unready if task.restart is not None and task.restart.then), next(iter(unready), None))
+
+
 def _unfinished(run: RunFacts, name: str) -> Why:
     """For a run with a living owner: the most important thing that it waits for."""
     queued = [task for task in run.tasks if task.state is TaskState.QUEUED]
@@ -195,7 +201,7 @@ def _unfinished(run: RunFacts, name: str) -> Why:
     if running:
         lost = next((task for task in running if task.worker_gone), None)
         rests = next((task for task in running if WorkflowState.PAUSE in dict(task.children).values()), None)
-        first = lost or rests or max(running, key=lambda task: task.since_s or 0)
+        first = lost or rests or _not_ready(running) or max(running, key=lambda task: task.since_s or 0)
         more = f" {len(running)} of its tasks run." if len(running) > 1 else ""
         answer = why_running(first)
         return Why(f"{name} waits for {first.name}.{more} {answer.sentence}", answer.do)

@@ -78,6 +78,16 @@ class GroupFacts:
 
 
 @dataclass(frozen=True)
+class RestartFacts:
+    """That a stream is restarted, because `asked_by` asked for it. `after` are those of its run that are restarted now:
+    it waits for them; empty: its own turn has come, or comes next. `then` are those that wait for it."""
+
+    asked_by: str
+    after: Sequence[str] = ()
+    then: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class TaskFacts:
     """The last attempt of a task, or a task that has not begun (`id` and `state` are None).
 
@@ -90,7 +100,8 @@ class TaskFacts:
     a worker did not begin the previous attempt. `choice` says which branch was chosen and why: by this task, or by the
     one for which it is skipped. `progress` is what it reported last. `pools` are those of which it needs resources.
     A stream has ended `retries` times in a row, the last time with `last_exit_code`; `is_ready` is what its readiness
-    probe found, None without one.
+    probe found, None without one. `restart` is set while it is to be restarted. `loss_is_final`: no other attempt
+    follows one whose worker was lost.
     """
 
     run: int
@@ -119,6 +130,8 @@ class TaskFacts:
     progress: Progress | None = None
     is_stream: bool = False
     is_ready: bool | None = None
+    restart: RestartFacts | None = None
+    loss_is_final: bool = False
     retries: int = 0
     last_exit_code: int | None = None
     pools: Sequence[PoolReading] = ()

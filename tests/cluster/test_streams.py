@@ -217,6 +217,34 @@ async def test_a_restart_takes_the_streams_of_a_run_one_by_one_and_waits_until_e
     assert witness.twice == []
 
 
+async def test_a_restart_stops_at_the_stream_that_does_not_become_ready_and_goes_on_when_it_is(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """Goal: what is wrong with new attempts does not reach all streams; one that is named is restarted nevertheless."""
+    probe = {"command": f"[ $SHOAL_ATTEMPT = 1 ] || test -e {tmp_path}/fixed", "every": "200ms", "within": "1s"}
+    _define(cluster, 3, "exec sleep 600", readiness=probe)
+    await cluster.master(SHOAL_MASTER__LOOK_EVERY="0.2")
+    await cluster.worker()
+    cluster.start(1)
+    ready = "SELECT count(*) FROM task_instance WHERE ready_at IS NOT NULL AND ended_at IS NULL"
+    await eventually(lambda: cluster.one(ready), within_s=20, until=3)
+    await asyncio.to_thread(cluster.shoal, "restart", "1")
+    began = "SELECT started_at < now() - interval '3 s' FROM task_instance WHERE task_name = 's0' AND attempt = 2"
+    await eventually(lambda: cluster.one(began), within_s=30)
+    attempts = "SELECT attempt FROM task_instance WHERE flag = 'YES' ORDER BY task_code"
+    assert cluster.rows(attempts) == [(2,), (1,), (1,)]
+    why = await _says(cluster, "why", "1")
+    assert "waits for s0." in why, why
+    assert "when it is ready again: s1, s2." in why
+    assert "restarts it when s0 is ready again." in await _says(cluster, "why", "1/s2")
+    await asyncio.to_thread(cluster.shoal, "restart", "1", "--task", "s2")
+    await eventually(lambda: cluster.rows(attempts), within_s=30, until=[(2,), (1,), (2,)])
+    (tmp_path / "fixed").touch()
+    await eventually(lambda: cluster.one("SELECT count(*) FROM stream_restart"), within_s=30, until=0)
+    assert cluster.rows(attempts) == [(2,), (2,), (2,)]
+    assert cluster.one(ready) == 3
+
+
 async def test_of_a_run_that_is_restarted_while_a_worker_joins_one_stream_is_away_at_a_time(
     cluster: Cluster, witness: Witness, tmp_path: Path
 ) -> None:
@@ -284,6 +312,26 @@ async def test_streams_go_on_while_their_master_dies_and_the_next_one_restarts_t
     again = "SELECT count(*) FROM task_instance WHERE attempt = 2 AND state = 'RUNNING_EXECUTION'"
     await eventually(lambda: cluster.one(again), within_s=30, until=2)
     assert witness.twice == []
+
+
+async def test_a_stream_that_may_not_run_again_is_over_when_its_worker_is_lost_and_others_go_on(
+    cluster: Cluster,
+) -> None:
+    stream = {"type": "SHELL", "stream": True, "params": {"script": "exec sleep 600"}}
+    cluster.define(1, "crawl", tasks=[{"name": "once", **stream, "on_worker_loss": "fail"}, {"name": "more", **stream}])
+    await cluster.master()
+    lost = await cluster.worker()
+    cluster.start(1)
+    await eventually(lambda: _spread(cluster), within_s=20, until=[2])
+    lost.kill()
+    await cluster.worker()
+    last = "SELECT attempt, state FROM task_instance WHERE flag = 'YES' ORDER BY task_code"
+    await eventually(
+        lambda: cluster.rows(last), within_s=30, until=[(1, "NEED_FAULT_TOLERANCE"), (2, "RUNNING_EXECUTION")]
+    )
+    assert cluster.one("SELECT state FROM workflow_instance") == "RUNNING_EXECUTION"
+    why = await _says(cluster, "why", "1/once")
+    assert "and may not run again (on_worker_loss: fail); the other tasks of its run go on." in why, why
 
 
 async def test_a_backfill_of_a_workflow_with_streams_is_refused(cluster: Cluster) -> None:

@@ -14,7 +14,9 @@ from sqlalchemy import make_url
 
 from dao.postgres import rights, roles
 from dao.postgres.database import Database
+from dao.tasks import streams
 from model.errors import Denied, Refused
+from model.ids import TaskCode, WorkflowInstanceId
 
 DEFINED = """
     INSERT INTO workflow_definition (code, name) VALUES (1, 'w');
@@ -266,6 +268,20 @@ async def test_a_node_does_not_start_with_the_rights_of_another_part(
         try:
             with pytest.raises(Denied, match=said):
                 await rights.check(database, of)
+        finally:
+            await database.close()
+
+
+async def test_the_api_asks_for_restarts_of_streams_once_more_and_for_moves(users: Users) -> None:
+    """By the statements themselves: one that updates on a conflict needs the right to do so without any."""
+    run = WorkflowInstanceId(1)
+    with _logged_in(users, "api") as own:
+        database = Database(own, application_name="shoal-test")
+        try:
+            for _ in range(2):
+                async with database.writing() as connection:
+                    assert await streams.ask_restart(connection, run, [TaskCode(1)], "anna") == 1
+                    await streams.ask_rebalance(connection, ["default"], "anna")
         finally:
             await database.close()
 

@@ -10,6 +10,8 @@ from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.tasks import stream_claims, stream_ends, streams, task_claims
 from model.ids import TaskCode
+from model.rolling import Turn, turns
+from model.states import WaitReason
 from tests.dao.pool_scene import PoolScene
 from tests.dao.scene import Scene
 
@@ -160,7 +162,7 @@ async def test_a_restart_that_is_asked_for_again_ends_what_the_first_has_begun(s
 
     await begin(1)
     assert await ask() == 1
-    assert await ask() == 0
+    assert await ask() == 1, "whoever asks again does not wait for one that does not become ready"
     async with scene.writing() as connection:
         [asked] = await streams.restarts(connection)
         await streams.begin_restart(fenced(connection), asked.restart, 1)
@@ -174,6 +176,22 @@ async def test_a_restart_that_is_asked_for_again_ends_what_the_first_has_begun(s
         await streams.restarted(fenced(connection), [first.restart])
         [second] = await streams.restarts(connection)
     assert (first.restart.begun_s is None, second.restart.begun_s is None) == (False, True)
+
+
+async def test_a_restart_that_is_asked_for_again_ends_the_pause_of_a_stream_that_has_ended_since(scene: Scene) -> None:
+    """Whoever has fixed what it fails of need not wait for a pause of minutes."""
+    master = await scene.master()
+    run = await scene.instance(master)
+    pause = {"wait_reason": WaitReason.RETRY, "due_in_minutes": 5.0}
+    await scene.queue(run, 1, master=master, stream="{}", attempt=3, **pause)
+    async with scene.writing() as connection:
+        await streams.ask_restart(connection, run, [TaskCode(1)], "anna")
+        [asked] = await streams.restarts(connection)
+        await streams.begin_restart(fenced(connection), asked.restart, 0)
+    async with scene.writing() as connection:
+        assert await streams.ask_restart(connection, run, [TaskCode(1)], "anna") == 1
+        [again] = await streams.restarts(connection)
+    assert turns([again.restart]) == [(again.restart, Turn.BEGIN)]
 
 
 async def test_only_one_transaction_decides_about_streams_and_the_next_may_when_it_has_ended(scene: Scene) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -100,11 +101,16 @@ def _restart(code: int, **changed: Any) -> Rolling:
         ({"begun_s": 1.0, "ended_attempt": 1, "attempt": 2, "is_ready": False}, [Turn.WAIT, Turn.WAIT]),
         ({"begun_s": 1.0, "ended_attempt": 1, "attempt": 2, "state": T.QUEUED}, [Turn.WAIT, Turn.WAIT]),
         ({"begun_s": 1.0, "ended_attempt": 1, "attempt": 2}, DONE_BEGIN),
-        ({"begun_s": 60.0, "ended_attempt": 1, "attempt": 2, "is_ready": False}, DONE_BEGIN),
+        ({"begun_s": 60.0, "ended_attempt": 1, "attempt": 2, "is_ready": False}, [Turn.WAIT, Turn.WAIT]),
+        ({"begun_s": 1e9, "ended_attempt": 1, "attempt": 2}, DONE_BEGIN),
         ({"begun_s": 60.0, "ended_attempt": 1}, [Turn.WAIT, Turn.WAIT]),
         ({"begun_s": 60.0, "ended_attempt": 1, "attempt": 2, "state": T.QUEUED}, [Turn.WAIT, Turn.WAIT]),
         ({"begun_s": 60.0, "ended_attempt": 1, "attempt": 2, "state": T.DISPATCH}, [Turn.WAIT, Turn.WAIT]),
-        ({"begun_s": 60.0, "ended_attempt": 1, "attempt": 2, "state": T.DELAY_EXECUTION}, DONE_BEGIN),
+        ({"begun_s": 1.0, "ended_attempt": 1, "attempt": 2, "state": T.DELAY_EXECUTION}, [Turn.START, Turn.WAIT]),
+        ({"begun_s": 60.0, "ended_attempt": 1, "attempt": 2, "state": T.DELAY_EXECUTION}, [Turn.START, Turn.WAIT]),
+        ({"begun_s": 1.0, "ended_attempt": 1, "attempt": 3, "state": T.DELAY_EXECUTION}, [Turn.WAIT, Turn.WAIT]),
+        ({"begun_s": 1.0, "ended_attempt": 0, "attempt": 1, "state": T.DELAY_EXECUTION}, [Turn.WAIT, Turn.WAIT]),
+        ({"begun_s": 60.0, "ended_attempt": 1, "attempt": 3, "state": T.DELAY_EXECUTION}, [Turn.WAIT, Turn.WAIT]),
         ({"begun_s": 60.0, "ended_attempt": 1, "state": T.FAILURE}, DONE_BEGIN),
         ({"begun_s": 60.0, "ended_attempt": 0, "state": T.QUEUED}, DONE_BEGIN),
         ({"begun_s": 1.0, "ended_attempt": 1, "attempt": 2, "state": T.QUEUED, "waits_for_pool": True}, DONE_BEGIN),
@@ -118,6 +124,22 @@ def test_of_a_run_one_stream_restarts_at_a_time(first: dict[str, Any], expected:
     restarts = [_restart(1, **first), _restart(2)]
     found = {restart.code: turn for restart, turn in turns(restarts)}
     assert [found[1], found[2]] == expected  # type: ignore[index]
+
+
+def test_one_that_does_not_become_ready_stops_the_others_until_somebody_asks_for_one_of_them_again() -> None:
+    stands = _restart(2, begun_s=90.0, asked_s=95.0, ended_attempt=1, attempt=2, is_ready=False)
+    before, after = _restart(1, asked_s=95.0), _restart(3, asked_s=95.0)
+    again = [replace(each, asked_s=5.0) for each in (before, after)]
+
+    def found(*restarts: Rolling) -> list[Turn]:
+        return [turn for _, turn in sorted(turns(restarts), key=lambda each: each[0].code)]
+
+    assert found(before, stands, after) == [Turn.WAIT] * 3
+    assert found(before, stands, again[1]) == [Turn.WAIT, Turn.WAIT, Turn.BEGIN]
+    assert found(again[0], stands, again[1]) == [Turn.BEGIN, Turn.WAIT, Turn.WAIT]
+    assert found(again[0], replace(stands, begun_s=59.0), again[1]) == [Turn.WAIT] * 3, "its time is not over"
+    goes_on = replace(again[0], begun_s=1.0, ended_attempt=1)
+    assert found(goes_on, stands, again[1]) == [Turn.WAIT] * 3, "one at a time"
 
 
 def test_runs_do_not_wait_for_each_other() -> None:

@@ -163,6 +163,11 @@ def test_each_way_to_rest_has_its_sentence(changed: dict[str, Any], sentence: st
         ),
         ({"state": T.NEED_FAULT_TOLERANCE, "idle_s": 75.0}, "its master should decide on a new attempt, but", "doctor"),
         (
+            {"state": T.NEED_FAULT_TOLERANCE, "loss_is_final": True, "idle_s": 75.0},
+            "load lost its worker w3:1, and may not run again (on_worker_loss: fail); the other tasks of its run",
+            "shoal rerun 12 --failed",
+        ),
+        (
             {"state": T.DELAY_EXECUTION, "due_in_s": -75.0},
             "load waits for its delay to pass, which was due 1 min 15 s ago; its master should queue it, but",
             "shoal doctor",

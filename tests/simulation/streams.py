@@ -104,7 +104,9 @@ def _ask_restart(tx: Transaction, run: int, code: int) -> None:
     """ON CONFLICT DO NOTHING."""
     row = tx.server.stream_restarts.rows.get((run, code))
     if row is None:
-        tx.insert(tx.server.stream_restarts, (run, code), Values(begun_s=None, ended_attempt=0))
+        tx.insert(
+            tx.server.stream_restarts, (run, code), Values(begun_s=None, ended_attempt=0, asked_s=tx.server.now_s)
+        )
 
 
 def _judge(world: World, ask: Callable[..., None]) -> None:

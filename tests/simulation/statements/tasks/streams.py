@@ -110,6 +110,7 @@ def restarts(tx: Transaction) -> list[AskedRestart]:
             ended_attempt=asked.ended_attempt,
             within_s=WITHIN_S,
             waits_for_pool=bool(last) and _waits_for_long(tx, last[0]),
+            asked_s=tx.server.now_s - asked.asked_s,
         )
         found.append(AskedRestart(restart, "somebody", last[0].id if last else None))
     return found
