@@ -18,7 +18,7 @@ from service.pools.saving import PoolSaved, doubtful_resources, save_pools, size
 from service.workflows.apply import Saved, save_all
 from service.workflows.listing import WorkflowAnswer
 from service.workflows.reach import check_reach
-from service.workflows.workflow_warnings import doubtful_references
+from service.workflows.workflow_warnings import doubts
 
 if TYPE_CHECKING:
     from dao.accounts.audit import AuditEntry
@@ -60,7 +60,7 @@ class SavedWorkflow(WorkflowAnswer):
             schedules=[SavedSchedule(id=each.id, what=each.what, sentence=str(each)) for each in saved.schedules],
             firing=saved.firing,
             warnings=[
-                *doubtful_references(saved.document.spec),
+                *doubts(saved.document.spec),
                 *doubtful_resources(saved.document.spec, pool_sizes),
             ],
         )

@@ -19,7 +19,7 @@ from service.workflows.listing import permitted_head
 from service.workflows.requests import ApplyFiles, CheckFiles, CompareFiles, WorkflowFile
 from service.workflows.saved_workflow import file_differs
 from service.workflows.workflow_file import BadWorkflowFile, FileFault
-from service.workflows.workflow_warnings import doubtful_references
+from service.workflows.workflow_warnings import doubts
 
 
 class FileProblem(Answer):
@@ -52,7 +52,7 @@ class CheckedAnswer(Answer):
                 FileProblem(file=each.file, sentence=sentence)
                 for each in content.workflows
                 for sentence in (
-                    *doubtful_references(each.spec),
+                    *doubts(each.spec),
                     *(doubtful_resources(each.spec, pool_sizes) if pool_sizes is not None else ()),
                 )
             ],

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from model.choices import Flag, Restart
 from model.parameters import parameter_variable, references
 from model.workflow import WorkflowSpec
 from model.workflow_problems import Problem
@@ -27,7 +28,13 @@ def one_variable(spec: WorkflowSpec) -> Iterator[Problem]:
                 yield Problem(where=("tasks", place), sentence=sentence)
 
 
-def doubtful_references(spec: WorkflowSpec) -> Iterator[str]:
+def doubts(spec: WorkflowSpec) -> Iterator[str]:
+    """What is valid and probably not meant, in sentences."""
+    yield from _doubtful_references(spec)
+    yield from _behind_endless_streams(spec)
+
+
+def _doubtful_references(spec: WorkflowSpec) -> Iterator[str]:
     """A `${name}` without a parameter, but with one of a similar name. A start could still give the value."""
     declared = {*spec.params, *spec.secrets, *(param.name for task in spec.tasks for param in task.local_params)}
     for task in spec.tasks:
@@ -35,3 +42,16 @@ def doubtful_references(spec: WorkflowSpec) -> Iterator[str]:
             near = get_close_matches(name, sorted(declared), n=1, cutoff=0.7)
             if name not in declared and near:
                 yield f'task "{task.name}": ${{{name}}} is no parameter of the workflow; did you mean ${{{near[0]}}}?'
+
+
+def _behind_endless_streams(spec: WorkflowSpec) -> Iterator[str]:
+    """A task that begins when a stream has succeeded that is started again after each end."""
+    endless = {
+        task.name for task in spec.tasks if task.stream and task.restart is Restart.ALWAYS and task.flag is Flag.YES
+    }
+    for task in spec.tasks:
+        if before := [name for name in task.after if name in endless]:
+            yield (
+                f'task "{task.name}" never begins: the stream "{before[0]}" before it is started again after each end; '
+                "give that one restart: on_failure, or remove it from its after"
+            )

@@ -36,7 +36,7 @@ async def restart(call: Invocation, run: RunName, project: AnyProject = None, ta
     names = ", ".join(map(plain, answer.tasks[:5])) + (" ..." if len(answer.tasks) > 5 else "")
     order = ", one after the other" if len(answer.tasks) > 1 else ""
     sentence = f"{name_of(found)} restarts {counted(len(answer.tasks), 'stream')}{order}: {names}."
-    output.print_result(call, output.answer_fields(answer), sentence, f"How far it is: shoal show {found.id}")
+    output.print_result(call, output.answer_fields(answer), sentence, f"How far it is: shoal why {found.id}")
 
 
 async def rebalance(call: Invocation, group: Group = None) -> None:

@@ -86,7 +86,7 @@ async def apply(call: Invocation, files: Annotated[list[Path], typer.Argument(he
 async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
     """Report errors in YAML files, without a server; so it cannot check whether referenced workflows exist."""
     from service.words import counted
-    from service.workflows.workflow_warnings import doubtful_references
+    from service.workflows.workflow_warnings import doubts
     from shoal.cli.output import hint, print_json, say
     from shoal.workflow_files import read_definition_files
 
@@ -99,7 +99,7 @@ async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(he
         say(f'Pool "{pool.name}" ({counted(pool.spec.size, "resource")}) is well written.')
     for each in content.workflows:
         say(f'Workflow "{each.name}" ({counted(len(each.spec.tasks), "task")}) is well written.')
-        _warn(each.file, doubtful_references(each.spec))
+        _warn(each.file, doubts(each.spec))
     hint(f"Save it: shoal workflow apply {' '.join(quote(str(file)) for file in files)}")
 
 

@@ -34,3 +34,13 @@ async def test_a_type_of_another_scheduler_is_answered_with_ours(tmp_path: Path)
     for given, meant in (("BASH", "SHELL"), ("BashOperator", "SHELL"), ("PythonOperator", "PYTHON"), ("Sql", "SQL")):
         said = await checked(tmp_path, f"{{name: a, type: {given}, params: {{}}}}")
         assert f'there is no task type "{given}"; did you mean {meant}?' in said, said
+
+
+async def test_a_task_that_waits_for_a_stream_without_an_end_is_warned_of(tmp_path: Path) -> None:
+    stream = "{name: crawl, type: SHELL, stream: true%s, params: {script: ':'}}\n"
+    behind = "  - {name: report, type: SHELL, after: [crawl], params: {script: ':'}}"
+    said = await checked(tmp_path, stream % "" + behind)
+    assert said.startswith("0 shoal: warning: ")
+    assert 'task "report" never begins: the stream "crawl" before it is started again after each end' in said
+    for other in (", restart: on_failure", ", restart: never", ", flag: NO"):
+        assert await checked(tmp_path, stream % other + behind) == "0 "
