@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dao.views.run_readings import PLACES_MAX
 from tests.shoal.command_line import CommandLine
 from tests.shoal.pool_scene import PoolScene
 
@@ -87,6 +89,20 @@ async def test_who_holds_what_and_who_waits(shoal: CommandLine, sql: Any) -> Non
     assert back.out == '"p2" of pool "proxies" is given again from now on.\n'
     assert again.code == 2
     assert again.err.startswith('shoal: resource "p2" of pool "proxies" is not set aside')
+
+
+async def test_any_of_many_that_wait_is_explained(shoal: CommandLine, sql: Any) -> None:
+    """Of a run with many queued tasks only some are read: that which is asked for must be among them."""
+    scene = PoolScene(sql)
+    beat = {"epoch": scene.worker, "kind": "WORKER", "address": "10.0.0.2:1", "groups": ["default"], "capacity": 8}
+    sql(f"UPDATE node_beat SET heartbeat = '{json.dumps(beat)}' WHERE node_id = {scene.worker}")
+    run = scene.run("load")
+    scene.gets(scene.waits(run, "holds", '{"licences": 2}'), "1", "2")
+    for number in range(PLACES_MAX + 5):
+        scene.waits(run, f"task{number}", '{"licences": 1}')
+    first, last = await shoal.each(f"why {run}/task0", f"why {run}/task{PLACES_MAX + 4}")
+    assert "task0 waits for pool licences: 2 of 2 taken; it is next in line" in first.out
+    assert f"waits for pool licences: 2 of 2 taken; it is {PLACES_MAX + 5}th in line" in last.out
 
 
 async def test_setting_aside_what_is_held_does_not_touch_its_holder(shoal: CommandLine, sql: Any) -> None:
