@@ -82,6 +82,12 @@ def duration(seconds: float | None) -> str:
     return f"{whole} s"
 
 
+def period(seconds: float) -> str:
+    """The same for a time that somebody chose: `15 s`, `1 min`, `1 h`, without the parts that are zero."""
+    said = duration(seconds).replace(".0 s", " s")
+    return said if said[0] == "0" else said.removesuffix(" 0 s").removesuffix(" 0 min").removesuffix(" 0 h")
+
+
 def ago(seconds: float | None) -> str:
     """Such as `12 s ago`; less precise than a duration, since it is soon out of date."""
     if seconds is None:

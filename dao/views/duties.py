@@ -9,7 +9,9 @@ from typing import Any
 
 from sqlalchemy import text
 
+from dao.alerts.alerts import PENDING
 from dao.postgres.engine import AsyncConnection
+from model.duties import DutyName
 from model.ids import Epoch
 
 
@@ -31,11 +33,13 @@ class DutyDone:
 @dataclass(frozen=True, slots=True)
 class Duty:
     """A duty. `holder` and `began_at` are of the period that is being done, None while none is; `last` is the last one
-    that was done; `error` is why the last step failed that did."""
+    that was done; `error` is why the last step failed that did. `is_idle`: there is nothing to do for it now, so it is
+    not done although it is due."""
 
     name: str
     every_s: float
     due_at: datetime
+    is_idle: bool
     holder: str | None
     began_at: datetime | None
     failures: int
@@ -45,8 +49,9 @@ class Duty:
 
 
 # There are a few; of each the newest row of its history. index: duty_done_pkey
-_ALL = text("""
+_ALL = text(f"""
     SELECT d.name, d.every_s, d.due_at,
+           d.name = '{DutyName.ALERT_RULES}' AND d.steps = 0 AND NOT ({PENDING}),
            CASE WHEN d.began_at IS NOT NULL THEN coalesce(nullif(n.name, ''), n.address, d.holder::text) END,
            d.began_at, d.failures, d.error, d.error_at,
            l.due_at, l.node_id, l.node_name, l.began_at, l.ended_at, l.steps, l.late, l.is_fine, l.result
@@ -56,13 +61,13 @@ _ALL = text("""
         SELECT * FROM duty_done h WHERE h.name = d.name ORDER BY h.due_at DESC LIMIT 1
     ) AS l ON true
     ORDER BY d.name
-""")
+""")  # noqa: S608 - the parts are constants
 
 
 async def all_of_them(connection: AsyncConnection) -> list[Duty]:
     """All duties, by name."""
     rows = (await connection.execute(_ALL)).all()
-    return [Duty(*row[:8], *_last(*row[8:])) for row in rows]
+    return [Duty(*row[:9], *_last(*row[9:])) for row in rows]
 
 
 def _last(due_at: datetime | None, *done: Any) -> Sequence[DutyDone | None]:

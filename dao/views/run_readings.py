@@ -137,14 +137,20 @@ _PLACES = text("""
 """)
 
 
-async def read(connection: AsyncConnection, id_: WorkflowInstanceId) -> RunReading:
-    """Read a run, in a transaction of one moment (`Database.snapshot`). Raises `NotFound`."""
+async def read(connection: AsyncConnection, id_: WorkflowInstanceId, task: str | None = None) -> RunReading:
+    """Read a run, in a transaction of one moment (`Database.snapshot`); `task` is which task of it is asked for.
+
+    Raises `NotFound`.
+    """
     family = (await connection.execute(_FAMILY, {"run": id_, "levels": LEVELS_BELOW_MAX})).all()
     ids = [WorkflowInstanceId(row.id) for row in family if row.is_below]
     runs = await listings.heads(connection, {id_, *(row.id for row in family)})
     attempts = await listings.attempts(connection, ids)
     counting = [each for run in ids for each in attempts[run] if each.valid]
     queued = [each.id for each in counting if each.state is TaskState.QUEUED]
+    # Of thousands only some are read: the one that is asked for must be among them.
+    asked = {each.id for each in attempts[id_] if each.name == task}
+    queued.sort(key=lambda each: each not in asked)
     owners = {*(runs[run].master for run in ids), *(each.worker for each in counting if each.worker is not None)}
     in_line = [run for run in ids if runs[run].state is WorkflowState.SERIAL_WAIT]
     return RunReading(

@@ -51,11 +51,13 @@ class DutyAnswer(Answer):
     """What is done every `every_s` seconds for the whole cluster, next at `due_at`.
 
     `master` is who is at it now, since `began_at`. `error`: why a step failed, of which it has not recovered yet.
+    `is_idle`: it is done only while there is something to do, and now there is nothing, however long ago `due_at` is.
     """
 
     name: str
     every_s: float
     due_at: Moment
+    is_idle: bool
     master: str | None = None
     began_at: Moment | None = None
     error: str | None = None
@@ -69,6 +71,7 @@ class DutyAnswer(Answer):
             name=duty.name,
             every_s=duty.every_s,
             due_at=duty.due_at,
+            is_idle=duty.is_idle,
             master=duty.holder,
             began_at=duty.began_at,
             error=duty.error if duty.failures > 0 else None,

@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from dao.definitions import projects
 from dao.definitions.projects import Project
@@ -27,7 +28,15 @@ from service.pages import NamedPageQuery, PageOf, page_of
 PROJECT = "project"
 PARAMS_MAX = 1_000
 NAMED_MAX = 5
+_MOST = {"most": KEPT_DAYS_MAX}
 PathName = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
+
+
+def _kept_days(value: object) -> object:
+    """Refuse what is no time in one sentence, with the field's own pointer; pydantic would have one for each type."""
+    if value is None or value == "default" or (type(value) is int and 0 <= value <= KEPT_DAYS_MAX):
+        return value
+    raise PydanticCustomError("kept_days", "must be a whole number of days from 0 to {most}, or default", _MOST)
 
 
 class CreateProject(Asked):
@@ -49,6 +58,7 @@ class ChangeProject(Asked):
             description="days for which ended runs are kept; 0 = for ever, default = as the masters' settings say; "
             "left out: unchanged"
         ),
+        BeforeValidator(_kept_days),
     ] = None
 
 
@@ -120,9 +130,12 @@ async def create_project(call: Call, body: CreateProject) -> ProjectPageAnswer:
 async def change_project(call: Call, name: PathName, body: ChangeProject) -> ProjectPageAnswer:
     """Set and remove parameters of a project, for all runs that begin from now on. Needs `If-Match`.
 
-    With `kept_days`: say for how long its ended runs are kept.
+    With `kept_days`: say for how long its ended runs are kept. Parameters make a project that there is not; `kept_days`
+    does not, since a project without runs has none to keep, and most likely its name is mistyped.
     """
     async with call.changing(Subject(PROJECT, name, name, name)) as change:
+        if body.kept_days is not None:
+            await projects.find(change.connection, name)
         await projects.hold(change.connection, name)
         before = await projects.find(change.connection, name)
         call.expect(_version(before))

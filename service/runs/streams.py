@@ -90,8 +90,8 @@ async def rebalance_streams(call: Call, body: Rebalance) -> RebalanceAnswer:
     async with call.changing(Subject("worker-group", None, name=body.worker_group)) as change:
         known = await streams_shown.by_group(change.connection)
         if body.worker_group is not None and body.worker_group not in known:
-            there = f"streams run in: {names_of(list(known))}" if known else "no streams run"
-            raise NotFound(f'no streams run in worker group "{body.worker_group}"; {there}')
+            there = f"in {names_of(list(known))}" if known else "nowhere"
+            raise NotFound(f'no streams run in worker group "{body.worker_group}"; they run {there}')
         groups = [body.worker_group] if body.worker_group is not None else list(known)
         await streams.ask_rebalance(change.connection, groups, call.caller.name)
         change.after = {"worker_groups": groups}

@@ -24,7 +24,7 @@ async def duties(call: Invocation) -> None:
     """List what is done once in a while for the whole cluster: when, by which master, and what came of it."""
     from service.cluster.clock import read_clock
     from service.cluster.duties import list_duties
-    from service.words import duration, when
+    from service.words import duration, period
     from shoal.cli import output
     from shoal.cli.output import Column
 
@@ -37,14 +37,20 @@ async def duties(call: Invocation) -> None:
         return
     output.table(
         Column("DUTY", [each.name for each in found]),
-        Column("EVERY", [duration(each.every_s) for each in found], keep=4, right=True),
-        Column("DONE", [when(each.last.ended_at, now, utc=call.utc) if each.last else "-" for each in found], keep=5),
-        Column("BY", [each.last.master if each.last else "-" for each in found], keep=3),
-        Column("TOOK", [duration(each.last.took_s) if each.last else "-" for each in found], keep=2, right=True),
-        Column("NEXT", [_next(each, now, utc=call.utc) for each in found], keep=1),
-        Column("RESULT", [_result(each) for each in found], keep=0, sentence=True),
+        Column("EVERY", [period(each.every_s) for each in found], keep=3, right=True),
+        Column("DONE", [_done(each, now, utc=call.utc) for each in found], right=True, keep=5),
+        Column("BY", [each.last.master if each.last else "-" for each in found], keep=2),
+        Column("TOOK", [duration(each.last.took_s) if each.last else "-" for each in found], keep=1, right=True),
+        Column("NEXT", [_next(each, now, utc=call.utc) for each in found], right=True, keep=4),
+        Column("RESULT", [_result(each) for each in found], keep=6, sentence=True),
     )
     output.hint("Which master has which slot: shoal slots   What is wrong: shoal doctor")
+
+
+def _done(duty: DutyAnswer, now: datetime, *, utc: bool) -> str:
+    from service.words import when
+
+    return when(duty.last.ended_at, now, utc=utc) if duty.last is not None else "-"
 
 
 def _next(duty: DutyAnswer, now: datetime, *, utc: bool) -> str:
@@ -52,6 +58,8 @@ def _next(duty: DutyAnswer, now: datetime, *, utc: bool) -> str:
 
     if duty.master is not None:
         return f"{duty.master} is at it"
+    if duty.is_idle:
+        return "when needed"
     return exact(duty.due_at) if utc else ahead((duty.due_at - now).total_seconds())
 
 
@@ -60,4 +68,6 @@ def _result(duty: DutyAnswer) -> str:
 
     if duty.error is not None:
         return f"failed, and is tried again: {plain(duty.error)}"
-    return plain(duty.last.result) if duty.last is not None else "not done yet"
+    if duty.last is not None:
+        return plain(duty.last.result)
+    return "there was nothing to do yet" if duty.is_idle else "not done yet"

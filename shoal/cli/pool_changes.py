@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from service.pools.answers import SavedPool
 
 PoolName = Annotated[str, typer.Argument(metavar="POOL", help="The pool's name.", autocompletion=complete_pool)]
-Resource = Annotated[str, typer.Argument(help="The resource's name.", autocompletion=complete_resource)]
+Resource = Annotated[
+    str, typer.Argument(metavar="RESOURCE", help="The resource's name.", autocompletion=complete_resource)
+]
 
 
 def add_to(group: typer.Typer) -> None:

@@ -86,7 +86,7 @@ async def show(
     _print_resources(call, resources.items, now)
     if resources.has_more:
         output.say(f"and more resources: shoal pool show {quote(pool)} --limit 1000")
-    _print_line(call, line.items, now)
+    _print_line(call, pool, line.items, now)
     if line.has_more:
         output.say(f"and more that wait: shoal pool show {quote(pool)} --limit 1000")
     output.hint(f"Give one to nobody: shoal pool set-aside {quote(pool)} RESOURCE   Change it: shoal pool export POOL")
@@ -117,7 +117,7 @@ def _items(page: PageOf[ResourceAnswer] | PageOf[WaitingTaskAnswer]) -> list[dic
 
 
 def _print_head(call: Invocation, pool: PoolContent, now: datetime) -> None:
-    from service.words import counted, duration, plain, when
+    from service.words import counted, period, plain, when
     from shoal.cli.output import say
 
     changed = f"changed {when(pool.changed_at, now, utc=call.utc)} by {plain(pool.changed_by)}"
@@ -140,8 +140,8 @@ def _print_head(call: Invocation, pool: PoolContent, now: datetime) -> None:
     say(f"{counted(pool.total, 'resource')}: {', '.join(shown)}{leaving}. {waiting[:1].upper()}{waiting[1:]}.")
     if pool.check is not None:
         how = "a script" if pool.check.kind == "SCRIPT" else "a URL"
-        often = f"every {duration(pool.check.every_s)}" if pool.check.every_s else "before each use"
-        say(f"Checked by {how}, {often}, within {duration(pool.check.timeout_s)}.")
+        often = f"every {period(pool.check.every_s)}" if pool.check.every_s else "before each use"
+        say(f"Checked by {how}, {often}, within {period(pool.check.timeout_s)}.")
 
 
 def _print_resources(
@@ -165,7 +165,9 @@ def _print_resources(
     )
 
 
-def _print_line(call: Invocation, line: list[WaitingTaskAnswer] | tuple[WaitingTaskAnswer, ...], now: datetime) -> None:
+def _print_line(
+    call: Invocation, pool: str, line: list[WaitingTaskAnswer] | tuple[WaitingTaskAnswer, ...], now: datetime
+) -> None:
     from service.words import when
     from shoal.cli import output
     from shoal.cli.output import Column
@@ -180,7 +182,7 @@ def _print_line(call: Invocation, line: list[WaitingTaskAnswer] | tuple[WaitingT
         Column("PRIORITY", [each.priority for each in line], keep=2),
         Column("GROUP", [each.worker_group for each in line], keep=1),
         Column("WAITS SINCE", [when(each.queued_at, now, utc=call.utc) for each in line], right=True, keep=3),
-        Column("NEEDS BESIDES", [_besides(each) for each in line], keep=0),
+        Column("NEEDS BESIDES", [_besides(each, pool) for each in line], keep=0),
     )
 
 
@@ -215,9 +217,10 @@ def _why(resource: ResourceAnswer) -> str:
     return f"set aside {by}: {resource.set_aside_why}"
 
 
-def _besides(waiting: WaitingTaskAnswer) -> str:
-    others = sorted((pool, number) for pool, number in waiting.needs.items())
-    return ", ".join(f"{number} of {pool}" for pool, number in others) if len(others) > 1 else "-"
+def _besides(waiting: WaitingTaskAnswer, pool: str) -> str:
+    """What it needs of other pools: it begins only when it gets all at once."""
+    others = sorted((name, number) for name, number in waiting.needs.items() if name != pool)
+    return ", ".join(f"{number} of {name}" for name, number in others) or "-"
 
 
 def _kind(kind: str) -> str:

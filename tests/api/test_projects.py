@@ -67,6 +67,26 @@ async def test_a_project_is_created_changed_and_deleted_with_an_audit_row_each(
     assert (named.json()["workflows"], named.json()["params"]) == (1, {})
 
 
+async def test_only_a_project_that_there_is_gets_a_time_for_which_its_runs_are_kept(
+    admin: httpx.AsyncClient, sql: Any
+) -> None:
+    """A mistyped name would seem to be kept for ever, and true would be a single day."""
+    anyway = {"If-Match": "*"}
+    nowhere = await admin.patch(f"{PATH}/slaes", json={"kept_days": 30}, headers=anyway)
+    assert (nowhere.status_code, 'there is no project "slaes"' in nowhere.json()["detail"]) == (404, True)
+    assert sql("SELECT count(*) FROM project") == [(0,)]
+    await admin.post(PATH, json={"name": "sales"})
+    for wrong in (True, -1, 36_501, "30", 1.5, "ever"):
+        answer = await admin.patch(f"{PATH}/sales", json={"kept_days": wrong}, headers=anyway)
+        assert answer.status_code == 422, (wrong, answer.text)
+        assert answer.json()["errors"] == [
+            {"pointer": "/kept_days", "detail": "must be a whole number of days from 0 to 36500, or default"}
+        ]
+    for right, shown in ((0, 0), (36_500, 36_500), ("default", None)):
+        answer = await admin.patch(f"{PATH}/sales", json={"kept_days": right}, headers=anyway)
+        assert (answer.status_code, answer.json().get("kept_days")) == (200, shown), answer.text
+
+
 async def test_projects_are_listed_in_pages_and_only_those_of_the_caller(
     api: Serving, admin: httpx.AsyncClient, sql: Any
 ) -> None:

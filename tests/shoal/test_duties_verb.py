@@ -38,3 +38,16 @@ async def test_duties_that_were_done_are_under_way_failed_or_not_done_yet(databa
     assert done["last"] == {**done["last"], "master": "m1", "late": True, "is_fine": False, "steps": 3, "took_s": 2.0}
     assert (failed["error"], failed["master"]) == ("it broke", "9")
     assert "last" not in new or new["last"] is None
+
+
+async def test_a_duty_that_has_nothing_to_do_is_not_said_to_be_due(database_url: str, sql: Any) -> None:
+    """`alert_rules` is done only while there is something to do; its time may be long over meanwhile."""
+    sql("INSERT INTO duty (name, every_s, due_at) VALUES ('alert_rules', 15, now() - interval '1 h')")
+    shoal = CommandLine.at(database_url)
+    table, fields = await shoal.each("duties", "duties --json")
+    row = table.out.splitlines()[1]
+    assert ("15 s" in row, "when needed" in row, row.endswith("there was nothing to do yet")) == (True, True, True), row
+    assert fields.json[0]["is_idle"] is True
+    sql("INSERT INTO alert_rule (project, name, text) VALUES ('default', 'fails', 'any run fails -> group default')")
+    (fields,) = await shoal.each("duties --json")
+    assert fields.json[0]["is_idle"] is False

@@ -36,13 +36,15 @@ export function DutiesTab() {
                       <i className="st" data-s={isFine(each) ? "NORMAL" : "DEAD"} aria-hidden /> <b>{each.name}</b>
                     </td>
                     <td className="num">{duration(each.every_s)}</td>
-                    <td>{each.last ? <Ago at={each.last.ended_at} /> : t("notDoneYet")}</td>
+                    <td>
+                      {each.last ? <Ago at={each.last.ended_at} /> : t(each.is_idle ? "nothingToDoYet" : "notDoneYet")}
+                    </td>
                     <td title={each.last?.late ? t("wasOverdue") : undefined}>
                       {each.last?.master}
                       {each.last?.late && " *"}
                     </td>
                     <td className="num">{each.last && duration(each.last.took_s)}</td>
-                    <td>{each.master ? t("isAtIt", { master: each.master }) : <Moment at={each.due_at} />}</td>
+                    <td>{next(each)}</td>
                     <td className={isFine(each) ? undefined : "bad"}>
                       {each.error ? t("dutyFailed", { error: each.error }) : each.last?.result}
                     </td>
@@ -55,6 +57,11 @@ export function DutiesTab() {
       </Answer>
     </Panel>
   );
+
+  function next(each: Duty) {
+    if (each.master) return t("isAtIt", { master: each.master });
+    return each.is_idle ? <span title={t("isIdleHelp")}>{t("isIdle")}</span> : <Moment at={each.due_at} />;
+  }
 }
 
 function isFine(duty: Duty): boolean {

@@ -35,7 +35,7 @@ export function Line({ pool }: { pool: PoolContent }) {
                 {shown.map((each) => (
                   <tr key={each.place}>
                     <td className="num">{count(each.place)}</td>
-                    <td>
+                    <td className="cut of-task">
                       <TaskOf task={each.task} />
                     </td>
                     <td className="num">{count(each.needed)}</td>

@@ -106,7 +106,7 @@ function Row({ pool, resource, onSetAside }: RowProps) {
       <td>
         <State state={resource.state} />
       </td>
-      <td>{resource.taken_at && <TaskOf task={resource.task} />}</td>
+      <td className="cut of-task">{resource.taken_at && <TaskOf task={resource.task} />}</td>
       <td>{resource.worker}</td>
       <td>{since && <Ago at={since} />}</td>
       <td>{until()}</td>

@@ -8,7 +8,7 @@ export function TaskOf({ task }: { task: Schemas["TaskOfRunAnswer"] | null | und
   if (!task) return <span className="mute">{t("hidden")}</span>;
   return (
     <>
-      <Link to="/runs/$id" params={{ id: task.run_id }} search={{ task: task.name }}>
+      <Link to="/runs/$id" params={{ id: task.run_id }} search={{ task: task.name }} title={task.name}>
         {task.name}
       </Link>{" "}
       <span className="mute">

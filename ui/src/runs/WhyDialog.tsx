@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
 import { Answer } from "@/parts/Answer";
+import { Sentence } from "@/parts/Sentence";
 
 interface Props {
   run: string;
@@ -29,7 +30,11 @@ export function WhyDialog({ run, task, onClose }: Props) {
         {(answer) => (
           <div className="stack">
             <p className="big">{answer.why}</p>
-            {answer.do !== "" && <p className="soft">→ {answer.do}</p>}
+            {answer.do !== "" && (
+              <p className="soft">
+                → <Sentence text={answer.do} />
+              </p>
+            )}
           </div>
         )}
       </Answer>

@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { Sentence } from "@/parts/Sentence";
 import { Mark } from "@/parts/State";
 import { useNow } from "@/parts/Time";
 import { count } from "@/parts/time";
@@ -62,18 +63,6 @@ export function WhyPanel() {
 
 function isStuck(task: TaskView, isEnded: boolean): boolean {
   return isFailed(task.state) || (!isEnded && ["DELAY_EXECUTION", "QUEUED"].includes(task.state));
-}
-
-/** A sentence in which commands of the command line stand out. */
-function Sentence({ text }: { text: string }) {
-  return text.split(/(`[^`]+`|shoal [a-z][^.;,]*)/).map((part, place) =>
-    place % 2 === 1 ? (
-      // biome-ignore lint/suspicious/noArrayIndexKey: a part is its place in the sentence
-      <code key={place}>{part.replaceAll("`", "")}</code>
-    ) : (
-      part
-    ),
-  );
 }
 
 /** What a task that went well did. */
