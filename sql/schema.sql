@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (22, 'schema');
+INSERT INTO schema_version (version, name) VALUES (23, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -812,16 +812,26 @@ COMMENT ON COLUMN pool_line.needed IS 'How many it needs of this pool.';
 COMMENT ON COLUMN pool_line.needs IS 'JSON object: of which pools it needs how many.';
 -- Statement: in which lines attempts of a worker group wait.
 CREATE INDEX pool_line_group ON pool_line (worker_group, pool_name);
+-- Statement: the first of those in a line who need the same, and the groups that wait in it.
+CREATE INDEX pool_line_kind ON pool_line (pool_name, worker_group, jsonb_hash_extended(needs, 0), workflow_priority,
+    workflow_instance_id, task_priority, task_instance_id);
 
--- The claims of workers that wait for a pool are woken by a channel of their own, so that others are not.
+-- The claims of workers that wait for a pool are woken by a channel of their own, so that others are not. All groups that
+-- wait in its line: the first of it may be of a group that nobody serves, or wait for another pool.
 CREATE FUNCTION wake_pool_line(pool_names text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM pg_notify('shoal_pool', next.worker_group)
-    FROM (SELECT DISTINCT l.worker_group
-          FROM unnest(pool_names) AS pool (name)
-          CROSS JOIN LATERAL (SELECT worker_group FROM pool_line WHERE pool_name = pool.name
-                              ORDER BY workflow_priority, workflow_instance_id, task_priority, task_instance_id
-                              LIMIT 50) AS l) AS next;
+    PERFORM pg_notify('shoal_pool', waits.worker_group)
+    FROM (WITH RECURSIVE waiting (pool_name, worker_group) AS (
+              SELECT pool.name, (SELECT l.worker_group FROM pool_line l WHERE l.pool_name = pool.name
+                                 ORDER BY l.pool_name, l.worker_group LIMIT 1)
+              FROM unnest(pool_names) AS pool (name)
+              UNION ALL
+              SELECT w.pool_name, (SELECT l.worker_group FROM pool_line l                    -- index: pool_line_kind
+                                   WHERE l.pool_name = w.pool_name AND l.worker_group > w.worker_group
+                                   ORDER BY l.pool_name, l.worker_group LIMIT 1)
+              FROM waiting w WHERE w.worker_group IS NOT NULL
+          )
+          SELECT DISTINCT worker_group FROM waiting WHERE worker_group IS NOT NULL) AS waits;
 END $$;
 
 CREATE FUNCTION free_resources(attempts bigint[], of_worker bigint) RETURNS integer LANGUAGE plpgsql AS $$
@@ -843,10 +853,29 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION free_resources IS 'Gives back what a worker held for these attempts, which run there no more, and wakes who may get it. Returns how many resources.';
 
+-- What an attempt that was stopped or paused had reserved is for those behind it, if any is free. Once in a transaction: it
+-- may stop thousands, and all are woken when it commits.
+CREATE FUNCTION wake_behind(pool text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    done text := coalesce(current_setting('shoal.lines_woken', true), '');
+BEGIN
+    IF strpos(done, '/' || pool || '/') > 0 THEN
+        RETURN;
+    END IF;
+    PERFORM set_config('shoal.lines_woken', done || '/' || pool || '/', true);
+    IF EXISTS (SELECT FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
+               WHERE p.name = pool AND r.task_instance_id IS NULL AND r.set_aside_at IS NULL AND r.checking_by IS NULL
+                 AND NOT r.removed) THEN
+        PERFORM wake_pool_line(ARRAY[pool]);
+    END IF;
+END $$;
+
 -- What waits for resources has its place in their lines while it is queued, whoever queues it; it begins only with all of
 -- its leases, whoever claims it, a worker that knows nothing of them too; and what its worker can run no more holds none.
 -- Of an attempt whose worker lives the resources are given back by that worker, which knows when its process has ended.
 CREATE FUNCTION keep_resources() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    pool text;
 BEGIN
     IF NEW.resources IS NOT NULL AND (
             NEW.is_plain OR jsonb_typeof(NEW.resources) <> 'object' OR NEW.resources = '{}'
@@ -865,10 +894,16 @@ BEGIN
             END IF;
         END IF;
         IF OLD.state = 'QUEUED' THEN
-            DELETE FROM pool_line l USING jsonb_object_keys(OLD.resources) AS pool (name)
-            WHERE l.pool_name = pool.name AND l.workflow_priority = OLD.workflow_priority
-              AND l.workflow_instance_id = OLD.workflow_instance_id AND l.task_priority = OLD.task_priority
-              AND l.task_instance_id = OLD.id;
+            -- One at a time: of a set that seems long the planner would read the whole index.
+            FOR pool IN SELECT jsonb_object_keys(OLD.resources) LOOP
+                DELETE FROM pool_line l
+                WHERE l.pool_name = pool AND l.workflow_priority = OLD.workflow_priority
+                  AND l.workflow_instance_id = OLD.workflow_instance_id AND l.task_priority = OLD.task_priority
+                  AND l.task_instance_id = OLD.id;
+                IF NEW.state NOT IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION') THEN
+                    PERFORM wake_behind(pool);
+                END IF;
+            END LOOP;
         END IF;
         IF OLD.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND NEW.state NOT IN ('DISPATCH', 'RUNNING_EXECUTION')
                 AND NOT EXISTS (SELECT FROM node WHERE id = OLD.worker_id AND kind = 'WORKER'

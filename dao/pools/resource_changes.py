@@ -10,8 +10,6 @@ from sqlalchemy import text
 
 from dao.pools.saved_pools import PoolHead, notify_line
 from dao.postgres.engine import AsyncConnection
-from dao.postgres.notify import changed
-from model.changes import Changes
 from model.errors import NotFound, Refused
 
 
@@ -60,7 +58,7 @@ async def set_aside(connection: AsyncConnection, pool: PoolHead, resource: str, 
     if before.by is not None:
         return False
     await connection.execute(_SET, {"code": pool.code, "name": resource, "why": why, "by": by})
-    await changed(connection, Changes(pools=True))
+    await notify_line(connection, [pool.name])  # what needs more than is left reserves nothing any more
     return True
 
 

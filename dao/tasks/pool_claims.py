@@ -25,12 +25,10 @@ from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
 from model.pool_turns import PoolRoom, Waiter
 
 FREE_READ_MAX = 500
-"""So many of each line that may get what they need are read at once."""
+"""So many of each line that need the same and may get it are read at once."""
 HELD_MS_MAX = 500
 """For so long a worker that is stopped between two statements of its claim holds up the other claims of its pools; then
 the database ends the transaction."""
-HEAD = 50
-"""So many of each line are read of those who may reserve; all others only if they get what they need."""
 
 # One step of the index for each pool and group.
 _HOLD = text(f"""
@@ -68,33 +66,44 @@ _ROOMS = text(f"""
                count(*) FILTER (WHERE r.set_aside_at IS NULL AND r.task_instance_id IS NOT NULL) AS taken
         FROM pool_resource r WHERE r.pool_code = p.code) AS r                  -- index: pool_resource_name
 """)  # noqa: S608 - the parts are constants
-# A row that was changed by hand may have anything: a cast of it would end the statement, for all lines.
-_FITS = """NOT EXISTS (SELECT FROM jsonb_each(CASE jsonb_typeof(l.needs) WHEN 'object' THEN l.needs END) AS need
-                       WHERE need.value > coalesce({numbers} -> need.key, '0'))"""
-_CAN_EVER = "l.needed <= pool.size AND " + _FITS.format(numbers="CAST(:sizes AS jsonb)")
-_CAN_NOW = "l.needed <= pool.free AND " + _FITS.format(numbers="CAST(:free AS jsonb)")
-# In the order of its primary key: by the index of the groups it would read all that waits, and sort it.
-_LINE = """
-    SELECT l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id, l.worker_group, l.needs,
-           queued.is_stream
-    FROM pool_line l
-    CROSS JOIN LATERAL (SELECT t.stream IS NOT NULL AS is_stream FROM task_instance t
-                        WHERE t.id = l.task_instance_id AND t.state = 'QUEUED' OFFSET 0) AS queued
-    WHERE l.pool_name = pool.name AND jsonb_typeof(l.needs) = 'object'
-      AND coalesce(l.worker_group = ANY(CAST(:served AS text[])), false) AND {condition}
-      -- One of no run would keep its place, and the resources that it needs, in each claim.
-      AND (SELECT i.id FROM workflow_instance i WHERE i.id = l.workflow_instance_id) IS NOT NULL
-    ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
-    LIMIT {limit}"""
-_POOLS = """unnest(CAST(:pools AS text[]), CAST(:pools_free AS bigint[]), CAST(:pools_size AS bigint[]))
-         AS pool (name, free, size)"""
+# Those of a line that need the same differ only in their order. So of each kind, which is a group and what it needs,
+# the first are read, as many as may get it and one that may reserve: however many wait, and for whatever they do. One
+# step of the index finds the next kind. Ranges and orders of rows are what only this index has, whatever the statistics
+# say. A row that was changed by hand may have anything: a cast of it would end the statement, for all lines.
+_HASH = "jsonb_hash_extended(l.needs, 0)"
 _WAITERS = text(f"""
-    SELECT first.* FROM {_POOLS}
-    CROSS JOIN LATERAL ({_LINE.format(condition=_CAN_EVER, limit=HEAD)}) AS first
+    WITH RECURSIVE kind (pool_name, free, worker_group, hash, needs) AS (
+        SELECT pool.name, pool.free, first.*
+        FROM unnest(CAST(:pools AS text[]), CAST(:pools_free AS bigint[])) AS pool (name, free)
+        CROSS JOIN LATERAL (
+            SELECT l.worker_group, {_HASH}, l.needs FROM pool_line l WHERE l.pool_name = pool.name
+            ORDER BY l.pool_name, l.worker_group, {_HASH} LIMIT 1) AS first                 -- index: pool_line_kind
+        UNION ALL
+        SELECT k.pool_name, k.free, next.*
+        FROM kind k CROSS JOIN LATERAL (
+            SELECT l.worker_group, {_HASH}, l.needs FROM pool_line l
+            WHERE l.pool_name = k.pool_name AND (l.worker_group, {_HASH}) > (k.worker_group, k.hash)
+            ORDER BY l.pool_name, l.worker_group, {_HASH} LIMIT 1) AS next
+    )
+    SELECT first.* FROM kind k
+    CROSS JOIN LATERAL (
+        SELECT l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id, l.worker_group,
+               l.needs, queued.is_stream
+        FROM pool_line l
+        CROSS JOIN LATERAL (SELECT t.stream IS NOT NULL AS is_stream FROM task_instance t
+                            WHERE t.id = l.task_instance_id AND t.state = 'QUEUED' OFFSET 0) AS queued
+        WHERE l.pool_name = k.pool_name AND (l.worker_group, {_HASH}) >= (k.worker_group, k.hash)
+          AND (l.worker_group, {_HASH}) <= (k.worker_group, k.hash)
+          -- One of no run would keep its place, and the resources that it needs, in each claim.
+          AND (SELECT i.id FROM workflow_instance i WHERE i.id = l.workflow_instance_id) IS NOT NULL
+        ORDER BY l.pool_name, l.worker_group, {_HASH},
+                 l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
+        LIMIT least(k.free, :read_max) + 1) AS first
+    WHERE k.worker_group = ANY(CAST(:served AS text[])) AND jsonb_typeof(k.needs) = 'object'
+      -- What could not begin even if nobody had any reserves nothing.
+      AND NOT EXISTS (SELECT FROM jsonb_each(CASE jsonb_typeof(k.needs) WHEN 'object' THEN k.needs END) AS need
+                      WHERE need.value > coalesce(CAST(:sizes AS jsonb) -> need.key, '0'))
     UNION
-    SELECT fitting.* FROM {_POOLS}
-    CROSS JOIN LATERAL ({_LINE.format(condition=_CAN_NOW, limit=FREE_READ_MAX)}) AS fitting
-    UNION ALL
     SELECT plain.* FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
     CROSS JOIN LATERAL (
         SELECT t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id, t.worker_group, CAST(NULL AS jsonb),
@@ -103,7 +112,7 @@ _WAITERS = text(f"""
           AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
         ORDER BY t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id   -- index: task_instance_queue
         LIMIT :places) AS plain
-""")  # noqa: S608 - the parts are constants
+""")  # noqa: S608 - the part is a constant
 _HOLD_ATTEMPTS = text("""
     SELECT t.id FROM task_instance t
     WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'QUEUED', false)
@@ -171,9 +180,8 @@ async def waiters(
     values = {
         "pools": list(held),
         "pools_free": [room.free for room in held.values()],
-        "pools_size": [room.size for room in held.values()],
         "sizes": json.dumps({name: room.size for name, room in rooms.items()}),
-        "free": json.dumps({name: room.free for name, room in rooms.items()}),
+        "read_max": FREE_READ_MAX,
         "served": sorted({*groups, *served}),
         "groups": list(groups),
         "places": places,

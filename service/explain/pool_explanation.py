@@ -12,7 +12,7 @@ from service.words import duration
 
 def why_waits_for_pools(name: str, pools: Sequence[PoolReading]) -> Why | None:
     """What keeps a queued task waiting, the worst first; None if all pools have what it needs."""
-    for explain in (_missing, _too_small, _set_aside, _taken):
+    for explain in (_missing, _too_small, _set_aside, _taken, _behind_others):
         for pool in pools:
             if (why := explain(name, pool)) is not None:
                 return why
@@ -46,11 +46,21 @@ def _set_aside(name: str, pool: PoolReading) -> Why | None:
 
 
 def _taken(name: str, pool: PoolReading) -> Why | None:
-    if pool.size is None:
+    if pool.size is None or _free(pool, pool.size) >= pool.needed:
         return None
-    free = pool.size - pool.taken - pool.set_aside - pool.checked - pool.leaving
-    if free >= pool.needed and pool.place == 1:
-        return None
+    return _place(name, pool)
+
+
+def _behind_others(name: str, pool: PoolReading) -> Why | None:
+    """Of a pool that has enough, which others before it in the line reserve, or get now."""
+    return _place(name, pool) if pool.size is not None and pool.place > 1 else None
+
+
+def _free(pool: PoolReading, size: int) -> int:
+    return size - pool.taken - pool.set_aside - pool.checked - pool.leaving
+
+
+def _place(name: str, pool: PoolReading) -> Why:
     taken = f"{pool.taken} of {pool.size} taken{_by_streams(pool)}"
     kinds = ((pool.set_aside, "set aside"), (pool.checked, "checked"), (pool.leaving, "removed and still held"))
     others = [f"{count} {what}" for count, what in kinds if count]

@@ -359,8 +359,8 @@ HOT = VIEWS | {
     "room of pools": Hot(lambda c: pool_claims.rooms(c, {"a": True}), {"pool_line_pkey"}, 1_300),
     "who waits for pools": Hot(
         lambda c: pool_claims.waiters(c, ROOMS, ["pooled"], ["gpu"], 50),
-        {"pool_line_pkey", "task_instance_pkey", "task_instance_queue"},
-        1_800,
+        {"pool_line_kind", "task_instance_pkey", "task_instance_queue"},
+        600,
     ),
     "claim with leases": Hot(
         lambda c: pool_claims.claim(cast(FencedTransaction, c), WAITERS, LIVING_WORKER),

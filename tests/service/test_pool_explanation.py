@@ -61,6 +61,16 @@ def test_a_pool_that_has_what_it_needs_explains_nothing() -> None:
     assert why_waits_for_pools("load", [PoolReading("p", 1, 5, taken=4)]) is None
 
 
+def test_a_pool_that_has_too_little_is_named_before_one_with_others_in_its_line() -> None:
+    enough, taken = PoolReading("a", 1, 40, taken=1, place=2), PoolReading("b", 1, 1, taken=1)
+    why = why_waits_for_pools("load", [enough, taken])
+    assert why is not None
+    assert why.sentence == "load waits for pool b: 1 of 1 taken; it is next in line."
+    why = why_waits_for_pools("load", [enough])
+    assert why is not None
+    assert why.sentence == "load waits for pool a: 1 of 40 taken; it is 2nd in line."
+
+
 def test_who_is_eleventh_or_second_is_said_so() -> None:
     def place(number: int) -> str:
         why = why_waits_for_pools("load", [PoolReading("p", 1, 1, taken=1, place=number)])
