@@ -31,6 +31,13 @@ _OLDER = text(f"""
     ) AS older
 """)  # noqa: S608 - the columns are a constant
 
+_BACKLOG = text("""
+    SELECT code FROM unnest(CAST(:codes AS bigint[]), CAST(:counts AS integer[])) AS asked (code, count)
+    WHERE (SELECT count(*) FROM (
+               SELECT FROM command                                              -- index: command_start
+               WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
+                 AND workflow_code = code LIMIT count) AS start) >= count
+""")
 _FIRST = text("""
     SELECT i.id, older.id FROM workflow_instance i CROSS JOIN LATERAL (
         SELECT c.id FROM command c                                              -- index: command_start
@@ -48,6 +55,12 @@ async def first_older(
     """Of each of these runs that has a key the oldest start of its workflow, of any key, that is older than its own."""
     rows = (await connection.execute(_FIRST, {"runs": list(runs)})).all()
     return {WorkflowInstanceId(run): CommandId(command) for run, command in rows}
+
+
+async def backlogs(connection: AsyncConnection, least: Mapping[WorkflowCode, int]) -> set[WorkflowCode]:
+    """The workflows of which at least so many starts, one or more, are in the command table."""
+    values = {"codes": list(least), "counts": list(least.values())}
+    return {WorkflowCode(code) for (code,) in (await connection.execute(_BACKLOG, values)).all()}
 
 
 async def older_starts(

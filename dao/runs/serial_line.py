@@ -117,24 +117,44 @@ _IDLE = text(f"""
 """)  # noqa: S608 - the parts are constants of this module
 CALL = "CASE WHEN {key} = '' THEN '{{}}' ELSE json_build_object('serial_key', {key})::text END"
 """The parameters of the command that calls the line of a key."""
+# A call that is in the table already is enough: whoever handles it locks the lines first, so waits for the caller. Not
+# one of which a master may have died, since that may be refused.
 _CALL_ALL = text("""
     INSERT INTO command (type, workflow_code, created_by)
     SELECT 'RECOVER_SERIAL_WAIT', code, 'serial' FROM unnest(CAST(:codes AS bigint[])) AS asked (code)
     WHERE (SELECT id FROM workflow_instance WHERE workflow_code = code AND state = 'SERIAL_WAIT' LIMIT 1) IS NOT NULL
+      AND (SELECT c.id FROM command c                                           -- index: command_calls
+           WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = code AND coalesce(c.workflow_instance_id, 0) = 0
+             AND c.params = '{}' AND c.deaths = 0 LIMIT 1) IS NULL
+""")
+# A run that another transaction makes is not visible yet, but the command of which it makes that run is.
+_CALL_WITHOUT_LOCK = text("""
+    INSERT INTO command (type, workflow_code, created_by)
+    SELECT 'RECOVER_SERIAL_WAIT', code, 'serial' FROM (SELECT CAST(:code AS bigint) AS code) AS asked
+    WHERE (SELECT id FROM workflow_instance WHERE workflow_code = code AND state = 'SERIAL_WAIT' LIMIT 1) IS NOT NULL
+       OR (SELECT id FROM command                                               -- index: command_start
+           WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
+             AND workflow_code = code LIMIT 1) IS NOT NULL
 """)
 _CALL_FROM = text("""
     INSERT INTO command (type, workflow_code, params, created_by)
     VALUES ('RECOVER_SERIAL_WAIT', :code, json_build_object('serial_from', CAST(:key AS text))::text, 'serial')
 """)
-# Level-triggered, by any master: lines without a live run and without a command.
+# Level-triggered, by any master: workflows with lines without a live run and without a command. One command for each
+# workflow: if an older command is locked for long, that may be 10,000 lines, again and again.
 _CALL_MISSED = text(f"""
-    WITH RECURSIVE {_WAITING_LINES}, called AS (
-        INSERT INTO command (type, workflow_code, params, created_by)
-        SELECT 'RECOVER_SERIAL_WAIT', line.code, {CALL.format(key="line.key")}, 'serial' FROM waiting AS line
+    WITH RECURSIVE {_WAITING_LINES}, calls AS MATERIALIZED (
+        SELECT line.code, call.params FROM (SELECT DISTINCT code FROM waiting) AS line
+        CROSS JOIN LATERAL (SELECT params FROM command                          -- index: command_calls
+                            WHERE type = 'RECOVER_SERIAL_WAIT' AND workflow_code = line.code
+                              AND coalesce(workflow_instance_id, 0) = 0) AS call
+    ), called AS (
+        INSERT INTO command (type, workflow_code, created_by)
+        SELECT DISTINCT 'RECOVER_SERIAL_WAIT', line.code, 'serial' FROM waiting AS line
         WHERE {_IS_IDLE}                                                        -- index: workflow_instance_line
-          AND NOT EXISTS (SELECT FROM command c                                 -- index: command_calls
-                          WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = line.code
-                            AND c.params IN ('{{}}', {CALL.format(key="line.key")}))
+          AND NOT EXISTS (SELECT FROM calls c WHERE c.code = line.code AND c.params = {CALL.format(key="line.key")})
+          AND NOT EXISTS (SELECT FROM calls c WHERE c.code = line.code
+                            AND (c.params = '{{}}' OR c.params LIKE '{{"serial_from"%'))
         RETURNING 1
     )
     SELECT count(*) FROM called
@@ -227,8 +247,14 @@ async def idle(connection: AsyncConnection, code: WorkflowCode, limit: int, firs
 
 
 async def call(connection: FencedTransaction, codes: Collection[WorkflowCode]) -> None:
-    """Insert commands that call all lines of these workflows, for those in which any run waits."""
+    """Insert commands that call all lines of these workflows, for those in which any run waits. The caller has locked
+    them."""
     await connection.execute(_CALL_ALL, {"codes": sorted(set(codes))})
+
+
+async def call_without_lock(connection: FencedTransaction, code: WorkflowCode) -> None:
+    """Insert a command that calls all lines of a workflow, if any run waits or another transaction may make one."""
+    await connection.execute(_CALL_WITHOUT_LOCK, {"code": code})
 
 
 async def call_from(connection: FencedTransaction, line: Line) -> None:
@@ -237,7 +263,7 @@ async def call_from(connection: FencedTransaction, line: Line) -> None:
 
 
 async def call_missed(connection: FencedTransaction) -> int:
-    """Insert commands for lines that wait although no run is live. Returns how many."""
+    """Insert a command for each workflow with lines that wait although no run is live. Returns how many."""
     return int((await connection.execute(_CALL_MISSED)).scalar_one())
 
 

@@ -30,7 +30,10 @@ from model.states import WorkflowState
 
 C, W = CommandType, WorkflowState
 LINES_MAX = 100
-"""How many lines one command without a key calls; another one calls the rest, the last of these included."""
+"""In how many lines one command without a key lets a run begin; another one calls the rest, the last of these included.
+"""
+READ_MAX = 1_000
+"""How many lines it reads. Those that wait for older commands cost little, and they may be many for long."""
 _HALTED = {W.PAUSE: "it was paused before it had begun to run", W.STOP: "it was stopped before it had begun to run"}
 
 
@@ -113,9 +116,13 @@ class Mover:
         called: dict[CommandId, list[Line]] = {}
         for code in {command.workflow_code for _, command in rows if command.key is None}:
             calls = [command for _, command in rows if command.key is None and command.workflow_code == code]
-            idle = await serial_line.idle(connection, code, LINES_MAX, min(command.first for command in calls))
-            called |= {command.id: idle for command in calls}
-            if len(idle) == LINES_MAX:  # from there, not from the beginning: these may have to wait for long
+            idle = await serial_line.idle(connection, code, READ_MAX, min(command.first for command in calls))
+            free = await self._not_blocked(idle, work)
+            called |= {command.id: free[:LINES_MAX] for command in calls}
+            # From there, not from the beginning: these may have to wait for long.
+            if len(free) > LINES_MAX:
+                await serial_line.call_from(connection, free[LINES_MAX - 1])
+            elif len(idle) == READ_MAX:
                 await serial_line.call_from(connection, idle[-1])
         called |= {
             row.id: [Line(command.workflow_code, command.key)] for row, command in rows if command.key is not None
@@ -128,6 +135,14 @@ class Mover:
         for row, _ in rows:
             own = [id_ for line in called[row.id] if (id_ := begun.pop(line, None)) is not None]
             work.done(row, own[0] if own else None)
+
+    async def _not_blocked(self, idle: Sequence[Line], work: BatchWork) -> list[Line]:
+        """Those of these lines of a workflow whose first run waits for no older command."""
+        if not idle or not idle[-1].key:
+            return list(idle)
+        heads = await serial_line.waiting(work.connection, idle, 1)
+        blocked = await self._older(work).blocked({head.line: head.command for head in heads})
+        return [line for line in idle if line not in blocked]
 
     async def _begin(self, waiting: Sequence[Locked], work: BatchWork) -> None:
         """Runs that waited begin, owned by this master."""

@@ -4,7 +4,8 @@ Each master takes only commands of its own slot, several masters at once, and in
 older command may be handled after a newer one, and its run is not in the line yet. What was committed before a command
 was inserted has a smaller id, and is visible to whoever handles that command. So before a run with a key begins, the
 older commands of its workflow are read and their keys computed as if they were started now. One that would be refused
-has no key and delays nothing. Whoever handles a command calls the lines that may have waited for it.
+has no key and delays nothing. Whoever handles a command calls the lines that may have waited for it: those of its key,
+and all of its workflow if there was such a backlog that not all of it was read.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 
-from dao.commands.older_starts import older_starts
+from dao.commands.older_starts import backlogs, older_starts
 from dao.postgres.database import database_time
+from dao.postgres.engine import AsyncConnection
 from master.claim import to_start
 from master.claim.batch_work import BatchWork
 from master.claim.to_start import ToStart, is_serial, parameters_of
@@ -83,6 +85,13 @@ class OlderCommands:
                 last = max(row.id for row, _ in found if row.workflow_code == code)
                 oldest.setdefault((WorkflowCode(int(code or 0)), _ANY), last)
         return oldest
+
+
+async def were_many(connection: AsyncConnection, handled: Mapping[WorkflowCode, int]) -> set[WorkflowCode]:
+    """Of these workflows, of which a batch has handled so many starts, those whose runs may have waited since there
+    were more of them than are read."""
+    many = {code for code, count in handled.items() if count >= OLDER_MAX}
+    return many | await backlogs(connection, {c: OLDER_MAX - count for c, count in handled.items() if c not in many})
 
 
 def _read(row: CommandRow) -> Start | None:

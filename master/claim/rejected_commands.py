@@ -44,4 +44,4 @@ async def refuse_alone(
         await commands.record_errors(connection, [Outcome(row, None, reason)], master)
     await notify_parent(connection, row, reason)
     if row.type in STARTING and (code := as_id(row.workflow_code or "")) is not None:
-        await serial_line.call(connection, [WorkflowCode(code)])  # runs of its key may have waited for it
+        await serial_line.call_without_lock(connection, WorkflowCode(code))  # runs of its key may have waited for it

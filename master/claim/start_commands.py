@@ -8,6 +8,7 @@ notifies the parent instance.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,7 +20,7 @@ from dao.runs.children import Above, Unmade
 from dao.runs.workflow_instances import NewInstance
 from master.claim.backfills import first_date
 from master.claim.batch_work import BatchWork
-from master.claim.line_keys import OlderCommands
+from master.claim.line_keys import OlderCommands, were_many
 from master.claim.serial import line_up
 from master.claim.to_start import ToStart, parameters_of
 from master.drive.driver import Driver
@@ -102,12 +103,15 @@ class Starter:
         made_now = await self._make(accepted, work) if accepted else ()
         if unmade:
             await children.report_unmade(connection, unmade)
-        # Runs of any key may have waited for these: they have none, or it was not known before.
+        keyed = [(row, command) for row, command in starts if command.workflow_code in to_start.keyed]
+        # Runs of any key may have waited for these: they have none, or it was not known before, or they were many.
         over = {
             command.workflow_code
-            for row, command in starts
+            for row, command in keyed
             if row.id not in made_now or command.type is CommandType.COMPLEMENT_DATA
-        } & to_start.keyed
+        }
+        if keyed:
+            over |= await were_many(connection, Counter(command.workflow_code for _, command in keyed))
         if over:
             await serial_line.call(connection, over)
 

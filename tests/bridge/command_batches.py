@@ -8,7 +8,7 @@ from datetime import timedelta
 from dao.cluster.nodes import Me
 from dao.commands import commands, suspect_commands
 from dao.commands.commands import Outcome
-from dao.commands.older_starts import older_starts
+from dao.commands.older_starts import backlogs, older_starts
 from dao.runs import children, completion, control, failover, serial_line, workflow_instances
 from dao.runs.children import Unmade
 from dao.runs.control import Revival
@@ -92,8 +92,11 @@ async def _start(p: Program, me: Me, row: CommandRow, start: Start) -> Outcome:
         older = await p.call(older_starts, {start.workflow_code: row.id}, p.random.choice((1, 1_000)))
         if execution is ExecutionType.SERIAL_PRIORITY and line:
             await p.call(serial_line.live, Line(start.workflow_code, key))
+        await p.call(backlogs, {start.workflow_code: p.random.choice((1, 2, 1_000))})
         if older and p.chance(0.5):
             await p.call(serial_line.call, {start.workflow_code})
+        elif p.chance(0.1):
+            await p.call(serial_line.call_without_lock, start.workflow_code)
         if line and p.chance(0.8):
             state = W.SERIAL_WAIT
         elif line:

@@ -9,7 +9,7 @@ from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
 from dao.cluster import nodes
 from dao.commands import commands, waiting_work
-from dao.commands.older_starts import older_starts
+from dao.commands.older_starts import backlogs, older_starts
 from dao.definitions import schedules
 from dao.definitions.schedules import Fire
 from dao.duties import duties
@@ -221,8 +221,12 @@ HOT = VIEWS | {
         120,
     ),
     "call the lines of a workflow": Hot(
-        lambda c: serial_line.call(c, [WorkflowCode(3003)]), {"workflow_instance_turn"}, 10
+        lambda c: serial_line.call(c, [WorkflowCode(3003)]), {"workflow_instance_turn", "command_calls"}, 10
     ),
+    "call the lines of a workflow without its lock": Hot(
+        lambda c: serial_line.call_without_lock(c, WorkflowCode(3003)), {"workflow_instance_turn"}, 10
+    ),
+    "backlogs of starts": Hot(lambda c: backlogs(c, {WorkflowCode(1001): 20}), {"command_start"}, 40),
     "older starts": Hot(lambda c: older_starts(c, {WorkflowCode(1001): CommandId(900_000)}, 10), {"command_start"}, 40),
     "call the forgotten": Hot(
         serial_line.call_missed, {"workflow_instance_turn", "workflow_instance_line", "command_calls"}, 1_100

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from dao.cluster import gone_nodes
 from dao.cluster.nodes import Me
-from dao.commands.older_starts import older_starts
+from dao.commands.older_starts import backlogs, older_starts
 from dao.postgres.engine import AsyncConnection
 from dao.runs import control, serial_line, workflow_instances
 from dao.runs.serial_line import InLine
@@ -266,12 +266,67 @@ async def test_only_lines_without_a_live_run_are_idle_and_called(scene: Scene) -
         assert await serial_line.idle(connection, CODE, 10, "c") == []
         assert await serial_line.idle(connection, OTHER, 10) == [Line(OTHER, "a")]
         assert await serial_line.idle(connection, WorkflowCode(3003), 10) == []
-    assert [await called(scene), await called(scene)] == [3, 0]
-    assert sorted(await scene.sql("SELECT workflow_code, params FROM command")) == [
-        (CODE, '{"serial_key" : "a"}'),
-        (CODE, "{}"),
-        (OTHER, '{"serial_key" : "a"}'),
-    ]
+    assert [await called(scene), await called(scene)] == [2, 0], "one for all lines of a workflow"
+    assert sorted(await scene.sql("SELECT workflow_code, params FROM command")) == [(CODE, "{}"), (OTHER, "{}")]
+
+
+async def test_a_line_is_missed_until_it_or_all_of_its_workflow_is_called(scene: Scene) -> None:
+    await waits(scene, A, 1)
+    await waits(scene, B, 2)
+    ask = """INSERT INTO command (type, workflow_code, params)
+             VALUES ('RECOVER_SERIAL_WAIT', 1001, json_build_object(CAST(:name AS text), CAST(:key AS text))::text)"""
+    await scene.sql(ask, name="serial_key", key="a")
+    assert await called(scene) == 1, "of b"
+    await scene.sql("DELETE FROM command WHERE params = '{}'")
+    await scene.sql(ask, name="serial_key", key="b")
+    assert await called(scene) == 0
+    await scene.sql("DELETE FROM command")
+    await scene.sql(ask, name="serial_from", key="b")
+    assert await called(scene) == 0, "all lines are being called"
+    await scene.sql("UPDATE command SET workflow_code = 2002")
+    assert await called(scene) == 1
+
+
+async def test_a_workflow_whose_call_is_not_handled_yet_is_not_called_again(scene: Scene) -> None:
+    await waits(scene, A, 1)
+    async with scene.writing() as connection:
+        await serial_line.call(connection, [CODE])
+        await serial_line.call(connection, [CODE])
+        await serial_line.call_from(connection, A)
+    assert await scene.sql("SELECT count(*) FROM command WHERE params = '{}'") == [1]
+    await scene.sql("UPDATE command SET deaths = 1")  # it may be refused, and is one that nobody may rely on
+    async with scene.writing() as connection:
+        await serial_line.call(connection, [CODE])
+    assert await scene.sql("SELECT count(*) FROM command WHERE params = '{}'") == [2]
+
+
+async def test_without_a_lock_a_run_that_another_transaction_makes_now_counts_as_waiting(scene: Scene) -> None:
+    calls = "SELECT count(*) FROM command WHERE type = 'RECOVER_SERIAL_WAIT'"
+
+    async def call() -> None:
+        async with scene.writing() as connection:
+            await serial_line.call_without_lock(connection, CODE)
+
+    await call()
+    assert await scene.sql(calls) == [0]
+    await scene.sql("INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 1001)")
+    async with scene.writing() as other:
+        await other.execute(text("DELETE FROM command"))  # its run waits, and is not committed yet
+        await call()
+    assert await scene.sql(calls) == [1]
+    await scene.sql("DELETE FROM command")
+    await waits(scene, A, 1)
+    await call()
+    assert await scene.sql(calls) == [1]
+
+
+async def test_a_workflow_has_a_backlog_of_as_many_starts_as_are_in_the_table(scene: Scene) -> None:
+    await scene.sql(
+        "INSERT INTO command (type, workflow_code) SELECT unnest(ARRAY['START_PROCESS', 'SCHEDULER', 'STOP']), 1001"
+    )
+    async with scene.database.reading() as connection:
+        assert await backlogs(connection, {CODE: 2, OTHER: 1}) == {CODE}
+        assert await backlogs(connection, {CODE: 3}) == set()
 
 
 async def test_a_workflow_in_which_nobody_waits_is_not_called(scene: Scene) -> None:

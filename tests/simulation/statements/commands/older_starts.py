@@ -24,6 +24,12 @@ def older_starts(
     ]
 
 
+def backlogs(tx: Transaction, least: Mapping[WorkflowCode, int]) -> set[WorkflowCode]:
+    """What others have taken and not committed is still there."""
+    rows = [each.row for _, each in tx.scan(tx.server.commands.rows)]
+    return {code for code, count in least.items() if sum(_is_start(row, code) for row in rows) >= count}
+
+
 def _is_start(row: CommandRow, code: WorkflowCode) -> bool:
     return row.type in STARTING and row.workflow_code == str(code)
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from dao.runs.serial_line import Deadlock, InLine
 from model.choices import ExecutionType
-from model.command_moves import CommandType
+from model.command_moves import STARTING, CommandType
 from model.ids import WorkflowCode, WorkflowInstanceId
 from model.lines import Line
 from model.states import WorkflowState
@@ -84,10 +84,29 @@ def _idle(tx: Transaction) -> list[Line]:
 
 
 def call(tx: Transaction, codes: Collection[WorkflowCode]) -> None:
-    """Of each workflow in which anybody waits all lines."""
+    """Of each workflow in which anybody waits all lines, if nobody has called them."""
+    called = {code for code, params in _called(tx) if params == "{}"}
     waits = {each.workflow_code for _, each in tx.scan(tx.server.instances.unfinished) if each.state is W.SERIAL_WAIT}
     for code in sorted(waits & set(codes)):
+        if str(code) not in called:
+            commands.ask(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code), created_by="serial")
+
+
+def call_without_lock(tx: Transaction, code: WorkflowCode) -> None:
+    """Of a workflow in which anybody waits, or which is to be started, all lines."""
+    waits = {each.workflow_code for _, each in tx.scan(tx.server.instances.unfinished) if each.state is W.SERIAL_WAIT}
+    starts = {each.row.workflow_code for _, each in tx.scan(tx.server.commands.rows) if each.type in STARTING}
+    if code in waits or str(code) in starts:
         commands.ask(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code), created_by="serial")
+
+
+def _called(tx: Transaction) -> set[tuple[str | None, str | None]]:
+    """The workflow and parameters of each call of lines."""
+    return {
+        (each.row.workflow_code, each.row.params)
+        for _, each in tx.scan(tx.server.commands.rows)
+        if each.type is C.RECOVER_SERIAL_WAIT and each.row.workflow_instance_id is None
+    }
 
 
 def call_from(tx: Transaction, line: Line) -> None:
@@ -107,19 +126,16 @@ def _params(line: Line) -> str:
 
 
 def call_missed(tx: Transaction) -> int:
-    """Lines in which nobody runs and whom nobody has called."""
-    called = {
-        (each.row.workflow_code, each.row.params)
-        for _, each in tx.scan(tx.server.commands.rows)
-        if each.type is C.RECOVER_SERIAL_WAIT
-    }
-    calls = [
-        line
+    """Of each workflow with lines in which nobody runs and whom nobody has called, all lines."""
+    called = _called(tx)
+    whole = {code for code, params in called if params == "{}" or str(params).startswith('{"serial_from"')}
+    calls = {
+        str(line.workflow_code)
         for line in _idle(tx)
-        if not called & {(str(line.workflow_code), params) for params in ("{}", _params(line))}
-    ]
-    for line in calls:
-        call_line(tx, line)
+        if str(line.workflow_code) not in whole and (str(line.workflow_code), _params(line)) not in called
+    }
+    for code in sorted(calls, key=int):
+        commands.ask(tx, C.RECOVER_SERIAL_WAIT, workflow_code=code, created_by="serial")
     return len(calls)
 
 
