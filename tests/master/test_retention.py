@@ -290,6 +290,20 @@ async def test_refused_commands_go_by_the_time_of_their_project(scene: Scene) ->
     assert "3 other commands" in await _delete(scene)
     assert await scene.sql("SELECT command_id FROM error_command ORDER BY 1") == [1, 3, 13]
     assert await scene.sql("SELECT command_id FROM command_history ORDER BY 1") == [1, 3, 13]
+async def test_ids_that_somebody_chose_far_above_all_others_refuse_nothing_new(scene: Scene) -> None:
+    master = await scene.master()
+    far = 10**15
+    for id_ in (far, far + 1):
+        await _handle(scene, id_, master)
+    await scene.sql("UPDATE command_history SET handled_at = now() - interval '100 d'")
+    await _run(scene, OLD)
+    await _run(scene, YOUNG)
+    await _delete(scene)
+    await _handle(scene, 5_000_000, master)
+    with pytest.raises(BadData):
+        await _handle(scene, far, master)
+
+
 
 
 async def test_audit_rows_are_kept_for_90_days_at_least_whatever_a_project_says(scene: Scene) -> None:

@@ -81,15 +81,17 @@ def delete(tx: Transaction, old: OldRuns) -> Deleted:
     ]
     for row in (*attempts, *events, *going):
         tx.delete(row)
-    delete_history(tx, history)
-    return Deleted(len(going), len(attempts))
+    delete_history(tx, history)  # it sees the runs that are going
+    return Deleted(len(going), len(attempts), 0.0)
 
 
 def delete_history(tx: Transaction, rows: Sequence[Row]) -> int:
-    """Those below the first command that waits, but the newest; they raise the floor."""
+    """Those below the first command that waits and the newest run's, but the newest; they raise the floor."""
     waiting = min((row.id for row, _ in tx.scan(tx.server.commands.rows)), default=2**63 - 1)
     newest = max((row.id for row, _ in tx.scan(tx.server.history.rows)), default=0)
-    may_go = [row for row in rows if row.id < waiting and row.id < newest]
+    last = max(((row.id, each.command_id) for row, each in tx.scan(tx.server.instances.rows)), default=None)
+    top = min(waiting, newest, 2**63 - 1 if last is None else last[1])
+    may_go = [row for row in rows if row.id < top]
     if may_go:
         highest = max(row.id for row in may_go)
         floor = tx.server.floor.rows.get(1)
