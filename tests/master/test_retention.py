@@ -324,3 +324,14 @@ async def test_what_is_overdue_is_counted(scene: Scene) -> None:
         count, days = await old_runs.overdue(connection, 90, 1000)
         assert (count, round(days)) == (2, 10)
         assert await old_runs.overdue(connection, 0, 1000) == (0, 0)
+async def test_commands_that_were_refused_since_their_ids_came_again_go_too(scene: Scene) -> None:
+    """Their rows in the history were deleted before."""
+    master = await scene.master()
+    await _handle(scene, 50, master)
+    await scene.sql(
+        "INSERT INTO error_command (command_id, workflow_code, reason, master_id, refused_at) "
+        "SELECT n, 1000 + n % 10, 'handled before', 1, now() - interval '50 d' - (n / 10) * interval '50 d' "
+        "FROM unnest(ARRAY[1, 2, 3, 11, 12, 13]) AS n"
+    )
+    await _delete(scene)
+    assert await scene.sql("SELECT command_id FROM error_command ORDER BY 1") == [1, 3, 13]
