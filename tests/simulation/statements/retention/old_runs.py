@@ -26,7 +26,9 @@ def find(
     kept_days: int,
     named: Collection[WorkflowCode],
     waited: Collection[WorkflowCode],
+    attempts_max: int,
 ) -> OldRuns:
+    del attempts_max  # the few runs that are read at a time have few attempts
     horizon_s = tx.server.now_s - KEPT_S
     walked = sorted((row.id, each) for row, each in tx.scan(tx.server.instances.rows) if row.id > after)[:READ_MAX]
     old = [
@@ -79,9 +81,9 @@ def delete(tx: Transaction, old: OldRuns) -> Deleted:
         for row, each in tx.scan(tx.server.history.rows)
         if row.id in commands or (each.instance in ids and each.type not in _STARTS)
     ]
+    delete_history(tx, history)  # it sees the runs that are going
     for row in (*attempts, *events, *going):
         tx.delete(row)
-    delete_history(tx, history)  # it sees the runs that are going
     return Deleted(len(going), len(attempts), 0.0)
 
 
