@@ -27,7 +27,7 @@ STEP_PAUSE_S_MAX = 1.0
 STEPS_WITHOUT_PAUSE = 4
 """So many steps of a duty follow each other at once: what has little to do is over soon, on a busy machine too."""
 PAUSE_SHARE = 12
-"""How many times longer than a step the pause after it is, in a duty of more steps."""
+"""How many times longer than a step the pause after it is, in a duty of more steps, unless the step says otherwise."""
 
 
 class DutyName(StrEnum):
@@ -70,6 +70,7 @@ class Step:
         is_fine: False if a check found something that needs a person.
         progress: for the next step, JSON.
         vacuum: tables to be vacuumed before the next step, which no transaction can do.
+        pause_share: how many times longer than this step the pause after it is, in a duty of more steps.
     """
 
     result: str
@@ -77,6 +78,7 @@ class Step:
     is_fine: bool = True
     progress: Mapping[str, Any] = field(default_factory=dict)
     vacuum: Sequence[str] = ()
+    pause_share: int = PAUSE_SHARE
 
 
 def is_turn_of(slot: Slot | None, name: str) -> bool:
@@ -94,16 +96,17 @@ def pause_after(failures: int) -> timedelta:
     return min(PAUSE_MAX, timedelta(seconds=2 ** min(failures, 10) / 2))
 
 
-def pause_between_steps_s(steps: int, took_s: float, *, busy: bool) -> float:
+def pause_between_steps_s(steps: int, took_s: float, *, busy: bool, share: int = PAUSE_SHARE) -> float:
     """Until a master's next step: a duty of many steps leaves most of the time to others.
 
     Args:
         steps: how many the duty has done for a period that is not over; 0 if it is over.
         took_s: how long the last one took.
         busy: whether the machine has too much to do.
+        share: how many times longer than the step the pause is.
     """
     if steps < STEPS_WITHOUT_PAUSE:
         return STEP_PAUSE_S_MIN
     if busy:
         return STEP_PAUSE_S_MAX
-    return min(STEP_PAUSE_S_MAX, max(STEP_PAUSE_S_MIN, PAUSE_SHARE * took_s))
+    return min(STEP_PAUSE_S_MAX, max(STEP_PAUSE_S_MIN, share * took_s))

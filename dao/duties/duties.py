@@ -87,7 +87,7 @@ _TAKE = text(f"""
     UPDATE duty d SET holder = :me, free_at = m.now + CAST(:held AS interval), began_at = coalesce(d.began_at, m.now),
                       due_at = least(d.due_at, m.now)
     FROM m, next WHERE d.name = next.name
-    RETURNING d.name, d.due_at, d.steps, d.failures, d.progress
+    RETURNING d.name, d.due_at, d.steps, d.failures, d.progress::text AS progress
 """)  # noqa: S608 - the part is a constant
 _GO_ON = text("""
     UPDATE duty SET steps = steps + 1, progress = CAST(:progress AS jsonb), failures = 0,
@@ -154,7 +154,19 @@ async def take(
 ) -> TakenDuty | None:
     """Take a duty for one step, if there is one whose next step this master may do; see `read_next`."""
     row = (await connection.execute(_TAKE, {**_values(me, mine, known), "held": HELD})).first()
-    return None if row is None else TakenDuty(*row)
+    if row is None:
+        return None
+    return TakenDuty(row.name, row.due_at, row.steps, row.failures, _progress(row.progress))
+
+
+def _progress(text_: str) -> Mapping[str, Any]:
+    """What the steps before recorded; nothing if somebody wrote what only the database can read, so that the duty
+    begins from the beginning: nobody could take any duty if taking this one failed."""
+    try:
+        progress: dict[str, Any] = json.loads(text_)
+    except (ValueError, RecursionError):  # a number of thousands of digits, a list in a list in a list
+        return {}
+    return progress
 
 
 async def record(connection: FencedTransaction, me: Me, duty: TakenDuty, step: Step, *, late: bool) -> float | None:

@@ -31,5 +31,9 @@ IS_BELOW = """
 """Whether a command is at or below the floor. A floor above the newest row of the history was written by hand."""
 MAY_GO = f"""
     command_id < coalesce({waiting_ids(1)}, {2**63 - 1})
-    AND command_id < (SELECT max(command_id) FROM command_history)"""  # noqa: S608 - a number and a constant
-"""Whether a row of the history may be deleted: the newest one stays, so that the floor is never above all rows."""
+    AND command_id < (SELECT max(command_id) FROM command_history)
+    AND command_id < coalesce((SELECT i.command_id FROM workflow_instance i          -- index: workflow_instance_pkey
+                               ORDER BY i.id DESC LIMIT 1), {2**63 - 1})"""  # noqa: S608 - numbers and a constant
+"""Whether a row of the history may be deleted: the newest one stays, so that the floor is never above all rows; and so
+do those above the newest run's, so that it is not above the ids that come next, if somebody once chose a far higher
+one."""

@@ -37,6 +37,14 @@ _DELETE = text(f"""
         RETURNING command_id
     ), errors AS (
         DELETE FROM error_command WHERE command_id IN (SELECT command_id FROM history)
+    ), again AS (       -- refused since their ids came again, when their rows in the history were deleted already
+        DELETE FROM error_command WHERE command_id = ANY(ARRAY(
+            SELECT e.command_id FROM m CROSS JOIN error_command e                    -- index: error_command_pkey
+            LEFT JOIN workflow_definition d ON d.code = e.workflow_code LEFT JOIN project p ON p.name = d.project
+            WHERE e.command_id > :after AND e.command_id <= (SELECT max(command_id) FROM walked)
+              AND e.refused_at < m.now - ({KEPT})
+              AND (SELECT 1 FROM command_history h WHERE h.command_id = e.command_id) IS NULL
+            ORDER BY e.command_id LIMIT :read_max))
     ), {FLOOR}
     SELECT (SELECT count(*) FROM history), coalesce((SELECT max(command_id) FROM walked), :after),
            (SELECT count(*) FROM walked) < :read_max

@@ -7,6 +7,7 @@ continued misses a child, and no child is made again.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +18,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.retention.floor import FLOOR, ID_STEP, MAY_GO
 from model.ids import WorkflowCode, WorkflowInstanceId
-from model.retention import ATTEMPTS_MAX, DEPENDENT_REACH, READ_MAX
+from model.retention import DEPENDENT_REACH, READ_MAX
 
 KEPT = """
     CASE WHEN coalesce(p.kept_days, :kept_days) > 0
@@ -45,44 +46,48 @@ class OldRuns:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """How many runs and attempts were deleted."""
+    """How many runs and attempts were deleted, and how long that took."""
 
     runs: int
     attempts: int
+    took_s: float
 
 
 # Ids rise with time: behind a batch in which every run began later than the shortest time ago, nothing is old enough.
+# Of the runs that were read, only those are examined that this step deletes, and their attempts are counted only
+# until there are enough: `old` is evaluated as its readers need it, in the order of the ids.
 _FIND = text(f"""
     WITH m AS MATERIALIZED (SELECT now() AS now, now() - {SHORTEST} AS horizon), walked AS MATERIALIZED (
-        SELECT i.id, i.workflow_code, i.started_at, i.ended_at, i.schedule_time, i.parent_instance_id
-        FROM workflow_instance i WHERE i.id > :after ORDER BY i.id LIMIT :read_max   -- index: workflow_instance_pkey
-    ), old AS MATERIALIZED (
-        SELECT w.id, w.ended_at,
-               (SELECT count(*) FROM task_instance t WHERE t.workflow_instance_id = w.id) AS attempts
-        FROM m CROSS JOIN walked w
-        LEFT JOIN workflow_definition d ON d.code = w.workflow_code LEFT JOIN project p ON p.name = d.project
-        WHERE w.ended_at < m.now - ({KEPT})
-          AND NOT (w.workflow_code = ANY(CAST(:waited AS bigint[])))
-          AND NOT (w.workflow_code = ANY(CAST(:named AS bigint[]))
-                   AND w.schedule_time > m.now - CAST(:reach AS interval))
-          AND (SELECT 1 FROM workflow_instance above WHERE above.id = w.parent_instance_id) IS NULL
+        SELECT coalesce(max(id), :after) AS last,
+               coalesce(count(*) < :read_max OR min(started_at) >= min(horizon), true) AS is_over
+        FROM m CROSS JOIN (SELECT i.id, i.started_at FROM workflow_instance i
+                           WHERE i.id > :after ORDER BY i.id LIMIT :read_max) AS r   -- index: workflow_instance_pkey
+    ), old AS NOT MATERIALIZED (
+        SELECT i.id, i.ended_at
+        FROM m CROSS JOIN workflow_instance i                                        -- index: workflow_instance_pkey
+        LEFT JOIN workflow_definition d ON d.code = i.workflow_code LEFT JOIN project p ON p.name = d.project
+        WHERE i.id > :after AND i.id <= (SELECT last FROM walked)
+          AND i.ended_at < m.now - ({KEPT})
+          AND NOT (i.workflow_code = ANY(CAST(:waited AS bigint[])))
+          AND NOT (i.workflow_code = ANY(CAST(:named AS bigint[]))
+                   AND i.schedule_time > m.now - CAST(:reach AS interval))
+          AND (SELECT 1 FROM workflow_instance above WHERE above.id = i.parent_instance_id) IS NULL
           AND NOT EXISTS (
               WITH RECURSIVE below (id, ended_at) AS (                              -- index: workflow_instance_child
-                  SELECT c.id, c.ended_at FROM workflow_instance c WHERE c.parent_instance_id = w.id
+                  SELECT c.id, c.ended_at FROM workflow_instance c WHERE c.parent_instance_id = i.id
                   UNION SELECT c.id, c.ended_at FROM below b JOIN workflow_instance c ON c.parent_instance_id = b.id
               ) SELECT FROM below b WHERE b.ended_at IS NULL)
-    ), picked AS (
-        SELECT id, ended_at FROM (
-            SELECT id, ended_at, sum(attempts) OVER (ORDER BY id) - attempts AS before FROM old) AS summed
-        WHERE before < :attempts_max
+    ), enough AS MATERIALIZED (     -- the run with the last attempt of this step; none: all of them may go
+        SELECT o.id FROM old o CROSS JOIN LATERAL (
+            SELECT FROM task_instance t WHERE t.workflow_instance_id = o.id OFFSET 0) AS t
+        ORDER BY o.id OFFSET :attempts_max - 1 LIMIT 1
+    ), picked AS MATERIALIZED (
+        SELECT o.id, o.ended_at FROM old o
+        WHERE o.id <= coalesce((SELECT id FROM enough), (SELECT last FROM walked))
     )
     SELECT ARRAY(SELECT id FROM picked ORDER BY id), ARRAY(SELECT ended_at FROM picked ORDER BY id),
-           CASE WHEN (SELECT count(*) FROM picked) < (SELECT count(*) FROM old) THEN (SELECT max(id) FROM picked)
-                ELSE coalesce((SELECT max(id) FROM walked), :after) END,
-           (SELECT count(*) FROM picked) = (SELECT count(*) FROM old)
-               AND ((SELECT count(*) FROM walked) < :read_max
-                    OR coalesce((SELECT min(started_at) FROM walked) >= m.horizon, true))
-    FROM m
+           coalesce((SELECT id FROM enough), w.last), w.is_over AND NOT EXISTS (SELECT FROM enough)
+    FROM walked w
 """)  # noqa: S608 - the parts are constants
 # What was continued meanwhile, or is locked, stays.
 _DELETE = text(f"""
@@ -128,27 +133,31 @@ async def find(
     kept_days: int,
     named: Collection[WorkflowCode],
     waited: Collection[WorkflowCode],
+    attempts_max: int,
 ) -> OldRuns:
-    """Read the next runs by id, and find those that may go.
+    """Read the next runs by id, and find the first of those that may go.
 
     Args:
         after: the id after which to begin.
         kept_days: of projects that say nothing; 0 = for ever.
         named: workflows that DEPENDENT tasks name: their runs stay as far as a cycle reaches back.
         waited: those for which one waits now: their runs stay.
+        attempts_max: with how many attempts; a single run may have more.
     """
     values = {"after": after, "kept_days": kept_days, "named": list(named), "waited": list(waited)}
-    limits = {"read_max": READ_MAX, "attempts_max": ATTEMPTS_MAX, "reach": DEPENDENT_REACH}
+    limits = {"read_max": READ_MAX, "attempts_max": attempts_max, "reach": DEPENDENT_REACH}
     return OldRuns(*(await connection.execute(_FIND, {**values, **limits})).one())
 
 
 async def delete(connection: FencedTransaction, old: OldRuns) -> Deleted:
     """Delete these runs with their attempts, events, and commands, except those that were continued meanwhile."""
     if not old.ids:
-        return Deleted(0, 0)
+        return Deleted(0, 0, 0.0)
+    began_s = time.monotonic()
     step = (await connection.execute(ID_STEP)).scalar_one()
     values = {"ids": list(old.ids), "ended_at": list(old.ended_at), "id_step": step}
-    return Deleted(*(await connection.execute(_DELETE, values)).one())
+    runs, attempts = (await connection.execute(_DELETE, values)).one()
+    return Deleted(runs, attempts, time.monotonic() - began_s)
 
 
 async def overdue(connection: AsyncConnection, kept_days: int, read_max: int) -> tuple[int, float]:

@@ -16,6 +16,7 @@ from dao.duties.duties import Next, TakenDuty
 from master.duties.steps import STEPS, Context
 from master.membership.membership import Membership
 from model.duties import (
+    PAUSE_SHARE,
     PERIODS,
     STEP_PAUSE_S_MIN,
     DutyName,
@@ -40,10 +41,14 @@ LOCKED_PAUSE_S = 0.5
 
 
 class _Done(NamedTuple):
-    """A step that was done: how many of this duty's period with it, and seconds until the next one may be done."""
+    """A step that was done: how many of this duty's period with it, and seconds until the next one may be done.
+
+    `pause_share`: how many times longer than it the pause after it is.
+    """
 
     steps: int
     in_s: float
+    pause_share: int = PAUSE_SHARE
 
 
 class Duties:
@@ -84,7 +89,8 @@ class Duties:
                 wakes_s = min(wakes_s, boottime_s() + done.in_s)
             busy = self._membership.is_overloaded
             steps = 0 if done.in_s > 0 else done.steps
-            await asyncio.sleep(pause_between_steps_s(steps, boottime_s() - began_s, busy=busy))
+            took_s = boottime_s() - began_s
+            await asyncio.sleep(pause_between_steps_s(steps, took_s, busy=busy, share=done.pause_share))
         return max(0.0, min(wakes_s, reads_again_s) - boottime_s()) + STEP_PAUSE_S_MIN
 
     def _turns(self) -> list[str]:
@@ -127,7 +133,7 @@ class Duties:
         self._log(taken, step, late=late)
         for table in step.vacuum:
             await queue_statistics.vacuum(self._life.database, table)
-        return _Done(taken.steps + 1, in_s)
+        return _Done(taken.steps + 1, in_s, step.pause_share)
 
     async def _failed(self, taken: TakenDuty, error: ShoalError) -> None:
         log.warning(

@@ -11,12 +11,15 @@ from dao.postgres.database import FencedTransaction
 from dao.retention import old_audit, old_commands, old_runs
 from model.duties import Step
 from model.ids import WorkflowCode
-from model.retention import Part
+from model.retention import ATTEMPTS_FIRST, ATTEMPTS_MAX, ATTEMPTS_MIN, PAUSE_SHARE, Part, attempts_of_next
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a round has come: which part, after which id, and what was deleted so far."""
+    """How far a round has come: which part, after which id, and what was deleted so far.
+
+    `attempts_max`: how many attempts the next step deletes.
+    """
 
     part: Part
     after: int
@@ -26,6 +29,7 @@ class Progress:
     audit: int
     named: list[int]
     waited: list[int]
+    attempts_max: int
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Progress | None:
@@ -35,7 +39,10 @@ class Progress:
                 int(given[name]) for name in ("after", "runs", "attempts", "commands", "audit")
             )
             named, waited = ([int(each) for each in given[name]] for name in ("named", "waited"))
-            return cls(Part(given["part"]), after, runs, attempts, commands, audit, named, waited)
+            attempts_max = int(given.get("attempts_max", ATTEMPTS_FIRST))  # a master of a version before wrote none
+            if not ATTEMPTS_MIN <= attempts_max <= ATTEMPTS_MAX:
+                return None
+            return cls(Part(given["part"]), after, runs, attempts, commands, audit, named, waited, attempts_max)
         except (KeyError, TypeError, ValueError, OverflowError):
             return None
 
@@ -58,11 +65,12 @@ async def delete_old(connection: FencedTransaction, kept_days: int, given: Mappi
     match progress.part:
         case Part.RUNS:
             named, waited = (list(map(WorkflowCode, codes)) for codes in (progress.named, progress.waited))
-            found = await old_runs.find(connection, progress.after, kept_days, named, waited)
+            found = await old_runs.find(connection, progress.after, kept_days, named, waited, progress.attempts_max)
             gone = await old_runs.delete(connection, found)
             runs, attempts = progress.runs + gone.runs, progress.attempts + gone.attempts
             after, is_over = found.after, found.is_over
-            progress = replace(progress, runs=runs, attempts=attempts)
+            attempts_max = attempts_of_next(progress.attempts_max, gone.attempts, gone.took_s)
+            progress = replace(progress, runs=runs, attempts=attempts, attempts_max=attempts_max)
         case Part.COMMANDS:
             commands = await old_commands.delete(connection, progress.after, kept_days)
             after, is_over = commands.after, commands.is_over
@@ -72,13 +80,15 @@ async def delete_old(connection: FencedTransaction, kept_days: int, given: Mappi
             after, is_over = audit.after, audit.is_over
             progress = replace(progress, audit=progress.audit + audit.count)
     if not is_over:
-        return Step(progress.result, is_over=False, progress=replace(progress, after=after).written())
+        return _not_yet(replace(progress, after=after))
     following = progress.part.next
-    if following is None:
-        return Step(progress.result)
-    return Step(progress.result, is_over=False, progress=replace(progress, part=following, after=0).written())
+    return Step(progress.result) if following is None else _not_yet(replace(progress, part=following, after=0))
+
+
+def _not_yet(progress: Progress) -> Step:
+    return Step(progress.result, is_over=False, progress=progress.written(), pause_share=PAUSE_SHARE)
 
 
 async def _beginning(connection: FencedTransaction) -> Progress:
     named, waited = await references.needed_by_dependents(connection)
-    return Progress(Part.RUNS, 0, 0, 0, 0, 0, sorted(named), sorted(waited))
+    return Progress(Part.RUNS, 0, 0, 0, 0, 0, sorted(named), sorted(waited), ATTEMPTS_FIRST)

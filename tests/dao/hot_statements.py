@@ -91,9 +91,9 @@ HOT = VIEWS | {
         lambda c: duties.read_next(c, LIVING_MASTER, ["retention"], ["retention", "left_work"]), {"duty_pkey"}, 10
     ),
     "which runs are over": Hot(
-        lambda c: old_runs.find(c, 2_000, 1, [WorkflowCode(7)], [WorkflowCode(8)]),
+        lambda c: old_runs.find(c, 2_000, 1, [WorkflowCode(7)], [WorkflowCode(8)], 10),
         {"workflow_instance_pkey"},
-        6_000,
+        2_000,
     ),
     "deletion of runs": Hot(
         lambda c: old_runs.delete(
@@ -114,7 +114,7 @@ HOT = VIEWS | {
             c, RUNNING[0], WorkflowCode(1001), [TaskInstanceId(id_) for id_ in range(1, 201)]
         ),
         {"workflow_instance_pkey", "task_instance_pkey", "task_instance_attempt"},
-        700,
+        2_000,
     ),
     "logs that are to be copied": Hot(
         lambda c: stored_logs.wanted(c, [log_of(id_) for id_ in range(1, 201)], "w1"), {"task_instance_pkey"}, 500

@@ -193,6 +193,8 @@ async def test_what_has_done_fewer_steps_goes_first(scene: Scene) -> None:
         "holder = 4711",
         "holder = -1, free_at = 'infinity'",
         'progress = \'{"deleted": "many"}\'',
+        "progress = '{\"deleted\": 1e5000}'",
+        "progress = CAST('{\"deleted\":' || repeat('[', 3000) || repeat(']', 3000) || '}' AS jsonb)",
         "steps = -5",
         "due_at = '2000-01-01', every_s = 1",
     ],

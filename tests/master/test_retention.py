@@ -17,6 +17,7 @@ from dao.postgres.errors import BadData
 from dao.retention import old_runs
 from master.duties import retention
 from model.ids import CommandId
+from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
 
 pytestmark = pytest.mark.usefixtures("scene")
@@ -175,7 +176,7 @@ async def test_runs_that_a_dependent_may_need_stay(scene: Scene) -> None:
 async def test_a_run_that_is_continued_or_locked_meanwhile_stays(scene: Scene) -> None:
     run, locked = await _run(scene, OLD), await _run(scene, OLD)
     async with scene.database.reading() as connection:
-        found = await old_runs.find(connection, 0, 90, [], [])
+        found = await old_runs.find(connection, 0, 90, [], [], 500)
     assert list(found.ids) == [run, locked]
     await scene.sql("UPDATE workflow_instance SET state = 'RUNNING_EXECUTION', ended_at = NULL WHERE id = :id", id=run)
     async with scene.writing() as stranger:
@@ -199,6 +200,12 @@ async def test_many_go_in_small_steps(scene: Scene) -> None:
         "workflow_priority, task_priority, ended_at) SELECT i.id, n, 'a', 'FAKE', 'SUCCESS', 'default', 'MEDIUM', "
         "'MEDIUM', now() FROM workflow_instance i, generate_series(1, 10) AS n WHERE i.command_id > 5000000"
     )
+    async with scene.writing() as connection:
+        explaining: Any = Explaining(connection)
+        assert len((await old_runs.find(explaining, 0, 90, [], [], 500)).ids) == 50
+    read = explaining.plan.read
+    assert read["task_instance_attempt"] <= 510, "no attempts are counted of runs that this step does not delete"
+    assert read["workflow_instance_pkey"] <= 500 + 2 * 60
     steps = []
     progress: dict[str, Any] = {}
     while progress.get("part") in (None, "runs"):
@@ -207,9 +214,40 @@ async def test_many_go_in_small_steps(scene: Scene) -> None:
             progress = dict((await retention.delete_old(writing, 90, progress)).progress)
             steps.append((progress["runs"], progress["attempts"]))
     sizes = [after[1] - before[1] for before, after in zip([(0, 0), *steps], steps, strict=False)]
-    assert max(sizes) <= 510
+    assert sizes[0] == 500
+    assert max(sizes) <= 2_000
     assert steps[-1] == (1200, 12_000)
     assert len(await _left(scene)) == 1
+
+
+async def test_a_step_takes_whole_runs_until_it_has_enough_attempts(scene: Scene) -> None:
+    """Those without attempts, those that stay, and one with more than enough are among them."""
+    runs = [await _run(scene, OLD) for _ in range(8)]
+    stays = await _run(scene, YOUNG)
+    await scene.sql("DELETE FROM task_instance WHERE workflow_instance_id = ANY(:runs)", runs=[runs[1], runs[7]])
+    await scene.sql(
+        "INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group, "
+        "workflow_priority, task_priority, ended_at) SELECT :run, n, 'a', 'FAKE', 'SUCCESS', 'default', 'MEDIUM', "
+        "'MEDIUM', now() FROM generate_series(3, 10) AS n",
+        run=runs[4],
+    )
+    async with scene.database.reading() as connection:
+
+        async def found(after: int, attempts_max: int, kept_days: int = 90) -> tuple[list[int], int, bool]:
+            old = await old_runs.find(connection, after, kept_days, [], [], attempts_max)
+            assert len(old.ids) == len(old.ended_at)
+            return list(old.ids), old.after, old.is_over
+
+        assert await found(0, 1) == (runs[:1], runs[0], False)
+        assert await found(0, 3) == (runs[:3], runs[2], False)
+        assert await found(runs[0], 2) == (runs[1:3], runs[2], False)
+        assert await found(runs[3], 5) == (runs[4:5], runs[4], False), "a single one has more"
+        assert await found(runs[4], 4) == (runs[5:7], runs[6], False)
+        assert await found(runs[4], 5) == (runs[5:], stays, True)
+        assert await found(runs[7], 5) == ([], stays, True)
+        assert await found(stays, 5) == ([], stays, True)
+        assert await found(0, 100) == (runs, stays, True)
+        assert await found(0, 100, kept_days=0) == ([], stays, True)
 
 
 async def _handle(scene: Scene, id_: int, master: Me) -> None:
@@ -252,6 +290,20 @@ async def test_a_floor_that_somebody_wrote_refuses_nothing_new(scene: Scene) -> 
     await _handle(scene, 5_000_000, master)
 
 
+async def test_ids_that_somebody_chose_far_above_all_others_refuse_nothing_new(scene: Scene) -> None:
+    master = await scene.master()
+    far = 10**15
+    for id_ in (far, far + 1):
+        await _handle(scene, id_, master)
+    await scene.sql("UPDATE command_history SET handled_at = now() - interval '100 d'")
+    await _run(scene, OLD)
+    await _run(scene, YOUNG)
+    await _delete(scene)
+    await _handle(scene, 5_000_000, master)
+    with pytest.raises(BadData):
+        await _handle(scene, far, master)
+
+
 async def test_no_history_is_deleted_above_a_command_that_still_waits(scene: Scene) -> None:
     master = await scene.master()
     (waits,) = await scene.commands(1, age="200 d")
@@ -290,6 +342,19 @@ async def test_refused_commands_go_by_the_time_of_their_project(scene: Scene) ->
     assert "3 other commands" in await _delete(scene)
     assert await scene.sql("SELECT command_id FROM error_command ORDER BY 1") == [1, 3, 13]
     assert await scene.sql("SELECT command_id FROM command_history ORDER BY 1") == [1, 3, 13]
+
+
+async def test_commands_that_were_refused_since_their_ids_came_again_go_too(scene: Scene) -> None:
+    """Their rows in the history were deleted before."""
+    master = await scene.master()
+    await _handle(scene, 50, master)
+    await scene.sql(
+        "INSERT INTO error_command (command_id, workflow_code, reason, master_id, refused_at) "
+        "SELECT n, 1000 + n % 10, 'handled before', 1, now() - interval '50 d' - (n / 10) * interval '50 d' "
+        "FROM unnest(ARRAY[1, 2, 3, 11, 12, 13]) AS n"
+    )
+    await _delete(scene)
+    assert await scene.sql("SELECT command_id FROM error_command ORDER BY 1") == [1, 3, 13]
 
 
 async def test_audit_rows_are_kept_for_90_days_at_least_whatever_a_project_says(scene: Scene) -> None:

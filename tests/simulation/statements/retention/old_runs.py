@@ -26,7 +26,9 @@ def find(
     kept_days: int,
     named: Collection[WorkflowCode],
     waited: Collection[WorkflowCode],
+    attempts_max: int,
 ) -> OldRuns:
+    del attempts_max  # the few runs that are read at a time have few attempts
     horizon_s = tx.server.now_s - KEPT_S
     walked = sorted((row.id, each) for row, each in tx.scan(tx.server.instances.rows) if row.id > after)[:READ_MAX]
     old = [
@@ -79,17 +81,19 @@ def delete(tx: Transaction, old: OldRuns) -> Deleted:
         for row, each in tx.scan(tx.server.history.rows)
         if row.id in commands or (each.instance in ids and each.type not in _STARTS)
     ]
+    delete_history(tx, history)  # it sees the runs that are going
     for row in (*attempts, *events, *going):
         tx.delete(row)
-    delete_history(tx, history)
-    return Deleted(len(going), len(attempts))
+    return Deleted(len(going), len(attempts), 0.0)
 
 
 def delete_history(tx: Transaction, rows: Sequence[Row]) -> int:
-    """Those below the first command that waits, but the newest; they raise the floor."""
+    """Those below the first command that waits and the newest run's, but the newest; they raise the floor."""
     waiting = min((row.id for row, _ in tx.scan(tx.server.commands.rows)), default=2**63 - 1)
     newest = max((row.id for row, _ in tx.scan(tx.server.history.rows)), default=0)
-    may_go = [row for row in rows if row.id < waiting and row.id < newest]
+    last = max(((row.id, each.command_id) for row, each in tx.scan(tx.server.instances.rows)), default=None)
+    top = min(waiting, newest, 2**63 - 1 if last is None else last[1])
+    may_go = [row for row in rows if row.id < top]
     if may_go:
         highest = max(row.id for row in may_go)
         floor = tx.server.floor.rows.get(1)
