@@ -18,9 +18,9 @@ ATTEMPTS_FIRST = 500
 """How many attempts the first step of a round deletes, unless a single run has more."""
 ATTEMPTS_MIN, ATTEMPTS_MAX = 50, 2_000
 """The fewest and the most that a later one deletes."""
-PAUSE_SHARE = 25
-"""How many times longer than a step the pause after it is. Nobody waits for the deletion; whoever works shares the
-processors and the disk with it."""
+PAUSE_SHARE = 50
+"""How many times longer than a step that deletes runs the pause after it is. Nobody waits for the deletion, and whoever
+works shares the processors and the disk with it."""
 SHORT_S, LONG_S = 0.1, 0.5
 """A deletion that took less lets the next one be larger, one that took more makes it smaller."""
 

@@ -9,6 +9,7 @@ from typing import Any
 from dao.definitions import references
 from dao.postgres.database import FencedTransaction
 from dao.retention import old_audit, old_commands, old_runs
+from model import duties
 from model.duties import Step
 from model.ids import WorkflowCode
 from model.retention import ATTEMPTS_FIRST, ATTEMPTS_MAX, ATTEMPTS_MIN, PAUSE_SHARE, Part, attempts_of_next
@@ -62,6 +63,7 @@ class Progress:
 async def delete_old(connection: FencedTransaction, kept_days: int, given: Mapping[str, Any]) -> Step:
     """One step: of runs, then of commands, then of the audit. `kept_days`: of projects that say nothing."""
     progress = Progress.read(given) or await _beginning(connection)
+    pause_share = duties.PAUSE_SHARE
     match progress.part:
         case Part.RUNS:
             named, waited = (list(map(WorkflowCode, codes)) for codes in (progress.named, progress.waited))
@@ -71,6 +73,8 @@ async def delete_old(connection: FencedTransaction, kept_days: int, given: Mappi
             after, is_over = found.after, found.is_over
             attempts_max = attempts_of_next(progress.attempts_max, gone.attempts, gone.took_s)
             progress = replace(progress, runs=runs, attempts=attempts, attempts_max=attempts_max)
+            if gone.runs:  # one that walks past runs that stay writes nothing
+                pause_share = PAUSE_SHARE
         case Part.COMMANDS:
             commands = await old_commands.delete(connection, progress.after, kept_days)
             after, is_over = commands.after, commands.is_over
@@ -80,13 +84,15 @@ async def delete_old(connection: FencedTransaction, kept_days: int, given: Mappi
             after, is_over = audit.after, audit.is_over
             progress = replace(progress, audit=progress.audit + audit.count)
     if not is_over:
-        return _not_yet(replace(progress, after=after))
+        return _not_yet(replace(progress, after=after), pause_share)
     following = progress.part.next
-    return Step(progress.result) if following is None else _not_yet(replace(progress, part=following, after=0))
+    if following is None:
+        return Step(progress.result)
+    return _not_yet(replace(progress, part=following, after=0), pause_share)
 
 
-def _not_yet(progress: Progress) -> Step:
-    return Step(progress.result, is_over=False, progress=progress.written(), pause_share=PAUSE_SHARE)
+def _not_yet(progress: Progress, pause_share: int) -> Step:
+    return Step(progress.result, is_over=False, progress=progress.written(), pause_share=pause_share)
 
 
 async def _beginning(connection: FencedTransaction) -> Progress:

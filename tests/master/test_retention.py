@@ -16,7 +16,9 @@ from dao.postgres.database import Database
 from dao.postgres.errors import BadData
 from dao.retention import old_runs
 from master.duties import retention
+from model import duties
 from model.ids import CommandId
+from model.retention import PAUSE_SHARE
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
 
@@ -211,7 +213,10 @@ async def test_many_go_in_small_steps(scene: Scene) -> None:
     while progress.get("part") in (None, "runs"):
         async with scene.writing() as connection:
             writing: Any = connection
-            progress = dict((await retention.delete_old(writing, 90, progress)).progress)
+            step = await retention.delete_old(writing, 90, progress)
+            deletes = step.progress["runs"] > progress.get("runs", 0)
+            assert step.pause_share == (PAUSE_SHARE if deletes else duties.PAUSE_SHARE)
+            progress = dict(step.progress)
             steps.append((progress["runs"], progress["attempts"]))
     sizes = [after[1] - before[1] for before, after in zip([(0, 0), *steps], steps, strict=False)]
     assert sizes[0] == 500
