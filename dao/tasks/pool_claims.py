@@ -17,7 +17,7 @@ from dao.cluster.node_rows import SHOWN
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.tasks import pool_leases
-from dao.tasks.pool_conditions import FREE, FRESH, POOLS_IN_LINE
+from dao.tasks.pool_conditions import FREE, FRESH, POOLS_IN_LINE, TOGETHER
 from dao.tasks.task_claims import COLUMNS, ClaimedTask
 from model.changes import Changes
 from model.choices import Priority
@@ -58,7 +58,7 @@ _ROOMS = text(f"""
     {POOLS_IN_LINE}
     SELECT p.name, r.size, p.validity_check IS NOT NULL AND r.unchecked AS unchecked,
            CASE WHEN p.counted IS NULL THEN r.free ELSE greatest(least(r.free, r.size - r.taken), 0) END AS free
-    FROM line JOIN resource_pool p ON p.name = line.name
+    FROM line JOIN resource_pool p ON p.name = line.name {TOGETHER}
     CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE {FREE} AND {FRESH}) AS free,
                coalesce(bool_or({FREE} AND NOT coalesce({FRESH}, false)), false) AS unchecked,
@@ -129,7 +129,7 @@ _TAKE = text(f"""
         CROSS JOIN LATERAL generate_series(1, n.number) AS one
     ), free AS (
         SELECT each.id, p.code, row_number() OVER (PARTITION BY p.code ORDER BY each.free_since, each.id) AS turn
-        FROM resource_pool p
+        FROM resource_pool p {TOGETHER}
         CROSS JOIN LATERAL (
             SELECT r.id, r.free_since FROM pool_resource r
             WHERE r.pool_code = p.code AND {FREE} AND {FRESH}                     -- index: pool_resource_free
