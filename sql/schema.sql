@@ -813,8 +813,9 @@ COMMENT ON COLUMN pool_line.needs IS 'JSON object: of which pools it needs how m
 -- Statement: in which lines attempts of a worker group wait.
 CREATE INDEX pool_line_group ON pool_line (worker_group, pool_name);
 -- Statement: the first of those in a line who need the same, and the groups that wait in it.
-CREATE INDEX pool_line_kind ON pool_line (pool_name, worker_group, jsonb_hash_extended(needs, 0), workflow_priority,
-    workflow_instance_id, task_priority, task_instance_id);
+-- Of expressions, so that only what means it uses it: with the statistics of an empty line all indexes seem equal.
+CREATE INDEX pool_line_kind ON pool_line ((pool_name || ''), (worker_group || ''), jsonb_hash_extended(needs, 0),
+    workflow_priority, workflow_instance_id, task_priority, task_instance_id);
 
 -- The claims of workers that wait for a pool are woken by a channel of their own, so that others are not. All groups that
 -- wait in its line: the first of it may be of a group that nobody serves, or wait for another pool.
@@ -822,13 +823,13 @@ CREATE FUNCTION wake_pool_line(pool_names text[]) RETURNS void LANGUAGE plpgsql 
 BEGIN
     PERFORM pg_notify('shoal_pool', waits.worker_group)
     FROM (WITH RECURSIVE waiting (pool_name, worker_group) AS (
-              SELECT pool.name, (SELECT l.worker_group FROM pool_line l WHERE l.pool_name = pool.name
-                                 ORDER BY l.pool_name, l.worker_group LIMIT 1)
+              SELECT pool.name, (SELECT l.worker_group || '' FROM pool_line l WHERE l.pool_name || '' = pool.name
+                                 ORDER BY l.pool_name || '', l.worker_group || '' LIMIT 1)
               FROM unnest(pool_names) AS pool (name)
               UNION ALL
-              SELECT w.pool_name, (SELECT l.worker_group FROM pool_line l                    -- index: pool_line_kind
-                                   WHERE l.pool_name = w.pool_name AND l.worker_group > w.worker_group
-                                   ORDER BY l.pool_name, l.worker_group LIMIT 1)
+              SELECT w.pool_name, (SELECT l.worker_group || '' FROM pool_line l              -- index: pool_line_kind
+                                   WHERE l.pool_name || '' = w.pool_name AND l.worker_group || '' > w.worker_group
+                                   ORDER BY l.pool_name || '', l.worker_group || '' LIMIT 1)
               FROM waiting w WHERE w.worker_group IS NOT NULL
           )
           SELECT DISTINCT worker_group FROM waiting WHERE worker_group IS NOT NULL) AS waits;

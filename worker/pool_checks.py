@@ -17,6 +17,7 @@ import structlog
 
 from dao.tasks import pool_checks
 from dao.tasks.pool_checks import Checked, DueCheck
+from dao.tasks.pool_conditions import CHECK_TIMEOUT_S, CHECKS_AT_ONCE
 from model.errors import Refused
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.pool_secrets import secrets_of
@@ -34,10 +35,6 @@ from worker.work_folder import WorkFolder
 
 log = structlog.get_logger()
 
-AT_ONCE = 8
-"""So many checks run at once on one worker."""
-TIMEOUT_S = 10.0
-"""The limit of a check that names none."""
 VARIABLE = "SHOAL_RESOURCE"
 """In the environment of a script: JSON object with the name and data of the resource."""
 REASON_CHARACTERS_MAX = 300
@@ -97,7 +94,7 @@ class PoolChecks:
 
     @property
     def _room(self) -> int:
-        return AT_ONCE - len(self._running) if self._takes() else 0
+        return CHECKS_AT_ONCE - len(self._running) if self._takes() else 0
 
     async def _check(self, due: DueCheck) -> None:
         folder = WorkFolder(self._folder / f"check-{due.id}")
@@ -118,7 +115,7 @@ class PoolChecks:
     async def _why_not(self, due: DueCheck, folder: WorkFolder) -> str | None:
         """Why it does not work, in a sentence; None if it does. Raises `NoMeans`."""
         given = due.how.get("timeout_s")
-        timeout_s = float(given) if isinstance(given, int | float) and given > 0 else TIMEOUT_S
+        timeout_s = float(given) if isinstance(given, int | float) and given > 0 else CHECK_TIMEOUT_S
         try:
             async with asyncio.timeout(timeout_s):
                 result = await self._result(due, folder, timeout_s)

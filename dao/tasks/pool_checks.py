@@ -14,17 +14,17 @@ from typing import Any
 from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
-from dao.tasks.pool_conditions import DUE, LATE_S
+from dao.tasks.pool_conditions import DUE, LATE_S, TOGETHER
 from model.ids import Epoch
 
 _TAKE = text(f"""
     WITH due AS (
-        SELECT r.id FROM resource_pool p
+        SELECT r.id FROM resource_pool p {TOGETHER}
         CROSS JOIN LATERAL (SELECT * FROM pool_resource WHERE pool_code = p.code) AS r
         WHERE {DUE}
         ORDER BY r.checked_at NULLS FIRST, r.id LIMIT :limit
     ), held AS (
-        SELECT r.id FROM pool_resource r JOIN resource_pool p ON p.code = r.pool_code
+        SELECT r.id FROM pool_resource r JOIN resource_pool p ON p.code = r.pool_code {TOGETHER}
         WHERE r.id = ANY(ARRAY(SELECT id FROM due)) AND {DUE}
         FOR UPDATE OF r SKIP LOCKED
     )

@@ -17,7 +17,7 @@ from dao.cluster.node_rows import SHOWN
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.tasks import pool_leases
-from dao.tasks.pool_conditions import FREE, FRESH, POOLS_IN_LINE
+from dao.tasks.pool_conditions import FREE, FRESH, POOLS_IN_LINE, TOGETHER
 from dao.tasks.task_claims import COLUMNS, ClaimedTask
 from model.changes import Changes
 from model.choices import Priority
@@ -58,7 +58,7 @@ _ROOMS = text(f"""
     {POOLS_IN_LINE}
     SELECT p.name, r.size, p.validity_check IS NOT NULL AND r.unchecked AS unchecked,
            CASE WHEN p.counted IS NULL THEN r.free ELSE greatest(least(r.free, r.size - r.taken), 0) END AS free
-    FROM line JOIN resource_pool p ON p.name = line.name
+    FROM line JOIN resource_pool p ON p.name = line.name {TOGETHER}
     CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE {FREE} AND {FRESH}) AS free,
                coalesce(bool_or({FREE} AND NOT coalesce({FRESH}, false)), false) AS unchecked,
@@ -68,22 +68,22 @@ _ROOMS = text(f"""
 """)  # noqa: S608 - the parts are constants
 # Those of a line that need the same differ only in their order. So of each kind, which is a group and what it needs,
 # the first are read, as many as may get it and one that may reserve: however many wait, and for whatever they do. One
-# step of the index finds the next kind. Ranges and orders of rows are what only this index has, whatever the statistics
-# say. A row that was changed by hand may have anything: a cast of it would end the statement, for all lines.
-_HASH = "jsonb_hash_extended(l.needs, 0)"
+# step of the index finds the next kind. The expressions are what only this index has, whatever the statistics say. A
+# row that was changed by hand may have anything: a cast of it would end the statement, for all lines.
+_POOL, _GROUP, _HASH = "(l.pool_name || '')", "(l.worker_group || '')", "jsonb_hash_extended(l.needs, 0)"
 _WAITERS = text(f"""
     WITH RECURSIVE kind (pool_name, free, worker_group, hash, needs) AS (
         SELECT pool.name, pool.free, first.*
         FROM unnest(CAST(:pools AS text[]), CAST(:pools_free AS bigint[])) AS pool (name, free)
         CROSS JOIN LATERAL (
-            SELECT l.worker_group, {_HASH}, l.needs FROM pool_line l WHERE l.pool_name = pool.name
-            ORDER BY l.pool_name, l.worker_group, {_HASH} LIMIT 1) AS first                 -- index: pool_line_kind
+            SELECT {_GROUP}, {_HASH}, l.needs FROM pool_line l WHERE {_POOL} = pool.name
+            ORDER BY {_POOL}, {_GROUP}, {_HASH} LIMIT 1) AS first                           -- index: pool_line_kind
         UNION ALL
         SELECT k.pool_name, k.free, next.*
         FROM kind k CROSS JOIN LATERAL (
-            SELECT l.worker_group, {_HASH}, l.needs FROM pool_line l
-            WHERE l.pool_name = k.pool_name AND (l.worker_group, {_HASH}) > (k.worker_group, k.hash)
-            ORDER BY l.pool_name, l.worker_group, {_HASH} LIMIT 1) AS next
+            SELECT {_GROUP}, {_HASH}, l.needs FROM pool_line l
+            WHERE {_POOL} = k.pool_name AND ({_GROUP}, {_HASH}) > (k.worker_group, k.hash)
+            ORDER BY {_POOL}, {_GROUP}, {_HASH} LIMIT 1) AS next
     )
     SELECT first.* FROM kind k
     CROSS JOIN LATERAL (
@@ -92,12 +92,12 @@ _WAITERS = text(f"""
         FROM pool_line l
         CROSS JOIN LATERAL (SELECT t.stream IS NOT NULL AS is_stream FROM task_instance t
                             WHERE t.id = l.task_instance_id AND t.state = 'QUEUED' OFFSET 0) AS queued
-        WHERE l.pool_name = k.pool_name AND (l.worker_group, {_HASH}) >= (k.worker_group, k.hash)
-          AND (l.worker_group, {_HASH}) <= (k.worker_group, k.hash)
+        WHERE {_POOL} = k.pool_name AND ({_GROUP}, {_HASH}) >= (k.worker_group, k.hash)
+          AND ({_GROUP}, {_HASH}) <= (k.worker_group, k.hash)
           -- One of no run would keep its place, and the resources that it needs, in each claim.
           AND (SELECT i.id FROM workflow_instance i WHERE i.id = l.workflow_instance_id) IS NOT NULL
-        ORDER BY l.pool_name, l.worker_group, {_HASH},
-                 l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
+        ORDER BY {_POOL}, {_GROUP}, {_HASH}, l.workflow_priority, l.workflow_instance_id, l.task_priority,
+                 l.task_instance_id
         LIMIT least(k.free, :read_max) + 1) AS first
     WHERE k.worker_group = ANY(CAST(:served AS text[])) AND jsonb_typeof(k.needs) = 'object'
       -- What could not begin even if nobody had any reserves nothing.
@@ -112,7 +112,7 @@ _WAITERS = text(f"""
           AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
         ORDER BY t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id   -- index: task_instance_queue
         LIMIT :places) AS plain
-""")  # noqa: S608 - the part is a constant
+""")  # noqa: S608 - the parts are constants
 _HOLD_ATTEMPTS = text("""
     SELECT t.id FROM task_instance t
     WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'QUEUED', false)
@@ -129,7 +129,7 @@ _TAKE = text(f"""
         CROSS JOIN LATERAL generate_series(1, n.number) AS one
     ), free AS (
         SELECT each.id, p.code, row_number() OVER (PARTITION BY p.code ORDER BY each.free_since, each.id) AS turn
-        FROM resource_pool p
+        FROM resource_pool p {TOGETHER}
         CROSS JOIN LATERAL (
             SELECT r.id, r.free_since FROM pool_resource r
             WHERE r.pool_code = p.code AND {FREE} AND {FRESH}                     -- index: pool_resource_free

@@ -14,8 +14,39 @@ _IS_REPEATED = "(p.validity_check ->> 'every_s')::numeric > 0"
 _TIMEOUT_S = f"least(greatest((p.validity_check ->> 'timeout_s')::numeric, 0), {SECONDS_MAX})::float8"
 FRESH = f"""
     (p.validity_check IS NULL
-     OR (r.checked_at > clock_timestamp() - {_EVERY} AND ({_IS_REPEATED} OR r.checked_at >= r.free_since)))"""
-"""Of rows of `pool_resource r` and `resource_pool p`: it need not be checked before it is given."""
+     OR ((r.checked_at > clock_timestamp() - {_EVERY} OR coalesce(r.checked_at >= together.since, false))
+         AND ({_IS_REPEATED} OR r.checked_at >= r.free_since)))"""
+"""Of rows of `pool_resource r`, `resource_pool p` and `together`: it need not be checked before it is given."""
+CHECKS_AT_ONCE = 8
+"""So many checks run at once on one worker."""
+CHECK_TIMEOUT_S = 10.0
+"""The limit of a check that names none."""
+LINE_READ_MAX = 50
+"""Of so many that wait for a pool it is read how many they need."""
+_ROUND_S = (
+    f"least(greatest(coalesce((p.validity_check ->> 'timeout_s')::numeric, {CHECK_TIMEOUT_S}), 0), {SECONDS_MAX})"
+)
+_CAN_BE_FREE = "c.pool_code = p.code AND c.task_instance_id IS NULL AND c.set_aside_at IS NULL AND NOT c.removed"
+TOGETHER = f"""
+    LEFT JOIN LATERAL (
+        SELECT greatest(max(among.free_since),
+                        clock_timestamp() - make_interval(secs => least(
+                            {_EVERY_S} + 2 * ceil(wanted.number / {CHECKS_AT_ONCE}.0) * {_ROUND_S}, {SECONDS_MAX}
+                        )::float8)) AS since
+        FROM (SELECT max(l.needed) AS number
+              FROM (SELECT needed FROM pool_line WHERE pool_name = p.name                    -- index: pool_line_pkey
+                    ORDER BY pool_name, workflow_priority, workflow_instance_id, task_priority, task_instance_id
+                    LIMIT {LINE_READ_MAX}) AS l
+              WHERE l.needed <= (SELECT count(*) FROM pool_resource c WHERE {_CAN_BE_FREE})) AS wanted
+        CROSS JOIN LATERAL (SELECT c.free_since FROM pool_resource c WHERE {_CAN_BE_FREE}
+                            ORDER BY c.free_since LIMIT wanted.number) AS among
+        WHERE p.validity_check IS NOT NULL AND wanted.number > 1
+        GROUP BY wanted.number) AS together ON true"""  # noqa: S608 - constants
+"""Joins to `resource_pool p` as `together` since when checks count for somebody who needs several at once: since the
+last of so many was given back. A worker checks a few at a time, so without it what passed first would be too old when
+the last has passed, for ever if checks are slow; all those that are older are checked together. Null if nobody who
+waits needs several, or there are not so many. At most for twice as long as checking so many may take: then they are
+checked again, and are good together for as long as that took, and more."""
 LATE_S = 60
 """A check that takes this much longer than its timeout has been dropped by its worker: another checks."""
 

@@ -43,8 +43,8 @@ _WAITING = text("""
            r.size, r.taken, r.by_streams, r.set_aside, r.checked, r.leaving, r.set_aside_why,
            (SELECT count(*) FROM pool_line l                                       -- its primary key
             WHERE l.pool_name = need.name
-              AND (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id)
-                  <= (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id)) AS place
+              AND (l.pool_name, l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id)
+                  <= (need.name, t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id)) AS place
     FROM task_instance t
     CROSS JOIN LATERAL jsonb_each_text(t.resources) AS need (name, number)
     LEFT JOIN resource_pool p ON p.name = need.name

@@ -98,6 +98,51 @@ async def test_a_check_before_each_lease(pools: PoolScene) -> None:
     assert await pools.claim_for_pools(worker) == [], "it passed too long ago"
 
 
+async def test_who_needs_several_gets_them_however_slow_their_checks_are(pools: PoolScene) -> None:
+    """What passed first stays good until the last has passed, and is checked again only with the others."""
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 3, {"script": "true", "every_s": 0, "timeout_s": 20})
+    await pools.wait_for(master, {"a": 1})
+    assert await take(pools, worker, 1) == ["a-1"]
+    await record(pools, worker, "a-1", None)
+    [holder] = await pools.claim_for_pools(worker)
+    await pools.wait_for(master, {"a": 3})
+    assert await take(pools, worker, 2) == ["a-2", "a-3"]
+    await record(pools, worker, "a-2", None)
+    await record(pools, worker, "a-3", None)
+    await age(pools, 6)
+    assert await take(pools, worker) == ["a-2", "a-3"], "there are not three, so all the usual times hold"
+    await record(pools, worker, "a-2", None)
+    await record(pools, worker, "a-3", None)
+    await age(pools, 6)
+    await pools.end(worker, holder)
+    later = (
+        "UPDATE pool_resource SET checked_at = checked_at - passed, free_since = free_since - passed "
+        "FROM make_interval(secs => 7) AS passed"
+    )
+    for _ in range(3):  # since the last was given back, one after the other, 7 s each
+        [name] = await take(pools, worker, 1)
+        assert await pools.claim_for_pools(worker) == []
+        await pools.sql(later)
+        await record(pools, worker, name, None)
+    [task] = await pools.claim_for_pools(worker)
+    assert await pools.holders() == dict.fromkeys(("a-1", "a-2", "a-3"), task.id)
+
+
+async def test_what_passed_long_ago_is_checked_again_also_for_who_needs_several(pools: PoolScene) -> None:
+    """After twice the time that checking so many may take, and `every`."""
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 2, {"script": "true", "every_s": 10, "timeout_s": 20})
+    await pools.wait_for(master, {"a": 2, "none": 1})
+    assert await take(pools, worker) == ["a-1", "a-2"]
+    await record(pools, worker, "a-1", None)
+    await record(pools, worker, "a-2", None)
+    await age(pools, 49)
+    assert await take(pools, worker) == []
+    await age(pools, 2)
+    assert await take(pools, worker) == ["a-1", "a-2"]
+
+
 async def test_another_checks_what_a_dead_worker_or_one_that_takes_too_long_began(pools: PoolScene) -> None:
     worker, other = await pools.worker(), await pools.worker()
     await pools.pool("a", 2, {"script": "true", "every_s": 60, "timeout_s": 5})
