@@ -84,8 +84,8 @@ def _idle(tx: Transaction) -> list[Line]:
 
 
 def call(tx: Transaction, codes: Collection[WorkflowCode]) -> None:
-    """Of each workflow in which anybody waits all lines, if nobody has called them."""
-    called = {code for code, params in _called(tx) if params == "{}"}
+    """Of each workflow in which anybody waits all lines, if nobody has called them, or a master may have died of it."""
+    called = {code for code, params in _called(tx, deaths_max=0) if params == "{}"}
     waits = {each.workflow_code for _, each in tx.scan(tx.server.instances.unfinished) if each.state is W.SERIAL_WAIT}
     for code in sorted(waits & set(codes)):
         if str(code) not in called:
@@ -100,12 +100,12 @@ def call_without_lock(tx: Transaction, code: WorkflowCode) -> None:
         commands.ask(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code), created_by="serial")
 
 
-def _called(tx: Transaction) -> set[tuple[str | None, str | None]]:
-    """The workflow and parameters of each call of lines."""
+def _called(tx: Transaction, deaths_max: int = 1_000) -> set[tuple[str | None, str | None]]:
+    """The workflow and parameters of each call of lines of which no more masters may have died."""
     return {
         (each.row.workflow_code, each.row.params)
         for _, each in tx.scan(tx.server.commands.rows)
-        if each.type is C.RECOVER_SERIAL_WAIT and each.row.workflow_instance_id is None
+        if each.type is C.RECOVER_SERIAL_WAIT and each.row.workflow_instance_id is None and each.deaths <= deaths_max
     }
 
 
