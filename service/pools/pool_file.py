@@ -10,6 +10,7 @@ from model.pool_check import PoolCheck
 from model.pool_spec import InvalidPool, PoolSpec, fault_of_pool_name, faults_of_variables
 from model.pool_variables import resource_variable
 from model.workflow_problems import Problem
+from service.pools.resource_lines import resource_lines
 from service.workflows.workflow_file import POOL, BadWorkflowFile, FileFault, plain
 from service.workflows.workflow_text import to_yaml
 from service.workflows.yaml_lines import Document, Number
@@ -90,14 +91,11 @@ def yaml_of_pool(name: str, spec: PoolSpec) -> str:
     head: dict[str, Any] = {"kind": POOL, "name": name}
     if spec.description:
         head["description"] = spec.description
-    if spec.resources is not None:
-        has_data = any(spec.resources.values())
-        head["resources"] = (
-            {each: dict(data) for each, data in spec.resources.items()} if has_data else [*spec.resources]
-        )
-    else:
+    if spec.resources is None:
         head["count"] = spec.count
-    return to_yaml({**head, **({"check": _check(spec.check)} if spec.check is not None else {})})
+    check = to_yaml({"check": _check(spec.check)}) if spec.check is not None else ""
+    resources = f"resources:\n{resource_lines(spec.resources)}" if spec.resources is not None else ""
+    return f"{to_yaml(head)}{resources}{check}"
 
 
 def _check(check: PoolCheck) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from dao.pools import saved_pools
 from dao.views import pools
 from model.rights import Right
@@ -36,7 +38,7 @@ async def get_pool(call: Call, name: Name) -> PoolContent:
             raise await saved_pools.not_found(connection, name)
         yaml = None
         if call.caller.may(Right.ADMINISTER):
-            yaml = yaml_of_pool(name, await saved_pools.spec_of(connection, head))
+            yaml = await asyncio.to_thread(yaml_of_pool, name, await saved_pools.spec_of(connection, head))
     return PoolContent.of_content(row, head, yaml)
 
 

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { ScrollX } from "@/parts/ScrollX";
 import { Moment } from "@/parts/Time";
 import { count, duration } from "@/parts/time";
 import { Bar } from "./Bar";
@@ -51,7 +52,7 @@ export function DatabaseTab() {
                   <p>{t("noTransactionWhy")}</p>
                 </Empty>
               ) : (
-                <div className="scroll-x">
+                <ScrollX>
                   <table className="dense">
                     <thead>
                       <tr>
@@ -77,12 +78,12 @@ export function DatabaseTab() {
                       ))}
                     </tbody>
                   </table>
-                </div>
+                </ScrollX>
               )}
             </Panel>
           </div>
           <Panel title={t("tables")} remark={bytes(data.bytes)}>
-            <div className="scroll-x">
+            <ScrollX>
               <table className="dense">
                 <thead>
                   <tr>
@@ -105,7 +106,7 @@ export function DatabaseTab() {
                   ))}
                 </tbody>
               </table>
-            </div>
+            </ScrollX>
           </Panel>
         </>
       )}

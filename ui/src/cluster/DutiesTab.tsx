@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 import { useTopics } from "@/live/browser";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { ScrollX } from "@/parts/ScrollX";
 import { Ago, Moment } from "@/parts/Time";
 import { duration } from "@/parts/time";
 import { type Duty, duties } from "./queries";
@@ -16,7 +17,7 @@ export function DutiesTab() {
     <Panel title={t("tab.duties")} remark={t("dutiesRemark")}>
       <Answer of={found} isEmpty={(data) => data.items.length === 0} empty={<Empty title={t("noDuties")} />}>
         {(data) => (
-          <div className="scroll-x">
+          <ScrollX>
             <table className="dense">
               <thead>
                 <tr>
@@ -52,7 +53,7 @@ export function DutiesTab() {
                 ))}
               </tbody>
             </table>
-          </div>
+          </ScrollX>
         )}
       </Answer>
     </Panel>

@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 import { useTopics } from "@/live/browser";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { ScrollX } from "@/parts/ScrollX";
 import { duration } from "@/parts/time";
 import { registry, settings } from "./queries";
 
@@ -38,7 +39,7 @@ export function RegistryTab() {
               {data.masters.length === 0 ? (
                 <Empty title={t("noneRegistered")} />
               ) : (
-                <div className="scroll-x">
+                <ScrollX>
                   <table className="dense">
                     <thead>
                       <tr>
@@ -59,7 +60,7 @@ export function RegistryTab() {
                       ))}
                     </tbody>
                   </table>
-                </div>
+                </ScrollX>
               )}
             </>
           )}
@@ -68,7 +69,7 @@ export function RegistryTab() {
       <Panel title={t("times")} remark={t("timesOfAll")}>
         <Answer of={times} isEmpty={(data) => data.timing == null} empty={<Empty title={t("noNodeYet")} />}>
           {(data) => (
-            <div className="scroll-x">
+            <ScrollX>
               <table className="dense">
                 <tbody>
                   {Object.entries(data.timing ?? {}).map(([name, seconds]) => (
@@ -80,7 +81,7 @@ export function RegistryTab() {
                   ))}
                 </tbody>
               </table>
-            </div>
+            </ScrollX>
           )}
         </Answer>
       </Panel>

@@ -13,6 +13,8 @@ import { Actions } from "./Actions";
 
 /** Of runs with so many tasks the story is read at once: it says who asked. */
 export const STORY_TASKS_MAX = 300;
+/** The owner of a run that nobody drives: in a line, or between two masters. */
+const NOBODY = "0";
 
 /** What run this is, how far it is, and who drives it. */
 export function RunHeader() {
@@ -130,10 +132,11 @@ function Trigger() {
 function Owner() {
   const { t } = useTranslation("run");
   const { run, nodeName } = useRun();
+  const hasOwner = run.master_id != null && run.master_id !== NOBODY;
   const [slot, total] = (run.slot_at_start ?? "").split("/");
   return (
     <span>
-      {run.master_id ? t("owner") : t("noOwner")} <b>{run.master_id ? nodeName(run.master_id, run.master) : ""}</b>
+      {hasOwner ? t("owner") : t("noOwner")} <b>{hasOwner ? nodeName(run.master_id as string, run.master) : ""}</b>
       {total !== undefined && <span title={t("slotSays")}>{t("slot", { slot, total })}</span>}
       {run.takeovers > 0 && (
         <>

@@ -1,0 +1,74 @@
+"""The file of a pool that is shown or exported is read as the same pool, and written quickly however long it is."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.pool_spec import InvalidPool, PoolSpec
+from service.pools.pool_file import pools_of, yaml_of_pool
+from service.workflows.workflow_file import documents_in
+
+FILE = "pool.yaml"
+WRITE_S_MAX = 2.0
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+WORDS = (
+    "no",
+    "Null",
+    "1.5",
+    "0x1f",
+    "10.0.0.1",
+    "2026-11-24",
+    "a: b",
+    "# x",
+    "- y",
+    "{z",
+    "e",
+    "~",
+    "a\u2028b",
+    "\x85",
+    "é",
+)
+
+
+def _read_again(spec: PoolSpec) -> PoolSpec:
+    (pool,) = pools_of(documents_in(yaml_of_pool("proxies", spec).encode(), FILE), FILE)
+    return pool.spec
+
+
+@given(data=st.dictionaries(st.text(min_size=1, max_size=6), VALUES, max_size=4))
+def test_the_data_of_a_resource_is_read_as_it_was_written(data: dict[str, Any]) -> None:
+    try:
+        spec = PoolSpec.parse({"resources": {"p1": data, "no": {}}})
+    except InvalidPool:
+        return  # what cannot be saved is not written
+    assert _read_again(spec).resources == spec.resources
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_what_yaml_would_take_for_something_else_is_quoted(word: str) -> None:
+    spec = PoolSpec.parse({"resources": {"p1": {"value": word, "list": [word, 1e20, True, None]}}})
+    assert _read_again(spec).resources == spec.resources
+
+
+def test_ten_thousand_resources_are_written_at_once() -> None:
+    """It is a part of what the API answers for a pool, which nobody else may wait for."""
+    spec = PoolSpec.parse(
+        {"resources": {f"p{number}": {"host": "10.0.0.1", "port": number} for number in range(10_000)}}
+    )
+    begin = time.process_time()
+    text = yaml_of_pool("proxies", spec)
+    assert time.process_time() - begin < WRITE_S_MAX
+    assert "\n  p7: {host: 10.0.0.1, port: 7}\n" in text
