@@ -206,6 +206,7 @@ FENCES = {
     "schema._RECORD": PEOPLE,
     "schema._RECORD_ITS_WAY": PEOPLE,
     "serial_line._CALL_ALL": STATE,
+    "serial_line._CALL_WITHOUT_LOCK": STATE,
     "serial_line._CALL_FROM": NEW,
     "serial_line._CALL_MISSED": STATE,
     "stream_claims._CLAIM": TAKEN,
