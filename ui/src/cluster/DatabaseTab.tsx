@@ -25,7 +25,7 @@ export function DatabaseTab() {
               remark={t("postgres", { version: data.version.split(" ")[0] })}
               end={<Bar used={data.sessions.reduce((sum, each) => sum + each.count, 0)} most={data.connections_max} />}
             >
-              <div className="scroll-x tall">
+              <ScrollX className="tall">
                 <table className="dense">
                   <thead>
                     <tr>
@@ -44,7 +44,7 @@ export function DatabaseTab() {
                     ))}
                   </tbody>
                 </table>
-              </div>
+              </ScrollX>
             </Panel>
             <Panel title={t("transactions")} remark={t("oldestFirst")}>
               {data.transactions.length === 0 ? (
