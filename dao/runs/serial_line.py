@@ -127,14 +127,12 @@ _CALL_ALL = text("""
            WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = code AND coalesce(c.workflow_instance_id, 0) = 0
              AND c.params = '{}' AND c.deaths = 0 LIMIT 1) IS NULL
 """)
-# A run that another transaction makes is not visible yet, but the command of which it makes that run is.
+# Whoever handles a call that is in the table already may have read the lines before the caller commits. A run that
+# another transaction makes just now is not visible: it waits for the next check of all lines.
 _CALL_WITHOUT_LOCK = text("""
     INSERT INTO command (type, workflow_code, created_by)
     SELECT 'RECOVER_SERIAL_WAIT', code, 'serial' FROM (SELECT CAST(:code AS bigint) AS code) AS asked
     WHERE (SELECT id FROM workflow_instance WHERE workflow_code = code AND state = 'SERIAL_WAIT' LIMIT 1) IS NOT NULL
-       OR (SELECT id FROM command                                               -- index: command_start
-           WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
-             AND workflow_code = code LIMIT 1) IS NOT NULL
 """)
 _CALL_FROM = text("""
     INSERT INTO command (type, workflow_code, params, created_by)
@@ -253,7 +251,7 @@ async def call(connection: FencedTransaction, codes: Collection[WorkflowCode]) -
 
 
 async def call_without_lock(connection: FencedTransaction, code: WorkflowCode) -> None:
-    """Insert a command that calls all lines of a workflow, if any run waits or another transaction may make one."""
+    """Insert a command that calls all lines of a workflow, if any run waits. For callers that have not locked them."""
     await connection.execute(_CALL_WITHOUT_LOCK, {"code": code})
 
 

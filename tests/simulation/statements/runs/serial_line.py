@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from dao.runs.serial_line import Deadlock, InLine
 from model.choices import ExecutionType
-from model.command_moves import STARTING, CommandType
+from model.command_moves import CommandType
 from model.ids import WorkflowCode, WorkflowInstanceId
 from model.lines import Line
 from model.states import WorkflowState
@@ -93,10 +93,9 @@ def call(tx: Transaction, codes: Collection[WorkflowCode]) -> None:
 
 
 def call_without_lock(tx: Transaction, code: WorkflowCode) -> None:
-    """Of a workflow in which anybody waits, or which is to be started, all lines."""
+    """Of a workflow in which anybody waits all lines, whoever has called them."""
     waits = {each.workflow_code for _, each in tx.scan(tx.server.instances.unfinished) if each.state is W.SERIAL_WAIT}
-    starts = {each.row.workflow_code for _, each in tx.scan(tx.server.commands.rows) if each.type in STARTING}
-    if code in waits or str(code) in starts:
+    if code in waits:
         commands.ask(tx, C.RECOVER_SERIAL_WAIT, workflow_code=str(code), created_by="serial")
 
 
