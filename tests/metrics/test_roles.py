@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dao.secrets.vault import new_key
+from node.cluster_figures import REST_S_MAX
 from tests.alert.receivers import mail_server
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
@@ -41,7 +42,8 @@ async def test_a_master_and_a_worker_show_what_they_did(cluster: Cluster) -> Non
     assert value(of_worker, "shoal_worker_queue_wait_seconds_count") == 500
     assert value(of_worker, "shoal_worker_capacity") == 32
     assert "shoal_master" not in of_worker
-    await eventually(lambda: value(scraped(master), "shoal_cluster_error_commands") == 1)
+    # A slow read is followed by a rest.
+    await eventually(lambda: value(scraped(master), "shoal_cluster_error_commands") == 1, within_s=REST_S_MAX)
     figures = scraped(master)
     assert value(figures, "shoal_cluster_runs", state="RUNNING_EXECUTION") == 0
     assert value(figures, "shoal_cluster_nodes", kind="WORKER", status="normal") == 1
