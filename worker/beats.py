@@ -108,8 +108,7 @@ class Beats:
         is_news = self._overload.evaluate(boottime_s())
         self._took_nothing = self._life.takes_nothing or self._overload.takes_nothing
         if took_nothing and not self._took_nothing:
-            self._writer.queued = True
-            self._writer.wake.set()
+            self._writer.search_queue()
             self._writer.pools.notice()
         if self._life.takes_nothing:
             self._writer.wake.set()  # to hand over its streams

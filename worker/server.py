@@ -206,6 +206,7 @@ class Worker:
         def queued(payload: str) -> None:
             if concerns(payload, self._settings.groups):
                 writer.queued = True
+                writer.places.note(payload)
                 writer.wake.set()
             if concerns(payload, map(of_streams, self._settings.groups)):
                 writer.streams.queued = bool(payload)  # else everybody is meant: the next poll finds streams
@@ -260,10 +261,11 @@ class Worker:
             try:
                 async with life.database.reading() as connection:
                     waits = await task_claims.work_waits(connection, self._settings.groups, life.me.epoch)
-                writer.queued = writer.queued or waits.queued
+                if waits.queued:
+                    writer.search_queue()
                 writer.kills = writer.kills or waits.kills
                 writer.streams.note(waits=waits.streams)
-                if waits.queued or waits.kills or waits.streams:
+                if waits.kills or waits.streams:
                     writer.wake.set()
                 if waits.for_pools:
                     writer.pools.notice()

@@ -22,6 +22,7 @@ from dao.tasks.task_claims import ClaimedTask, Report
 from metrics import worker as metrics
 from model.errors import Unknown
 from model.ids import TaskInstanceId
+from model.queue_places import QueuePlaces
 from model.states import TaskState
 from node.life import Life
 from node.overload import Overload
@@ -56,7 +57,8 @@ class Writer:
         on_ended: Callable[[ClaimedTask], None] = lambda _task: None,
     ) -> None:
         self.queued = False
-        """Whether there may be tasks to claim; set it, then `wake`."""
+        """Whether there may be tasks to claim; say in `places` where, set it, then `wake`."""
+        self.places = QueuePlaces(settings.groups)
         self.kills = False
         """Whether there may be tasks to kill; set it, then `wake`."""
         self.compares = False
@@ -132,6 +134,12 @@ class Writer:
         self.pools.try_again()
         self.wake.set()
 
+    def search_queue(self) -> None:
+        """There may be tasks to claim anywhere."""
+        self.queued = True
+        self.places.search_all()
+        self.wake.set()
+
     def cancel_all(self, state: TaskState, reason: str) -> None:
         """Kill all that runs; each attempt then ends as `state`."""
         for id_ in self._attempts.running:
@@ -199,6 +207,7 @@ class Writer:
         if limit > 0:
             self._claims = True
             self.queued = False  # a notification from here on may mean a task that this claim did not see
+        places = self.places.begin() if limit > 0 else None
         claimed: list[ClaimedTask] = []
         news = self.news.take()
         began_s = boottime_s()
@@ -209,9 +218,12 @@ class Writer:
                     if ended:
                         await self._report(connection, ended)
                     if limit > 0:
-                        claimed = await task_claims.claim(connection, self._settings.groups, limit, self._life.me.epoch)
+                        claimed = await task_claims.claim(
+                            connection, self._settings.groups, limit, self._life.me.epoch, places
+                        )
         except BaseException as error:
             self.queued = True
+            self.places.search_all()
             self.news.put_back(news)
             self._claims = self._in_doubt = limit > 0 and isinstance(error, Unknown)
             raise
@@ -222,6 +234,7 @@ class Writer:
         self._one_by_one = self._one_by_one and bool(self._attempts.ended)
         if claimed and len(claimed) == limit:
             self.queued = True
+            self.places.end(places, ((each.workflow_priority, each.workflow_instance_id) for each in claimed))
         self._attempts.start(claimed)
         if ended:
             self.pools.try_again()

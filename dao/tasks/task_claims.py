@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from dao.alerts import results
 from dao.cluster.node_rows import SHOWN
@@ -22,7 +22,9 @@ from dao.postgres.row_arrays import RowArrays
 from dao.tasks.pool_conditions import DUE, LATE_S, TOGETHER
 from dao.tasks.pool_leases import LEASES
 from model.changes import Changes
+from model.choices import Priority
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.queue_places import Places
 from model.states import TaskState
 
 
@@ -60,6 +62,7 @@ class ClaimedTask:
     waited_s: float | None = field(default=None, compare=False)
     traceparent: str | None = None
     run_began_us: int | None = None
+    workflow_priority: Priority = Priority.MEDIUM
     stream: str | None = None
     leases: str | None = None
 
@@ -98,33 +101,44 @@ COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attem
               CASE WHEN isfinite(t.queued_at) THEN extract(epoch FROM clock_timestamp() - t.queued_at)::float8 END,
               i.traceparent,
               CASE WHEN isfinite(i.started_at) THEN (extract(epoch FROM i.started_at) * 1000000)::bigint END,
-              t.stream::text"""
+              t.workflow_priority, t.stream::text"""
 """What a `ClaimedTask` has, but its leases, of `task_instance t` and `workflow_instance i`."""
-# Per group, so that each reads its own part of the index in order of priority; the outer LIMIT leaves the rest queued.
-_CLAIM = text(f"""
-    WITH picked AS MATERIALIZED (
-        SELECT best.id FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
-        CROSS JOIN LATERAL (
-            SELECT id, workflow_priority, workflow_instance_id, task_priority FROM task_instance t
-            WHERE state = 'QUEUED' AND worker_group = wanted.worker_group AND is_plain  -- index: task_instance_queue
-              -- One of no run would keep its place in each claim: of a worker with one free place, the only one.
-              AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
-            ORDER BY workflow_priority, workflow_instance_id, task_priority, id
+
+
+def _claim(wanted: str, place: str = "") -> TextClause:
+    """Per group, so that each reads its own part of the index in order of priority; the outer LIMIT leaves the rest
+    queued."""
+    return text(f"""
+        WITH picked AS MATERIALIZED (
+            SELECT best.id FROM {wanted}
+            CROSS JOIN LATERAL (
+                SELECT id, workflow_priority, workflow_instance_id, task_priority FROM task_instance t
+                WHERE state = 'QUEUED' AND worker_group = wanted.worker_group AND is_plain {place}
+                  -- One of no run would keep its place in each claim: of a worker with one free place, the only one.
+                  AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
+                ORDER BY workflow_priority, workflow_instance_id, task_priority, id  -- index: task_instance_queue
+                LIMIT :limit
+                FOR UPDATE SKIP LOCKED
+            ) AS best
+            WHERE NOT EXISTS (SELECT FROM node n JOIN drain d ON d.kind = n.kind AND d.name = {SHOWN}
+                              WHERE n.id = :worker)
+            ORDER BY best.workflow_priority, best.workflow_instance_id, best.task_priority, best.id
             LIMIT :limit
-            FOR UPDATE SKIP LOCKED
-        ) AS best
-        WHERE NOT EXISTS (SELECT FROM node n JOIN drain d ON d.kind = n.kind AND d.name = {SHOWN}
-                          WHERE n.id = :worker)
-        ORDER BY best.workflow_priority, best.workflow_instance_id, best.task_priority, best.id
-        LIMIT :limit
-    )
-    UPDATE task_instance t
-    SET state = CASE WHEN t.write_ahead THEN 'RUNNING_EXECUTION' ELSE 'DISPATCH' END, worker_id = :worker,
-        started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END
-    FROM picked, workflow_instance i
-    WHERE t.id = picked.id AND i.id = t.workflow_instance_id
-    RETURNING {COLUMNS}
-""")  # noqa: S608 - the columns are a constant of this module
+        )
+        UPDATE task_instance t
+        SET state = CASE WHEN t.write_ahead THEN 'RUNNING_EXECUTION' ELSE 'DISPATCH' END, worker_id = :worker,
+            started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END
+        FROM picked, workflow_instance i
+        WHERE t.id = picked.id AND i.id = t.workflow_instance_id
+        RETURNING {COLUMNS}
+    """)  # noqa: S608 - the parts are constants of this module
+
+
+_CLAIM = _claim("unnest(CAST(:groups AS text[])) AS wanted (worker_group)")
+_CLAIM_AT = _claim(
+    "unnest(CAST(:groups AS text[]), CAST(:runs AS bigint[])) AS wanted (worker_group, run)",
+    "AND workflow_priority = CAST(:priority AS priority_level) AND workflow_instance_id >= wanted.run",
+)
 # Also matches its own earlier write, in case the answer to that was lost.
 _MARK_RUNNING = text("""
     UPDATE task_instance SET state = 'RUNNING_EXECUTION', started_at = coalesce(started_at, clock_timestamp())
@@ -185,10 +199,23 @@ _WORK_WAITS = text(f"""
 """)  # noqa: S608 - the part is a constant
 
 
-async def claim(connection: FencedTransaction, groups: Sequence[str], limit: int, worker: Epoch) -> list[ClaimedTask]:
-    """Take up to `limit` queued tasks of these worker groups, most urgent first; none for a worker that is drained."""
-    rows = (await connection.execute(_CLAIM, {"groups": list(groups), "limit": limit, "worker": worker})).all()
-    claimed = [ClaimedTask(*row) for row in rows]
+async def claim(
+    connection: FencedTransaction, groups: Sequence[str], limit: int, worker: Epoch, places: Places | None = None
+) -> list[ClaimedTask]:
+    """Take up to `limit` queued tasks of these worker groups, most urgent first; none for a worker that is drained.
+
+    With `places` only there is searched, whatever the groups are.
+    """
+    if places is None:
+        rows = (await connection.execute(_CLAIM, {"groups": list(groups), "limit": limit, "worker": worker})).all()
+        claimed = [ClaimedTask(*row) for row in rows]
+    else:
+        claimed = []
+        for priority in Priority:
+            if (runs := places.get(priority)) and len(claimed) < limit:
+                values = {"priority": priority, "groups": list(runs), "runs": list(runs.values()), "worker": worker}
+                rows = (await connection.execute(_CLAIM_AT, {**values, "limit": limit - len(claimed)})).all()
+                claimed += [ClaimedTask(*row) for row in rows]
     await changed(connection, Changes(tasks={task.workflow_instance_id for task in claimed}))
     return claimed
 

@@ -29,7 +29,8 @@ from master.drive.events import (
 from master.drive.plans import Fetched
 from master.drive.run_limit import Delay
 from master.drive.runnable import WorkflowRunnable
-from model.choices import OnWorkerLoss
+from model import queue_places
+from model.choices import OnWorkerLoss, Priority
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent, TaskAttempt, WorkflowInstance
 from model.plan import PlannedTask
@@ -73,6 +74,7 @@ class Writes:
         self._halting: dict[WorkflowInstanceId, WorkflowRunnable | None] = {}
         self._groups: set[str] = set()
         self._pool_groups: set[str] = set()
+        self._queued: list[tuple[Priority, str, WorkflowInstanceId]] = []
         self._kills = False
         self._size = 0
 
@@ -153,6 +155,11 @@ class Writes:
                 if task.resources is None
             }
             self._pool_groups |= {task.worker_group for task in queued if task.resources is not None}
+            self._queued += (
+                (task.workflow_priority, task.worker_group, task.workflow_instance_id)
+                for task in queued
+                if task.resources is None and task.stream is None
+            )
             await self._delete_old(connection, tasks, master)
         if self._task_ends:
             task_ends, self._task_ends = self._task_ends, []
@@ -183,7 +190,7 @@ class Writes:
         if self._kills:
             await notify(connection, KILL)
         if self._groups:
-            await notify(connection, TASK, self._groups)
+            await notify(connection, TASK, self._groups | queue_places.hints(self._queued))
         if self._pool_groups:
             await notify(connection, POOL, self._pool_groups)
 

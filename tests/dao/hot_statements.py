@@ -40,6 +40,7 @@ from dao.tasks.stored_logs import StoredLog
 from dao.tasks.stream_readiness import Probed
 from dao.tasks.task_claims import Report
 from dao.tasks.task_progress import Reported
+from model.choices import Priority
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent
 from model.lines import Line
@@ -314,6 +315,13 @@ HOT = VIEWS | {
     ),
     "task claim, nothing is queued": Hot(
         lambda c: task_claims.claim(c, ["gpu"], 50, LIVING_WORKER), {"task_instance_queue"}, 0
+    ),
+    "task claim, where tasks are": Hot(
+        lambda c: task_claims.claim(
+            c, ["gpu", "default"], 50, LIVING_WORKER, {Priority.MEDIUM: {"gpu": 0, "default": 0}}
+        ),
+        {"task_instance_queue", "task_instance_pkey", "workflow_instance_pkey"},
+        200,
     ),
     "count of streams": Hot(lambda c: stream_claims.count(licensed(c), ["streams"]), {"task_instance_stream"}, 110),
     "claim of streams": Hot(

@@ -228,6 +228,7 @@ FENCES = {
     "pool_upkeep._JOIN": TAKEN,
     "pool_upkeep._LEAVE": TAKEN,
     "task_claims._CLAIM": TAKEN,
+    "task_claims._CLAIM_AT": TAKEN,
     "task_claims._MARK_RUNNING": ATTEMPT,
     "task_claims._REPORT": ATTEMPT,
     "task_events._CONSUME": OWNER,

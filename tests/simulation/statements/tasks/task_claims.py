@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dao.tasks.task_claims import ClaimedTask, Report, WorkWaits
+from model.choices import Priority
 from model.ids import Epoch, TaskInstanceId
+from model.queue_places import Places
 from model.states import TaskState
 from tests.simulation.statements.rows import RUNNING, tell_event
 from tests.simulation.statements.tasks import pool_leases
@@ -15,15 +17,17 @@ T = TaskState
 _ORDER = ("HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST")
 
 
-def claim(tx: Transaction, groups: Sequence[str], limit: int, worker: Epoch) -> list[ClaimedTask]:
-    """QUEUED of these groups in their order, FOR UPDATE SKIP LOCKED."""
+def claim(
+    tx: Transaction, groups: Sequence[str], limit: int, worker: Epoch, places: Places | None = None
+) -> list[ClaimedTask]:
+    """QUEUED of these groups in their order, of these places only if any are given, FOR UPDATE SKIP LOCKED."""
     node = tx.get(tx.server.nodes, worker)
     if node is not None and (node.kind, node.name or node.address) in tx.server.drains:
         return []
     queued = [
         (_ORDER.index(task.workflow_priority), task.workflow_instance_id, _ORDER.index(task.task_priority), row.id, row)
         for row, task in tx.scan(tx.server.tasks.unfinished)
-        if task.state is T.QUEUED and task.worker_group in groups and task.is_plain
+        if task.state is T.QUEUED and task.is_plain and _is_searched(task, groups, places)
     ]
     claimed: list[ClaimedTask] = []
     for *_, row in sorted(queued, key=lambda each: each[:4]):
@@ -34,6 +38,13 @@ def claim(tx: Transaction, groups: Sequence[str], limit: int, worker: Epoch) -> 
             started_s = tx.server.now_s if task.write_ahead else None
             claimed.append(claimed_task(tx, tx.update(row, state=state, worker_id=worker, started_s=started_s)))
     return claimed
+
+
+def _is_searched(task: Values, groups: Sequence[str], places: Places | None) -> bool:
+    if places is None:
+        return task.worker_group in groups
+    lowest = places.get(Priority(task.workflow_priority), {}).get(task.worker_group)
+    return lowest is not None and task.workflow_instance_id >= lowest
 
 
 def claimed_task(tx: Transaction, task: Values) -> ClaimedTask:
@@ -56,6 +67,7 @@ def claimed_task(tx: Transaction, task: Values) -> ClaimedTask:
         instance.schedule_time,
         instance.time_zone,
         traceparent=instance.traceparent,
+        workflow_priority=Priority(task.workflow_priority),
         stream=task.stream,
         leases=pool_leases.leases(tx, task),
     )

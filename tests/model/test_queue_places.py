@@ -1,0 +1,156 @@
+"""`model/queue_places.py`: a claim searches little, and finds whatever was said, in its order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.choices import Priority
+from model.queue_places import Places, QueuePlaces, hints
+
+HIGH, MEDIUM, LOW = Priority.HIGH, Priority.MEDIUM, Priority.LOW
+
+
+def knowing_nothing_waits(*groups: str) -> QueuePlaces:
+    """Those of a worker whose claim has just found that its queue is empty."""
+    places = QueuePlaces(groups or ("a", "b"))
+    places.begin()
+    return places
+
+
+def said(*queued: tuple[Priority, str, int]) -> str:
+    """The payload of the notification."""
+    return ",".join(sorted({group for _, group, _ in queued} | hints(queued)))
+
+
+def test_at_first_everything_is_searched_and_then_nothing() -> None:
+    places = QueuePlaces(["a"])
+    assert places.begin() is None
+    assert places.begin() == {}
+
+
+def test_what_was_queued_is_searched_from_its_oldest_run() -> None:
+    places = knowing_nothing_waits()
+    places.note(said((MEDIUM, "a", 9), (MEDIUM, "a", 7), (LOW, "a", 8), (HIGH, "c", 1)))
+    places.note(said((MEDIUM, "a", 8), (MEDIUM, "b", 5)))
+    assert places.begin() == {MEDIUM: {"a": 7, "b": 5}, LOW: {"a": 8}}
+
+
+@pytest.mark.parametrize(
+    "payload",
+    ["", "a", "a,c", "a,>MEDIUM:9:b", "a,>MEDIUM:x:a", "a,>URGENT:9:a", "a,>MEDIUM:9999999999999999999:a", "a,>"],
+)
+def test_where_it_was_not_said_everything_is_searched(payload: str) -> None:
+    """A former master names the groups only, and whoever finds work of others means everybody."""
+    places = knowing_nothing_waits()
+    places.note(said((MEDIUM, "a", 9)))
+    places.note(payload)
+    assert places.begin() is None
+
+
+def test_a_hint_of_another_group_changes_nothing() -> None:
+    places = knowing_nothing_waits("a")
+    places.note(said((MEDIUM, "c", 9)) + ",~a")
+    assert places.begin() == {}
+
+
+def test_a_full_claim_goes_on_behind_what_it_took() -> None:
+    places = knowing_nothing_waits()
+    places.note(said((HIGH, "a", 90), (MEDIUM, "a", 7), (MEDIUM, "b", 30), (LOW, "b", 2)))
+    searched = places.begin()
+    places.note(said((MEDIUM, "b", 4)))
+    places.end(searched, [(MEDIUM, 20), (HIGH, 90), (MEDIUM, 7)])
+    assert places.begin() == {MEDIUM: {"a": 20, "b": 4}, LOW: {"b": 2}}
+
+
+def test_a_full_claim_of_everything_knows_nothing_of_what_is_less_urgent() -> None:
+    places = QueuePlaces(["a", "b"])
+    places.end(places.begin(), [(Priority.LOW, 20)])
+    assert places.begin() == {LOW: {"a": 20, "b": 20}, Priority.LOWEST: {"a": 0, "b": 0}}
+
+
+def test_what_is_said_during_a_claim_to_be_anywhere_stays_so() -> None:
+    places = knowing_nothing_waits()
+    places.note(said((MEDIUM, "a", 7)))
+    searched = places.begin()
+    places.search_all()
+    places.end(searched, [(MEDIUM, 7)])
+    assert places.begin() is None
+
+
+Attempt = tuple[int, int, str]
+"""The rank of its priority, its run, its group: in the order of the queue, but for the group."""
+
+
+@dataclass
+class Queue:
+    """A queue, its notifications on their way, and what one worker of groups a and b took, each claim apart."""
+
+    waiting: list[Attempt] = field(default_factory=list)
+    on_their_way: list[str] = field(default_factory=list)
+    places: QueuePlaces = field(default_factory=lambda: QueuePlaces(["a", "b"]))
+    is_queued: bool = True
+    taken: list[Attempt] = field(default_factory=list)
+
+    def queue(self, attempts: list[Attempt]) -> None:
+        self.waiting += attempts
+        self.on_their_way.append(said(*((tuple(Priority)[rank], group, run) for rank, run, group in attempts)))
+
+    def hear(self) -> None:
+        for payload in self.on_their_way:
+            self.places.note(payload)
+            self.is_queued = True
+        self.on_their_way.clear()
+
+    def claim(self, limit: int, meanwhile: list[Attempt]) -> None:
+        self.is_queued = False
+        searched = self.places.begin()
+        found = sorted(each for each in self.waiting if is_in(each, searched))[:limit]
+        for each in found:
+            self.waiting.remove(each)
+        if meanwhile:
+            self.queue(meanwhile)
+            self.hear()
+        self.taken += found
+        if len(found) == limit:
+            self.places.end(searched, ((tuple(Priority)[rank], run) for rank, run, _ in found))
+            self.is_queued = True
+
+
+def is_in(attempt: Attempt, searched: Places | None) -> bool:
+    rank, run, group = attempt
+    if searched is None:
+        return True
+    lowest = searched.get(tuple(Priority)[rank], {}).get(group)
+    return lowest is not None and run >= lowest
+
+
+attempts = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 30), st.sampled_from("ab")), min_size=1, max_size=8)
+steps = st.one_of(
+    st.tuples(st.just("queue"), attempts),
+    st.tuples(st.just("hear"), st.none()),
+    st.tuples(st.just("claim"), st.tuples(st.integers(1, 5), st.one_of(st.just([]), attempts))),
+)
+
+
+@given(st.lists(steps, max_size=30))
+def test_whatever_was_queued_is_taken_without_a_poll(given_steps: list[tuple[str, object]]) -> None:
+    queue = Queue()
+    for name, values in given_steps:
+        match name, values:
+            case "queue", list(new):
+                queue.queue(new)
+            case "hear", _:
+                queue.hear()
+            case "claim", (int(limit), list(meanwhile)):
+                queue.claim(limit, meanwhile)
+    queue.hear()
+    left = sorted(queue.waiting)
+    queue.taken.clear()
+    while queue.is_queued:
+        queue.claim(3, [])
+    assert queue.waiting == []
+    assert [each[:2] for each in queue.taken] == [each[:2] for each in left], "in the order of the queue"
