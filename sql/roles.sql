@@ -43,7 +43,7 @@ BEGIN
     EXECUTE format('REVOKE ALL ON environment, data_source, log_key, alert_channel FROM %s', master);
     EXECUTE format('REVOKE ALL ON %s FROM %s', users, master);
     EXECUTE format('GRANT INSERT ON audit TO %s', master);
-    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON project, workflow_definition, workflow_version, workflow_draft, schema_version '
+    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON project, workflow_definition, deleted_workflow, workflow_version, workflow_draft, schema_version '
                    'FROM %s', master);
     -- Of a rule it writes only why it raises nothing; whom alerts reach is for people to say.
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON alert_group, alert_group_channel, alert_silence, alert_rule FROM %s', master);

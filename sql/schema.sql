@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (23, 'schema');
+INSERT INTO schema_version (version, name) VALUES (24, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -57,6 +57,27 @@ COMMENT ON COLUMN workflow_definition.release_state IS 'Only ONLINE can be start
 COMMENT ON COLUMN workflow_definition.is_trial IS 'Made to try one task: in no list of workflows, and deleted soon after its run has ended.';
 -- Statements: those of a project; those that are old.
 CREATE INDEX workflow_definition_trial ON workflow_definition (project, created_at) WHERE is_trial;
+
+CREATE TABLE deleted_workflow (
+    code       bigint PRIMARY KEY,
+    project    text NOT NULL,
+    name       text NOT NULL,
+    deleted_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+COMMENT ON TABLE deleted_workflow IS 'Of which project a workflow was that is deleted: its runs are kept for as long as the others of that project. Written by a trigger.';
+
+CREATE FUNCTION remember_workflow() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    INSERT INTO deleted_workflow (code, project, name) VALUES (OLD.code, OLD.project, OLD.name)
+    ON CONFLICT (code) DO UPDATE
+        SET project = excluded.project, name = excluded.name, deleted_at = excluded.deleted_at;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION remember_workflow() FROM PUBLIC;
+-- It writes only the table of this schema, whatever the caller has made in others.
+DO $$ BEGIN EXECUTE format('ALTER FUNCTION remember_workflow() SET search_path TO %I, pg_temp', current_schema()); END $$;
+CREATE TRIGGER workflow_definition_is_remembered AFTER DELETE ON workflow_definition FOR EACH ROW
+    WHEN (NOT OLD.is_trial) EXECUTE FUNCTION remember_workflow();
 
 CREATE TABLE workflow_version (
     workflow_code bigint NOT NULL,

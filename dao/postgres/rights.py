@@ -42,6 +42,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "pool_line": "SELECT INSERT DELETE",
         "project": "SELECT",
         "workflow_definition": "SELECT UPDATE(updated_at)",
+        "deleted_workflow": "SELECT",
         "workflow_version": "SELECT",
         "alert": "SELECT INSERT UPDATE DELETE",
         "alert_condition": "SELECT INSERT UPDATE DELETE",

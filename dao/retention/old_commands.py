@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.retention.floor import FLOOR, ID_STEP, MAY_GO
-from dao.retention.old_runs import KEPT, SHORTEST
+from dao.retention.old_runs import KEPT, SHORTEST, project_of
 from model.retention import READ_MAX
 
 
@@ -30,7 +30,7 @@ _DELETE = text(f"""
         DELETE FROM command_history WHERE command_id = ANY(ARRAY(
             SELECT w.command_id
             FROM m CROSS JOIN walked w LEFT JOIN error_command e ON e.command_id = w.command_id
-            LEFT JOIN workflow_definition d ON d.code = e.workflow_code LEFT JOIN project p ON p.name = d.project
+            {project_of("e.workflow_code")}
             WHERE w.handled_at < m.now - ({KEPT})
               AND (SELECT 1 FROM workflow_instance i WHERE i.id = w.workflow_instance_id) IS NULL
               AND (SELECT 1 FROM workflow_instance i WHERE i.command_id = w.command_id) IS NULL)) AND {MAY_GO}
@@ -40,7 +40,7 @@ _DELETE = text(f"""
     ), again AS (       -- refused since their ids came again, when their rows in the history were deleted already
         DELETE FROM error_command WHERE command_id = ANY(ARRAY(
             SELECT e.command_id FROM m CROSS JOIN error_command e                    -- index: error_command_pkey
-            LEFT JOIN workflow_definition d ON d.code = e.workflow_code LEFT JOIN project p ON p.name = d.project
+            {project_of("e.workflow_code")}
             WHERE e.command_id > :after AND e.command_id <= (SELECT max(command_id) FROM walked)
               AND e.refused_at < m.now - ({KEPT})
               AND (SELECT 1 FROM command_history h WHERE h.command_id = e.command_id) IS NULL

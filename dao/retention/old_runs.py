@@ -31,6 +31,13 @@ SHORTEST = """
 """The shortest of these times; null if all is kept for ever."""
 
 
+def project_of(code: str) -> str:
+    """The joins that find the project `p` of the workflow with this code, or of which it was when it was deleted."""
+    return f"""
+        LEFT JOIN workflow_definition d ON d.code = {code} LEFT JOIN deleted_workflow gone ON gone.code = {code}
+        LEFT JOIN project p ON p.name = coalesce(d.project, gone.project)"""
+
+
 @dataclass(frozen=True, slots=True)
 class OldRuns:
     """A part of a walk over the runs by id: which of those that were read may go.
@@ -65,7 +72,7 @@ _FIND = text(f"""
     ), old AS NOT MATERIALIZED (
         SELECT i.id, i.ended_at
         FROM m CROSS JOIN workflow_instance i                                        -- index: workflow_instance_pkey
-        LEFT JOIN workflow_definition d ON d.code = i.workflow_code LEFT JOIN project p ON p.name = d.project
+        {project_of("i.workflow_code")}
         WHERE i.id > :after AND i.id <= (SELECT last FROM walked)
           AND i.ended_at < m.now - ({KEPT})
           AND NOT (i.workflow_code = ANY(CAST(:waited AS bigint[])))
@@ -122,7 +129,7 @@ _DELETE = text(f"""
 _OVERDUE = text(f"""
     SELECT count(*), coalesce(max(extract(epoch FROM now() - ({KEPT}) - i.ended_at)), 0)::float8 / 86400
     FROM (SELECT * FROM workflow_instance ORDER BY id LIMIT :read_max) AS i        -- index: workflow_instance_pkey
-    LEFT JOIN workflow_definition d ON d.code = i.workflow_code LEFT JOIN project p ON p.name = d.project
+    {project_of("i.workflow_code")}
     WHERE i.parent_instance_id IS NULL AND isfinite(i.ended_at) AND i.ended_at < now() - ({KEPT})
 """)  # noqa: S608 - the part is a constant of this module
 

@@ -12,12 +12,13 @@ import pytest_asyncio
 from dao.cluster.nodes import Me
 from dao.commands import commands
 from dao.commands.commands import Outcome
+from dao.definitions import release
 from dao.postgres.database import Database
 from dao.postgres.errors import BadData
 from dao.retention import old_runs
 from master.duties import retention
 from model import duties
-from model.ids import CommandId
+from model.ids import CommandId, WorkflowCode
 from model.retention import PAUSE_SHARE
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
@@ -107,6 +108,23 @@ async def test_what_ended_before_the_time_of_its_project_goes_and_all_else_stays
     assert await _left(scene) == set(stays)
     assert set(await scene.sql("SELECT workflow_instance_id FROM command_history")) <= {*stays, max(gone)}
     assert (await _delete(scene)).startswith("deleted 0 runs")
+
+
+async def test_runs_of_a_deleted_workflow_stay_as_long_as_those_of_its_project(scene: Scene) -> None:
+    await scene.sql("INSERT INTO workflow_definition (code, name, is_trial) VALUES (1004, 'trial', true)")
+    gone = [await _run(scene, "8 d", code=1002), await _run(scene, OLD, code=1004)]
+    stays = [await _run(scene, "1000 d", code=1003), await _run(scene, YOUNG, code=1001)]
+    for code in (1001, 1002, 1003, 1004):
+        async with scene.writing() as connection:
+            await release.delete(connection, WorkflowCode(code))
+    assert await scene.sql("SELECT project FROM deleted_workflow ORDER BY code") == ["default", "week", "forever"]
+    await _delete(scene)
+    assert await _left(scene) == set(stays)
+    assert gone
+    await scene.sql("UPDATE project SET kept_days = 1000 WHERE name = 'forever'")
+    await scene.sql("UPDATE workflow_instance SET ended_at = ended_at - interval '1 d'")
+    await _delete(scene)
+    assert await _left(scene) == {stays[1]}
 
 
 async def test_the_rows_of_copies_of_logs_go_with_their_attempts(scene: Scene) -> None:
