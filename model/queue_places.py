@@ -36,6 +36,18 @@ class QueuePlaces:
     def __init__(self, groups: Sequence[str]) -> None:
         self._groups = frozenset(groups)
         self._known: dict[Priority, dict[str, int]] | None = None
+        self._searched: Places | None = {}
+
+    @property
+    def all(self) -> Places | None:
+        """Where anything may wait, what a claim under way searches included; None = everywhere."""
+        if self._known is None or self._searched is None:
+            return None
+        return {
+            priority: _lower(self._known.get(priority, {}), self._searched.get(priority, {}))
+            for priority in Priority
+            if priority in self._known or priority in self._searched
+        }
 
     def note(self, payload: str) -> None:
         """Attempts were queued; `payload` as a notification has it: names of groups and hints, empty = of any group."""
@@ -45,7 +57,7 @@ class QueuePlaces:
                 named.add(each)
             elif hint[3] in self._groups:
                 said.add(hint[3])
-                self._add(Priority(hint[1]), hint[3], int(hint[2]))
+                self._add(Priority(hint[1]), {hint[3]: int(hint[2])})
         if not payload or (named & self._groups) - said:
             self.search_all()
 
@@ -55,19 +67,27 @@ class QueuePlaces:
 
     def begin(self) -> Places | None:
         """Where a claim is to search; None = everywhere. What is noted from here on may be what it does not see."""
-        places, self._known = self._known, {}
-        return places
+        self._searched, self._known = self._known, {}
+        return self._searched
 
-    def end(self, searched: Places | None, taken: Iterable[tuple[Priority, int]]) -> None:
-        """It took as many as it could: of these priorities and runs. Behind the last of them more may wait, and before
-        it nothing does. A claim that took fewer leaves nothing, and this is not called."""
-        rank, run = max((_RANKS[priority], run) for priority, run in taken)
+    def end(self, taken: Iterable[tuple[Priority, int]]) -> None:
+        """The claim took all that it could, of these priorities and runs: behind the last of them more may wait, before
+        it nothing does. None = nothing waits where it searched."""
+        searched, self._searched = self._searched, {}
+        last = max(((_RANKS[priority], run) for priority, run in taken), default=None)
+        if last is None:
+            return
+        rank, run = last
         for priority in tuple(Priority)[rank:]:
             there = dict.fromkeys(self._groups, 0) if searched is None else searched.get(priority, {})
-            for group, lowest in there.items():
-                self._add(priority, group, max(lowest, run) if _RANKS[priority] == rank else lowest)
+            is_reached = _RANKS[priority] == rank
+            self._add(priority, {group: max(lowest, run) if is_reached else lowest for group, lowest in there.items()})
 
-    def _add(self, priority: Priority, group: str, run: int) -> None:
-        if self._known is not None:
-            groups = self._known.setdefault(priority, {})
-            groups[group] = min(run, groups.get(group, run))
+    def _add(self, priority: Priority, runs: Mapping[str, int]) -> None:
+        if self._known is not None and runs:
+            self._known[priority] = _lower(self._known.get(priority, {}), runs)
+
+
+def _lower(runs: Mapping[str, int], others: Mapping[str, int]) -> dict[str, int]:
+    """The lower one of each group."""
+    return {group: min(others.get(group, run), run) for group, run in {**others, **runs}.items()}

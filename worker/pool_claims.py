@@ -21,6 +21,7 @@ from dao.tasks.task_claims import ClaimedTask
 from model.errors import Unknown
 from model.nodes import served_groups
 from model.pool_turns import Turns, turns
+from model.queue_places import Places
 from node.life import Life
 from node.write_loop import run_rounds
 from worker.attempts import Attempts
@@ -43,6 +44,7 @@ class PoolClaims:
         on_round: called after each round, whatever came of it: others may have the places that are left.
         read_again: called after a COMMIT of unknown outcome: what is ours must be read from the rows.
         reserved: how many places are left free for streams that need only a place.
+        plain: where in the queue what needs only a place may wait; None = everywhere.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class PoolClaims:
         on_round: Callable[[], None],
         read_again: Callable[[], None],
         reserved: Callable[[], int],
+        plain: Callable[[], Places | None],
     ) -> None:
         self.on_unchecked: Callable[[], None] = lambda: None
         """Called when resources for which somebody waits are to be checked first."""
@@ -76,6 +79,7 @@ class PoolClaims:
         self._on_round = on_round
         self._read_again = read_again
         self._reserved = reserved
+        self._plain = plain
 
     @property
     def _places(self) -> int:
@@ -165,7 +169,7 @@ class PoolClaims:
                 now_s = asyncio.get_running_loop().time()
                 others = await self._read_others(connection, now_s)
                 served = served_groups(each.heartbeat for each in others)
-                waiters = await pool_claims.waiters(connection, rooms, self._groups, served, places)
+                waiters = await pool_claims.waiters(connection, rooms, self._groups, served, places, self._plain())
                 spread = await self._streams.spread(connection, waiters, others, epoch, places, now_s)
                 found = turns(waiters, rooms, self._groups, places, served, spread)
                 return found, await pool_claims.claim(connection, found.given, epoch) if found.given else []

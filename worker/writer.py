@@ -82,6 +82,7 @@ class Writer:
             on_round=self.wake.set,
             read_again=self._read_again_for_pools,
             reserved=lambda: self.streams.reserved,
+            plain=lambda: self.places.all,
         )
         """Claims what needs resources."""
         self._reload = False
@@ -232,9 +233,10 @@ class Writer:
             self._on_ended(self._attempts.claimed[each.id])
             self._drop(each.id)
         self._one_by_one = self._one_by_one and bool(self._attempts.ended)
-        if claimed and len(claimed) == limit:
-            self.queued = True
-            self.places.end(places, ((each.workflow_priority, each.workflow_instance_id) for each in claimed))
+        if limit > 0:
+            may_be_more = claimed if len(claimed) == limit else []
+            self.queued = self.queued or bool(may_be_more)
+            self.places.end((each.workflow_priority, each.workflow_instance_id) for each in may_be_more)
         self._attempts.start(claimed)
         if ended:
             self.pools.try_again()

@@ -23,6 +23,7 @@ from model.changes import Changes
 from model.choices import Priority
 from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
 from model.pool_turns import PoolRoom, Waiter
+from model.queue_places import Places
 
 FREE_READ_MAX = 500
 """So many of each line that need the same and may get it are read at once."""
@@ -104,13 +105,16 @@ _WAITERS = text(f"""
       AND NOT EXISTS (SELECT FROM jsonb_each(CASE jsonb_typeof(k.needs) WHEN 'object' THEN k.needs END) AS need
                       WHERE need.value > coalesce(CAST(:sizes AS jsonb) -> need.key, '0'))
     UNION
-    SELECT plain.* FROM unnest(CAST(:groups AS text[])) AS wanted (worker_group)
+    SELECT plain.*
+    FROM unnest(CAST(:groups AS text[]), CAST(:priorities AS priority_level[]), CAST(:runs AS bigint[]))
+         AS wanted (worker_group, priority, run)
     CROSS JOIN LATERAL (
         SELECT t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id, t.worker_group, CAST(NULL AS jsonb),
                false
         FROM task_instance t WHERE t.state = 'QUEUED' AND t.worker_group = wanted.worker_group AND t.is_plain
+          AND t.workflow_priority = wanted.priority AND t.workflow_instance_id >= wanted.run
           AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
-        ORDER BY t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id   -- index: task_instance_queue
+        ORDER BY t.workflow_instance_id, t.task_priority, t.id                        -- index: task_instance_queue
         LIMIT :places) AS plain
 """)  # noqa: S608 - the parts are constants
 _HOLD_ATTEMPTS = text("""
@@ -174,8 +178,15 @@ async def waiters(
     groups: Sequence[str],
     served: Collection[str],
     places: int,
+    plain: Places | None = None,
 ) -> list[Waiter]:
-    """Who may get or reserve resources of the held pools, and the most urgent of `groups` that need only a place."""
+    """Who may get or reserve resources of the held pools, and the most urgent of `groups` that need only a place.
+
+    `plain`: where in the queue those may wait; None = everywhere.
+    """
+    if plain is None:
+        plain = {priority: dict.fromkeys(groups, 0) for priority in Priority}
+    searched = [(group, priority, run) for priority, runs in plain.items() for group, run in runs.items()]
     held = {name: room for name, room in rooms.items() if room.is_held}
     values = {
         "pools": list(held),
@@ -183,7 +194,9 @@ async def waiters(
         "sizes": json.dumps({name: room.size for name, room in rooms.items()}),
         "read_max": FREE_READ_MAX,
         "served": sorted({*groups, *served}),
-        "groups": list(groups),
+        "groups": [group for group, _, _ in searched],
+        "priorities": [priority for _, priority, _ in searched],
+        "runs": [run for _, _, run in searched],
         "places": places,
     }
     return [

@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 
 from tests.cluster.cluster import Cluster
@@ -245,3 +246,20 @@ async def test_a_worker_serves_only_its_groups(cluster: Cluster) -> None:
         ("blue", "SUCCESS"),
         ("red", "QUEUED"),
     ]
+
+
+async def test_a_task_that_others_passed_since_it_was_locked_is_not_left_behind_them(cluster: Cluster) -> None:
+    """A claim begins where the last one came to, and nobody says that a row is not locked any more."""
+    cluster.define(1, "short", tasks=[{"name": "a", "type": "FAKE", "params": {"sleep_s": 0.05}}])
+    await cluster.master()
+    cluster.start(1, 1_000)
+    await eventually(lambda: cluster.one("SELECT count(*) FROM task_instance"), until=1_000, within_s=20)
+    first = cluster.one("SELECT id FROM task_instance ORDER BY workflow_instance_id LIMIT 1")
+    with psycopg.connect(cluster.psql_url) as connection:
+        connection.execute("SELECT FROM task_instance WHERE id = %s FOR UPDATE", (first,))
+        await cluster.worker(SHOAL_WORKER__CAPACITY="8")
+        passed = "SELECT count(*) FROM task_instance WHERE state = 'SUCCESS'"
+        await eventually(lambda: cluster.one(passed) > 100, within_s=20)
+    await cluster.all_ends()
+    later = "SELECT count(*) FROM task_instance WHERE started_at > (SELECT started_at FROM task_instance WHERE id = %s)"
+    assert cluster.one(later, first) > 200

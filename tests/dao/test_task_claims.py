@@ -58,6 +58,30 @@ async def test_a_claim_gives_back_what_is_beyond_its_limit(scene: Scene) -> None
     assert len(await scene.claim(other, 10, ("default", "gpu"))) == 5
 
 
+async def test_a_claim_searches_only_where_it_is_told_to_and_in_the_same_order(scene: Scene) -> None:
+    master, worker = await scene.master(), await scene.worker()
+    older, newer = [await scene.instance(master) for _ in range(2)]
+    await scene.queue(older, 1, worker_group="gpu", master=master)
+    await scene.queue(older, 2, workflow_priority=Priority.HIGH, master=master)
+    await scene.queue(newer, 3, task_priority=Priority.LOW, master=master)
+    await scene.queue(newer, 4, worker_group="gpu", master=master)
+    await scene.queue(newer, 5, workflow_priority=Priority.LOW, master=master)
+    await scene.queue(newer, 6, workflow_priority=Priority.HIGH, worker_group="elsewhere", master=master)
+    places = {
+        Priority.LOW: {"default": 0},
+        Priority.MEDIUM: {"gpu": newer, "default": older},
+        Priority.HIGH: {"default": newer},
+    }
+    taken = []
+    for limit in (1, 2, 9):
+        async with scene.writing() as connection:
+            taken.append(
+                codes(await task_claims.claim(connection, ["default", "gpu"], limit, worker.epoch, places=places))
+            )
+    assert taken == [[4], [3, 5], []]
+    assert codes(await scene.claim(worker, groups=("default", "gpu"))) == [1, 2]
+
+
 async def test_two_workers_never_claim_the_same(scene: Scene) -> None:
     master, one, other = await scene.master(), await scene.worker(), await scene.worker()
     instance = await scene.instance(master)

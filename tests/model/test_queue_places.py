@@ -18,6 +18,7 @@ def knowing_nothing_waits(*groups: str) -> QueuePlaces:
     """Those of a worker whose claim has just found that its queue is empty."""
     places = QueuePlaces(groups or ("a", "b"))
     places.begin()
+    places.end([])
     return places
 
 
@@ -29,6 +30,7 @@ def said(*queued: tuple[Priority, str, int]) -> str:
 def test_at_first_everything_is_searched_and_then_nothing() -> None:
     places = QueuePlaces(["a"])
     assert places.begin() is None
+    places.end([])
     assert places.begin() == {}
 
 
@@ -60,25 +62,41 @@ def test_a_hint_of_another_group_changes_nothing() -> None:
 def test_a_full_claim_goes_on_behind_what_it_took() -> None:
     places = knowing_nothing_waits()
     places.note(said((HIGH, "a", 90), (MEDIUM, "a", 7), (MEDIUM, "b", 30), (LOW, "b", 2)))
-    searched = places.begin()
+    places.begin()
     places.note(said((MEDIUM, "b", 4)))
-    places.end(searched, [(MEDIUM, 20), (HIGH, 90), (MEDIUM, 7)])
+    places.end([(MEDIUM, 20), (HIGH, 90), (MEDIUM, 7)])
     assert places.begin() == {MEDIUM: {"a": 20, "b": 4}, LOW: {"b": 2}}
 
 
 def test_a_full_claim_of_everything_knows_nothing_of_what_is_less_urgent() -> None:
     places = QueuePlaces(["a", "b"])
-    places.end(places.begin(), [(Priority.LOW, 20)])
+    places.begin()
+    places.end([(LOW, 20)])
     assert places.begin() == {LOW: {"a": 20, "b": 20}, Priority.LOWEST: {"a": 0, "b": 0}}
 
 
 def test_what_is_said_during_a_claim_to_be_anywhere_stays_so() -> None:
     places = knowing_nothing_waits()
     places.note(said((MEDIUM, "a", 7)))
-    searched = places.begin()
+    places.begin()
     places.search_all()
-    places.end(searched, [(MEDIUM, 7)])
+    places.end([(MEDIUM, 7)])
     assert places.begin() is None
+
+
+def test_others_see_what_waits_and_what_is_just_being_claimed() -> None:
+    places = QueuePlaces(["a", "b"])
+    assert places.all is None
+    places.begin()
+    assert places.all is None
+    places.end([])
+    assert places.all == {}
+    places.note(said((MEDIUM, "a", 7), (HIGH, "a", 3)))
+    places.begin()
+    places.note(said((MEDIUM, "a", 9), (MEDIUM, "b", 2)))
+    assert places.all == {HIGH: {"a": 3}, MEDIUM: {"a": 7, "b": 2}}
+    places.end([])
+    assert places.all == {MEDIUM: {"a": 9, "b": 2}}
 
 
 Attempt = tuple[int, int, str]
@@ -115,9 +133,9 @@ class Queue:
             self.queue(meanwhile)
             self.hear()
         self.taken += found
-        if len(found) == limit:
-            self.places.end(searched, ((tuple(Priority)[rank], run) for rank, run, _ in found))
-            self.is_queued = True
+        is_full = len(found) == limit
+        self.places.end((tuple(Priority)[rank], run) for rank, run, _ in (found if is_full else ()))
+        self.is_queued = self.is_queued or is_full
 
 
 def is_in(attempt: Attempt, searched: Places | None) -> bool:

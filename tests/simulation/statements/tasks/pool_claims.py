@@ -8,8 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dao.tasks.task_claims import ClaimedTask
 from model.ids import Epoch
 from model.pool_turns import PoolRoom, Waiter
+from model.queue_places import Places
 from model.states import TaskState
-from tests.simulation.statements.tasks.task_claims import claimed_task
+from tests.simulation.statements.tasks.task_claims import claimed_task, is_searched
 from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState
@@ -48,6 +49,7 @@ def waiters(
     groups: Sequence[str],
     served: Collection[str],
     places: int,
+    plain: Places | None = None,
 ) -> list[Waiter]:
     found = [
         Waiter(
@@ -61,11 +63,11 @@ def waiters(
         )
         for _, task in tx.scan(tx.server.tasks.unfinished)
         if task.state is T.QUEUED and task.worker_group in {*groups, *served}
-        if task.is_plain or task.resources is not None
+        if task.resources is not None or (task.is_plain and is_searched(task, groups, plain))
     ]
     held = {name for name, room in rooms.items() if room.is_held}
-    plain = sorted((each for each in found if not each.needs and each.worker_group in groups), key=lambda w: w.order)
-    return [each for each in found if held & each.needs.keys()] + plain[:places]
+    first = sorted((each for each in found if not each.needs and each.worker_group in groups), key=lambda w: w.order)
+    return [each for each in found if held & each.needs.keys()] + first[:places]
 
 
 def claim(tx: Transaction, given: Sequence[Waiter], worker: Epoch) -> list[ClaimedTask]:

@@ -27,7 +27,7 @@ def claim(
     queued = [
         (_ORDER.index(task.workflow_priority), task.workflow_instance_id, _ORDER.index(task.task_priority), row.id, row)
         for row, task in tx.scan(tx.server.tasks.unfinished)
-        if task.state is T.QUEUED and task.is_plain and _is_searched(task, groups, places)
+        if task.state is T.QUEUED and task.is_plain and is_searched(task, groups, places)
     ]
     claimed: list[ClaimedTask] = []
     for *_, row in sorted(queued, key=lambda each: each[:4]):
@@ -40,7 +40,8 @@ def claim(
     return claimed
 
 
-def _is_searched(task: Values, groups: Sequence[str], places: Places | None) -> bool:
+def is_searched(task: Values, groups: Sequence[str], places: Places | None) -> bool:
+    """Whether a task is of a place that is searched."""
     if places is None:
         return task.worker_group in groups
     lowest = places.get(Priority(task.workflow_priority), {}).get(task.worker_group)
