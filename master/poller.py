@@ -21,6 +21,7 @@ from master.schedules import Schedules
 from model.backoff import Backoff
 from model.errors import Fenced, ShoalError
 from model.master_settings import MasterSettings
+from model.queue_places import Queued
 from node.life import Life
 from node.waiting import set_within
 
@@ -102,14 +103,14 @@ class Poller:
     async def _queue_due(self) -> float | None:
         """Queue what is due; returns seconds until the next try, if it is before the next poll."""
         async with self._life.writing() as connection:
-            groups = await task_timers.queue_due(connection, DUE_BATCH)
-            if groups:
-                await notify(connection, TASK, groups)
+            queued = await task_timers.queue_due(connection, DUE_BATCH)
+            if queued:
+                await notify(connection, TASK, Queued(queued).hints)
             failed = await task_timers.fail_undispatched(connection, DUE_BATCH)
             due_in_s = await task_timers.next_due_in_s(connection)
-        if DUE_BATCH in (len(groups), failed):
+        if DUE_BATCH in (len(queued), failed):
             return 0.0
-        if groups or failed:
+        if queued or failed:
             self._held_up.reset()
         # Due attempts that could not be queued are locked by another session, for an unknown time. The others continue.
         pause_s = self._held_up.next_pause_s(random.random())  # noqa: S311 - jitter

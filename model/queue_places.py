@@ -2,14 +2,17 @@
 
 The index of the queue keeps the entries of what was claimed until VACUUM removes them, and they are where a claim
 begins: it would step over hundreds of thousands under lasting load. So a worker remembers where its last claim came to,
-and whoever queues attempts says where. Nothing depends on it: what was not said (rows that were written by hand, or
-that another worker locked and left) is found by the next poll, which has everything searched.
+and whoever queues attempts says where. For a moment it goes on to search where it searched before: a claim of another
+worker may have locked rows there that it gives back. All else that nobody said (a row that was written by hand, one
+that was locked for long) is found by a search of everything, every two seconds at most while it claims, and whenever a
+poll finds that anything waits.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from model.choices import Priority
 
@@ -17,37 +20,74 @@ Places = Mapping[Priority, Mapping[str, int]]
 """The lowest id of a run of which anything may wait, of each priority of a workflow and worker group; where none is
 given, nothing waits."""
 
+AGAIN_S = 0.5
+"""For so long, and up to twice as long, it searches again where it searched before."""
+ALL_EVERY_S = 2.0
+HINTS_BYTES_MAX = 3_500
+"""More would crowd out the names of the groups from a notification; then everything is searched."""
+
 _RANKS = {priority: rank for rank, priority in enumerate(Priority)}
 _HINT = re.compile(rf">({'|'.join(Priority)}):(\d{{1,18}}):(.+)")
 """No name of a group looks like it."""
 
 
-def hints(queued: Iterable[tuple[Priority, str, int]]) -> set[str]:
-    """What to say of attempts that were queued: the priority, worker group and run of each."""
-    lowest: dict[tuple[Priority, str], int] = {}
-    for priority, group, run in queued:
-        lowest[priority, group] = min(run, lowest.get((priority, group), run))
-    return {f">{priority}:{run}:{group}" for (priority, group), run in lowest.items()}
+def of_streams(group: str) -> str:
+    """The hint that streams of this worker group were queued. It is no name of a group."""
+    return f"~{group}"
+
+
+class QueuedAttempt(NamedTuple):
+    """An attempt that was queued and needs only a place."""
+
+    priority: Priority
+    worker_group: str
+    run: int
+    is_stream: bool = False
+
+
+class Queued:
+    """What a transaction has queued of such, for the notification of the workers."""
+
+    def __init__(self, attempts: Iterable[QueuedAttempt] = ()) -> None:
+        self._names: set[str] = set()
+        self._lowest: dict[tuple[Priority, str], int] = {}
+        self.add(attempts)
+
+    def add(self, attempts: Iterable[QueuedAttempt]) -> None:
+        """It has queued these too."""
+        for priority, group, run, is_stream in attempts:
+            self._names.add(of_streams(group) if is_stream else group)
+            if not is_stream:
+                self._lowest[priority, group] = min(run, self._lowest.get((priority, group), run))
+
+    @property
+    def hints(self) -> set[str]:
+        """The worker groups, and where in their queue to search unless that is too long to say. What one transaction
+        has queued is said together: who hears where anything of a group is searches there only."""
+        where = {f">{priority}:{run}:{group}" for (priority, group), run in self._lowest.items()}
+        return self._names | (where if sum(len(each.encode()) + 1 for each in where) <= HINTS_BYTES_MAX else set())
 
 
 class QueuePlaces:
     """What a worker of these groups knows of the queue: nothing at first, so that everything is searched."""
 
-    def __init__(self, groups: Sequence[str]) -> None:
+    def __init__(self, groups: Sequence[str], again_s: float = AGAIN_S, all_every_s: float = ALL_EVERY_S) -> None:
+        self._again_s = again_s
+        self._all_every_s = all_every_s
         self._groups = frozenset(groups)
-        self._known: dict[Priority, dict[str, int]] | None = None
+        self._known: Places | None = None
         self._searched: Places | None = {}
+        self._lately: Places = {}
+        self._before: Places = {}
+        self._since_s = float("-inf")
+        self._all_s = float("-inf")
 
     @property
     def all(self) -> Places | None:
         """Where anything may wait, what a claim under way searches included; None = everywhere."""
         if self._known is None or self._searched is None:
             return None
-        return {
-            priority: _lower(self._known.get(priority, {}), self._searched.get(priority, {}))
-            for priority in Priority
-            if priority in self._known or priority in self._searched
-        }
+        return _union(self._known, _union(self._lately, self._before))
 
     def note(self, payload: str) -> None:
         """Attempts were queued; `payload` as a notification has it: names of groups and hints, empty = of any group."""
@@ -65,9 +105,17 @@ class QueuePlaces:
         """Anything may wait anywhere."""
         self._known = None
 
-    def begin(self) -> Places | None:
-        """Where a claim is to search; None = everywhere. What is noted from here on may be what it does not see."""
-        self._searched, self._known = self._known, {}
+    def begin(self, now_s: float) -> Places | None:
+        """Where a claim is to search that begins now (seconds of any clock); None = everywhere. What is noted from here
+        on may be what it does not see."""
+        known, self._known = self._known, {}
+        if now_s - self._since_s >= self._again_s:
+            self._before, self._lately, self._since_s = self._lately, {}, now_s
+        self._lately = _union(self._lately, known or {})
+        if known is None or now_s - self._all_s >= self._all_every_s:
+            self._searched, self._all_s = None, now_s
+        else:
+            self._searched = _union(self._lately, self._before)
         return self._searched
 
     def end(self, taken: Iterable[tuple[Priority, int]]) -> None:
@@ -85,9 +133,17 @@ class QueuePlaces:
 
     def _add(self, priority: Priority, runs: Mapping[str, int]) -> None:
         if self._known is not None and runs:
-            self._known[priority] = _lower(self._known.get(priority, {}), runs)
+            self._known = _union(self._known, {priority: runs})
 
 
-def _lower(runs: Mapping[str, int], others: Mapping[str, int]) -> dict[str, int]:
-    """The lower one of each group."""
-    return {group: min(others.get(group, run), run) for group, run in {**others, **runs}.items()}
+def _union(places: Places, others: Places) -> Places:
+    """Both of them: of each priority and group the lower run."""
+    return {
+        priority: {
+            group: min(runs.get(group, run), run)
+            for runs, more in ((places.get(priority, {}), others.get(priority, {})),)
+            for group, run in {**runs, **more}.items()
+        }
+        for priority in Priority
+        if priority in places or priority in others
+    }

@@ -11,7 +11,7 @@ import structlog
 from dao.cluster import nodes
 from dao.postgres import reserved_descriptors
 from dao.postgres.listen import Listener
-from dao.postgres.notify import DRAIN, EVENT, KILL, POOL, TASK, concerns, notify, of_streams
+from dao.postgres.notify import DRAIN, EVENT, KILL, POOL, TASK, concerns, notify
 from dao.postgres.readiness import wait_until_ready
 from dao.secrets.vault import Vault
 from dao.tasks import task_claims
@@ -20,6 +20,7 @@ from logstore.opening import open_store
 from logstore.settings import LogStoreSettings
 from model.errors import ShoalError
 from model.nodes import NodeKind
+from model.queue_places import of_streams
 from model.states import TaskState
 from model.timing import Timing
 from model.zones import load_zones
@@ -209,7 +210,7 @@ class Worker:
                 writer.places.note(payload)
                 writer.wake.set()
             if concerns(payload, map(of_streams, self._settings.groups)):
-                writer.streams.queued = bool(payload)  # else everybody is meant: the next poll finds streams
+                writer.streams.queued |= bool(payload)  # else everybody is meant: the next poll finds streams
                 writer.wake.set()
 
         def for_pools(payload: str) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_settings import NoDecode
 
 from model.fields import DEFAULT_WORKER_GROUP, GroupName
@@ -20,7 +20,11 @@ def _split(given: Any) -> Any:
     return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given
 
 
-Groups = Annotated[tuple[GroupName, ...], NoDecode, BeforeValidator(_split)]
+def _each_once(groups: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(groups))
+
+
+Groups = Annotated[tuple[GroupName, ...], NoDecode, BeforeValidator(_split), AfterValidator(_each_once)]
 
 TenantName = Annotated[str, Field(pattern=r"^(\*|[A-Za-z_][A-Za-z0-9_.-]{0,31})$")]
 Tenants = Annotated[tuple[TenantName, ...], NoDecode, BeforeValidator(_split)]

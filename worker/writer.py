@@ -208,7 +208,7 @@ class Writer:
         if limit > 0:
             self._claims = True
             self.queued = False  # a notification from here on may mean a task that this claim did not see
-        places = self.places.begin() if limit > 0 else None
+        places = self.places.begin(boottime_s()) if limit > 0 else None
         claimed: list[ClaimedTask] = []
         news = self.news.take()
         began_s = boottime_s()

@@ -19,7 +19,7 @@ from model.changes import Changes
 COMMAND = "shoal_command"
 """Commands were inserted (a trigger in `sql/schema.sql`)."""
 TASK = "shoal_task"
-"""Tasks were queued; payload: their worker groups, of streams as `of_streams` writes them."""
+"""Tasks were queued; payload: their worker groups, and where in the queue they are (`model/queue_places.py`)."""
 POOL = "shoal_pool"
 """Attempts wait for resources of a pool, or some became free (`free_resources`); payload: their worker groups."""
 EVENT = "shoal_event"
@@ -168,11 +168,6 @@ def announcer_on(reading: Callable[[], AbstractAsyncContextManager[AsyncConnecti
             await connection.execute(_ANNOUNCE, {"channel": CHANGED, "payloads": list(payloads)})
 
     return Announcer(send)
-
-
-def of_streams(group: str) -> str:
-    """The hint that streams of this worker group were queued. It is no name of a group."""
-    return f"~{group}"
 
 
 def concerns(payload: str, mine: Iterable[object]) -> bool:

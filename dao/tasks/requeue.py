@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.notify import EVENT, POOL, changed, notify, of_streams
+from dao.postgres.notify import EVENT, POOL, changed, notify
 from model.changes import Changes
+from model.choices import Priority
 from model.ids import Epoch, TaskInstanceId
+from model.queue_places import QueuedAttempt
 
 # The tasks of a run that is missing or has ended are ended. By a scalar subquery, so that a task without a run is ended
 # too, and not found again and again.
@@ -39,22 +41,22 @@ _PUT_BACK = text("""
             reason = CASE m.state WHEN 'QUEUED' THEN t.reason WHEN 'PAUSE' THEN 'it was held back by a pause'
                                   ELSE 'it was stopped before it began' END
         FROM meant m WHERE t.id = m.id
-        RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state, t.worker_group,
+        RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state, t.worker_group, t.workflow_priority,
                   t.resources IS NOT NULL AS is_for_pools, t.stream IS NOT NULL AS is_stream
     ), reported AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
         SELECT workflow_instance_id, task_code, attempt, state FROM put WHERE state <> 'QUEUED'
     )
-    SELECT p.state, p.worker_group, p.is_for_pools, p.is_stream, p.workflow_instance_id AS run,
+    SELECT p.state, p.worker_group, p.workflow_priority, p.is_for_pools, p.is_stream, p.workflow_instance_id AS run,
            CASE WHEN p.state <> 'QUEUED'
                 THEN (SELECT i.master_id FROM workflow_instance i WHERE i.id = p.workflow_instance_id) END AS owner
     FROM put p
 """)
 
 
-async def put_back(connection: FencedTransaction, ids: Sequence[TaskInstanceId]) -> list[str]:
-    """Queue these attempts, which this transaction locks and no worker has started; returns for each that needs only a
-    place the hint that notifies the workers of its group. Those that wait for pools are notified here.
+async def put_back(connection: FencedTransaction, ids: Sequence[TaskInstanceId]) -> list[QueuedAttempt]:
+    """Queue these attempts, which this transaction locks and no worker has started; returns each that needs only a
+    place, so that the workers of its group can be notified. Those that wait for pools are notified here.
 
     If their run is halted they end instead, as PAUSE or KILL, and its owner is notified.
     """
@@ -68,7 +70,7 @@ async def put_back(connection: FencedTransaction, ids: Sequence[TaskInstanceId])
     if for_pools := {row.worker_group for row in rows if row.state == "QUEUED" and row.is_for_pools}:
         await notify(connection, POOL, for_pools)
     return [
-        of_streams(row.worker_group) if row.is_stream else row.worker_group
+        QueuedAttempt(Priority(row.workflow_priority), row.worker_group, row.run, row.is_stream)
         for row in rows
         if row.state == "QUEUED" and not row.is_for_pools
     ]

@@ -10,6 +10,7 @@ from dao.postgres.notify import EVENT, changed, notify
 from dao.tasks.requeue import put_back
 from model.changes import Changes
 from model.ids import TaskInstanceId
+from model.queue_places import QueuedAttempt
 
 # Level-triggered, by any master: timers are rows, whichever run they belong to.
 _HOLD_DUE = text("""
@@ -71,10 +72,10 @@ _FAIL_UNDISPATCHED = text(f"""
 """)  # noqa: S608 - the part is a constant
 
 
-async def queue_due(connection: FencedTransaction, limit: int) -> list[str]:
+async def queue_due(connection: FencedTransaction, limit: int) -> list[QueuedAttempt]:
     """Queue up to `limit` attempts whose wait is over, or end them if their run is halted.
 
-    Returns the worker group of each queued one.
+    Returns each queued one that needs only a place.
     """
     rows = await connection.execute(_HOLD_DUE, {"limit": limit})
     return await put_back(connection, [TaskInstanceId(id_) for (id_,) in rows.all()])

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
-from dao.postgres.notify import KILL, POOL, TASK, notify, of_streams
+from dao.postgres.notify import KILL, POOL, TASK, notify
 from dao.runs import children, completion, workflow_instances
 from dao.runs.children import NewChild
 from dao.runs.workflow_instances import InstanceEnd
@@ -29,11 +29,11 @@ from master.drive.events import (
 from master.drive.plans import Fetched
 from master.drive.run_limit import Delay
 from master.drive.runnable import WorkflowRunnable
-from model import queue_places
-from model.choices import OnWorkerLoss, Priority
+from model.choices import OnWorkerLoss
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent, TaskAttempt, WorkflowInstance
 from model.plan import PlannedTask
+from model.queue_places import Queued, QueuedAttempt
 from model.states import TaskState, WorkflowState
 from model.streams import ATTEMPTS_KEPT
 
@@ -72,9 +72,8 @@ class Writes:
         self._entered: dict[WorkflowInstanceId, WorkflowState] = {}
         self._halts: dict[WorkflowInstanceId, tuple[TaskState, str]] = {}
         self._halting: dict[WorkflowInstanceId, WorkflowRunnable | None] = {}
-        self._groups: set[str] = set()
         self._pool_groups: set[str] = set()
-        self._queued: list[tuple[Priority, str, WorkflowInstanceId]] = []
+        self._queued = Queued()
         self._kills = False
         self._size = 0
 
@@ -149,16 +148,13 @@ class Writes:
             for part in range(0, len(tasks), ROWS_AT_ONCE):
                 self.known += await task_instances.queue(connection, tasks[part : part + ROWS_AT_ONCE], master)
             queued = [task for task in tasks if task.attempt.state is TaskState.QUEUED]
-            self._groups |= {
-                task.worker_group if task.stream is None else of_streams(task.worker_group)
+            self._pool_groups |= {task.worker_group for task in queued if task.resources is not None}
+            self._queued.add(
+                QueuedAttempt(
+                    task.workflow_priority, task.worker_group, task.workflow_instance_id, task.stream is not None
+                )
                 for task in queued
                 if task.resources is None
-            }
-            self._pool_groups |= {task.worker_group for task in queued if task.resources is not None}
-            self._queued += (
-                (task.workflow_priority, task.worker_group, task.workflow_instance_id)
-                for task in queued
-                if task.resources is None and task.stream is None
             )
             await self._delete_old(connection, tasks, master)
         if self._task_ends:
@@ -189,8 +185,8 @@ class Writes:
             await completion.notify_awaiting(connection, await workflow_instances.finish(connection, self.ends, master))
         if self._kills:
             await notify(connection, KILL)
-        if self._groups:
-            await notify(connection, TASK, self._groups | queue_places.hints(self._queued))
+        if hints := self._queued.hints:
+            await notify(connection, TASK, hints)
         if self._pool_groups:
             await notify(connection, POOL, self._pool_groups)
 

@@ -15,6 +15,7 @@ from sqlalchemy import text
 from dao.tasks import task_timers
 from master.poller import Poller
 from model.master_settings import MasterSettings
+from model.queue_places import QueuedAttempt
 from model.states import WaitReason
 from node.life import Life
 from tests.dao.scene import Scene
@@ -39,10 +40,10 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     seen: list[int] = []
     queue_due = task_timers.queue_due
 
-    async def spy(connection: Any, limit: int) -> list[str]:
-        groups = await queue_due(connection, limit)
-        seen.append(len(groups))
-        return groups
+    async def spy(connection: Any, limit: int) -> list[QueuedAttempt]:
+        queued = await queue_due(connection, limit)
+        seen.append(len(queued))
+        return queued
 
     monkeypatch.setattr(task_timers, "queue_due", spy)
     yield seen

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dao.postgres.notify import POOL, of_streams
+from dao.postgres.notify import POOL
+from model.choices import Priority
 from model.ids import TaskInstanceId
+from model.queue_places import QueuedAttempt
 from model.states import TaskState, WorkflowState
 from tests.simulation.statements.rows import note_owners, tell_event
 from tests.simulation.statements.tasks import pool_leases
@@ -17,10 +19,11 @@ _PAUSED = (W.READY_PAUSE, W.PAUSE)
 _WHY = {T.PAUSE: "it was held back by a pause", T.KILL: "it was stopped before it began"}
 
 
-def put_back(tx: Transaction, ids: Sequence[TaskInstanceId]) -> list[str]:
+def put_back(tx: Transaction, ids: Sequence[TaskInstanceId]) -> list[QueuedAttempt]:
     """Of rows that the transaction holds: QUEUED, or as the run is to halt; it reads the run without a lock."""
     server = tx.server
-    groups, ended = [], []
+    queued: list[QueuedAttempt] = []
+    ended = []
     for id_ in sorted(ids):
         row = server.tasks.rows[id_]
         task = tx.see(row)
@@ -34,14 +37,15 @@ def put_back(tx: Transaction, ids: Sequence[TaskInstanceId]) -> list[str]:
             if task.resources is not None:
                 tx.notes.append((POOL, task.worker_group))
             else:
-                groups.append(task.worker_group if task.stream is None else of_streams(task.worker_group))
+                run, is_stream = task.workflow_instance_id, task.stream is not None
+                queued.append(QueuedAttempt(Priority(task.workflow_priority), task.worker_group, run, is_stream))
         else:
             tx.update(row, state=state, worker_id=None, ended_s=server.now_s, reason=_WHY[state])
             tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, state)
             ended.append(task.workflow_instance_id)
     if ended:
         note_owners(tx, set(ended))
-    return groups
+    return queued
 
 
 def dispatch_by_s(tx: Transaction, timeout_s: float | None) -> float | None:

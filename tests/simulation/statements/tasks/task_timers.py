@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from model.ids import TaskInstanceId
+from model.queue_places import QueuedAttempt
 from model.states import TaskState
 from tests.simulation.statements.rows import note_owners, tell_event
 from tests.simulation.statements.tasks import requeue
@@ -11,7 +12,7 @@ from tests.simulation.tables import Transaction
 T = TaskState
 
 
-def queue_due(tx: Transaction, limit: int) -> list[str]:
+def queue_due(tx: Transaction, limit: int) -> list[QueuedAttempt]:
     """DELAY_EXECUTION that is due, FOR UPDATE SKIP LOCKED."""
     due: list[TaskInstanceId] = []
     for row, task in list(tx.scan(tx.server.tasks.unfinished)):
