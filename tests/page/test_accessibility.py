@@ -95,8 +95,8 @@ def run(running: RunningShoal, tmp_path_factory: pytest.TempPathFactory) -> str:
     [
         ("laptop", "light"),
         pytest.param("phone", "dark", marks=pytest.mark.long),
-        pytest.param("laptop", "dark", marks=pytest.mark.long),
-        pytest.param("phone", "light", marks=pytest.mark.long),
+        pytest.param("laptop", "dark", marks=pytest.mark.soak),
+        pytest.param("phone", "light", marks=pytest.mark.soak),
     ],
 )
 def test_nothing_that_axe_finds(open_page: OpenPage, run: str, size: str, scheme: str) -> None:
