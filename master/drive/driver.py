@@ -46,6 +46,9 @@ log = structlog.get_logger()
 
 TIMEOUT_RETRY_S = 10.0
 """Until a run that took too long and could not be ended is tried again."""
+NOT_OURS_YET_S = 0.5
+"""After so long a run is looked at again whose row was not this master's when its time was over: the transaction that
+takes it may not have committed."""
 
 
 class Driver:
@@ -137,14 +140,19 @@ class Driver:
             goes_on |= await self._quarantine.try_due()
 
     async def _check_timeouts(self, ids: Collection[WorkflowInstanceId]) -> None:
-        """Warn of these runs, or end them, if they have run for too long by the database's clock."""
+        """Warn of these runs, or end them, if they have run for too long by the database's clock.
+
+        One that is held before its row is ours (`HeldRuns.hold`) is looked at again.
+        """
         try:
             async with self._database.reading() as connection:
                 ran_s = await workflow_instances.ran_s(connection, list(ids), self._me.epoch)
-            for id_, seconds in ran_s.items():
+            for id_ in ids:
                 runnable = self.runs.get(id_)
-                if runnable is not None:
-                    await self._check_timeout(runnable, seconds)
+                if runnable is not None and id_ in ran_s:
+                    await self._check_timeout(runnable, ran_s[id_])
+                elif runnable is not None:
+                    self.runs.lengths.ring_at(id_, NOT_OURS_YET_S, 0.0)
         except BaseException:
             self.drive_again(ids)  # which starts their timers again
             raise

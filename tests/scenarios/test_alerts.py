@@ -13,6 +13,13 @@ from tests.scenarios.engine import UNTIL_STOPPED, WITHIN_S, Engine
 FAILS = {"name": "a", "params": {"fail": True}}
 SUCCEEDS = {"name": "a"}
 
+SLOW_COMMITS = """
+    CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END';
+    CREATE CONSTRAINT TRIGGER history_waits AFTER INSERT ON command_history DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION wait();
+"""
+"""A transaction that handles a command takes a while to commit, as on a busy server."""
+
 
 def _ends(engine: Engine, run: int) -> list[Any]:
     """State, severity and group of each end of a run that was reported, in order."""
@@ -202,6 +209,8 @@ async def test_a_run_that_takes_too_long_is_warned_of_if_its_strategy_says_so(
 
 
 async def test_a_run_that_takes_too_long_is_warned_of_once_though_its_master_is_killed(fresh: Engine) -> None:
+    """Its next master finds the time over before the transaction that takes the run has committed."""
+    fresh.cluster.rows(SLOW_COMMITS)
     code = fresh.define({"name": "a", **UNTIL_STOPPED}, timeout_minutes=0.01)
     first = await fresh.cluster.master()
     await fresh.cluster.worker()
@@ -213,6 +222,21 @@ async def test_a_run_that_takes_too_long_is_warned_of_once_though_its_master_is_
     await fresh.change("STOP", run)
     assert await fresh.end(run) == "STOP"
     assert fresh.cluster.rows(RUN_WARNED, run) == [("WARNING", "default")]
+
+
+async def test_a_run_that_takes_too_long_fails_though_its_time_was_over_before_its_next_master_had_it(
+    fresh: Engine,
+) -> None:
+    fresh.cluster.rows(SLOW_COMMITS)
+    code = fresh.define({"name": "a", **UNTIL_STOPPED}, timeout_minutes=0.05, timeout_strategy="FAILED")
+    first = await fresh.cluster.master()
+    await fresh.cluster.worker()
+    run = await fresh.begin(code)
+    first.kill()
+    overdue = "SELECT clock_timestamp() > started_at + interval '3 s' FROM workflow_instance WHERE id = %s"
+    await eventually(lambda: fresh.cluster.one(overdue, run))
+    await fresh.cluster.master()
+    assert await fresh.end(run) == "FAILURE"
 
 
 # ---------------------------------------------------------------------------------------------- schedules, commands
