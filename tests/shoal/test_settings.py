@@ -39,6 +39,12 @@ def test_groups_may_be_written_as_one_text(monkeypatch: pytest.MonkeyPatch) -> N
     assert load_settings().worker.groups == ("gpu", "default")
 
 
+def test_a_group_that_is_named_twice_is_served_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim that searches it twice would take half of what there is room for."""
+    monkeypatch.setenv("SHOAL_WORKER__GROUPS", "gpu,default,gpu")
+    assert load_settings().worker.groups == ("gpu", "default")
+
+
 def test_an_empty_variable_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOAL_DATABASE_URL", "")
     with pytest.raises(Refused, match="no database is named; give --database-url or SHOAL_DATABASE_URL"):
