@@ -47,7 +47,7 @@ log = structlog.get_logger()
 TIMEOUT_RETRY_S = 10.0
 """Until a run that took too long and could not be ended is tried again."""
 NOT_OURS_YET_S = 0.5
-"""After so long a run is looked at again whose row was not this master's when its time was over: the transaction that
+"""After so long a run is checked again whose row was not this master's when its time was over: the transaction that
 takes it may not have committed."""
 
 
@@ -142,7 +142,7 @@ class Driver:
     async def _check_timeouts(self, ids: Collection[WorkflowInstanceId]) -> None:
         """Warn of these runs, or end them, if they have run for too long by the database's clock.
 
-        One that is held before its row is ours (`HeldRuns.hold`) is looked at again.
+        One that is held before its row is ours (`HeldRuns.hold`) is checked again.
         """
         try:
             async with self._database.reading() as connection:
