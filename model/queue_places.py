@@ -120,7 +120,7 @@ class QueuePlaces:
 
     def end(self, taken: Iterable[tuple[Priority, int]]) -> None:
         """The claim took all that it could, of these priorities and runs: behind the last of them more may wait, before
-        it nothing does. None = nothing waits where it searched."""
+        it nothing does. If it took less, these are empty: nothing waits where it searched."""
         searched, self._searched = self._searched, {}
         last = max(((_RANKS[priority], run) for priority, run in taken), default=None)
         if last is None:
