@@ -13,12 +13,12 @@ from model.ids import Epoch
 from model.nodes import Counted
 
 _BEATS_APART_S_MIN = 0.2
-"""Two beats that are nearer are one: their times are computed from ages."""
+"""A beat that follows sooner is passed over: a rate of so short a time says little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """The last beat of a node: when it was, in seconds of any clock, and what the node had counted by then."""
+    """The last beat of a node: when it arrived, in seconds of any clock, and what the node had counted by then."""
 
     at_s: float
     counted: Counted

@@ -37,6 +37,8 @@ class NodeRow:
     heartbeat: Heartbeat | None
     name: str = ""
     drain: Drain | None = None
+    beaten_s: float = 0.0
+    """When its last beat arrived, in seconds since 1970 of the database's clock; 0: it has not beaten."""
 
     def __str__(self) -> str:
         return f"{self.kind.lower()} {self.shown} (epoch {self.epoch})"
@@ -78,7 +80,9 @@ LIVING = f"""
     SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
            coalesce(b.beat_no, 0) AS beat_no,
            CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 ELSE 0 END
-               AS beat_age_s, coalesce(b.heartbeat, '{{}}') AS heartbeat,
+               AS beat_age_s,
+           CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM b.beaten_at)::float8 ELSE 0 END AS beaten_s,
+           coalesce(b.heartbeat, '{{}}') AS heartbeat,
            CASE WHEN isfinite(d.asked_at) THEN extract(epoch FROM clock_timestamp() - d.asked_at)::float8 ELSE 0 END
                AS drain_age_s, d.asked_by AS drain_asked_by, d.id AS drain_id
     FROM node n LEFT JOIN node_beat b ON b.node_id = n.id
@@ -110,4 +114,5 @@ def node_row(row: Row[Any]) -> NodeRow:
         None
         if values["drain_id"] is None
         else Drain(values["drain_id"], values["drain_age_s"], values["drain_asked_by"]),
+        values["beaten_s"],
     )

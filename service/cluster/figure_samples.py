@@ -87,7 +87,7 @@ class Samples:
         began_s = boottime_s()
         async with database.reading() as connection:
             found = await cluster_figures.read(connection)
-            now = await database_time(connection)  # at once after the ages of the beats
+            now = await database_time(connection)
         ended_s = boottime_s()
         if began_s - self._read_s > GAP_S:
             self._nodes = {}
@@ -96,7 +96,7 @@ class Samples:
         self._nodes = following(
             self._nodes,
             {
-                node.epoch: Beat(now.timestamp() - node.beat_age_s, node.heartbeat.counted)
+                node.epoch: Beat(node.beaten_s, node.heartbeat.counted)
                 for node in found.nodes
                 if node.heartbeat is not None and node.heartbeat.counted is not None
             },

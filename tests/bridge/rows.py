@@ -33,6 +33,7 @@ _OF_ONE_STORE = (
     "process",
     "log_url",
     "beat_age_s",
+    "beaten_s",
     "created_at",
     "day",
     "updated_at",
