@@ -103,5 +103,5 @@ async def _write(database: Database, left: Left | LeftWords, reports: list[Repor
         reported = await task_claims.report(connection, reports, left.me.epoch)
         await pool_leases.free(connection, [report.id for report in reports], left.me.epoch)
         if reported:
-            await notify(connection, EVENT)  # to all masters: the owners may have changed since
+            await notify(connection, EVENT, set(reported.values()))
     return len(reported)

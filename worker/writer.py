@@ -257,7 +257,7 @@ class Writer:
         if lost:
             log.warning("reports_came_too_late", task_instances=lost, so="these attempts were abandoned by the masters")
         if written:
-            await notify(connection, EVENT, {self._attempts.claimed[id_].owner for id_ in written})
+            await notify(connection, EVENT, set(written.values()))
 
     async def _kill(self) -> None:
         async with self._life.database.reading() as connection:

@@ -32,11 +32,10 @@ from model.states import TaskState
 class ClaimedTask:
     """A task that this worker has to run. `state` is DISPATCH for one that must be marked RUNNING before it starts.
 
-    `owner` is the master that owned its run at the claim: a hint which master to wake. `day` is the day on which it was
-    queued, yyyyMMdd in UTC, for the log's path. `timeout_s` counts from its start. `schedule_time` (aware) and
-    `time_zone` are those of its run; `parameter_types` is JSON text, and so are `stream`, which only streams have, and
-    `leases`: what it holds of which pools. `waited_s` is how long it was queued; None if nobody knows.
-    `traceparent` and `run_began_us`, microseconds since 1970, are those of its run.
+    `day` is the day on which it was queued, yyyyMMdd in UTC, for the log's path. `timeout_s` counts from its start.
+    `schedule_time` (aware) and `time_zone` are those of its run; `parameter_types` is JSON text, and so are `stream`,
+    which only streams have, and `leases`: what it holds of which pools. `waited_s` is how long it was queued; None if
+    nobody knows. `traceparent` and `run_began_us`, microseconds since 1970, are those of its run.
     """
 
     id: TaskInstanceId
@@ -49,7 +48,6 @@ class ClaimedTask:
     state: TaskState
     params: str
     parameter_values: str
-    owner: Epoch
     day: str
     schedule_time: datetime
     time_zone: str
@@ -94,7 +92,7 @@ class WorkWaits(NamedTuple):
 
 # One row must not fail the fetch of all: a time in a year that Python does not support, a timeout that is not a number.
 COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
-              t.params, t.parameter_values, i.master_id, to_char(t.queued_at, 'YYYYMMDD'),
+              t.params, t.parameter_values, to_char(t.queued_at, 'YYYYMMDD'),
               least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
               CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
               t.parameter_types, t.environment,
@@ -167,13 +165,14 @@ _REPORT = text(f"""
         SELECT cache_key, outputs FROM ended WHERE state = 'SUCCESS' AND cache_key IS NOT NULL AND NOT dry_run
         ORDER BY cache_key  -- two workers that write the same keys wait for each other in one direction only
         ON CONFLICT DO NOTHING
+    ), addressed AS MATERIALIZED (
+        SELECT ended.*, (SELECT i.master_id FROM workflow_instance i WHERE i.id = ended.workflow_instance_id) AS owner
+        FROM ended
     ), reported AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, owner)
-        SELECT workflow_instance_id, task_code, attempt, state, outputs,
-               (SELECT i.master_id FROM workflow_instance i WHERE i.id = ended.workflow_instance_id)
-        FROM ended
+        SELECT workflow_instance_id, task_code, attempt, state, outputs, owner FROM addressed
     )
-    SELECT id, workflow_instance_id FROM ended
+    SELECT id, workflow_instance_id, owner FROM addressed
 """)  # noqa: S608 - the part is a constant of this module
 _TO_END = text("""
     SELECT id, CASE WHEN NOT kill_requested THEN handover END AS handover FROM task_instance
@@ -228,14 +227,17 @@ async def mark_running(connection: FencedTransaction, task: ClaimedTask, worker:
     return (await connection.execute(_MARK_RUNNING, values)).rowcount == 1
 
 
-async def report(connection: FencedTransaction, reports: Sequence[Report], worker: Epoch) -> set[TaskInstanceId]:
-    """Write the ends of attempts and notify the masters; returns the ids of those that still belonged to this worker.
+async def report(
+    connection: FencedTransaction, reports: Sequence[Report], worker: Epoch
+) -> dict[TaskInstanceId, Epoch]:
+    """Write the ends of attempts. Returns those that still belonged to this worker, each with the master that owns its
+    run and is to be notified.
 
     The outputs of a success with a cache key are stored for later tasks with the same key.
     """
     rows = (await connection.execute(_REPORT, {**_REPORTS.values(reports), "worker": worker})).all()
-    await changed(connection, Changes(tasks={run for _, run in rows}))
-    written = {TaskInstanceId(id_) for id_, _ in rows}
+    await changed(connection, Changes(tasks={row.workflow_instance_id for row in rows}))
+    written = {TaskInstanceId(row.id): Epoch(row.owner) for row in rows}
     alerts = {each.id: each.alert for each in reports if each.alert is not None and each.id in written}
     await results.insert(connection, alerts)
     return written

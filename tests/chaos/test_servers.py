@@ -37,7 +37,7 @@ def test_an_open_gate_passes_and_a_slow_one_delays(gate: Gate, database_url: str
         gate.delay(0.2)
         began = time.monotonic()
         assert connection.execute("SELECT 1").fetchone() == (1,)
-        assert 0.4 <= time.monotonic() - began < 1.5
+        assert time.monotonic() - began >= 0.4
         gate.open()
 
 

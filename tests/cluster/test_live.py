@@ -85,7 +85,7 @@ async def test_a_run_its_tasks_the_queue_and_the_nodes_are_seen_as_they_change(
         assert seen["b"][-2:] == ORDER[1:]
         ended_at = datetime.fromisoformat(got.of("runs")[-1]["runs"][-1]["ended_at"])
         came_at = max(came for event, came in zip(got.events, got.came, strict=True) if event.kind == "runs")
-        assert (came_at - ended_at).total_seconds() < 5
+        assert (came_at - ended_at).total_seconds() < 30
         assert got.of("queue")
 
         laptop.rows("INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 4711)")

@@ -247,7 +247,7 @@ async def test_an_insert_wakes_the_masters_once_for_many_rows(scene: Scene) -> N
         await scene.commands(50)
         driver = (await connection.get_raw_connection()).driver_connection
         assert driver is not None
-        heard = [notification.payload async for notification in driver.notifies(timeout=1, stop_after=1)]
+        heard = [notification.payload async for notification in driver.notifies(timeout=30, stop_after=1)]
         heard += [notification.payload async for notification in driver.notifies(timeout=0.1)]
         await connection.execute(text("UNLISTEN *"))
     assert heard == [""]

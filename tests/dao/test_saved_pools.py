@@ -92,7 +92,7 @@ async def test_who_holds_what_stays_is_not_waited_for(scene: Scene) -> None:
     await put(scene, resources=["a", "b"])
     async with scene.writing() as giving:
         await giving.execute(text("UPDATE pool_resource SET free_since = now() WHERE name = 'a'"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             saved = await put(scene, resources=["a", "c"])
     assert (saved.added, saved.removed) == (1, 1)
 
@@ -160,7 +160,7 @@ async def in_turn(scene: Scene, *each: Callable[[], Coroutine[Any, Any, Any]]) -
         for number, one in enumerate(each, 1):
             running.append(asyncio.create_task(one()))
             await eventually(lambda: locks_waited_for(scene), until=number)
-    await asyncio.wait_for(asyncio.gather(*running), 10)
+    await asyncio.wait_for(asyncio.gather(*running), 30)
 
 
 async def gives_back(scene: Scene, *attempts: int) -> None:

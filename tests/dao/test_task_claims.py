@@ -26,7 +26,7 @@ def success(task: ClaimedTask) -> Report:
 
 async def report(scene: Scene, worker: Me, *reports: Report) -> set[TaskInstanceId]:
     async with scene.writing() as connection:
-        return await task_claims.report(connection, reports, worker.epoch)
+        return set(await task_claims.report(connection, reports, worker.epoch))
 
 
 async def mark_running(scene: Scene, worker: Me, task: ClaimedTask) -> bool:
@@ -100,7 +100,7 @@ async def test_a_claimed_task_brings_all_that_its_run_needs(scene: Scene) -> Non
     [day] = await scene.sql("SELECT to_char(queued_at, 'YYYYMMDD') FROM task_instance")
     assert (task.workflow_instance_id, task.workflow_code, task.code, task.attempt) == (instance, 1001, 7, 1)
     assert (task.name, task.type, task.params, task.parameter_values) == ("task 7", "FAKE", "{}", "{}")
-    assert (task.owner, task.day) == (master.epoch, day)
+    assert task.day == day
     [(schedule_time, time_zone)] = await scene.sql("SELECT schedule_time, time_zone FROM workflow_instance")
     assert (task.schedule_time, task.time_zone) == (schedule_time, time_zone)
     assert task.schedule_time.tzinfo is not None
@@ -187,6 +187,20 @@ async def test_a_report_of_another_worker_or_attempt_hits_nothing(scene: Scene) 
     assert await report(scene, worker, replace(success(task), attempt=2)) == set()
     assert await scene.states() == {1: "RUNNING_EXECUTION"}
     assert await scene.sql("SELECT count(*) FROM task_event") == [0]
+
+
+async def test_a_report_wakes_who_owns_the_run_now_not_who_owned_it_at_the_claim(scene: Scene) -> None:
+    former, master, worker = await scene.master(), await scene.master(), await scene.worker()
+    taken_over, kept = await scene.instance(former), await scene.instance(former)
+    await scene.queue(taken_over, 1, master=former)
+    await scene.queue(kept, 2, master=former)
+    first, second = sorted(await scene.claim(worker), key=lambda task: task.code)
+    await scene.sql("UPDATE workflow_instance SET master_id = :owner WHERE id = :id", owner=master.epoch, id=taken_over)
+    async with scene.writing() as connection:
+        told = await task_claims.report(connection, [success(first), success(second)], worker.epoch)
+    assert told == {first.id: master.epoch, second.id: former.epoch}
+    owners = "SELECT owner FROM task_event ORDER BY task_code"
+    assert await scene.sql(owners) == [master.epoch, former.epoch]
 
 
 async def test_a_report_lands_for_what_is_still_ours_beside_what_is_not(scene: Scene) -> None:

@@ -27,6 +27,6 @@ async def test_only_the_worker_of_a_running_attempt_writes_its_progress(scene: S
     assert await scene.sql(done) == [3]
     async with scene.writing() as connection:
         end = Report(task.id, 1, TaskState.SUCCESS, "", 0, None)
-        assert await task_claims.report(connection, [end], worker.epoch) == {task.id}
+        assert await task_claims.report(connection, [end], worker.epoch) == {task.id: master.epoch}
     await record(scene, worker, task, 4)
     assert await scene.sql(done) == [3]

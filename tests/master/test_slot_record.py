@@ -38,7 +38,7 @@ async def test_a_record_that_hangs_does_not_delay_the_slots(database_url: str, m
     await first.join()
     running = [asyncio.create_task(part) for part in (first.watch(), first.record(), first.beat())]
     try:
-        await asyncio.wait_for(begun.wait(), 5)
+        await asyncio.wait_for(begun.wait(), 30)
         await second.join()
         await eventually(lambda: first.slot, until=Slot(0, 2))
         assert len(await registries[0].members(NodeKind.MASTER)) == 2

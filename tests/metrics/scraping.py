@@ -16,7 +16,7 @@ def url_of(node: Node) -> str:
 
 def scraped(node: Node) -> str:
     """What a process shows now."""
-    with urllib.request.urlopen(url_of(node), timeout=10) as answer:
+    with urllib.request.urlopen(url_of(node), timeout=30) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
         return str(answer.read().decode())
 

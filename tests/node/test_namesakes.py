@@ -108,7 +108,7 @@ async def test_a_silent_worker_of_that_name_is_not_fenced_while_the_registry_sho
     assert not comes.done()
     assert await scene.state(other) == "ALIVE"
     await scene.registry.unregister()
-    await asyncio.wait_for(comes, 5)
+    await asyncio.wait_for(comes, 30)
     assert await scene.state(other) == "FENCED"
 
 

@@ -107,7 +107,7 @@ async def test_a_slow_batch_does_not_keep_the_next_ones_waiting() -> None:
     gates[4].set()
     gates[5].set()
     gates[2].set()
-    assert await asyncio.wait_for(tasks[1], 10) == 2
+    assert await asyncio.wait_for(tasks[1], 30) == 2
     await eventually(lambda: len(begun) == AT_ONCE_MAX + 1)
     assert begun == [[1], [2], [3], [4, 5, 6]], "no more at once, then those that have waited, together"
     gates[6].set()

@@ -42,7 +42,6 @@ def claimed(
         "state": TaskState.RUNNING_EXECUTION,
         "params": json.dumps(params),
         "parameter_values": json.dumps(values or {}),
-        "owner": Epoch(1),
         "day": DAY,
         "schedule_time": datetime(2022, 8, 26, 5, tzinfo=UTC),
         "time_zone": "UTC",

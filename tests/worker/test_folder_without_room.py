@@ -20,5 +20,5 @@ async def test_a_worker_that_starts_without_room_waits_until_there_is_some(tmp_p
             folder.make()
         await asyncio.sleep(0)
         assert not waiting.done()
-    await asyncio.wait_for(waiting, 10)
+    await asyncio.wait_for(waiting, 30)
     assert (tmp_path / "worker").is_dir()

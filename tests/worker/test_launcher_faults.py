@@ -84,7 +84,7 @@ async def test_a_stopped_worker_loses_its_tasks_at_the_deadline_and_learns_it(ot
     assert other_worker.family()
     await eventually(lambda: not other_worker.family(), within_s=3)
     other_worker.process.send_signal(signal.SIGCONT)
-    assert other_worker.process.communicate(timeout=10)[0].startswith("DeadlinePassed")
+    assert other_worker.process.communicate(timeout=30)[0].startswith("DeadlinePassed")
 
 
 async def test_the_deadline_kills_at_once_and_the_worker_hears_why(scene: Scene) -> None:
@@ -144,7 +144,7 @@ async def test_a_stopped_keeper_does_not_hold_up_a_cancellation_for_ever(
     await eventually(lambda: "ready" in scene.log.text, within_s=5)
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(run, 5)
+        await asyncio.wait_for(run, 30)
     assert scene.alive() == set()
 
 
@@ -158,7 +158,7 @@ async def test_a_stopped_zygote_does_not_hold_up_a_cancellation_for_ever(
     await asyncio.sleep(0.05)
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(run, 5)
+        await asyncio.wait_for(run, 30)
     os.kill(scene.launcher.zygote_pid, signal.SIGCONT)
     assert await scene.bash("true") == 0
     assert scene.log.text == ""

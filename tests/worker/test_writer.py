@@ -62,7 +62,7 @@ async def test_a_worker_that_slept_through_its_fence_does_not_call_its_rows_wron
         writer.compares = True
         writer.wake.set()
         with pytest.raises(Fenced):
-            await asyncio.wait_for(running, 10)
+            await asyncio.wait_for(running, 30)
     assert [event["event"] for event in said if event["event"] == "task_runs_without_its_row"] == []
 
     await writer.abandon()

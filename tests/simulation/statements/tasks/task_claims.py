@@ -63,7 +63,6 @@ def claimed_task(tx: Transaction, task: Values) -> ClaimedTask:
         task.state,
         task.params,
         task.parameter_values,
-        instance.master_id,
         "20260101",
         instance.schedule_time,
         instance.time_zone,
@@ -87,9 +86,9 @@ def mark_running(tx: Transaction, task: ClaimedTask, worker: Epoch) -> bool:
     return True
 
 
-def report(tx: Transaction, reports: Sequence[Report], worker: Epoch) -> set[TaskInstanceId]:
+def report(tx: Transaction, reports: Sequence[Report], worker: Epoch) -> dict[TaskInstanceId, Epoch]:
     """WHERE id AND attempt AND worker_id = :worker AND ended_at IS NULL; the event from the rows that were hit."""
-    kept = set()
+    kept = {}
     for each in reports:
         there = tx.get(tx.server.tasks, each.id)
         if there is None:  # only where a protection is off that keeps a live run from being deleted
@@ -100,7 +99,8 @@ def report(tx: Transaction, reports: Sequence[Report], worker: Epoch) -> set[Tas
             reason = each.reason or None
             tx.update(row, state=each.state, ended_s=tx.server.now_s, reason=reason, outputs=each.outputs)
             tell_event(tx, there.workflow_instance_id, there.task_code, there.attempt, each.state, None, each.outputs)
-            kept.add(each.id)
+            run = tx.get(tx.server.instances, there.workflow_instance_id)
+            kept[each.id] = Epoch(0) if run is None else run.master_id
     return kept
 
 
