@@ -5,6 +5,9 @@
                                  what is before `X-Shoal-Log-First` was discarded, and is left out
     GET …/log?follow=1           server-sent events until it has ended; with `Accept: text/plain` the bytes themselves
 
+Who follows more slowly than the oldest part is discarded is told: by an event `missed` with the number of bytes, or, if
+it reads the bytes themselves, by an answer that is cut off; the next one begins at its `X-Shoal-Log-First`.
+
 The id of an event is the number of bytes up to its end, so that `Last-Event-ID` goes on there.
 """
 
@@ -24,7 +27,7 @@ from api.open_streams import OpenStreams
 from api.ranges import NotThatLong, read_range
 from api.routes import PROBLEM, PROBLEMS, MakeCall, described, parameter_of
 from api.sending import SentInParts
-from model.errors import Refused, ShoalError
+from model.errors import Refused, ShoalError, Unavailable
 from service import problems as kinds
 from service.operation import QUERY
 from service.stream import Slice, Source, StreamOperation, StreamQuery, slices
@@ -69,6 +72,8 @@ def add_stream(
             if query.follow:
                 headers["X-Accel-Buffering"] = "no"
                 plain = "text/plain" in (accept := request.headers.get("Accept", "")) and EVENTS not in accept
+                if plain:  # the reader counts from the place that its header names
+                    query = query.model_copy(update={"offset": max(query.offset or 0, head.first)})
                 parts = _bytes(source, query) if plain else _events(source, query)
                 place = streams.another(call.caller.key)
                 return SentInParts(source, parts, headers, check, place=place, media_type=TEXT if plain else EVENTS)
@@ -136,16 +141,20 @@ def _file(query: StreamQuery, head: Slice, range_: str | None, id_: int) -> tupl
 
 async def _bytes(source: Source, query: StreamQuery) -> AsyncGenerator[bytes]:
     async for found in slices(source, query):
+        if found.missed:
+            raise Unavailable(f"{found.missed} bytes were discarded before they were read; go on with what is left")
         yield found.data
 
 
 async def _events(source: Source, query: StreamQuery) -> AsyncGenerator[bytes]:
-    """Text as it is added, a comment now and then, and at last `end`, or `problem` with a sentence."""
+    """Text as it is added, `missed`, a comment now and then, and at last `end`, or `problem` with a sentence."""
     offset, left, sent_s = query.offset or 0, b"", time.monotonic()
     try:
         async for found in slices(source, query):
             if found.first > offset + len(left):
                 offset, left = found.first, b""
+            if found.missed:
+                yield event(str(found.missed), id=offset, kind="missed")
             for at in range(0, len(found.data), EVENT_BYTES_MAX):
                 left += found.data[at : at + EVENT_BYTES_MAX]
                 text, used = whole_characters(left, is_end=False)

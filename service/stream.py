@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec, Protocol
 
 from pydantic import Field
@@ -32,13 +32,15 @@ LOOK_EVERY_S = 0.5
 class Slice:
     """Some bytes, and what was known of the stream before they were read: its size, and whether that is its last.
 
-    What is before `first` was discarded: if it was asked for, the bytes begin there, or there are none.
+    What is before `first` was discarded: if it was asked for, the bytes begin there, or there are none. `missed` is how
+    many bytes after the slice before, or after the offset that was asked for, were discarded before they were read.
     """
 
     data: bytes
     size: int
     is_complete: bool
     first: int = 0
+    missed: int = 0
 
 
 class Source(Protocol):
@@ -92,7 +94,7 @@ async def slices(source: Source, query: StreamQuery) -> AsyncGenerator[Slice]:
     """The slices that are asked for: of the present bytes, or those to come too, until nothing is added any more.
 
     Where a source that is followed has no more bytes for now, an empty slice is given each time that it was asked.
-    What was discarded is left out, at the beginning, and by who follows.
+    What was discarded is left out, at the beginning, and by who follows; `missed` of a slice says so to the latter.
 
     Raises:
         Unavailable: it has fewer bytes than it had.
@@ -109,6 +111,7 @@ async def slices(source: Source, query: StreamQuery) -> AsyncGenerator[Slice]:
             size = found.size
         gone = max(0, found.first - offset)
         if gone and (query.follow or not has_begun):
+            found = replace(found, missed=gone if has_begun or query.offset else 0)
             offset, gone = found.first, 0
         elif not found.data and size is not None:
             gone = max(gone, size - offset)

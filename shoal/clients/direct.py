@@ -11,6 +11,7 @@ from service.call import Backend, Call
 from service.callers import Caller
 from service.operation import QUERY, Operation
 from service.stream import StreamOperation, StreamQuery, slices
+from shoal.clients.gaps import WithGaps
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,6 +33,7 @@ class DirectClient:
         query: StreamQuery = operation.signature.bind(*args, **kwargs).arguments[QUERY]
         source = await operation(Call(self.backend, self.caller, operation), *args, **kwargs)
         async with aclosing(source):
+            with_gaps = WithGaps()
             async for found in slices(source, query):
-                if found.data:
-                    yield found.data
+                if part := with_gaps.next(found.data, found.missed):
+                    yield part

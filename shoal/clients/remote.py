@@ -25,6 +25,7 @@ from model.errors import Refused, Unavailable, Unknown
 from service.operation import BODY, QUERY, Operation
 from service.problems import error_of
 from service.stream import StreamOperation, StreamQuery
+from shoal.clients.gaps import WithGaps
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -105,7 +106,7 @@ class RemoteClient:
         query: StreamQuery = given.pop(QUERY)
         offset, end = query.offset or 0, None if query.limit is None else (query.offset or 0) + query.limit
         away_since_s: float | None = None
-        has_begun = False
+        has_begun, with_gaps = False, WithGaps()
         while True:
             limit = None if end is None else end - offset
             rest = StreamQuery.read(offset=offset, limit=limit, follow=query.follow)
@@ -113,13 +114,15 @@ class RemoteClient:
             request.headers["Accept"] = "text/plain"  # the bytes themselves, not events
             try:
                 response = await self._opened(request)
-                has_begun, away_since_s = True, None
-                first = response.headers.get("X-Shoal-Log-First", "")  # what is before it was discarded
-                offset = max(offset, int(first)) if re.fullmatch("[0-9]{1,18}", first) else offset
+                head = response.headers.get("X-Shoal-Log-First", "")  # what is before it was discarded
+                first = max(offset, int(head)) if re.fullmatch("[0-9]{1,18}", head) else offset
+                missed = first - offset if has_begun else 0
+                has_begun, away_since_s, offset = True, None, first
                 try:
                     async for part in response.aiter_raw():
                         offset += len(part)
-                        yield part
+                        yield with_gaps.next(part, missed)
+                        missed = 0
                     return
                 except httpx.HTTPError as error:
                     raise self._away(error) from error

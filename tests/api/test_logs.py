@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -17,12 +18,15 @@ import api.sending
 import api.streams
 from api.event_text import event, whole_characters
 from api.ranges import NotThatLong, read_range
+from service.callers import Caller
 from service.runs.log_source import read_log
 from service.stream import StreamQuery
+from shoal.clients.direct import DirectClient
 from shoal.clients.remote import RemoteClient
 from tests.api.serving import BASE, Serving, serving, token_of
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
+from tests.service.test_slices import Rolling
 from tests.shoal.command_line import CommandLine
 
 QUICK = {"SHOAL_WORKER__LOG_BYTES_MAX": str(1 << 30)}
@@ -194,6 +198,53 @@ async def test_of_the_log_of_a_stream_the_oldest_part_is_discarded_and_readers_g
         assert (await raw).text == rest
         whole = await client.get(path)
         assert (whole.text, whole.headers["content-length"]) == (rest, str(len(rest)))
+
+
+async def test_a_follower_that_is_too_slow_is_told_how_much_it_missed_and_is_shown_nothing_twice(
+    api_: Serving, cluster: Cluster, tmp_path: Path
+) -> None:
+    more, go = tmp_path / "more", tmp_path / "go"
+    wait = "until [ -e {} ]; do sleep 0.05; done"
+    line = "seq -f 'line %014.0f'"
+    script = f"{line} 1 1000; {wait.format(more)}; {line} 1001 1500000; {wait.format(go)}; {line} 1500001 1500001"
+    task = {"name": "a", "type": "SHELL", "params": {"script": script}, "stream": True, "restart": "on_failure"}
+    cluster.define(7, "w", tasks=[task])
+    await cluster.master()
+    await cluster.worker(SHOAL_WORKER__LOG_BYTES_MAX=str(1 << 20))
+    cluster.start(7)
+    find = "SELECT coalesce(min(id), 0) FROM task_instance WHERE state = 'RUNNING_EXECUTION'"
+    id_ = int(await eventually(lambda: cluster.one(find), within_s=20))
+    token = await token_of(api_.backend, "ada", is_admin=True)
+    direct = DirectClient(api_.backend, Caller.of_system_user("ada"))
+    async with RemoteClient(api_.url, token) as remote, api_.client(token) as client:
+        followers = [each.stream(read_log, id_, StreamQuery(follow=True)) for each in (direct, remote)]
+        begun = [await anext(each) for each in followers]
+        more.touch()
+        written = 20 * 1_500_000
+
+        async def all_written() -> bool:
+            answer = await client.get(f"{BASE}/task-instances/{id_}/log?limit=0")
+            return int(answer.headers["x-shoal-log-size"]) >= written
+
+        await eventually(all_written, within_s=60)
+        go.touch()
+        for first, follower in zip(begun, followers, strict=True):
+            shown = (first + b"".join([part async for part in follower])).decode().splitlines()
+            gaps = [int(text[1:].split()[0]) for text in shown if text.endswith("discarded before they were read]")]
+            numbers = [int(text[5:]) for text in shown if text.startswith("line ") and len(text) == 19]
+            assert gaps
+            assert numbers == sorted(set(numbers))
+            assert (numbers[0], numbers[-1]) == (1, 1_500_001)
+            shown_bytes = sum(len(text) + 1 for text in shown if not text.startswith("["))
+            assert written + 20 <= sum(gaps) + shown_bytes <= written + 20 + len(gaps), (
+                "a line that was cut gets an end"
+            )
+
+
+async def test_events_name_what_was_missed() -> None:
+    told = b"".join([part async for part in api.streams._events(Rolling(0, 60), StreamQuery(follow=True))]).decode()
+    kinds = re.findall(r"event: (\w+)\nid: (\d+)\ndata: (.*)\n", told)
+    assert kinds == [("missed", "60", "20"), ("end", "100", "ended")]
 
 
 def until_closed(reader: socket.socket) -> int:

@@ -43,5 +43,12 @@ async def test_who_reads_all_of_it_hears_that_a_part_was_discarded_meanwhile() -
         await _read(Rolling(0, 60))
 
 
-async def test_who_follows_goes_on_with_what_is_left() -> None:
+async def test_who_follows_goes_on_with_what_is_left_and_is_told_what_it_missed() -> None:
     assert await _read(Rolling(0, 60), follow=True) == [*range(40), *range(60, 100)]
+
+    async def missed(**query: int) -> list[int]:
+        return [part.missed async for part in slices(Rolling(30, 90), StreamQuery.read(follow=True, **query))]
+
+    assert await missed() == [0, 50, 0], "nobody missed what was discarded before"
+    assert await missed(offset=10) == [20, 40, 0]
+    assert await missed(offset=50) == [0, 0]

@@ -54,7 +54,7 @@ beforeEach(() => {
 
 test("a log whose oldest part was discarded begins with its first line that is left", async () => {
   log.start = 700_000;
-  const reader = new LogReader("1");
+  const reader = new LogReader("1", (bytes) => `${bytes} missed`);
   await reader.open(null);
   expect(reader.hasEarlier).toBe(true);
   for (let turn = 0; turn < 100 && reader.hasEarlier; turn++) await reader.earlier();
@@ -67,7 +67,7 @@ test("a log whose oldest part was discarded begins with its first line that is l
 });
 
 test("the start of a log is where it begins by now, also if that has moved since", async () => {
-  const reader = new LogReader("1");
+  const reader = new LogReader("1", (bytes) => `${bytes} missed`);
   await reader.open(null);
   Object.assign(log, { start: 2_000_000, size: 3_000_000 });
   await reader.open(0);
@@ -76,4 +76,32 @@ test("the start of a log is where it begins by now, also if that has moved since
   await reader.later();
   expect(reader.lines.map((each) => each.at)).toEqual([...reader.lines.map((each) => each.at)].sort((a, b) => a - b));
   expect(reader.lines.every((each) => each.text === line(each.at).trimEnd())).toBe(true);
+});
+
+test("what was discarded before a follower read it is a line of its own", async () => {
+  const heard = new Map<string, (event: object) => void>();
+  vi.stubGlobal(
+    "EventSource",
+    class {
+      addEventListener = (kind: string, hear: (event: object) => void) => heard.set(kind, hear);
+      close = () => {};
+      set onmessage(hear: (event: object) => void) {
+        heard.set("message", hear);
+      }
+    },
+  );
+  Object.assign(log, { start: 0, size: 100 });
+  const reader = new LogReader("1", (bytes) => `${bytes} missed`);
+  await reader.open(null);
+  reader.follow();
+  heard.get("message")?.({ data: "half", lastEventId: "104" });
+  heard.get("missed")?.({ data: "896", lastEventId: "1000" });
+  heard.get("message")?.({ data: "next\n", lastEventId: "1006" }); // its line ended in CR LF
+  expect(reader.lines.slice(-3)).toMatchObject([
+    { at: 100, bytes: 4, text: "half", isWhole: true },
+    { at: 104, bytes: 896, text: "896 missed", isWhole: true },
+    { text: "next", isWhole: true },
+  ]);
+  expect([reader.first, reader.to]).toEqual([null, 1006]);
+  vi.unstubAllGlobals();
 });

@@ -33,7 +33,11 @@ export class LogReader {
   private source: EventSource | null = null;
   private isClosed = false;
 
-  constructor(readonly attempt: string) {}
+  /** `missed` names the bytes that were discarded before they were read. */
+  constructor(
+    readonly attempt: string,
+    private readonly missed: (bytes: number) => string,
+  ) {}
 
   subscribe = (changed: () => void): (() => void) => {
     this.listeners.add(changed);
@@ -113,6 +117,10 @@ export class LogReader {
       this.problem = null;
       this.tell();
     };
+    source.addEventListener("missed", (event) => {
+      const { data, lastEventId } = event as MessageEvent<string>;
+      this.skip(Number(data), Number(lastEventId));
+    });
     source.addEventListener("end", () => {
       this.isComplete = true;
       this.unfollow();
@@ -135,6 +143,15 @@ export class LogReader {
     this.isClosed = true;
     this.unfollow();
     this.listeners.clear();
+  }
+
+  /** Go on at a later byte, with a line for what is missing. A line that had only begun ends there. */
+  private skip(bytes: number, to: number): void {
+    const last = this.lines.at(-1);
+    if (last !== undefined) this.lines = [...this.lines.slice(0, -1), { ...last, isWhole: true }];
+    this.append([{ at: to - bytes, bytes, text: this.missed(bytes), isWhole: true }]);
+    this.first = null;
+    this.tell();
   }
 
   private append(lines: Line[]): void {

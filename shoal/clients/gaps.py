@@ -1,0 +1,21 @@
+"""The bytes of a stream that is followed, with a line in each place where some were discarded before they were read."""
+
+from __future__ import annotations
+
+
+class WithGaps:
+    """Adds those lines to the parts of one stream."""
+
+    def __init__(self) -> None:
+        self._is_line_open = False
+
+    def next(self, part: bytes, missed: int) -> bytes:
+        """What is to be shown of this part, before which so many bytes were missed."""
+        shown = part
+        if missed:
+            # What is left of such a stream begins with a whole line.
+            line = f"[{missed} bytes were discarded before they were read]\n".encode()
+            shown = b"\n" * self._is_line_open + line + part
+        if shown:
+            self._is_line_open = not shown.endswith(b"\n")
+        return shown
