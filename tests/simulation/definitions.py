@@ -29,6 +29,8 @@ STREAMING = range(POOLED.stop, POOLED.stop + 2)
 """Those after these have tasks that run until they are stopped."""
 LEASED = range(STREAMING.stop, STREAMING.stop + 3)
 """Those after these too, and each of them needs resources, of which there are too few for all."""
+TIMED = range(LEASED.stop, LEASED.stop + 3)
+"""Those after these end only by their timeout, unless somebody stops them."""
 STREAM_POOLS = {"s": 6}
 """How many resources the pools have that only they need. What they have of another is less than all."""
 
@@ -43,7 +45,8 @@ def specs() -> dict[int, WorkflowSpec]:
     pooled = {code: _pooled(Random(f"{code} needs")) for code in POOLED}
     streaming = {code: _streaming(Random(f"{code} streams")) for code in STREAMING}
     leased = {code: _leased(Random(f"{code} streams")) for code in LEASED}
-    every = drawn | dict(map(_nested, NESTED)) | waiting | keyed | pooled | streaming | leased
+    timed = {code: _timed(Random(f"{code} ends")) for code in TIMED}
+    every = drawn | dict(map(_nested, NESTED)) | waiting | keyed | pooled | streaming | leased | timed
     return {code: WorkflowSpec.parse(given) for code, given in every.items()}
 
 
@@ -146,6 +149,12 @@ def _leased(random: Random) -> dict[str, Any]:
         task["resources"] = random.choice(({"s": 1}, {"s": 1}, {"s": 1}, {"s": 1, "a": 1}))
     streams["tasks"][0]["resources"] = {"s": 2}
     return streams
+
+
+def _timed(random: Random) -> dict[str, Any]:
+    names = [f"t{number}" for number in range(random.choice((1, 2)))]
+    tasks = [{"name": name, "type": "SHELL", "params": {"script": "sleep infinity"}} for name in names]
+    return {"tasks": tasks, "timeout_minutes": random.choice((0.02, 0.1)), "timeout_strategy": "FAILED"}
 
 
 def _nested(code: int) -> tuple[int, dict[str, Any]]:

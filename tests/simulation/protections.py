@@ -106,6 +106,9 @@ class Protections:
     lease: bool = True
     """A lease lasts as long as its worker's life, and not until a time that passes (`dao/tasks/pool_leases.py`)."""
 
+    timed_again: bool = True
+    """A run whose time is over before its takeover is committed is checked again (`master/drive/driver.py`)."""
+
     reserved: bool = True
     """The first that is short of a pool reserves what there is (`model/pool_turns.py`)."""
 

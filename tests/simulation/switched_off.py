@@ -52,6 +52,8 @@ def switched_off(protections: Protections) -> list[tuple[Any, str, Any]]:
         made.append((HeldRuns, "active", HeldRuns.running))
     if not protections.periodic:
         made.append((sys.modules["master.membership.membership"], "READ_MEMBERS_EVERY_S", 1e9))
+    if not protections.timed_again:
+        made.append((sys.modules["master.drive.driver"], "NOT_OURS_YET_S", 1e9))
     if not protections.line:
         made.append((Lines, "goes_on", lambda *_: None))
     if not protections.reserved:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.states import TaskState
+from tests.simulation.definitions import TIMED
 from tests.simulation.loop import PROCESS, Process
 from worker.report import report
 
@@ -42,6 +43,8 @@ class TaskRun:
         if task.stream is not None:
             if not world.is_healed and random.random() < 0.4:
                 world.loop.in_world(random.uniform(0.1, 8), self.end_by_itself, random.choice((T.FAILURE, T.SUCCESS)))
+            return
+        if task.workflow_code in TIMED:
             return
         state = T.FAILURE if random.random() < world.failing else T.SUCCESS
         lasts_s = random.choice(world.lasts_s) * random.random()

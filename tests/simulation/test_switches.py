@@ -51,6 +51,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "superseded": (1, "I19"),
     "pools_held": (2, "I22"),
     "lease": (48, "I22"),
+    "timed_again": (48, "I10"),
     "reserved": (2, "I24"),
 }
 """Of each protection: a seed that fails without it, and how the violation begins. Whoever changes what a seed draws

@@ -18,6 +18,7 @@ from tests.simulation.definitions import (
     NESTED,
     PLAIN,
     POOLED,
+    TIMED,
     WAITING,
     awaited,
     specs,
@@ -80,6 +81,7 @@ def arrange(world: World) -> None:
     _stand_in_lines_by_key(world)
     _share_pools(world)
     _wait_for_others(world)
+    _take_too_long(world)
     streams.arrange(world, partial(ask, world))
     loop.in_world(FAULTS_S + 5, _resume_children, world)
 
@@ -114,6 +116,18 @@ def _share_pools(world: World) -> None:
             asked = {"workflow_code": str(own.choice(POOLED)), "priority": own.choice((None, None, "HIGHEST"))}
             when_s = own.choice((2.0, 5.0)) if at_once else own.uniform(0, FAULTS_S)
             world.loop.in_world(when_s, partial(ask, world, C.START_PROCESS, **asked))
+
+
+def _take_too_long(world: World) -> None:
+    """In a part of the seeds: runs that nothing but their timeout ends."""
+    random = world.draw("timeouts")
+    if random.random() > 0.2:
+        return
+    for number in range(random.choice((1, 2, 4))):
+        own = world.draw("timed", number)
+        if world.has(f"timed {number}"):
+            began = partial(ask, world, C.START_PROCESS, workflow_code=str(own.choice(TIMED)))
+            world.loop.in_world(own.uniform(0, FAULTS_S), began)
 
 
 def _wait_for_others(world: World) -> None:

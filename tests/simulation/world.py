@@ -22,7 +22,7 @@ from model.means import NO_THREAD
 from model.nodes import Heartbeat, NodeKind, NodeState
 from model.timing import Timing
 from node.lives import live_until_stopped
-from tests.simulation.definitions import LEASED, POOLS, STREAM_POOLS
+from tests.simulation.definitions import POOLS, STREAM_POOLS, TIMED
 from tests.simulation.disk import Files
 from tests.simulation.invariants import Invariants
 from tests.simulation.loop import Process, VirtualLoop
@@ -115,7 +115,7 @@ class World:
         self.server.on_statement = self._count_statement
         self.server.on_goodbye = self._gives_up
         self.server.on_suspect = self._kill_by_poison
-        for code in range(1, LEASED.stop):
+        for code in range(1, TIMED.stop):
             self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
         for pool, size in (POOLS | STREAM_POOLS).items():
             self.server.do(lambda tx, pool=pool: tx.insert(self.server.pools, pool, Values(name=pool)))

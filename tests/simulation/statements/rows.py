@@ -87,7 +87,7 @@ def note_owners(tx: Transaction, instances: Collection[int]) -> None:
     tx.notes.append((EVENT, ",".join(sorted({str(each.master_id) for _, each in rows_of(tx, instances)}))))
 
 
-def read_instance(each: Values) -> WorkflowInstance:
+def read_instance(tx: Transaction, each: Values) -> WorkflowInstance:
     scope = each.executing or each.scope
     return WorkflowInstance(
         each.id,
@@ -107,4 +107,5 @@ def read_instance(each: Values) -> WorkflowInstance:
         None if scope is None else frozenset(map(TaskCode, json.loads(scope))),
         each.depth,
         each.parent,
+        tx.server.now_s - each.running_since_s,
     )

@@ -81,5 +81,5 @@ def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[
                 run_times=before.run_times + each.repeats,
                 executing=before.executing if each.keeps_executing else executing,
             )
-            revived[each.id] = read_instance(after)
+            revived[each.id] = read_instance(tx, after)
     return revived

@@ -37,7 +37,7 @@ def claim_failover(
                 beat = tx.get(tx.server.beats, each.master_id)
                 takeovers = 1 if drove_for_long(each, beat, tx.server.now_s) else min(takeovers, TAKEOVERS_MAX) + 1
             after = tx.update(row, master_id=master, state=state, takeovers=takeovers, owned_s=tx.server.now_s)
-            taken[row.id] = (read_instance(after), takeovers)
+            taken[row.id] = (read_instance(tx, after), takeovers)
     return taken
 
 

@@ -122,7 +122,9 @@ def owned(tx: Transaction, master: Epoch) -> set[WorkflowInstanceId]:
 
 def read_owned(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> list[WorkflowInstance]:
     return [
-        read_instance(each) for _, each in rows_of(tx, ids) if is_owned(tx, each, master) and _may_be_driven(each.state)
+        read_instance(tx, each)
+        for _, each in rows_of(tx, ids)
+        if is_owned(tx, each, master) and _may_be_driven(each.state)
     ]
 
 
@@ -145,5 +147,4 @@ def _may_be_driven(state: WorkflowState) -> bool:
 
 def ran_s(tx: Transaction, ids: Sequence[WorkflowInstanceId], master: Epoch) -> dict[WorkflowInstanceId, float]:
     """Of those that `read_owned` finds."""
-    owned = {each.id for each in read_owned(tx, ids, master)}
-    return {WorkflowInstanceId(row.id): tx.server.now_s - each.running_since_s for row, each in rows_of(tx, owned)}
+    return {each.id: each.ran_s for each in read_owned(tx, ids, master)}
