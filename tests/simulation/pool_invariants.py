@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BEGINNING = (TaskState.DISPATCH, TaskState.RUNNING_EXECUTION)
 NOTICED_S = 3.0
-"""Whoever has waited for so long was seen by every claim that commits now."""
+"""Whoever has waited for so long, whatever the server's clock was set to, was seen by every claim that commits now."""
 
 
 def urgency(task: Values) -> tuple[int, int, int, int]:
@@ -58,7 +58,7 @@ class PoolInvariants:
         for id_, before, after in tasks:
             was_queued = before is not None and before.state is TaskState.QUEUED
             if after is not None and after.state is TaskState.QUEUED and not was_queued:
-                self._seen_since_s[id_] = self.server.now_s
+                self._seen_since_s[id_] = self.server.loop.now
         begun = [
             after
             for _, before, after in tasks
@@ -86,7 +86,7 @@ class PoolInvariants:
         first = min(waiting, key=urgency, default=None)
         if first is None or urgency(first) > urgency(task):
             return
-        if self.server.now_s - self._seen_since_s[first.id] < NOTICED_S:  # its transaction may have committed late
+        if self.server.loop.now - self._seen_since_s[first.id] < NOTICED_S:  # its transaction may have committed late
             return
         needs = json.loads(first.resources)
         for pool in needs.keys() & json.loads(task.resources).keys():
