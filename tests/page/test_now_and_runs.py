@@ -45,6 +45,7 @@ def test_a_fresh_install_shows_its_sample_and_saves_what_is_pasted(open_page: Op
     page.get_by_role("button", name="Save and run").click()
     expect(page.get_by_text("first runs.")).to_be_visible()
     expect(page).to_have_url(re.compile("/runs/[0-9]+$"))
+    expect(page.get_by_text("The task wrote nothing")).to_be_visible()
     page.goto(page.url.split("/runs/")[0])
     expect(page.get_by_role("heading", name="Running")).to_be_visible()
     assert no_overflow(page)

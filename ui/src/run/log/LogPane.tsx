@@ -2,7 +2,7 @@ import { ActionIcon, Button, SegmentedControl, Switch, TextInput } from "@mantin
 import { IconArrowDown, IconArrowUp, IconDownload, IconSearch, IconTextWrap } from "@tabler/icons-react";
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
-import { ROOT } from "@/api/client";
+import { ApiProblem, ROOT } from "@/api/client";
 import { Failure, Skeleton } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { count } from "@/parts/time";
@@ -220,13 +220,14 @@ function Body({ reader, goTo }: { reader: LogReader; goTo: (at: number) => void 
   const { search } = useRun();
   useReader(reader);
   if (!reader.isRead) return <Skeleton lines={6} />;
+  const hasNone = reader.problem instanceof ApiProblem && reader.problem.status === 404;
   if (reader.lines.length === 0)
-    return reader.problem !== null ? (
+    return reader.problem !== null && !hasNone ? (
       <Failure error={reader.problem} again={() => void reader.open(null)} />
     ) : (
       <div className="fact">
         <div>
-          <b>{reader.isComplete ? t("emptyLog") : t("nothingYet")}</b>
+          <b>{reader.isComplete || hasNone ? t("emptyLog") : t("nothingYet")}</b>
         </div>
       </div>
     );
