@@ -50,7 +50,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "family": (28, "I28"),
     "superseded": (1, "I19"),
     "pools_held": (2, "I22"),
-    "lease": (48, "I22"),
+    "lease": (3, "I22"),
     "timed_again": (48, "I10"),
     "reserved": (2, "I24"),
 }
