@@ -9,7 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +21,17 @@ import structlog
 from dao.tasks import pool_checks
 from dao.tasks.pool_checks import Checked, DueCheck
 from dao.tasks.pool_conditions import CHECK_TIMEOUT_S, CHECKS_AT_ONCE
-from model.errors import Refused
+from model.backoff import Backoff
+from model.errors import Fenced, Refused, Unavailable
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.pool_secrets import secrets_of
 from model.states import TaskState
 from node.life import Life
 from node.write_loop import run_rounds
+from registry.clock import boottime_s
 from worker.environment import passed_on
-from worker.launcher.errors import NoMeans
+from worker.failed_attempt import lacks_means
+from worker.launcher.errors import LauncherKilled
 from worker.masking import Masking
 from worker.order import Order
 from worker.tasks.catalog import TaskCatalog
@@ -38,6 +44,12 @@ log = structlog.get_logger()
 VARIABLE = "SHOAL_RESOURCE"
 """In the environment of a script: JSON object with the name and data of the resource."""
 REASON_CHARACTERS_MAX = 300
+REST = Backoff(first_s=1.0, max_s=30.0)
+"""For so long it takes no checks after one that this worker could not do; others may."""
+SLEPT_S = 2.0
+"""A check that ends so much later than its timeout was held up by this worker."""
+KILLED_MAX = 3
+"""After its process was killed so often in turn, the check itself is to blame."""
 
 
 class PoolChecks:
@@ -56,6 +68,10 @@ class PoolChecks:
         self._running: dict[int, asyncio.Task[None]] = {}
         self._checked: list[Checked] = []
         self._may_be_due = False
+        self._gives_back = False
+        self._rest = replace(REST)
+        self._rests_until_s = float("-inf")
+        self._killed: Counter[int] = Counter()
 
     def notice(self) -> None:
         """There may be resources to check."""
@@ -71,22 +87,30 @@ class PoolChecks:
                 self._catch_up,
                 self._life,
                 shrink=lambda: None,
-                read_again=lambda: None,
+                read_again=self._outcome_unknown,
             )
         finally:
             for each in list(self._running.values()):
                 each.cancel()
             await asyncio.gather(*self._running.values(), return_exceptions=True)
 
+    def _outcome_unknown(self) -> None:
+        """Some may be ours to check by their rows, and nobody checks them."""
+        self._gives_back = self._may_be_due = True
+
     async def _catch_up(self) -> None:
-        while self._checked or (self._may_be_due and self._room > 0):
+        while self._gives_back or self._checked or (self._may_be_due and self._room > 0):
             checked, room = list(self._checked), self._room
             if room > 0:
                 self._may_be_due = False
             async with self._life.writing() as connection:
                 if checked:
                     await pool_checks.record(connection, checked, self._life.me.epoch)
+                if self._gives_back:
+                    running = [*self._running, *(each.id for each in self._checked)]
+                    await pool_checks.give_back(connection, running, self._life.me.epoch)
                 due = await pool_checks.take(connection, room, self._life.me.epoch) if room > 0 else []
+            self._gives_back = False
             del self._checked[: len(checked)]
             for each in due:
                 self._running[each.id] = asyncio.create_task(self._check(each))
@@ -94,17 +118,22 @@ class PoolChecks:
 
     @property
     def _room(self) -> int:
-        return CHECKS_AT_ONCE - len(self._running) if self._takes() else 0
+        rests = asyncio.get_running_loop().time() < self._rests_until_s
+        return CHECKS_AT_ONCE - len(self._running) if self._takes() and not rests else 0
 
     async def _check(self, due: DueCheck) -> None:
         folder = WorkFolder(self._folder / f"check-{due.id}")
         checked = Checked(due.id, due.since, None, has_result=False)
         try:
             checked = Checked(due.id, due.since, await self._why_not(due, folder))
-        except NoMeans as error:  # of this machine, and nothing about the resource
-            log.warning("check_did_not_begin", pool=due.pool, resource=due.name, error=str(error))
+            self._rest.reset()
+            del self._killed[due.id]
         except Exception as error:  # noqa: BLE001 - whatever it is, it holds up no other check
-            checked = Checked(due.id, due.since, _shown(f"its check could not run: {error}", due))
+            if self._is_of_this_worker(due, error):
+                log.warning("check_without_result", pool=due.pool, resource=due.name, error=str(error))
+                self._take_none_for_now()
+            else:
+                checked = Checked(due.id, due.since, _shown(f"its check could not run: {error}", due))
         finally:
             await folder.remove()
             self._running.pop(due.id, None)
@@ -112,14 +141,29 @@ class PoolChecks:
             self._may_be_due = True
             self._wake.set()
 
+    def _is_of_this_worker(self, due: DueCheck, error: Exception) -> bool:
+        """Whether it says nothing about the resource: this machine is short of something, or this worker slept."""
+        if isinstance(error, LauncherKilled):
+            self._killed[due.id] += 1
+            return self._killed[due.id] < KILLED_MAX
+        return isinstance(error, Unavailable | Fenced) or lacks_means(error)
+
+    def _take_none_for_now(self) -> None:
+        loop, pause_s = asyncio.get_running_loop(), self._rest.next_pause_s(random.random())  # noqa: S311 - jitter
+        self._rests_until_s = loop.time() + pause_s
+        loop.call_later(pause_s, self.notice)
+
     async def _why_not(self, due: DueCheck, folder: WorkFolder) -> str | None:
-        """Why it does not work, in a sentence; None if it does. Raises `NoMeans`."""
+        """Why it does not work, in a sentence; None if it does. Raises an error if it could not be checked."""
         given = due.how.get("timeout_s")
         timeout_s = float(given) if isinstance(given, int | float) and given > 0 else CHECK_TIMEOUT_S
+        began_s = boottime_s()
         try:
             async with asyncio.timeout(timeout_s):
                 result = await self._result(due, folder, timeout_s)
         except TimeoutError:
+            if boottime_s() - began_s > timeout_s + SLEPT_S:
+                raise Unavailable("this worker slept while it was checked") from None
             return f"its check took longer than {timeout_s:g} s"
         if result.state is TaskState.SUCCESS:
             return None

@@ -11,6 +11,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
@@ -18,6 +19,7 @@ from dao.postgres.engine import AsyncConnection
 from dao.tasks import pool_claims
 from dao.tasks.pool_claims import FREE_READ_MAX
 from dao.tasks.task_claims import ClaimedTask
+from model.backoff import Backoff
 from model.errors import Unknown
 from model.nodes import served_groups
 from model.pool_turns import Turns, turns
@@ -29,8 +31,8 @@ from worker.leased_streams import LeasedStreams
 
 GOES_FIRST_S = 0.3
 """For so long other claims leave it the free places, while it finds out what it can take."""
-AGAIN_S_MIN, AGAIN_S_MAX = 0.02, 0.06
-"""When it tries again for a pool that another worker held just now."""
+HELD = Backoff(first_s=0.06, max_s=0.25)
+"""The pauses after which it tries again for what another session held just now: mostly a claim, which is short."""
 OTHERS_FOR_S = 1.0
 """For so long it counts on what others could take."""
 _NONE = Turns((), lacks_places=False, lacks_pools=False)
@@ -69,6 +71,7 @@ class PoolClaims:
         self._waits = False
         self._is_to_try = False
         self._first_until_s = 0.0
+        self._held = replace(HELD)
         self._others: list[NodeRow] = []
         self._others_until_s = float("-inf")
         self._streams = LeasedStreams(groups)
@@ -96,12 +99,18 @@ class PoolClaims:
         self._wake.set()
 
     def try_again(self) -> None:
-        """There are places, or are about to be, for what it could not take before."""
+        """There are places, or are about to be, for what it could not take before.
+
+        A turn for which the places did not come in time, since the report of an end took long, is given once more:
+        else those that claim with their reports would keep it from ever having one.
+        """
         if not self._waits:
             return
-        if not self._is_to_try:
+        loop = asyncio.get_running_loop()
+        if not self._is_to_try or (loop.time() >= self._first_until_s and not self.is_under_way):
             self._is_to_try = True
-            self._first_until_s = asyncio.get_running_loop().time() + GOES_FIRST_S
+            self._first_until_s = loop.time() + GOES_FIRST_S
+            loop.call_later(GOES_FIRST_S, self._on_round)
         self._wake.set()
 
     async def run(self) -> None:
@@ -140,8 +149,10 @@ class PoolClaims:
             self._had_its_turn()
             lacks_some = found.lacks_pools or len(claimed) < len(found.given)
             self._waits = self._waits or lacks_some or found.lacks_places or len(claimed) >= FREE_READ_MAX
+            if not lacks_some or claimed:
+                self._held.reset()
             if lacks_some:
-                await asyncio.sleep(random.uniform(AGAIN_S_MIN, AGAIN_S_MAX))  # noqa: S311 - jitter
+                await asyncio.sleep(self._held.next_pause_s(random.random()))  # noqa: S311 - jitter
             elif found.lacks_places:
                 return  # the places that are left are for others, which are more urgent
 

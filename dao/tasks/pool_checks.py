@@ -55,6 +55,13 @@ _RECORD = text("""
     )
     SELECT wake_pool_line(ARRAY(SELECT name FROM resource_pool WHERE code IN (SELECT pool_code FROM checked)))
 """)
+_GIVE_BACK = text("""
+    UPDATE pool_resource SET checking_by = NULL, checking_since = NULL
+    WHERE id = ANY(ARRAY(
+        SELECT r.id FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code      -- index: pool_resource_name
+        WHERE p.validity_check IS NOT NULL AND r.checking_by = :worker AND r.id <> ALL(CAST(:running AS bigint[]))
+        ORDER BY r.id FOR UPDATE OF r))
+""")
 _DELETE_REMOVED = text("""
     DELETE FROM pool_resource
     WHERE id = ANY(CAST(:ids AS bigint[])) AND removed AND task_instance_id IS NULL AND checking_by IS NULL
@@ -89,6 +96,11 @@ async def take(connection: FencedTransaction, limit: int, worker: Epoch) -> list
     """Begin up to `limit` checks that are due: those that are overdue most first."""
     rows = await connection.execute(_TAKE, {"limit": limit, "worker": worker, "late_s": LATE_S})
     return [DueCheck(row.id, row.since, row.pool, row.name, row.data, row.validity_check) for row in rows.all()]
+
+
+async def give_back(connection: FencedTransaction, running: Sequence[int], worker: Epoch) -> None:
+    """Have all checks that are this worker's by their rows be due again, except those of these resources."""
+    await connection.execute(_GIVE_BACK, {"running": list(running), "worker": worker})
 
 
 async def record(connection: FencedTransaction, checked: Sequence[Checked], worker: Epoch) -> None:

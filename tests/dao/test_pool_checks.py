@@ -224,3 +224,14 @@ async def test_a_check_that_somebody_wrote_wrong_holds_up_no_other_pool(pools: P
     await record(pools, worker, "good-1", None)
     assert [task.code for task in await pools.claim_for_pools(worker)] == [2]
     await take(pools, worker)
+
+
+async def test_a_worker_that_does_not_know_what_it_took_gives_back_what_it_does_not_check(pools: PoolScene) -> None:
+    """After a COMMIT whose answer was lost."""
+    worker, other = await pools.worker(), await pools.worker()
+    await pools.pool("a", 3, {"url": "http://x/", "every_s": 60})
+    assert (await take(pools, worker, 2), await take(pools, other)) == (["a-1", "a-2"], ["a-3"])
+    [running] = await pools.sql("SELECT id FROM pool_resource WHERE name = 'a-2'")
+    async with pools.writing() as connection:
+        await pool_checks.give_back(connection, [running], worker.epoch)
+    assert await take(pools, worker) == ["a-1"], "neither what it checks, nor what another checks"

@@ -1,0 +1,158 @@
+"""What the trouble of a worker that checks resources of a pool says about them: nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+import worker.pool_checks
+from dao.postgres.database import Database
+from model.errors import Refused, Unavailable, Unknown
+from model.timing import Timing
+from node.life import Life
+from tests.dao.pool_scene import PoolScene
+from tests.eventually import eventually
+from worker.launcher.errors import DeadlinePassed, LauncherKilled, NoMeans
+from worker.pool_checks import PoolChecks
+
+STATE = "SELECT name, set_aside_why, checked_at IS NOT NULL, checking_by IS NOT NULL FROM pool_resource ORDER BY name"
+
+
+class Launches:
+    """A launcher that fails as it is told, as often as it is told; then all that it starts ends well."""
+
+    def __init__(self) -> None:
+        self.errors: list[Exception] = []
+        self.begun = 0
+        self.gate: asyncio.Event | None = None
+
+    async def run(self, *_: object, **__: object) -> int:
+        self.begun += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        if self.gate is not None:
+            await self.gate.wait()
+        return 0
+
+
+@pytest_asyncio.fixture
+async def pools(database_url: str) -> AsyncIterator[PoolScene]:
+    """A database, and sentences for what a test wants to be there."""
+    database = Database(database_url, application_name="shoal-test")
+    yield PoolScene(database)
+    await database.close()
+
+
+@pytest.fixture
+def launches() -> Launches:
+    return Launches()
+
+
+@pytest_asyncio.fixture
+async def checks(
+    pools: PoolScene, launches: Launches, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[PoolChecks]:
+    """Those of a worker that runs."""
+    monkeypatch.setattr(worker.pool_checks.REST, "first_s", 0.01)
+    monkeypatch.setattr(worker.pool_checks.REST, "max_s", 0.01)
+    await pools.pool("a", 1, {"script": "true", "every_s": 3600})
+    processes: Any = launches
+    made = PoolChecks(Life(pools.database, await pools.worker(), Timing()), processes, tmp_path, lambda: True)
+    running = asyncio.create_task(made.run())
+    yield made
+    running.cancel()
+    await asyncio.wait([running])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DeadlinePassed("it slept past its horizon"),
+        LauncherKilled("its keeper was killed"),
+        NoMeans("no process can be made"),
+        OSError(errno.EMFILE, "Too many open files"),
+        OSError(errno.ENOSPC, "No space left on device"),
+        Unavailable("it cannot be reached now"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_a_worker_that_cannot_check_sets_nothing_aside_and_checks_again(
+    pools: PoolScene, checks: PoolChecks, launches: Launches, error: Exception
+) -> None:
+    launches.errors = [error]
+    checks.notice()
+    await eventually(lambda: pools.sql(STATE), until=[("a-1", None, True, False)])
+    assert launches.begun == 2
+
+
+async def test_a_check_that_takes_its_process_with_it_each_time_is_to_blame(
+    pools: PoolScene, checks: PoolChecks, launches: Launches
+) -> None:
+    launches.errors = [LauncherKilled("its keeper was killed")] * 3
+    checks.notice()
+    why = "its check could not run: its keeper was killed"
+    await eventually(lambda: pools.sql(STATE), until=[("a-1", why, True, False)])
+
+
+async def test_what_is_wrong_with_the_check_sets_its_resource_aside(
+    pools: PoolScene, checks: PoolChecks, launches: Launches
+) -> None:
+    launches.errors = [Refused("no such thing")]
+    checks.notice()
+    why = "its check could not run: no such thing"
+    await eventually(lambda: pools.sql(STATE), until=[("a-1", why, True, False)])
+
+
+async def test_a_check_that_ends_long_after_its_timeout_was_held_up_by_its_worker(
+    pools: PoolScene, checks: PoolChecks, launches: Launches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It slept: its clock says when it began, and a minute later that the time is over."""
+    launches.gate = asyncio.Event()
+    clock_s = 0.0
+
+    def now_s() -> float:
+        nonlocal clock_s
+        clock_s += 60
+        return clock_s
+
+    monkeypatch.setattr(worker.pool_checks, "boottime_s", now_s)
+    await pools.sql("UPDATE resource_pool SET validity_check = validity_check || '{\"timeout_s\": 0.05}'")
+    checks.notice()
+    await eventually(lambda: launches.begun >= 2)
+    launches.gate.set()
+    await eventually(lambda: pools.sql(STATE), until=[("a-1", None, True, False)])
+
+
+async def test_what_a_commit_without_an_answer_took_is_checked_at_once(
+    pools: PoolScene, checks: PoolChecks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = [True]
+    writing = checks._life.writing
+
+    def unanswered() -> Any:
+        return _Unanswered(writing()) if lost and lost.pop() else writing()
+
+    monkeypatch.setattr(checks._life, "writing", unanswered)
+    checks.notice()
+    await eventually(lambda: pools.sql(STATE), until=[("a-1", None, True, False)])
+    assert not lost
+
+
+class _Unanswered:
+    """A transaction whose COMMIT is done, and whose answer is lost."""
+
+    def __init__(self, transaction: Any) -> None:
+        self._transaction = transaction
+
+    async def __aenter__(self) -> Any:
+        return await self._transaction.__aenter__()
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._transaction.__aexit__(*error)
+        raise Unknown("no answer to COMMIT in time")

@@ -1,0 +1,59 @@
+"""When claims of what needs only a place leave the free places to those of what needs resources."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import worker.pool_claims
+from tests.eventually import eventually
+from worker.pool_claims import PoolClaims
+
+
+@pytest.fixture
+def rounds() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def claims(monkeypatch: pytest.MonkeyPatch, rounds: list[int]) -> PoolClaims:
+    """Of a worker whose places are all taken."""
+    monkeypatch.setattr(worker.pool_claims, "GOES_FIRST_S", 0.02)
+    nothing: Any = None
+    full: Any = SimpleNamespace(places=0)
+    return PoolClaims(
+        nothing,
+        full,
+        ("default",),
+        takes=lambda: True,
+        on_round=lambda: rounds.append(1),
+        read_again=lambda: None,
+        reserved=lambda: 0,
+        plain=lambda: None,
+    )
+
+
+async def test_a_turn_for_which_no_place_came_in_time_is_given_again(claims: PoolClaims, rounds: list[int]) -> None:
+    claims.notice()
+    claims.try_again()
+    assert claims.goes_first
+    await eventually(lambda: not claims.goes_first)
+    await eventually(lambda: rounds, until=[1])
+    claims.try_again()
+    assert claims.goes_first, "its report took longer than the turn; the next end gives another"
+
+
+async def test_a_claim_that_takes_long_keeps_the_places_only_for_its_turn(claims: PoolClaims) -> None:
+    claims.notice()
+    claims.try_again()
+    claims.is_under_way = True
+    await eventually(lambda: not claims.goes_first)
+    claims.try_again()
+    assert not claims.goes_first
+
+
+async def test_where_nothing_waits_for_resources_no_place_is_left_to_it(claims: PoolClaims) -> None:
+    claims.try_again()
+    assert not claims.goes_first
