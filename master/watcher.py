@@ -62,6 +62,7 @@ class Watcher:
         """Check until cancelled. Raises `Fenced`."""
         while True:
             await asyncio.sleep(self._settings.watch_every.total_seconds())
+            self._driver.runs.lengths.ring_late()
             try:
                 with blaming_the_data():
                     await self.check()

@@ -119,6 +119,14 @@ class Driver:
         )
 
     async def _catch_up(self) -> None:
+        goes_on = True
+        while goes_on:  # in turn, so that nothing waits for the end of a stream of events
+            await self._do_what_is_asked()
+            goes_on = await self._one_batch()
+            goes_on |= await self._quarantine.try_due()
+
+    async def _do_what_is_asked(self) -> None:
+        """Restore runs that are to be driven again, and check those whose time may be over."""
         if self._again:
             again = frozenset(self._again)
             self.runs.drop(again)
@@ -134,10 +142,6 @@ class Driver:
             self.transactions.open.resolve(unknown)
         if fired := self.runs.lengths.take():
             await self._check_timeouts(fired)
-        goes_on = True
-        while goes_on:  # in turn, so that the quarantine does not wait for the end of a stream of events
-            goes_on = await self._one_batch()
-            goes_on |= await self._quarantine.try_due()
 
     async def _check_timeouts(self, ids: Collection[WorkflowInstanceId]) -> None:
         """Warn of these runs, or end them, if they have run for too long by the database's clock.

@@ -14,6 +14,7 @@ from master.drive.runnable import WorkflowRunnable
 from model.choices import TimeoutStrategy
 from model.ids import WorkflowInstanceId
 from model.workflow import WorkflowSpec
+from registry.clock import boottime_s
 
 MARGIN_S = 0.02
 """Slightly more than the remaining time, so that the check finds the limit exceeded."""
@@ -52,7 +53,8 @@ class Lengths:
     def __init__(self, wake: asyncio.Event, longest: timedelta | None) -> None:
         self._wake = wake
         self._longest = longest
-        self._timers: dict[WorkflowInstanceId, asyncio.TimerHandle] = {}
+        self._timers: dict[WorkflowInstanceId, tuple[float, asyncio.TimerHandle]] = {}
+        """With when each is due by `boottime_s`."""
         self._rung: set[WorkflowInstanceId] = set()
 
     def of(self, runnable: WorkflowRunnable) -> Limits:
@@ -71,13 +73,21 @@ class Lengths:
         self.drop(id_)
         if length_s is not None:
             delay_s = max(0.0, length_s - ran_s) + MARGIN_S
-            self._timers[id_] = asyncio.get_running_loop().call_later(delay_s, self._ring, id_)
+            timer = asyncio.get_running_loop().call_later(delay_s, self._ring, id_)
+            self._timers[id_] = (boottime_s() + delay_s, timer)
 
     def drop(self, id_: WorkflowInstanceId) -> None:
         """Cancel the timer. A timer of a day must not retain a run that took a second."""
         self._rung.discard(id_)
-        if timer := self._timers.pop(id_, None):
-            timer.cancel()
+        if known := self._timers.pop(id_, None):
+            known[1].cancel()
+
+    def ring_late(self) -> None:
+        """Fire those that should have fired: a timer does not count the time that the machine sleeps."""
+        now_s = boottime_s()
+        for id_ in [id_ for id_, (due_s, _) in self._timers.items() if due_s < now_s]:
+            self._timers[id_][1].cancel()
+            self._ring(id_)
 
     def take(self) -> set[WorkflowInstanceId]:
         """The runs whose timers have fired since the last call."""

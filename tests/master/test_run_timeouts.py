@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
 
+import master.drive.run_timeouts
 from master.drive.events import Finish, KillTasks, Started, TookTooLong
-from master.drive.run_timeouts import Limits
-from model.ids import TaskCode
+from master.drive.run_timeouts import Lengths, Limits
+from model.ids import TaskCode, WorkflowInstanceId
 from model.instances import AttemptEnd, HaltRequest
 from model.states import TaskState as T
 from model.states import WorkflowState as W
@@ -44,6 +46,26 @@ def test_a_run_has_the_stricter_of_its_own_limit_and_that_of_all(
     limits = Limits.of(spec(**fields), longest)
     assert (limits.warn_s, limits.fail_s) == (warn_s, fail_s)
     assert limits.next_after(0) == min((each for each in (warn_s, fail_s) if each), default=None)
+
+
+async def test_a_timer_counts_the_time_that_the_machine_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 1_000.0
+    monkeypatch.setattr(master.drive.run_timeouts, "boottime_s", lambda: now_s)
+    wake = asyncio.Event()
+    lengths = Lengths(wake, HOUR)
+    early, late = WorkflowInstanceId(1), WorkflowInstanceId(2)
+    lengths.ring_at(early, 300, 0)
+    lengths.ring_at(late, 3_000, 0)
+    lengths.ring_late()
+    assert not wake.is_set()
+    now_s = 1_400.0
+    lengths.ring_late()
+    assert wake.is_set()
+    assert lengths.take() == {early}
+    lengths.drop(late)
+    now_s = 9_000.0
+    lengths.ring_late()
+    assert lengths.take() == set()
 
 
 def test_the_reason_says_which_limit_it_was() -> None:
