@@ -140,9 +140,11 @@ def _file(query: StreamQuery, head: Slice, range_: str | None, id_: int) -> tupl
 
 
 async def _bytes(source: Source, query: StreamQuery) -> AsyncGenerator[bytes]:
+    offset = query.offset or 0
     async for found in slices(source, query):
-        if found.missed:
-            raise Unavailable(f"{found.missed} bytes were discarded before they were read; go on with what is left")
+        if query.follow and (missed := found.first - offset) > 0:
+            raise Unavailable(f"{missed} bytes were discarded before they were read; go on with what is left")
+        offset += len(found.data)
         yield found.data
 
 

@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 
 import structlog
 
 from dao.commands import waiting_work
+from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import TASK, notify
 from dao.tasks import task_events, task_timers
 from master.claim.command_loop import CommandLoop
+from master.claim.row_sets import RowSet
 from master.drive.dependents import Dependents
 from master.drive.driver import Driver
 from master.membership.membership import Membership
 from master.schedules import Schedules
 from model.backoff import Backoff
 from model.errors import Fenced, ShoalError
+from model.ids import TaskInstanceId
 from model.master_settings import MasterSettings
 from model.queue_places import Queued
 from node.life import Life
@@ -55,7 +59,15 @@ class Poller:
         self._settings = settings
         self._poll_now = poll
         self._held_up = Backoff(DUE_PAUSE_S, settings.look_every.total_seconds())
-        """Used while all due attempts are locked by other sessions."""
+        """Used while all due attempts are locked by other sessions, or quarantined."""
+        self._due: RowSet[TaskInstanceId] = RowSet(
+            life, "attempt", "queuing", "its wait is over and it cannot be queued", DUE_BATCH,
+            find=_find_due, write=_queue,
+        )  # fmt: skip
+        self._undispatched: RowSet[TaskInstanceId] = RowSet(
+            life, "attempt", "ending", "no worker took it in time and it cannot be ended", DUE_BATCH,
+            find=_find_undispatched, write=_fail,
+        )  # fmt: skip
 
     async def run(self) -> None:
         """Poll until cancelled. Raises `Fenced`."""
@@ -102,16 +114,34 @@ class Poller:
 
     async def _queue_due(self) -> float | None:
         """Queue what is due; returns seconds until the next try, if it is before the next poll."""
-        async with self._life.writing() as connection:
-            queued = await task_timers.queue_due(connection, DUE_BATCH)
-            if queued:
-                await notify(connection, TASK, Queued(queued).hints)
-            failed = await task_timers.fail_undispatched(connection, DUE_BATCH)
-            due_in_s = await task_timers.next_due_in_s(connection)
-        if DUE_BATCH in (len(queued), failed):
+        queued, more_due = await self._due.write()
+        failed, more_late = await self._undispatched.write()
+        if more_due or more_late:
             return 0.0
         if queued or failed:
             self._held_up.reset()
-        # Due attempts that could not be queued are locked by another session, for an unknown time. The others continue.
+        async with self._life.database.reading() as connection:
+            due_in_s = await task_timers.next_due_in_s(connection)
+        # Due attempts that could not be queued are locked by another session, for an unknown time, or quarantined. The
+        # others continue.
         pause_s = self._held_up.next_pause_s(random.random())  # noqa: S311 - jitter
         return min(pause_s, due_in_s)
+
+
+async def _find_due(connection: FencedTransaction, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
+    return await task_timers.due(connection, DUE_BATCH, without)
+
+
+async def _queue(connection: FencedTransaction, without: Sequence[TaskInstanceId], only: TaskInstanceId | None) -> int:
+    queued = await task_timers.queue_due(connection, DUE_BATCH, without=without, only=only)
+    if queued:
+        await notify(connection, TASK, Queued(queued).hints)
+    return len(queued)
+
+
+async def _find_undispatched(connection: FencedTransaction, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
+    return await task_timers.undispatched(connection, DUE_BATCH, without)
+
+
+async def _fail(connection: FencedTransaction, without: Sequence[TaskInstanceId], only: TaskInstanceId | None) -> int:
+    return await task_timers.fail_undispatched(connection, DUE_BATCH, without=without, only=only)

@@ -224,8 +224,10 @@ def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:
         facts = os.fstat(fd)
         if not stat.S_ISREG(facts.st_mode):
             raise NotFound(f"the log of task instance {name.task_instance_id} is not a file")
-        first = first_line_from(fd, holes.first_byte(fd, facts.st_size))  # before the data: it may grow meanwhile
-        return LogSlice(os.pread(fd, limit, offset), facts.st_size, first)
+        data = os.pread(fd, limit, offset)
+        # After the data: what is discarded while it is read comes as zeros, and is before the first byte then.
+        first = first_line_from(fd, holes.first_byte(fd, facts.st_size))
+        return LogSlice(data, max(facts.st_size, first), first)
     finally:
         os.close(fd)
 

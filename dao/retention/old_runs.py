@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from sqlalchemy import text
 
@@ -42,11 +41,12 @@ def project_of(code: str) -> str:
 class OldRuns:
     """A part of a walk over the runs by id: which of those that were read may go.
 
-    `after`: up to which the walk has come; `is_over`: no later run can be old enough.
+    `ended_at` is each time as text: people may write some that Python has none for. `after`: up to which the walk has
+    come; `is_over`: no later run can be old enough.
     """
 
     ids: Sequence[WorkflowInstanceId]
-    ended_at: Sequence[datetime]
+    ended_at: Sequence[str]
     after: int
     is_over: bool
 
@@ -92,7 +92,7 @@ _FIND = text(f"""
         SELECT o.id, o.ended_at FROM old o
         WHERE o.id <= coalesce((SELECT id FROM enough), (SELECT last FROM walked))
     )
-    SELECT ARRAY(SELECT id FROM picked ORDER BY id), ARRAY(SELECT ended_at FROM picked ORDER BY id),
+    SELECT ARRAY(SELECT id FROM picked ORDER BY id), ARRAY(SELECT ended_at::text FROM picked ORDER BY id),
            coalesce((SELECT id FROM enough), w.last), w.is_over AND NOT EXISTS (SELECT FROM enough)
     FROM walked w
 """)  # noqa: S608 - the parts are constants

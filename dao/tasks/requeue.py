@@ -35,8 +35,8 @@ _PUT_BACK = text("""
         SET state = coalesce(m.state, 'KILL'), worker_id = NULL,
             queued_at = CASE WHEN m.state = 'QUEUED' AND t.state = 'DELAY_EXECUTION' THEN clock_timestamp()
                              ELSE t.queued_at END,
-            dispatch_by = CASE WHEN m.state = 'QUEUED'
-                               THEN clock_timestamp() + t.dispatch_timeout_s * interval '1 s' END,
+            dispatch_by = CASE WHEN m.state = 'QUEUED' AND t.dispatch_timeout_s IS NOT NULL
+                               THEN clock_timestamp() + least(t.dispatch_timeout_s, 1e9) * interval '1 s' END,
             ended_at = CASE WHEN m.state = 'QUEUED' THEN NULL ELSE clock_timestamp() END,
             reason = CASE m.state WHEN 'QUEUED' THEN t.reason WHEN 'PAUSE' THEN 'it was held back by a pause'
                                   ELSE 'it was stopped before it began' END

@@ -95,13 +95,17 @@ _FIRST_IN_LINE = text(f"""
         SELECT l.worker_group, queued.is_stream FROM pool_line l
         CROSS JOIN LATERAL (SELECT t.stream IS NOT NULL AS is_stream FROM task_instance t
                             WHERE t.id = l.task_instance_id AND t.state = 'QUEUED' OFFSET 0) AS queued
-        WHERE l.pool_name = line.name AND NOT EXISTS (
-            SELECT FROM jsonb_each_text(l.needs) AS need (name, number)
-            WHERE need.number::integer > (
+        WHERE l.pool_name = line.name AND jsonb_typeof(l.needs) = 'object' AND NOT EXISTS (
+            SELECT FROM jsonb_each(CASE jsonb_typeof(l.needs) WHEN 'object' THEN l.needs END) AS need (name, given)
+            -- Whatever somebody wrote by hand fails nothing: what is no number is more than any pool has.
+            CROSS JOIN LATERAL (
+                SELECT CASE jsonb_typeof(need.given) WHEN 'number' THEN least(greatest(need.given::numeric, 0), 1e9)
+                       ELSE 1e9 END::bigint AS number) AS asked
+            WHERE asked.number > (
                 SELECT count(*) FROM (
                     SELECT FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
                     WHERE p.name = need.name AND r.set_aside_at IS NULL AND NOT r.removed
-                    LIMIT need.number::integer) AS size))
+                    LIMIT asked.number) AS size))
         ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
         LIMIT {FIRST_READ_MAX}) AS first
 """)  # noqa: S608 - the part is a constant

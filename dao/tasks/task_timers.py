@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
@@ -16,7 +18,18 @@ from model.queue_places import QueuedAttempt
 _HOLD_DUE = text("""
     SELECT id FROM task_instance
     WHERE state = 'DELAY_EXECUTION' AND due_at <= now()                             -- index: task_instance_due
+      AND id <> ALL(CAST(:without AS bigint[])) AND (CAST(:only AS bigint) IS NULL OR id = CAST(:only AS bigint))
     ORDER BY due_at LIMIT :limit FOR UPDATE SKIP LOCKED
+""")
+_DUE = text("""
+    SELECT id FROM task_instance
+    WHERE state = 'DELAY_EXECUTION' AND due_at <= now() AND id <> ALL(CAST(:without AS bigint[]))
+    ORDER BY due_at LIMIT :limit                                                    -- index: task_instance_due
+""")
+_UNDISPATCHED = text("""
+    SELECT id FROM task_instance
+    WHERE state = 'QUEUED' AND dispatch_by <= now() AND id <> ALL(CAST(:without AS bigint[]))
+    ORDER BY dispatch_by LIMIT :limit                                               -- index: task_instance_undispatched
 """)
 _NEXT_DUE = text("""
     SELECT extract(epoch FROM least(
@@ -54,6 +67,7 @@ _FAIL_UNDISPATCHED = text(f"""
     WITH late AS (
         SELECT id, trim_scale(round((dispatch_timeout_s / 60)::numeric, 3)) AS minutes FROM task_instance
         WHERE state = 'QUEUED' AND dispatch_by <= now()                            -- index: task_instance_undispatched
+          AND id <> ALL(CAST(:without AS bigint[])) AND (CAST(:only AS bigint) IS NULL OR id = CAST(:only AS bigint))
         ORDER BY dispatch_by LIMIT :limit FOR UPDATE SKIP LOCKED
     ), failed AS (
         UPDATE task_instance t
@@ -72,12 +86,24 @@ _FAIL_UNDISPATCHED = text(f"""
 """)  # noqa: S608 - the part is a constant
 
 
-async def queue_due(connection: FencedTransaction, limit: int) -> list[QueuedAttempt]:
+async def due(connection: AsyncConnection, limit: int, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
+    """Up to `limit` attempts whose wait is over, except these."""
+    rows = (await connection.execute(_DUE, {"limit": limit, "without": list(without)})).scalars()
+    return [TaskInstanceId(id_) for id_ in rows]
+
+
+async def queue_due(
+    connection: FencedTransaction,
+    limit: int,
+    *,
+    without: Sequence[TaskInstanceId] = (),
+    only: TaskInstanceId | None = None,
+) -> list[QueuedAttempt]:
     """Queue up to `limit` attempts whose wait is over, or end them if their run is halted.
 
     Returns each queued one that needs only a place.
     """
-    rows = await connection.execute(_HOLD_DUE, {"limit": limit})
+    rows = await connection.execute(_HOLD_DUE, {"limit": limit, "without": list(without), "only": only})
     return await put_back(connection, [TaskInstanceId(id_) for (id_,) in rows.all()])
 
 
@@ -86,9 +112,25 @@ async def next_due_in_s(connection: AsyncConnection) -> float:
     return float((await connection.execute(_NEXT_DUE)).scalar_one())
 
 
-async def fail_undispatched(connection: FencedTransaction, limit: int) -> int:
+async def undispatched(
+    connection: AsyncConnection, limit: int, without: Sequence[TaskInstanceId]
+) -> list[TaskInstanceId]:
+    """Up to `limit` queued attempts that no worker took in time, except these."""
+    rows = (await connection.execute(_UNDISPATCHED, {"limit": limit, "without": list(without)})).scalars()
+    return [TaskInstanceId(id_) for id_ in rows]
+
+
+async def fail_undispatched(
+    connection: FencedTransaction,
+    limit: int,
+    *,
+    without: Sequence[TaskInstanceId] = (),
+    only: TaskInstanceId | None = None,
+) -> int:
     """End up to `limit` queued attempts that no worker took in time as FAILURE; notifies owners. Returns how many."""
-    rows = (await connection.execute(_FAIL_UNDISPATCHED, {"limit": limit})).all()
+    rows = (
+        await connection.execute(_FAIL_UNDISPATCHED, {"limit": limit, "without": list(without), "only": only})
+    ).all()
     if rows:
         await changed(connection, Changes(tasks={row.run for row in rows}))
         await notify(connection, EVENT, {row.owner for row in rows if row.owner is not None})

@@ -106,7 +106,7 @@ class RemoteClient:
         query: StreamQuery = given.pop(QUERY)
         offset, end = query.offset or 0, None if query.limit is None else (query.offset or 0) + query.limit
         away_since_s: float | None = None
-        has_begun, with_gaps = False, WithGaps()
+        has_begun, with_gaps, missed = False, WithGaps(), 0
         while True:
             limit = None if end is None else end - offset
             rest = StreamQuery.read(offset=offset, limit=limit, follow=query.follow)
@@ -116,13 +116,15 @@ class RemoteClient:
                 response = await self._opened(request)
                 head = response.headers.get("X-Shoal-Log-First", "")  # what is before it was discarded
                 first = max(offset, int(head)) if re.fullmatch("[0-9]{1,18}", head) else offset
-                missed = first - offset if has_begun else 0
+                missed += first - offset if has_begun else 0
                 has_begun, away_since_s, offset = True, None, first
                 try:
                     async for part in response.aiter_raw():
                         offset += len(part)
                         yield with_gaps.next(part, missed)
                         missed = 0
+                    if missed:
+                        yield with_gaps.next(b"", missed)
                     return
                 except httpx.HTTPError as error:
                     raise self._away(error) from error

@@ -32,6 +32,7 @@ from tests.simulation.tables import Values
 T, W = TaskState, WorkflowState
 AN_HOUR = timedelta(hours=1)
 TASKS = (1, 2, 3)
+NO_TASK = TaskInstanceId(10**6)
 STANDS = 9
 """The code of the task of each run that stands for others."""
 
@@ -233,6 +234,13 @@ async def clean_up(p: Program) -> None:
         await p.call(task_events.readdress)
         await p.call(task_events.drop_stale)
         await p.call(gone_nodes.delete_ended, timedelta(days=30), 100)
+    if p.chance(0.3):  # as after a set that cannot be written
+        waits = await p.call(task_timers.due, 100, [TaskInstanceId(1)])
+        await p.call(task_timers.queue_due, 100, only=[*p.some(waits, 1), NO_TASK][0])
+        late = await p.call(task_timers.undispatched, 100, [TaskInstanceId(1)])
+        await p.call(task_timers.fail_undispatched, 100, only=[*p.some(late, 1), NO_TASK][0])
+    await p.call(task_timers.queue_due, 100, without=[TaskInstanceId(1)])
+    await p.call(task_timers.fail_undispatched, 100, without=[TaskInstanceId(1)])
     await p.call(task_timers.queue_due, 100)
     await p.call(task_timers.fail_undispatched, 100)
     await p.call(task_timers.next_due_in_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+import pytest
 import pytest_asyncio
 
 from dao.postgres.database import Database, FencedTransaction
@@ -127,6 +128,16 @@ async def test_a_master_sees_who_gets_next_what_becomes_free(pools: PoolScene) -
         }
         living = await streams.living(connection)
     assert {each.pools for each in living} == {("a", "b"), ("a",), ("absent",)}
+
+
+@pytest.mark.parametrize("needs", ['{"a": "x"}', '{"a": 1e300}', '{"a": null}', "[1]", '"a"'])
+async def test_a_line_that_somebody_wrote_by_hand_hides_no_other(pools: PoolScene, needs: str) -> None:
+    master = await pools.master()
+    await pools.pool("a", 1)
+    await pools.wait_for(master, {"a": 1}, {"a": 1}, stream="{}")
+    await pools.sql("UPDATE pool_line SET needs = CAST(:needs AS jsonb) WHERE task_instance_id = 1", needs=needs)
+    async with pools.database.reading() as connection:
+        assert await streams.first_in_line(connection) == {("a", "default", True)}
 
 
 async def test_a_restart_knows_whether_its_stream_has_waited_for_a_pool_for_long(pools: PoolScene) -> None:

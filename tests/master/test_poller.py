@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from sqlalchemy import text
+from structlog.testing import capture_logs
 
 from dao.tasks import task_timers
 from master.poller import Poller
@@ -40,8 +41,8 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     seen: list[int] = []
     queue_due = task_timers.queue_due
 
-    async def spy(connection: Any, limit: int) -> list[QueuedAttempt]:
-        queued = await queue_due(connection, limit)
+    async def spy(connection: Any, limit: int, **which: Any) -> list[QueuedAttempt]:
+        queued = await queue_due(connection, limit, **which)
         seen.append(len(queued))
         return queued
 
@@ -95,3 +96,45 @@ async def test_after_such_a_while_what_is_due_is_queued_at_once_again(life: Life
         await scene.queue(run, 2, master=life.me, wait_reason=WaitReason.RETRY, due_in_minutes=SECOND / 2)
         await eventually(scene.states, until={1: "QUEUED", 2: "QUEUED"})
         assert len(looks) <= before + 3
+
+
+REFUSES = """
+    CREATE FUNCTION refuse_it() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF NEW.task_code = 1 AND NEW.state IN ('QUEUED', 'FAILURE') THEN
+            RAISE EXCEPTION 'never' USING ERRCODE = 'restrict_violation';
+        END IF;
+        RETURN NEW;
+    END $$
+"""
+
+
+async def test_an_attempt_that_cannot_be_queued_or_ended_holds_up_no_other(life: Life) -> None:
+    """Whatever is wrong with its row: here a trigger refuses it."""
+    scene = Scene(life.database)
+    run = await scene.instance(life.me)
+    for code in (1, 2, 3):
+        await scene.queue(run, code, master=life.me, wait_reason=WaitReason.RETRY, due_in_minutes=0)
+    for code in (4, 5):
+        await scene.queue(run, code, master=life.me)
+    late = "UPDATE task_instance SET dispatch_timeout_s = 1, dispatch_by = now() - interval '1 s' WHERE task_code IN "
+    await scene.sql(f"{late} (4, 5)")
+    await scene.sql(REFUSES.replace("task_code = 1", "task_code IN (1, 4)"))
+    await scene.sql("CREATE TRIGGER refuses BEFORE UPDATE ON task_instance FOR EACH ROW EXECUTE FUNCTION refuse_it()")
+    wrong = {1: "DELAY_EXECUTION", 2: "QUEUED", 3: "QUEUED", 4: "QUEUED", 5: "FAILURE"}
+    with capture_logs() as said, looking(life):
+        await eventually(scene.states, until=wrong)
+        await scene.sql("DROP TRIGGER refuses ON task_instance")
+        await eventually(scene.states, until={**wrong, 1: "QUEUED", 4: "FAILURE"})
+    kinds = {event["event"] for event in said if event["event"].endswith("_quarantined")}
+    assert kinds == {"queuing_quarantined", "ending_quarantined"}
+
+
+async def test_a_limit_on_the_wait_for_a_worker_that_no_interval_takes_is_a_long_one(life: Life) -> None:
+    """Somebody wrote it by hand."""
+    scene = Scene(life.database)
+    await scene.queue(await scene.instance(life.me), 1, master=life.me, wait_reason=WaitReason.RETRY, due_in_minutes=0)
+    await scene.sql("UPDATE task_instance SET dispatch_timeout_s = '1e300'")
+    with looking(life):
+        await eventually(scene.states, until={1: "QUEUED"})
+    assert await scene.sql("SELECT dispatch_by > now() + interval '30 y' FROM task_instance") == [True]

@@ -110,6 +110,18 @@ async def test_what_ended_before_the_time_of_its_project_goes_and_all_else_stays
     assert (await _delete(scene)).startswith("deleted 0 runs")
 
 
+async def test_a_time_that_somebody_wrote_and_python_has_not_holds_up_no_deletion(scene: Scene) -> None:
+    odd = [await _run(scene, OLD) for _ in range(2)]
+    for run, time in zip(odd, ("-infinity", "4000-01-01 BC"), strict=True):
+        await scene.sql(
+            "UPDATE workflow_instance SET ended_at = CAST(:time AS timestamptz) WHERE id = :id", time=time, id=run
+        )
+    await _run(scene, OLD)
+    stays = await _run(scene, YOUNG)
+    assert (await _delete(scene)).startswith("deleted 3 runs")
+    assert await _left(scene) == {stays}
+
+
 async def test_runs_of_a_deleted_workflow_stay_as_long_as_those_of_its_project(scene: Scene) -> None:
     await scene.sql("INSERT INTO workflow_definition (code, name, is_trial) VALUES (1004, 'trial', true)")
     gone = [await _run(scene, "8 d", code=1002), await _run(scene, OLD, code=1004)]

@@ -96,6 +96,26 @@ def test_of_a_log_that_rolls_the_oldest_part_is_discarded_and_the_rest_keeps_its
     assert around.data[-100:] == left.data[:100]
 
 
+def test_what_is_discarded_while_it_is_read_is_not_shown_as_zeros(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = LogFile(tmp_path, NAME, MIB, rolls=True)
+    log.write(_lines(range(9_000)))
+    read = os.pread
+
+    def slowly(fd: int, limit: int, offset: int) -> bytes:
+        monkeypatch.setattr(os, "pread", read)
+        for number in range(9_000, 27_000):
+            log.write(_lines(range(number, number + 1)))
+        return read(fd, limit, offset)
+
+    monkeypatch.setattr(os, "pread", slowly)
+    part = read_log(tmp_path, NAME, 0, 2 * MIB)
+    log.close()
+    assert part.first > 9_000 * 100
+    assert part.data[part.first :] == _lines(range(part.first // 100, 27_000))[: 2 * MIB - part.first]
+
+
 def test_a_log_that_rolls_begins_anywhere_in_a_line_that_is_very_long(tmp_path: Path) -> None:
     log = LogFile(tmp_path, NAME, MIB, rolls=True)
     log.write(b"x" * (3 * MIB))

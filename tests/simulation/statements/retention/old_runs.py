@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from dao.retention.old_runs import Deleted, OldRuns
 from model.command_moves import CommandType
@@ -39,14 +39,14 @@ def find(
     ]
     return OldRuns(
         [id_ for id_, _ in old],
-        [EPOCH + timedelta(seconds=each.ended_s) for _, each in old],
+        [_moment(each) for _, each in old],
         max((id_ for id_, _ in walked), default=after),
         len(walked) < READ_MAX or min(each.started_s for _, each in walked) >= horizon_s,
     )
 
 
-def _ended_at(run: Values) -> datetime | None:
-    return EPOCH + timedelta(seconds=run.ended_s) if run.state.is_final else None
+def _moment(run: Values) -> str:
+    return (EPOCH + timedelta(seconds=run.ended_s)).isoformat()
 
 
 def _has_parent(tx: Transaction, run: Values) -> bool:
@@ -69,7 +69,7 @@ def delete(tx: Transaction, old: OldRuns) -> Deleted:
         for id_, ended_at in zip(old.ids, old.ended_at, strict=True)
         if (row := tx.server.instances.rows.get(id_)) is not None
         and (run := tx.see(row)) is not None
-        and (_ended_at(run) == ended_at or not tx.server.protections.continued)
+        and ((run.state.is_final and _moment(run) == ended_at) or not tx.server.protections.continued)
         and tx.try_lock(row)
     ]
     ids = {row.id for row in going}

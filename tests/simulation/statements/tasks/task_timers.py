@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from model.ids import TaskInstanceId
 from model.queue_places import QueuedAttempt
 from model.states import TaskState
 from tests.simulation.statements.rows import note_owners, tell_event
 from tests.simulation.statements.tasks import requeue
-from tests.simulation.tables import Transaction
+from tests.simulation.tables import Transaction, Values
 
 T = TaskState
 
 
-def queue_due(tx: Transaction, limit: int) -> list[QueuedAttempt]:
-    """DELAY_EXECUTION that is due, FOR UPDATE SKIP LOCKED."""
-    due: list[TaskInstanceId] = []
+def due(tx: Transaction, limit: int, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
+    """DELAY_EXECUTION that is due."""
+    found = [row.id for row, task in tx.scan(tx.server.tasks.unfinished) if _is_due(tx, task)]
+    return [TaskInstanceId(id_) for id_ in found if id_ not in without][:limit]
+
+
+def queue_due(
+    tx: Transaction, limit: int, *, without: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
+) -> list[QueuedAttempt]:
+    """The same, FOR UPDATE SKIP LOCKED."""
+    held: list[TaskInstanceId] = []
     for row, task in list(tx.scan(tx.server.tasks.unfinished)):
-        is_due = task.state is T.DELAY_EXECUTION and task.due_s <= tx.server.now_s
-        if is_due and len(due) < limit and tx.try_lock(row):
-            due.append(TaskInstanceId(row.id))
-    return requeue.put_back(tx, due)
+        is_wanted = row.id not in without and only in (None, row.id)
+        if _is_due(tx, task) and is_wanted and len(held) < limit and tx.try_lock(row):
+            held.append(TaskInstanceId(row.id))
+    return requeue.put_back(tx, held)
+
+
+def _is_due(tx: Transaction, task: Values) -> bool:
+    return task.state is T.DELAY_EXECUTION and bool(task.due_s <= tx.server.now_s)
+
+
+def _is_late(tx: Transaction, task: Values) -> bool:
+    return task.state is T.QUEUED and task.dispatch_by_s is not None and bool(task.dispatch_by_s <= tx.server.now_s)
 
 
 def next_due_in_s(tx: Transaction) -> float:
@@ -34,12 +52,20 @@ def times_s(tx: Transaction) -> list[float]:
     return waiting + [t.dispatch_by_s for t in tasks if t.state is T.QUEUED and t.dispatch_by_s is not None]
 
 
-def fail_undispatched(tx: Transaction, limit: int) -> int:
-    """QUEUED for too long, FOR UPDATE SKIP LOCKED."""
+def undispatched(tx: Transaction, limit: int, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
+    """QUEUED for too long."""
+    found = [row.id for row, task in tx.scan(tx.server.tasks.unfinished) if _is_late(tx, task)]
+    return [TaskInstanceId(id_) for id_ in found if id_ not in without][:limit]
+
+
+def fail_undispatched(
+    tx: Transaction, limit: int, *, without: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
+) -> int:
+    """The same, FOR UPDATE SKIP LOCKED."""
     failed: list[int] = []
     for row, task in list(tx.scan(tx.server.tasks.unfinished)):
-        is_late = task.state is T.QUEUED and task.dispatch_by_s is not None and task.dispatch_by_s <= tx.server.now_s
-        if is_late and len(failed) < limit and tx.try_lock(row):
+        is_wanted = row.id not in without and only in (None, row.id)
+        if _is_late(tx, task) and is_wanted and len(failed) < limit and tx.try_lock(row):
             reason = f"no worker of group {task.worker_group} took it within its dispatch_timeout of "
             reason += f"{task.dispatch_timeout_s / 60:g} min; start one there, or give it more time"
             tx.update(row, state=T.FAILURE, ended_s=tx.server.now_s, reason=reason)

@@ -1,0 +1,93 @@
+"""Rows that a master writes in sets: if a set cannot be written, its rows are tried one by one.
+
+A row that fails is quarantined with a growing delay, and all others are written. It is only in memory, as in
+`master/claim/quarantine.py`: another master may succeed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+import structlog
+
+from dao.postgres.database import FencedTransaction
+from dao.postgres.errors import BadData, LockTaken
+from master.claim.quarantine import PAUSE_FIRST_S, PAUSE_MAX_S
+from node.life import Life
+from registry.clock import boottime_s
+
+log = structlog.get_logger()
+
+Id = TypeVar("Id", bound=int)
+
+
+class RowSet(Generic[Id]):
+    """The rows of one kind.
+
+    Args:
+        what: one of them, and `done` what is done with it, for log events such as `failover_quarantined`.
+        so: what follows from one that is quarantined.
+        size: how many are a set.
+        find: the ids of a set, without these.
+        write: writes a set without these, or only one row of this id; returns how many were written.
+    """
+
+    def __init__(
+        self,
+        life: Life,
+        what: str,
+        done: str,
+        so: str,
+        size: int,
+        *,
+        find: Callable[[FencedTransaction, Sequence[Id]], Awaitable[list[Id]]],
+        write: Callable[[FencedTransaction, Sequence[Id], Id | None], Awaitable[int]],
+    ) -> None:
+        self._life = life
+        self._what, self._done, self._so = what, done, so
+        self._size = size
+        self._find = find
+        self._write = write
+        self._waits: dict[Id, tuple[float, float]] = {}
+        """For each quarantined row its current delay and when it ends."""
+
+    async def write(self) -> tuple[int, bool]:
+        """Write a set; returns how many rows were written, and whether there may be more. Raises `Unavailable`,
+        `Unknown`, `Fenced`."""
+        try:
+            count = await self._write_set(None)
+            return count, count == self._size
+        except BadData as error:
+            log.warning(f"{self._done}_failed", what=self._what, error=str(error), so="each is tried alone")
+            return await self._one_by_one()
+
+    @property
+    def _quarantined(self) -> list[Id]:
+        """The quarantined rows that are not due yet."""
+        return [id_ for id_, (_, until_s) in self._waits.items() if until_s > boottime_s()]
+
+    async def _one_by_one(self) -> tuple[int, bool]:
+        async with self._life.writing() as connection:
+            ids = await self._find(connection, self._quarantined)
+        count = 0
+        for id_ in ids:
+            try:
+                count += await self._write_set(id_)
+                self._waits.pop(id_, None)
+            except (BadData, LockTaken) as error:
+                pause_s = min(PAUSE_MAX_S, 2 * self._waits.get(id_, (PAUSE_FIRST_S / 2, 0.0))[0])
+                self._waits[id_] = (pause_s, boottime_s() + pause_s)
+                log.warning(
+                    f"{self._done}_quarantined",
+                    what=self._what,
+                    id=id_,
+                    error=str(error),
+                    tries_again_in_s=pause_s,
+                    so=self._so,
+                )
+        return count, len(ids) == self._size
+
+    async def _write_set(self, only: Id | None) -> int:
+        async with self._life.writing() as connection:
+            return await self._write(connection, () if only is not None else self._quarantined, only)
