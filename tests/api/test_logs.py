@@ -55,6 +55,17 @@ async def run_of(cluster: Cluster, script: str, *, ended: bool = True) -> int:
     return int(await eventually(lambda: cluster.one(find, state), within_s=20))
 
 
+async def rolling(cluster: Cluster, script: str) -> int:
+    """The same for a stream that runs, of whose log a MiB is kept."""
+    task = {"name": "a", "type": "SHELL", "params": {"script": script}, "stream": True, "restart": "on_failure"}
+    cluster.define(7, "w", tasks=[task])
+    await cluster.master()
+    await cluster.worker(SHOAL_WORKER__LOG_BYTES_MAX=str(1 << 20))
+    cluster.start(7)
+    find = "SELECT coalesce(min(id), 0) FROM task_instance WHERE state = 'RUNNING_EXECUTION'"
+    return int(await eventually(lambda: cluster.one(find), within_s=20))
+
+
 async def events_of(client: httpx.AsyncClient, path: str, **headers: str) -> list[dict[str, str]]:
     """All events of a stream, as a browser reads them."""
     found: list[dict[str, str]] = []
@@ -148,13 +159,7 @@ async def test_of_the_log_of_a_stream_the_oldest_part_is_discarded_and_readers_g
     script = (
         f"seq -f 'line %014.0f' 1 200000; until [ -e {go} ]; do sleep 0.05; done; echo 'line 00000000200001'; exit 0"
     )
-    task = {"name": "a", "type": "SHELL", "params": {"script": script}, "stream": True, "restart": "on_failure"}
-    cluster.define(7, "w", tasks=[task])
-    await cluster.master()
-    await cluster.worker(SHOAL_WORKER__LOG_BYTES_MAX=str(1 << 20))
-    cluster.start(7)
-    find = "SELECT coalesce(min(id), 0) FROM task_instance WHERE state = 'RUNNING_EXECUTION'"
-    id_ = int(await eventually(lambda: cluster.one(find), within_s=20))
+    id_ = await rolling(cluster, script)
     path, size = f"{BASE}/task-instances/{id_}/log", 20 * 200_000
     token = await token_of(api_.backend, "ada", is_admin=True)
     async with api_.client(token) as client, api_.client(token, Accept="text/plain") as plain:
@@ -207,13 +212,7 @@ async def test_a_follower_that_is_too_slow_is_told_how_much_it_missed_and_is_sho
     wait = "until [ -e {} ]; do sleep 0.05; done"
     line = "seq -f 'line %014.0f'"
     script = f"{line} 1 1000; {wait.format(more)}; {line} 1001 1500000; {wait.format(go)}; {line} 1500001 1500001"
-    task = {"name": "a", "type": "SHELL", "params": {"script": script}, "stream": True, "restart": "on_failure"}
-    cluster.define(7, "w", tasks=[task])
-    await cluster.master()
-    await cluster.worker(SHOAL_WORKER__LOG_BYTES_MAX=str(1 << 20))
-    cluster.start(7)
-    find = "SELECT coalesce(min(id), 0) FROM task_instance WHERE state = 'RUNNING_EXECUTION'"
-    id_ = int(await eventually(lambda: cluster.one(find), within_s=20))
+    id_ = await rolling(cluster, script)
     token = await token_of(api_.backend, "ada", is_admin=True)
     direct = DirectClient(api_.backend, Caller.of_system_user("ada"))
     async with RemoteClient(api_.url, token) as remote, api_.client(token) as client:

@@ -78,7 +78,7 @@ test("the start of a log is where it begins by now, also if that has moved since
   expect(reader.lines.every((each) => each.text === line(each.at).trimEnd())).toBe(true);
 });
 
-test("what was discarded before a follower read it is a line of its own", async () => {
+test("bytes that were discarded before a follower read them are shown as one line", async () => {
   const heard = new Map<string, (event: object) => void>();
   vi.stubGlobal(
     "EventSource",
