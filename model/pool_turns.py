@@ -42,12 +42,14 @@ class Waiter:
 @dataclass(frozen=True, slots=True)
 class PoolRoom:
     """How many resources a pool can give now, and how many it could if nobody had any. `is_held`: by whoever asks,
-    so that nobody else gives out of it meanwhile. `unchecked`: some are free and are to be checked before."""
+    so that nobody else gives out of it meanwhile. `unchecked`: some are free and are to be checked before. Streams hold
+    `by_streams` of them, and give back nothing by themselves."""
 
     free: int
     size: int
     is_held: bool
     unchecked: bool = False
+    by_streams: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,8 @@ def turns(
                 continue
         elif not (is_mine or waiter.worker_group in served) or reserved.issuperset(short):
             continue
+        elif any(rooms[name].size - rooms[name].by_streams < waiter.needs[name] for name in short):
+            continue  # streams give back nothing by themselves: what it reserved could stand idle for ever
         else:
             reserved.update(short)
         for name, number in waiter.needs.items():

@@ -97,9 +97,10 @@ WORKFLOW_TRANSITIONS: Mapping[WorkflowState, frozenset[WorkflowState]] = {
     W.READY_STOP: frozenset({W.FAILOVER, W.STOP, W.SUCCESS, W.FAILURE}),
     W.FAILOVER: frozenset({W.RUNNING_EXECUTION, W.READY_PAUSE, W.READY_STOP, W.FAILURE}),
     W.SUCCESS: _AGAIN,
-    W.FAILURE: _AGAIN,
-    W.PAUSE: _AGAIN,
-    W.STOP: _AGAIN,
+    # SERIAL_WAIT: of a child that its parent resumes while another run of its line is before it.
+    W.FAILURE: _AGAIN | {W.SERIAL_WAIT},
+    W.PAUSE: _AGAIN | {W.SERIAL_WAIT},
+    W.STOP: _AGAIN | {W.SERIAL_WAIT},
 }
 
 # The states that a person may change to a success.

@@ -21,7 +21,7 @@ COMMENT ON COLUMN schema_version.checksum IS 'SHA-256 of the script; null = run 
 COMMENT ON COLUMN schema_version.program IS 'The version of Shoal that ran it; null = run by hand.';
 COMMENT ON COLUMN schema_version.old_nodes_may_run IS 'Whether nodes that know only older versions may go on; if not, they stop at their next beat.';
 -- The number of the last script in sql/upgrades, whose changes this file holds too.
-INSERT INTO schema_version (version, name) VALUES (24, 'schema');
+INSERT INTO schema_version (version, name) VALUES (25, 'schema');
 
 -- ---------------------------------------------------------------------------------------------- definitions
 
@@ -1474,8 +1474,11 @@ CREATE TRIGGER workflow_instance_moves_legally BEFORE UPDATE OF state ON workflo
         ('FAILOVER', 'RUNNING_EXECUTION'),
         ('SUCCESS', 'RUNNING_EXECUTION'),
         ('FAILURE', 'RUNNING_EXECUTION'),
+        ('FAILURE', 'SERIAL_WAIT'),
         ('PAUSE', 'RUNNING_EXECUTION'),
-        ('STOP', 'RUNNING_EXECUTION')))
+        ('PAUSE', 'SERIAL_WAIT'),
+        ('STOP', 'RUNNING_EXECUTION'),
+        ('STOP', 'SERIAL_WAIT')))
     EXECUTE FUNCTION refuse_transition();
 CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instance FOR EACH ROW
     WHEN (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (

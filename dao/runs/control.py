@@ -20,16 +20,18 @@ from dao.runs.code_lists import Unreadable, read_codes
 from dao.runs.workflow_instances import INSTANCE_COLUMNS, read_instance
 from model.changes import Changes
 from model.choices import ExecutionType
-from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
+from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent, WorkflowInstance
 from model.lines import Line
 from model.states import WorkflowState
+
+NO_COMMAND = CommandId(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Locked:
     """A run whose row this transaction locks. `state` already includes what was requested of its owner; `scope` limits
-    it to some tasks, None does not; `above` is its parent run."""
+    it to some tasks, None does not; `above` is its parent run; `command` asked for it."""
 
     id: WorkflowInstanceId
     workflow_code: WorkflowCode
@@ -39,6 +41,7 @@ class Locked:
     scope: frozenset[TaskCode] | None
     above: WorkflowInstanceId | None = None
     serial_key: str = ""
+    command: CommandId = NO_COMMAND
 
     @property
     def line(self) -> Line:
@@ -49,19 +52,20 @@ class Locked:
 @dataclass(frozen=True, slots=True)
 class Revival:
     """How a run leaves its final state. `executing` limits it to some tasks, None does not; with `keeps_executing` the
-    limit stays unchanged."""
+    limit stays unchanged. `waits`: for its turn in its line; nobody owns it until then."""
 
     id: WorkflowInstanceId
     repeats: bool = False
     executing: frozenset[TaskCode] | None = None
     keeps_executing: bool = False
     parent: Parent | None = None
+    waits: bool = False
 
 
 _LOCK = text("""
     SELECT id, workflow_code, workflow_version, coalesce(requested_state, state) AS state, execution_type,
            coalesce(executing, scope) AS scope, ended_at IS NOT NULL AS has_ended, parent_instance_id,
-           serial_key
+           serial_key, command_id
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE
 """)
 _SERIAL = text("""
@@ -86,14 +90,16 @@ _END_WAITING = text("""
 """)
 _REVIVE = text(f"""
     UPDATE workflow_instance i
-    SET state = 'RUNNING_EXECUTION', master_id = :master, ended_at = NULL, reason = NULL, requested_state = NULL,
+    SET state = CASE WHEN r.waits THEN 'SERIAL_WAIT' ELSE 'RUNNING_EXECUTION' END,
+        master_id = CASE WHEN r.waits THEN 0 ELSE CAST(:master AS bigint) END,
+        ended_at = NULL, reason = NULL, requested_state = NULL,
         takeovers = 0, owned_since = clock_timestamp(), running_since = clock_timestamp(), outputs = NULL,
         run_times = i.run_times + CASE WHEN r.repeats THEN 1 ELSE 0 END,
         executing = CASE WHEN r.keeps_executing THEN i.executing ELSE r.new_executing END,
         parent_attempt = coalesce(r.new_attempt, i.parent_attempt)
     FROM unnest(CAST(:ids AS bigint[]), CAST(:repeats AS boolean[]), CAST(:executing AS text[]),
-                CAST(:keeps AS boolean[]), CAST(:attempts AS smallint[]))
-         AS r (revived_id, repeats, new_executing, keeps_executing, new_attempt)
+                CAST(:keeps AS boolean[]), CAST(:attempts AS smallint[]), CAST(:waits AS boolean[]))
+         AS r (revived_id, repeats, new_executing, keeps_executing, new_attempt, waits)
     WHERE i.id = r.revived_id
     RETURNING {INSTANCE_COLUMNS}
 """)  # noqa: S608 - the columns are a constant
@@ -112,6 +118,7 @@ async def lock(connection: AsyncConnection, ids: Collection[WorkflowInstanceId])
             _scope(row),
             None if row.parent_instance_id is None else WorkflowInstanceId(row.parent_instance_id),
             row.serial_key,
+            CommandId(row.command_id),
         )
         for row in rows
     }
@@ -164,6 +171,7 @@ async def revive(
         "executing": [None if each.executing is None else json.dumps(sorted(each.executing)) for each in revivals],
         "keeps": [each.keeps_executing for each in revivals],
         "attempts": [each.parent.attempt if each.parent else None for each in revivals],
+        "waits": [each.waits for each in revivals],
     }
     rows = (await connection.execute(_REVIVE, values)).all()
     await changed(connection, Changes(runs={each.id for each in revivals}))

@@ -57,13 +57,19 @@ _HOLD = text(f"""
 # that is a number gives no more than that in all, also while places that were taken from it are still held.
 _ROOMS = text(f"""
     {POOLS_IN_LINE}
-    SELECT p.name, r.size, p.validity_check IS NOT NULL AND r.unchecked AS unchecked,
+    SELECT p.name, r.size, r.by_streams, p.validity_check IS NOT NULL AND r.unchecked AS unchecked,
            CASE WHEN p.counted IS NULL THEN r.free ELSE greatest(least(r.free, r.size - r.taken), 0) END AS free
     FROM line JOIN resource_pool p ON p.name = line.name {TOGETHER}
     CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE {FREE} AND {FRESH}) AS free,
                coalesce(bool_or({FREE} AND NOT coalesce({FRESH}, false)), false) AS unchecked,
                count(*) FILTER (WHERE r.set_aside_at IS NULL AND NOT r.removed) AS size,
+               count(*) FILTER (WHERE r.set_aside_at IS NULL AND NOT r.removed AND r.task_instance_id IS NOT NULL
+                                      AND (SELECT EXISTS (SELECT FROM task_instance s               -- once for all
+                                                          WHERE s.stream IS NOT NULL  -- index: task_instance_stream
+                                                            AND s.state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')))
+                                      AND (SELECT t.stream FROM task_instance t
+                                           WHERE t.id = r.task_instance_id) IS NOT NULL) AS by_streams,
                count(*) FILTER (WHERE r.set_aside_at IS NULL AND r.task_instance_id IS NOT NULL) AS taken
         FROM pool_resource r WHERE r.pool_code = p.code) AS r                  -- index: pool_resource_name
 """)  # noqa: S608 - the parts are constants
@@ -169,7 +175,9 @@ async def hold_pools(connection: FencedTransaction, groups: Sequence[str], worke
 async def rooms(connection: FencedTransaction, held: Mapping[str, bool]) -> dict[str, PoolRoom]:
     """What the pools can give for which anything waits, by name."""
     rows = (await connection.execute(_ROOMS)).all()
-    return {row.name: PoolRoom(row.free, row.size, held.get(row.name, False), row.unchecked) for row in rows}
+    return {
+        row.name: PoolRoom(row.free, row.size, held.get(row.name, False), row.unchecked, row.by_streams) for row in rows
+    }
 
 
 async def waiters(

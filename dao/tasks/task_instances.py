@@ -188,6 +188,12 @@ _INVALIDATE = text("""
     FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[])) AS a (instance_id, code)
     WHERE t.workflow_instance_id = a.instance_id AND t.task_code = a.code AND coalesce(t.flag = 'YES', false)
 """)
+# Only those: after any other end a task that runs again has all its retries (`WorkflowRunnable._restore`).
+_RESET_RETRIES = text("""
+    UPDATE task_instance SET retries = 0
+    WHERE workflow_instance_id = :run AND task_code = ANY(CAST(:codes AS integer[])) AND retries > 0
+      AND coalesce(state IN ('PAUSE', 'KILL'), false)
+""")
 
 
 async def queue(connection: FencedTransaction, tasks: Sequence[NewTask], master: Epoch) -> int:
@@ -276,3 +282,9 @@ async def invalidate(connection: FencedTransaction, tasks: Sequence[tuple[Workfl
     values = {"instances": [instance for instance, _ in tasks], "codes": [code for _, code in tasks]}
     await connection.execute(_INVALIDATE, values)
     await changed(connection, Changes(tasks={instance for instance, _ in tasks}))
+
+
+async def reset_retries(connection: FencedTransaction, run: WorkflowInstanceId, codes: Sequence[TaskCode]) -> None:
+    """These tasks of a run, which are run again from the start, have all their retries again, also where they were
+    paused or stopped between two of them."""
+    await connection.execute(_RESET_RETRIES, {"run": run, "codes": list(codes)})

@@ -7,7 +7,7 @@ from dao.postgres.database import FencedTransaction
 from master.claim.serial import Lines
 from master.drive.plans import Fetched
 from master.drive.work import Work
-from model.commands import CommandRow
+from model.commands import CommandRow, Start
 from model.ids import WorkflowInstanceId
 
 
@@ -19,6 +19,8 @@ class BatchWork(Work):
         self.outcomes: list[Outcome] = []
         self.lines = Lines()
         """The lines of all serial workflows in the batch."""
+        self.starts_to_come: list[tuple[CommandRow, Start]] = []
+        """Starts of the batch that are handled after what is handled now. The command table has them no more."""
 
     def done(self, row: CommandRow, instance: WorkflowInstanceId | None = None) -> None:
         """A command was handled; `instance` is the one that it made or changed, if any."""

@@ -221,10 +221,12 @@ class CommandLoop:
         work.lines = await hold(work.connection, codes | {line.workflow_code for line in moved}, moved)
         called = [(row, move) for row, move in moves if move.type is CommandType.RECOVER_SERIAL_WAIT]
         moves = [each for each in moves if each not in called]
+        work.starts_to_come = starts
         if moves:  # before the failovers: one that is to be halted must not begin anything first
             await self._mover.handle(moves, work)
         if recovers:
             await claim_failover(recovers, work, self._life.me.epoch, self._driver)
+        work.starts_to_come = []
         if starts:
             await self._starter.handle(starts, to_start, work)
         if called:  # after the starts: they are not in the command table any more, and may be before these in a line

@@ -2,7 +2,8 @@
 
 Each is checked against the table in `model/command_moves.py`, with the row of its instance locked; one that is not
 allowed is refused with the reason as a sentence, and nothing is changed. Two commands of one batch for one instance see
-each other. If a child was asked to continue by its parent task and does not, that task is notified.
+each other. A child that its parent task asks to continue while another run of its line is before it waits for its turn;
+if it cannot continue at all, that task is notified.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from dao.runs.control import Locked, Revival
 from dao.tasks import past_attempts, task_events, task_instances
 from master.claim.batch_work import BatchWork
 from master.claim.line_keys import OlderCommands
-from master.claim.revival import revival
+from master.claim.revival import resumed_later, revival
 from master.claim.serial import next_of
 from master.drive.driver import Driver
+from model.choices import ExecutionType
 from model.command_moves import COMMAND_MOVES, HALTING, CommandType, why_not
 from model.commands import CommandRow, Move, RecoverSerialWait
 from model.errors import NotFound, Refused
-from model.ids import CommandId, Epoch, WorkflowInstanceId
+from model.ids import CommandId, Epoch, TaskCode, WorkflowInstanceId
 from model.instances import WorkflowInstance
 from model.lines import Line
 from model.states import WorkflowState
@@ -78,9 +80,7 @@ class Mover:
                 elif move.type in HALTING:
                     asked[id_] = after
                 else:
-                    await self._check_turn(locked[id_], work)
-                    # Only its parent task may decide to which attempt it belongs.
-                    await self._go_on(locked[id_], move if from_above else replace(move, parent=None), work)
+                    after = await self._resume(locked[id_], move, work, from_above=from_above)
             except Refused as error:
                 work.refuse(row, str(error), id_ if id_ in locked else None)
                 if from_above:
@@ -94,14 +94,31 @@ class Mover:
         if at_rest:
             await children.report_at_rest(connection, at_rest)
 
+    async def _resume(self, instance: Locked, move: Move, work: BatchWork, *, from_above: bool) -> WorkflowState:
+        """Let an instance continue, or wait for its turn; returns its state. Raises `Refused`."""
+        try:
+            await self._check_turn(instance, work)
+        except Refused:
+            if not from_above or instance.state is W.SERIAL_WAIT:
+                raise
+            await self._go_on(instance, move, work, waits=True)  # its parent task asks only once
+            return W.SERIAL_WAIT
+        # Only its parent task may decide to which attempt it belongs.
+        await self._go_on(instance, move if from_above else replace(move, parent=None), work)
+        return W.RUNNING_EXECUTION
+
     async def _check_turn(self, instance: Locked, work: BatchWork) -> None:
         """Raises `Refused` if another run of its line, or an older command of its key, is before it."""
         waits = instance.state is W.SERIAL_WAIT and bool(instance.serial_key)
         if waits:
             work.lines.add(await serial_line.heads(work.connection, [instance.line]))
         work.lines.check(instance)
-        first = work.lines.next(instance.line)
-        if waits and first is not None and await self._older(work).blocked({first.line: first.command}):
+        if not instance.serial_key or instance.execution_type is ExecutionType.PARALLEL:
+            return
+        # One that was halted while it waited has not had its turn either.
+        first = work.lines.next(instance.line) if waits else None
+        command = instance.command if first is None else first.command
+        if await self._older(work).blocked({instance.line: command}):
             raise Refused(
                 f"workflow instance {instance.id} cannot go on: an older command of the key "
                 f'"{instance.serial_key}" has not been handled yet; wait for it'
@@ -149,7 +166,16 @@ class Mover:
         await task_events.delete_of(work.connection, [turn.id for turn in waiting])
         for turn in waiting:
             work.lines.goes_on(turn.id, turn.line)
-        await self._driver.restorer.restore(work, await self._revive(waiting, work))
+        revived = await self._revive(waiting, work)
+        await self._driver.restorer.restore(work, revived, await self._resumed(waiting, work))
+
+    async def _resumed(
+        self, waiting: Sequence[Locked], work: BatchWork
+    ) -> dict[WorkflowInstanceId, frozenset[TaskCode]]:
+        """Of children that were let go on while another run of their line was before them: what continues now."""
+        ids = [turn.id for turn in waiting if turn.above is not None]
+        attempts = await past_attempts.latest_attempts(work.connection, ids) if ids else {}
+        return {id_: resumed_later(of_run) for id_, of_run in attempts.items()}
 
     async def _revive(self, waiting: Sequence[Locked], work: BatchWork) -> list[WorkflowInstance]:
         """Their rows. One that cannot be read ends as FAILURE: it must not block its line."""
@@ -162,8 +188,11 @@ class Mover:
             work.writes.fail(waiting[0].id, str(error))
             return []
 
-    async def _go_on(self, instance: Locked, move: Move, work: BatchWork) -> None:
-        """Make an instance run, owned by this master. Raises `Refused`, having changed nothing."""
+    async def _go_on(self, instance: Locked, move: Move, work: BatchWork, *, waits: bool = False) -> None:
+        """Make an instance run, owned by this master, or wait for its turn.
+
+        Raises `Refused`, having changed nothing.
+        """
         connection, id_ = work.connection, instance.id
         key = (instance.workflow_code, instance.workflow_version)
         plan = self._driver.plans.at_hand([key], work.writes.plans)[key]
@@ -180,9 +209,13 @@ class Mover:
         again = going_on.again & {attempt.code for attempt in attempts}
         if again:
             await task_instances.invalidate(connection, [(id_, code) for code in sorted(again)])
+        if move.type in (C.REPEAT_RUNNING, C.EXECUTE_TASK):
+            await task_instances.reset_retries(connection, id_, sorted(again))
         await task_events.delete_of(connection, [id_])
-        change = Revival(id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent)
+        change = Revival(id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent, waits)
         revived = await control.revive(connection, [change], self._epoch)
+        if waits:
+            return
         work.lines.goes_on(id_, instance.line)
         await self._driver.restorer.restore(work, list(revived.values()), {id_: going_on.resumes})
 

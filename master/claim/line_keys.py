@@ -52,8 +52,14 @@ class OlderCommands:
         if not before:
             return set()
         found = await older_starts(self._work.connection, before, OLDER_MAX)
+        found += [
+            (row, None)
+            for row, start in self._work.starts_to_come
+            if start.id < before.get(start.workflow_code, start.id)
+        ]
         if not found:
             return set()
+        found.sort(key=lambda each: each[0].id)
         oldest = await self._oldest_by_key(found)
         none = max(firsts.values())
         return {

@@ -59,6 +59,15 @@ def test_what_can_never_begin_reserves_nothing() -> None:
     assert given_to(turns(waiting, free(a=2), {"g"}, 9, set())) == [3]
 
 
+def test_what_waits_for_resources_that_streams_hold_reserves_nothing() -> None:
+    """They give back nothing by themselves: the others could wait for ever."""
+    waiting = [waiter(1, q=1, p=3), waiter(2, p=1)]
+    rooms = {**free(p=2), "q": PoolRoom(0, 1, is_held=True, by_streams=1)}
+    assert given_to(turns(waiting, rooms, {"g"}, 9, set())) == [2]
+    other_ends = {**rooms, "q": PoolRoom(0, 2, is_held=True, by_streams=1)}
+    assert given_to(turns(waiting, other_ends, {"g"}, 9, set())) == []
+
+
 def test_others_get_what_is_theirs_if_somebody_serves_them_now() -> None:
     waiting = [waiter(1, "other", a=1), waiter(2, a=1)]
     assert given_to(turns(waiting, free(a=1), {"g"}, 9, {"other"})) == []

@@ -75,6 +75,47 @@ async def test_a_run_waits_for_an_older_command_of_its_key_and_runs_of_other_key
     ]
 
 
+@pytest.mark.parametrize("halt", ["PAUSE", "STOP"])
+async def test_a_run_that_was_halted_while_it_waited_does_not_overtake_an_older_command_of_its_key(
+    engine: Engine, halt: str
+) -> None:
+    code = keyed(engine)
+    older = ask_held(engine, code, '{"k": "a"}')
+    newer = await begin(engine, code, "a")
+    await engine.change(halt, newer)
+    assert await engine.end(newer) == halt
+    for again in ("RECOVER_SUSPENDED_PROCESS", "REPEAT_RUNNING"):
+        refusal = await engine.refused(engine.ask(again, run=newer))
+        assert 'an older command of the key "a" has not been handled yet' in refusal
+    let_go(engine, older)
+    first = await engine.done(older)
+    assert first is not None
+    await finish(engine, first)
+    await engine.change("RECOVER_SUSPENDED_PROCESS", newer)
+    await finish(engine, newer)
+
+
+async def test_nor_does_it_overtake_one_that_the_same_batch_starts(engine: Engine) -> None:
+    code = keyed(engine)
+    older = ask_held(engine, code, '{"k": "a"}')
+    newer = await begin(engine, code, "a")
+    await engine.change("PAUSE", newer)
+    assert await engine.end(newer) == "PAUSE"
+    with psycopg.connect(engine.cluster.psql_url) as session:  # no master takes either before both are there
+        session.execute("LOCK TABLE command IN SHARE ROW EXCLUSIVE MODE")
+        session.execute("UPDATE command SET deaths = 0, tried_by = NULL WHERE id = %s", (older,))
+        resume = (
+            "INSERT INTO command (type, workflow_instance_id) VALUES ('RECOVER_SUSPENDED_PROCESS', %s) RETURNING id"
+        )
+        ((asked,),) = session.execute(resume, (newer,)).fetchall()
+    first = await engine.done(older)
+    assert first is not None
+    assert 'of the key "a"' in (await engine.refused(asked)) or "wait for its end" in engine.refusal(asked)
+    await finish(engine, first)
+    await engine.change("RECOVER_SUSPENDED_PROCESS", newer)
+    await finish(engine, newer)
+
+
 @pytest.mark.parametrize("params", ["{}", "nonsense", '{"k": " "}', '{"k": "' + "x" * 201 + '"}', '{"k": "b"}'])
 async def test_an_older_command_that_will_be_refused_or_has_another_key_delays_nothing(
     engine: Engine, params: str

@@ -188,7 +188,7 @@ async def test_a_workflow_that_contains_itself_ends(engine: Engine) -> None:
     assert "one of them seems to contain itself" in engine.why(run, "sub")
 
 
-async def test_a_child_of_a_serial_workflow_that_may_not_go_on_now_fails_the_task(engine: Engine) -> None:
+async def test_a_child_that_is_let_go_on_waits_for_its_turn_in_its_line(engine: Engine) -> None:
     below = engine.define({"name": "a", "type": "FAKE", **BY_HAND}, execution_type="SERIAL_WAIT")
     run = await engine.begin(engine.define(sub(below)))
     child = await only_child(engine, run)
@@ -197,14 +197,66 @@ async def test_a_child_of_a_serial_workflow_that_may_not_go_on_now_fails_the_tas
     assert await engine.end(run) == "FAILURE"
     other = await engine.begin(below)
     await engine.change("START_FAILURE_TASK_PROCESS", run)
-    assert await engine.end(run) == "FAILURE"
-    assert "wait for its end" in engine.why(run, "sub")
+    await engine.becomes(child, "SERIAL_WAIT")
+    assert engine.state(run) == "RUNNING_EXECUTION"
     await engine.change("STOP", other)
     await engine.end(other)
-    await engine.change("START_FAILURE_TASK_PROCESS", run)
     await engine.claim(child, "a")
     engine.report(child, "a", "SUCCESS")
     assert await engine.end(run) == "SUCCESS"
+    assert engine.cluster.one("SELECT run_times FROM workflow_instance WHERE id = %s", child) == 1
+
+
+@pytest.mark.parametrize("halt", ["STOP", "PAUSE"])
+async def test_children_of_one_line_go_on_one_after_the_other(engine: Engine, halt: str) -> None:
+    """What waited when the run above was halted had not begun; what ran goes on."""
+    below = engine.define({"name": "a", **BY_HAND}, {"name": "b", "after": ["a"]}, execution_type="SERIAL_WAIT")
+    run = await engine.begin(engine.define(*[{**sub(below), "name": f"sub{number}"} for number in range(3)]))
+    await eventually(lambda: len(engine.children(run)), until=3)
+    first, *others = sorted(engine.children(run))
+    await engine.claim(first, "a")
+    await engine.change(halt, run)
+    await engine.becomes(first, f"READY_{halt}")
+    engine.report(first, "a", "SUCCESS" if halt == "PAUSE" else "KILL")
+    assert await engine.end(run) == halt
+    await engine.change("RECOVER_SUSPENDED_PROCESS", run)
+    waits = "SELECT workflow_instance_id FROM task_instance WHERE task_name = 'a' AND state = 'QUEUED'"
+    for _ in others if halt == "PAUSE" else (first, *others):
+        ((child,),) = await eventually(lambda: engine.cluster.rows(waits))
+        await engine.claim(child, "a")
+        begun = [each for each in (first, *others) if engine.state(each) == "RUNNING_EXECUTION"]
+        assert begun == [child], "one at a time"
+        engine.report(child, "a", "SUCCESS")
+        assert await engine.end(child) == "SUCCESS"
+    assert await engine.end(run) == "SUCCESS"
+    assert len(engine.children(run)) == 3, "none was made twice"
+
+
+async def test_what_is_below_a_child_whose_turn_comes_later_goes_on_too(engine: Engine) -> None:
+    """It is not begun from the start: it has done a part of its work."""
+    lowest = engine.define({"name": "a", **BY_HAND}, {"name": "b", **BY_HAND, "after": ["a"]})
+    below = engine.define(sub(lowest), execution_type="SERIAL_WAIT")
+    run = await engine.begin(engine.define(sub(below)))
+    child = await only_child(engine, run)
+    grandchild = await only_child(engine, child)
+    await engine.claim(grandchild, "a")
+    engine.report(grandchild, "a", "SUCCESS")
+    await engine.claim(grandchild, "b")
+    await engine.change("STOP", run)
+    await engine.becomes(grandchild, "READY_STOP")
+    engine.report(grandchild, "b", "KILL")
+    assert await engine.end(run) == "STOP"
+    other = await engine.begin(below)
+    await engine.change("RECOVER_SUSPENDED_PROCESS", run)
+    await engine.becomes(child, "SERIAL_WAIT")
+    await engine.change("STOP", other)
+    await engine.end(other)
+    await engine.claim(grandchild, "b")
+    engine.report(grandchild, "b", "SUCCESS")
+    assert await engine.end(run) == "SUCCESS"
+    assert engine.children(child) == [grandchild]
+    ran = "SELECT task_name FROM task_instance WHERE workflow_instance_id = %s AND state = 'SUCCESS' ORDER BY 1"
+    assert engine.cluster.rows(ran, grandchild) == [("a",), ("b",)]
 
 
 async def test_a_child_does_not_go_on_while_what_is_above_it_is_being_stopped(engine: Engine) -> None:

@@ -70,6 +70,30 @@ async def test_retry_waits_its_interval(engine: Engine) -> None:
     assert engine.cluster.one(waited, run) >= 0.6
 
 
+@pytest.mark.parametrize("again", ["REPEAT_RUNNING", "EXECUTE_TASK"])
+async def test_what_is_run_again_from_the_start_has_all_its_retries_also_after_a_stop_between_two(
+    engine: Engine, again: str
+) -> None:
+    task = {"name": "a", "params": {"fail_attempts": 9}, "retry_times": 2, "retry_interval": 60}
+    run = await engine.begin(engine.define(task))
+    await engine.task_becomes(run, "a", "DELAY_EXECUTION")
+    engine.cluster.rows("UPDATE task_instance SET due_at = now() WHERE state = 'DELAY_EXECUTION'")
+    await eventually(lambda: len(engine.attempts(run, "a")), until=3)
+    await engine.task_becomes(run, "a", "DELAY_EXECUTION")
+    await engine.change("STOP", run)
+    assert await engine.end(run) == "STOP"
+    await engine.change(again, run, **({"start_tasks": "a"} if again == "EXECUTE_TASK" else {}))
+    retries = "SELECT retries FROM task_instance WHERE workflow_instance_id = %s AND attempt = %s"
+    assert await eventually(lambda: engine.cluster.rows(retries, run, 4)) == [(0,)]
+    await engine.task_becomes(run, "a", "DELAY_EXECUTION")
+    await engine.change("STOP", run)
+    assert await engine.end(run) == "STOP"
+    await engine.change("RECOVER_SUSPENDED_PROCESS", run)
+    continued = await eventually(lambda: engine.cluster.rows(retries, run, 6))
+    assert continued == [(1,)], "what only continues has used those that it has used"
+    await engine.change("STOP", run)
+
+
 async def test_retry_does_not_follow_a_kill(engine: Engine) -> None:
     run = await engine.begin(engine.define({"name": "a", **BY_HAND, "retry_times": 3}))
     await engine.claim(run, "a")

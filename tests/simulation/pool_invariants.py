@@ -89,10 +89,19 @@ class PoolInvariants:
         if self.server.loop.now - self._seen_since_s[first.id] < NOTICED_S:  # its transaction may have committed late
             return
         needs = json.loads(first.resources)
+        if any(self._left_by_streams(pool) < number for pool, number in needs.items()):
+            return  # it reserves nothing, since it may have to wait for ever
         for pool in needs.keys() & json.loads(task.resources).keys():
             own = [row.values for row in self.server.resources.rows.values() if row.values and row.values.pool == pool]
             if sum(each.holder is None for each in own) < needs[pool]:
                 self._broken("I24", f"task {task.id} takes of {pool} what task {first.id} needs, which is before it")
+
+    def _left_by_streams(self, pool: str) -> int:
+        """How many of a pool streams do not hold."""
+        resources = [each.values for each in self.server.resources.rows.values() if each.values is not None]
+        tasks = [self.server.tasks.rows[each.holder].values for each in resources if each.pool == pool and each.holder]
+        size = len([each for each in resources if each.pool == pool])
+        return size - len([task for task in tasks if task is not None and task.stream is not None])
 
     def task_starts(self, run: TaskRun) -> None:
         """I23: no two processes have one resource."""

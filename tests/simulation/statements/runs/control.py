@@ -35,6 +35,7 @@ def _locked(each: Values) -> Locked:
         None if scope is None else frozenset(map(TaskCode, json.loads(scope))),
         None if each.parent is None else each.parent.instance,
         each.serial_key,
+        each.command_id,
     )
 
 
@@ -69,8 +70,8 @@ def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[
             executing = None if each.executing is None else json.dumps(sorted(each.executing))
             after = tx.update(
                 row,
-                state=W.RUNNING_EXECUTION,
-                master_id=master,
+                state=W.SERIAL_WAIT if each.waits else W.RUNNING_EXECUTION,
+                master_id=Epoch(0) if each.waits else master,
                 ended_s=None,
                 reason=None,
                 requested_state=None,

@@ -39,8 +39,14 @@ def rooms(tx: Transaction, held: Mapping[str, bool]) -> dict[str, PoolRoom]:
     found = {}
     for name in {name for _, task in waiting(tx) for name in json.loads(task.resources)} & tx.server.pools.rows.keys():
         own = [resource for _, resource in tx.scan(tx.server.resources.rows) if resource.pool == name]
-        found[name] = PoolRoom(sum(_is_free(tx, each) for each in own), len(own), held.get(name, False))
+        free, by_streams = sum(_is_free(tx, each) for each in own), sum(_is_of_stream(tx, each) for each in own)
+        found[name] = PoolRoom(free, len(own), held.get(name, False), by_streams=by_streams)
     return dict(sorted(found.items()))
+
+
+def _is_of_stream(tx: Transaction, resource: Values) -> bool:
+    holder = None if resource.holder is None else tx.get(tx.server.tasks, resource.holder)
+    return holder is not None and holder.stream is not None
 
 
 def waiters(

@@ -125,6 +125,13 @@ def end_in_master(tx: Transaction, ends: Sequence[tuple[WorkflowInstanceId, Atte
         raise OwnershipLost(missed, f"tasks of runs {named(missed)} do not run in master {master} as it believes")
 
 
+def reset_retries(tx: Transaction, run: WorkflowInstanceId, codes: Sequence[TaskCode]) -> None:
+    """WHERE retries > 0 AND state IN ('PAUSE', 'KILL')."""
+    for row, task in tx.of_key(tx.server.tasks, run):
+        if task.task_code in codes and task.retries > 0 and task.state in (TaskState.PAUSE, TaskState.KILL):
+            tx.update(row, retries=0)
+
+
 def invalidate(tx: Transaction, tasks: Sequence[tuple[WorkflowInstanceId, TaskCode]]) -> None:
     for instance, code in tasks:
         for row, task in tx.of_key(tx.server.tasks, instance):

@@ -1,0 +1,36 @@
+-- old nodes: may run
+-- A child that its parent lets go on while another run of its line is before it waits for its turn.
+DROP TRIGGER workflow_instance_moves_legally ON workflow_instance;
+CREATE TRIGGER workflow_instance_moves_legally BEFORE UPDATE OF state ON workflow_instance FOR EACH ROW
+    WHEN (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (
+        ('SERIAL_WAIT', 'PAUSE'),
+        ('SERIAL_WAIT', 'RUNNING_EXECUTION'),
+        ('SERIAL_WAIT', 'STOP'),
+        ('RUNNING_EXECUTION', 'FAILOVER'),
+        ('RUNNING_EXECUTION', 'FAILURE'),
+        ('RUNNING_EXECUTION', 'READY_PAUSE'),
+        ('RUNNING_EXECUTION', 'READY_STOP'),
+        ('RUNNING_EXECUTION', 'SUCCESS'),
+        ('READY_PAUSE', 'FAILOVER'),
+        ('READY_PAUSE', 'FAILURE'),
+        ('READY_PAUSE', 'PAUSE'),
+        ('READY_PAUSE', 'READY_STOP'),
+        ('READY_PAUSE', 'SUCCESS'),
+        ('READY_STOP', 'FAILOVER'),
+        ('READY_STOP', 'FAILURE'),
+        ('READY_STOP', 'STOP'),
+        ('READY_STOP', 'SUCCESS'),
+        ('FAILOVER', 'FAILURE'),
+        ('FAILOVER', 'READY_PAUSE'),
+        ('FAILOVER', 'READY_STOP'),
+        ('FAILOVER', 'RUNNING_EXECUTION'),
+        ('SUCCESS', 'RUNNING_EXECUTION'),
+        ('FAILURE', 'RUNNING_EXECUTION'),
+        ('FAILURE', 'SERIAL_WAIT'),
+        ('PAUSE', 'RUNNING_EXECUTION'),
+        ('PAUSE', 'SERIAL_WAIT'),
+        ('STOP', 'RUNNING_EXECUTION'),
+        ('STOP', 'SERIAL_WAIT')))
+    EXECUTE FUNCTION refuse_transition();
+
+INSERT INTO schema_version (version, name, old_nodes_may_run) VALUES (25, 'children_in_line', true);
