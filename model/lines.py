@@ -26,11 +26,25 @@ FIRST_KEY = "serial_from"
 """The key under which one of many that call all lines of a workflow names the line from which it goes on."""
 
 
+_KNOWN_TOO_LATE = frozenset({"system.workflow.instance.id", "system.task.instance.id"})
+
+
 class Line(NamedTuple):
     """A line of a workflow; the key is empty for the runs without one."""
 
     workflow_code: WorkflowCode
     key: str = ""
+
+
+def startable_key(written: str) -> str:
+    """`written`. Raises `ValueError` if each start would be refused for it, whatever the parameters of the run are."""
+    if known_too_late := sorted(_KNOWN_TOO_LATE.intersection(references(written))):
+        raise ValueError(f"cannot have ${{{known_too_late[0]}}}, which is known only when the run has begun")
+    if "$" not in written and not written.strip():
+        raise ValueError("must not be blank")
+    if "$" not in written and (len(written) > KEY_LENGTH_MAX or not written.isprintable()):
+        raise ValueError(f"must be at most {KEY_LENGTH_MAX} printable characters, since it has no parameter")
+    return written
 
 
 def value_of_key(written: str, known: Mapping[str, str], at: datetime, zone: ZoneInfo) -> str:

@@ -28,7 +28,7 @@ from model.errors import Refused
 from model.fields import DEFAULT_WORKER_GROUP, GroupName, Minutes, Name, PoolName, TenantName
 from model.graph import Graph, find_cycle
 from model.ids import TaskCode
-from model.lines import KEY_WRITTEN_MAX
+from model.lines import KEY_WRITTEN_MAX, startable_key
 from model.local_params import LocalParams, misfit
 from model.logic.catalog import LOGIC_TYPES, check_logic
 from model.parameter_text import ParameterValue, plain_data
@@ -46,7 +46,9 @@ TASKS_MAX = 10_000
 TASK_CODE_MAX = 2**31 - 1
 
 
-SerialKey = Annotated[str, Field(min_length=1, max_length=KEY_WRITTEN_MAX), AfterValidator(plain_data)]
+SerialKey = Annotated[
+    str, Field(min_length=1, max_length=KEY_WRITTEN_MAX), AfterValidator(plain_data), AfterValidator(startable_key)
+]
 
 
 def _flag(value: Any) -> Any:
@@ -93,7 +95,7 @@ class TaskSpec(BaseModel):
     environment: Name | None = None
     tenant: TenantName | None = None
     resources: Annotated[
-        dict[PoolName, Annotated[int, Field(ge=1, le=RESOURCES_MAX)]],
+        dict[PoolName, Annotated[int, Field(strict=True, ge=1, le=RESOURCES_MAX)]],
         AfterValidator(plain_data),
         AfterValidator(without_one_variable),
     ] = {}

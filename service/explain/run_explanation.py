@@ -152,7 +152,7 @@ def _in_line(run: RunFacts, name: str) -> Why:
         return Why(f"{name} waits for its turn, and no master is alive to begin it.", "Start one: shoal master")
     if not run.before and run.older is not None:
         return Why(
-            f"{name} waits for its turn in the line of the key {run.serial_key!a}: command {run.older} of its workflow "
+            f'{name} waits for its turn in the line of the key "{run.serial_key}": command {run.older} of its workflow '
             "is older and not handled yet, and may have the same key.",
             f"Ask about that one: shoal why command {run.older}",
         )
@@ -164,7 +164,7 @@ def _in_line(run: RunFacts, name: str) -> Why:
     first, state = run.before[0]
     others = len(run.before) - 1
     more = f", and {others} more {'is' if others == 1 else 'are'} before it" if others else ""
-    of_key = f" for the key {run.serial_key!a}" if run.serial_key else ""
+    of_key = f' for the key "{run.serial_key}"' if run.serial_key else ""
     return Why(
         f"{name} waits for its turn, since its workflow runs one at a time{of_key}: run {first} is {state}{more}.",
         f"Ask about that one: shoal why {first}",

@@ -30,12 +30,12 @@ RUN = RunFacts(12, "sales", W.RUNNING_EXECUTION, [TASK, OPEN], 5.0, owner="m1:1"
         ({"state": W.SERIAL_WAIT, "before": [(9, W.PAUSE), (10, W.SERIAL_WAIT)]}, "and 1 more is before it.", "why 9"),
         (
             {"state": W.SERIAL_WAIT, "before": [(9, W.RUNNING_EXECUTION)], "serial_key": "LH1"},
-            "since its workflow runs one at a time for the key 'LH1': run 9 is RUNNING_EXECUTION.",
+            'since its workflow runs one at a time for the key "LH1": run 9 is RUNNING_EXECUTION.',
             "shoal why 9",
         ),
         (
             {"state": W.SERIAL_WAIT, "serial_key": "LH1", "older": 77},
-            "in the line of the key 'LH1': command 77 of its workflow is older and not handled yet, and may have",
+            'in the line of the key "LH1": command 77 of its workflow is older and not handled yet, and may have',
             "shoal why command 77",
         ),
         ({"state": W.SERIAL_WAIT}, "nothing is before it any more: a master begins it within seconds.", "shoal why 12"),
