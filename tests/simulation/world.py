@@ -300,7 +300,7 @@ class World:
     def _is_innocent(self, epoch: int) -> bool:
         """Whether it lives, and nothing was done to it for so long that everybody must have seen it beat."""
         process = self.process_of(epoch)
-        if epoch != self._beating.get(process):
+        if epoch != self._beating.get(process) or not process.has_joined:
             return False  # a life that it never began, since the answer to its enlistment was lost, or has left
         calm = not {"slowness", "lost_statements"} & set(self.arranged)
         return calm and not process.is_dead and self.loop.now > process.disturbed_s + INNOCENT_AFTER_S
