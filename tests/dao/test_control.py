@@ -53,8 +53,10 @@ async def column(scene: Scene, name: str, id_: WorkflowInstanceId) -> object:
 async def test_a_held_run_is_given_as_it_stands_and_one_that_is_not_there_is_missing(scene: Scene) -> None:
     master = await scene.master()
     id_ = await scene.instance(master, execution_type=ExecutionType.SERIAL_WAIT)
+    [command] = await scene.sql("SELECT command_id FROM workflow_instance")
+    state, type_ = W.RUNNING_EXECUTION, ExecutionType.SERIAL_WAIT
     assert await lock(scene, id_, NO_SUCH, id_) == {
-        id_: Locked(id_, WorkflowCode(1001), 1, W.RUNNING_EXECUTION, ExecutionType.SERIAL_WAIT, None)
+        id_: Locked(id_, WorkflowCode(1001), 1, state, type_, None, command=command)
     }
 
 

@@ -191,11 +191,11 @@ async def test_a_report_of_another_worker_or_attempt_hits_nothing(scene: Scene) 
 
 async def test_a_report_wakes_who_owns_the_run_now_not_who_owned_it_at_the_claim(scene: Scene) -> None:
     former, master, worker = await scene.master(), await scene.master(), await scene.worker()
-    taken_over, kept = await scene.instance(former), await scene.instance(former)
-    await scene.queue(taken_over, 1, master=former)
+    moved, kept = await scene.instance(former), await scene.instance(former)
+    await scene.queue(moved, 1, master=former)
     await scene.queue(kept, 2, master=former)
     first, second = sorted(await scene.claim(worker), key=lambda task: task.code)
-    await scene.sql("UPDATE workflow_instance SET master_id = :owner WHERE id = :id", owner=master.epoch, id=taken_over)
+    await scene.sql("UPDATE workflow_instance SET master_id = :owner WHERE id = :id", owner=master.epoch, id=moved)
     async with scene.writing() as connection:
         told = await task_claims.report(connection, [success(first), success(second)], worker.epoch)
     assert told == {first.id: master.epoch, second.id: former.epoch}

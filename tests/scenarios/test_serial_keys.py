@@ -198,7 +198,7 @@ async def test_a_command_that_is_not_committed_yet_holds_nobody(engine: Engine) 
         ("${k}", {"k": ""}, "is empty for this run"),
         ("${k}", {"k": "x" * 201}, "must be at most 200 printable characters"),
         ("${k}", {"k": "a\nb"}, "must be at most 200 printable characters"),
-        ("${system.workflow.instance.id}", {}, "needs a value of system.workflow.instance.id"),
+        ("${system.workflow.instance.id}", {}, "is known only when the run has begun"),
     ],
 )
 async def test_a_run_without_a_key_is_refused(engine: Engine, key: str, params: dict[str, str], says: str) -> None:
