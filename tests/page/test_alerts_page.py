@@ -104,6 +104,8 @@ def test_a_rule_with_a_mistake_says_what_is_wrong_while_it_is_written(
     dialog.get_by_role("button", name=re.compile("fails twice in a row")).click()
     expect(rule).to_have_value(re.compile("^any run of .* fails twice in a row -> group default$"))
     rule.fill("any run of load fails -> group data")
+    # The answer to it is there: before, it may move the button between press and release.
+    expect(dialog.get_by_text("There is no alert group data yet")).to_be_visible()
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_be_hidden()
     row = page.get_by_role("row", name=re.compile("load fails"))

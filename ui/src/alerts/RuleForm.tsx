@@ -101,7 +101,7 @@ export function RuleForm({ rule, project: chosen, onClose }: Props) {
           error={faultAt(save.error, "text") ?? said?.fault ?? undefined}
           onChange={(event) => setText(event.currentTarget.value)}
         />
-        <div id={notes} aria-live="polite">
+        <div id={notes} className="rule-read" aria-live="polite">
           {said !== undefined && said.fault == null && <Read checked={said} project={project ?? ""} />}
         </div>
         <fieldset className="pairs">
