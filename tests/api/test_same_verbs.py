@@ -213,6 +213,9 @@ MASKS = (
     (r'("load": )[\d.]+', r"\1LOAD"),
     (r"\b\d+\.\d\d\b", "LOAD"),
     (r"\d+ of \d+ taken", "SOME taken"),
+    # As the last beats have it, which may be of before what was asked for just now.
+    (r"(\d+ (?:master|worker)s?), \d+ (run|task)s?\b", r"\1, SOME \2s"),
+    (r"\d+ of (\d+) runs", r"SOME of \1 runs"),
     (r"ahead|behind", "AWAY"),
     (r"(?m)^ +\d+ of \d+ dates done.*\n", ""),
     (r" +", " "),
