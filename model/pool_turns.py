@@ -113,6 +113,8 @@ def turns(
         if not all(name in rooms and rooms[name].size >= number for name, number in waiter.needs.items()):
             continue
         short = [name for name, number in waiter.needs.items() if free[name] < number]
+        # Streams give back nothing by themselves: what else it needs would stand idle for as long as they run.
+        stuck = [name for name in short if rooms[name].size - rooms[name].by_streams < waiter.needs[name]]
         taker = None
         if spread is not None and waiter.is_stream and is_mine and not short:
             taker = spread.takes(waiter, has_place=has_place)
@@ -131,10 +133,8 @@ def turns(
                 continue
         elif not (is_mine or waiter.worker_group in served) or reserved.issuperset(short):
             continue
-        elif any(rooms[name].size - rooms[name].by_streams < waiter.needs[name] for name in short):
-            continue  # streams give back nothing by themselves: what it reserved could stand idle for ever
         else:
-            reserved.update(short)
-        for name, number in waiter.needs.items():
-            free[name] -= min(number, free[name])
+            reserved.update(stuck or short)
+        for name in stuck or waiter.needs:
+            free[name] -= min(waiter.needs[name], free[name])
     return Turns(tuple(given), lacks_places, lacks_pools, tuple(left))

@@ -59,13 +59,16 @@ def test_what_can_never_begin_reserves_nothing() -> None:
     assert given_to(turns(waiting, free(a=2), {"g"}, 9, set())) == [3]
 
 
-def test_what_waits_for_resources_that_streams_hold_reserves_nothing() -> None:
-    """They give back nothing by themselves: the others could wait for ever."""
+def test_what_waits_for_resources_that_streams_hold_reserves_only_those() -> None:
+    """They give back nothing by themselves: the others of its pools could stand idle for ever."""
     waiting = [waiter(1, q=1, p=3), waiter(2, p=1)]
     rooms = {**free(p=2), "q": PoolRoom(0, 1, is_held=True, by_streams=1)}
     assert given_to(turns(waiting, rooms, {"g"}, 9, set())) == [2]
     other_ends = {**rooms, "q": PoolRoom(0, 2, is_held=True, by_streams=1)}
     assert given_to(turns(waiting, other_ends, {"g"}, 9, set())) == []
+    needs_two = [waiter(1, q=2), waiter(2, q=1)]
+    one_is_free = {"q": PoolRoom(1, 6, is_held=True, by_streams=5)}
+    assert given_to(turns(needs_two, one_is_free, {"g"}, 9, set())) == [], "not overtaken by what needs one"
 
 
 def test_others_get_what_is_theirs_if_somebody_serves_them_now() -> None:

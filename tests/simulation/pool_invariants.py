@@ -89,9 +89,8 @@ class PoolInvariants:
         if self.server.loop.now - self._seen_since_s[first.id] < NOTICED_S:  # its transaction may have committed late
             return
         needs = json.loads(first.resources)
-        if any(self._left_by_streams(pool) < number for pool, number in needs.items()):
-            return  # it reserves nothing, since it may have to wait for ever
-        for pool in needs.keys() & json.loads(task.resources).keys():
+        stuck = {pool for pool, number in needs.items() if self._left_by_streams(pool) < number}
+        for pool in (stuck or needs.keys()) & json.loads(task.resources).keys():
             own = [row.values for row in self.server.resources.rows.values() if row.values and row.values.pool == pool]
             if sum(each.holder is None for each in own) < needs[pool]:
                 self._broken("I24", f"task {task.id} takes of {pool} what task {first.id} needs, which is before it")
