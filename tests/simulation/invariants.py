@@ -81,7 +81,8 @@ class Invariants:
         drain = self.server.drains.get((node.kind, node.name or node.address))
         return drain is not None and beat.heartbeat.drained == drain
 
-    def after_commit(self, changes: Sequence[Change]) -> None:
+    def after_commit(self, changes: Sequence[Change], began_s: float) -> None:
+        """Of what a transaction changed that began then, by the database's clock."""
         recorded = {row.id for row, _, after in changes if row.table.name == "command_history" and after is not None}
         self._recorded |= recorded
         for row, before, after in changes:
@@ -111,9 +112,9 @@ class Invariants:
                 case "pool_resource" if before is not None and after is not None:
                     self._pools.changed(row, before, after)
         self._pools.leases_are_whole(changes)
-        self._streams(changes)
+        self._streams(changes, began_s)
 
-    def _streams(self, changes: Sequence[Change]) -> None:
+    def _streams(self, changes: Sequence[Change], began_s: float) -> None:
         """I25: no worker takes more than its share of the streams that wait."""
         taken = [
             after
@@ -125,7 +126,7 @@ class Invariants:
             and before.state is T.QUEUED
             and after.state in BEGINNING
         ]
-        if taken and (fault := took_too_many(self.server, taken[0].worker_id, taken, self.is_innocent)):
+        if taken and (fault := took_too_many(self.server, taken, began_s, self.is_innocent)):
             self._broken("I25", fault)
 
     def running_tasks(self) -> Mapping[tuple[int, int], TaskRun]:

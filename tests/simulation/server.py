@@ -150,7 +150,7 @@ class Server:
         self.invariants.before_commit(transaction)
         changes = transaction.install()
         if changes:
-            self.invariants.after_commit(changes)
+            self.invariants.after_commit(changes, transaction.began_s)
         for channel, payload in notes:
             self.note(channel, payload)
 

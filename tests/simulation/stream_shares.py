@@ -21,9 +21,13 @@ LATE_S = 8.0
 """What has waited for so long may soon be taken by anybody."""
 
 
-def took_too_many(server: Server, worker: Epoch, taken: list[Values], is_innocent: Callable[[int], bool]) -> str | None:
-    """I25: of a claim of streams, which has been committed: whether it took more than this worker's share, by what all
-    others could see. Neither workers to which something was done just now count, nor what waits for a pool."""
+def took_too_many(
+    server: Server, taken: list[Values], began_s: float, is_innocent: Callable[[int], bool]
+) -> str | None:
+    """I25: of a claim of streams that began then, and has been committed: whether it took more than its worker's share,
+    by what it could see. Neither workers to which something was done just now count, nor those that have beaten since
+    (their beats may have been stale when it read them), nor what waits for a pool."""
+    worker: Epoch = taken[0].worker_id
     tasks = [row.values for row in server.tasks.unfinished.values() if row.values is not None]
     here = [task for task in tasks if task.stream is not None and task.worker_group == taken[0].worker_group]
     with_leases = taken[0].resources is not None
@@ -33,7 +37,11 @@ def took_too_many(server: Server, worker: Epoch, taken: list[Values], is_innocen
     loads = [WorkerLoad(worker, ran[worker] - len(taken), waiting)]
     for row in server.nodes.unfinished.values():
         beat = server.beats.rows[row.id].values
-        is_free = beat is not None and _is_free(beat.heartbeat, server.now_s - beat.beaten_s, waiting)
+        is_free = (
+            beat is not None
+            and beat.beaten_s <= began_s
+            and _is_free(beat.heartbeat, server.now_s - beat.beaten_s, waiting)
+        )
         if row.id != worker and is_free and _takes_streams(server, row.values) and is_innocent(row.id):
             loads.append(WorkerLoad(row.id, ran[row.id], waiting))
     share = shares(waiting, loads)[worker]

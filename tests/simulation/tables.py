@@ -97,6 +97,7 @@ class Transaction:
 
     def __init__(self, server: Server) -> None:
         self.server = server
+        self.began_s = server.now_s
         self.writes: dict[Row, Values | None] = {}
         self.locked: list[Row] = []
         self.notes: list[tuple[str, str]] = []
