@@ -18,6 +18,7 @@ from api import languages
 from model.errors import Denied, ShoalError, TooMany
 from model.pool_spec import InvalidPool
 from model.workflow_problems import InvalidWorkflow
+from service.fields import fault_of
 from service.problems import NOT_FOUND, Kind, kind_of
 from service.workflows.workflow_file import BadWorkflowFile
 
@@ -111,7 +112,7 @@ def _errors(error: ShoalError) -> list[FieldError]:
 
 def field_errors(faults: Sequence[Any]) -> list[FieldError]:
     """The errors of pydantic, as pointers and sentences, without the given values: they may be secrets."""
-    return [FieldError(pointer=_pointer(fault["loc"]), detail=str(fault["msg"])) for fault in faults]
+    return [FieldError(pointer=_pointer(fault["loc"]), detail=fault_of(fault)) for fault in faults]
 
 
 def _pointer(loc: Sequence[str | int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
@@ -119,6 +120,24 @@ class Asked(BaseModel):
         try:
             return cls(**{name: value for name, value in fields.items() if value is not None})
         except ValidationError as error:
-            faults = error.errors(include_url=False, include_input=False, include_context=False)
-            said = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults]
+            said = [f"{'.'.join(map(str, fault['loc']))}: {fault_of(fault)}" for fault in error.errors()]
             raise Refused("; ".join(said)) from None
+
+
+def fault_of(fault: Mapping[str, Any]) -> str:
+    """The sentence of one of `ValidationError.errors()`, without the value that was given: it may be a secret.
+
+    The length of a `Text` is one of characters, though pydantic, which knows no more than that it has been checked,
+    calls them items.
+    """
+    limits = fault.get("ctx", {})
+    if isinstance(fault["input"], str):
+        if fault["type"] == "too_long":
+            return f"String should have at most {_characters(limits['max_length'])}"
+        if fault["type"] == "too_short":
+            return f"String should have at least {_characters(limits['min_length'])}"
+    return str(fault["msg"])
+
+
+def _characters(number: int) -> str:
+    return f"{number} character{'' if number == 1 else 's'}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
-from service.fields import ID_MAX, Id
+from model.errors import Refused
+from service.fields import ID_MAX, Asked, Id, Text
 
 _ID: TypeAdapter[int] = TypeAdapter(Id)
 
@@ -23,3 +24,22 @@ def test_an_id_is_a_whole_number(given: Any) -> None:
 def test_what_is_no_id_is_refused(given: Any) -> None:
     with pytest.raises(ValidationError):
         _ID.validate_python(given)
+
+
+class _Note(Asked):
+    text: Annotated[Text, Field(min_length=1, max_length=3)] = "a"
+    names: Annotated[list[Text], Field(max_length=1, default_factory=list)]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"text": "abcd"}, "text: String should have at most 3 characters"),
+        ({"text": ""}, "text: String should have at least 1 character"),
+        ({"names": ["a", "b"]}, "names: List should have at most 1 item after validation, not 2"),
+    ],
+)
+def test_the_length_of_a_text_is_one_of_characters(given: Any, said: str) -> None:
+    with pytest.raises(Refused) as error:
+        _Note.read(**given)
+    assert str(error.value) == said

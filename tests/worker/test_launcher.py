@@ -13,7 +13,7 @@ import pytest
 
 from tests.eventually import eventually
 from tests.worker.scene import FAMILY, FAMILY_SIZE, MemoryLog, Scene
-from worker.launcher.errors import CannotStart
+from worker.launcher.errors import CannotStart, TooLarge
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,16 @@ async def test_the_environment_is_what_was_given_and_the_mark(scene: Scene) -> N
 async def test_what_cannot_be_executed_is_named(scene: Scene, argv: list[str]) -> None:
     with pytest.raises(CannotStart, match=f'"{argv[0]}" cannot be started: .+'):
         await scene.launcher.run(argv, env=scene.env, cwd=scene.cwd, log=scene.log)
+
+
+async def test_an_environment_that_linux_does_not_allow_is_named_with_its_size(scene: Scene) -> None:
+    said = r'"python3" cannot be started with an environment of [\d,]+ bytes, of which LONG has 131,072: Linux allows'
+    with pytest.raises(TooLarge, match=said):
+        await scene.launcher.run(["python3"], env={**scene.env, "LONG": "x" * 131_067}, cwd=scene.cwd, log=scene.log)
+    assert await scene.launcher.run(["true"], env={"LONG": "x" * 131_066}, cwd=scene.cwd, log=scene.log) == 0
+    with pytest.raises(TooLarge, match="give the task less or shorter data"):
+        many = {f"LONG{number}": "x" * 131_000 for number in range(60)}
+        await scene.launcher.run(["true"], env=many, cwd=scene.cwd, log=scene.log)
 
 
 async def test_a_missing_folder_is_named(scene: Scene) -> None:

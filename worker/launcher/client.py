@@ -131,6 +131,7 @@ class Launcher:
 
         Raises:
             CannotStart: no such command or folder.
+            TooLarge: its environment is larger than Linux allows.
             LauncherKilled: the keeper was killed.
             DeadlinePassed: this worker was stopped or cut off for too long.
             NoMeans: no process can be made, or zygotes die before they can start it; nothing has run.

@@ -4,7 +4,8 @@ ShoalError
 ├── LauncherKilled     its keeper was killed; its tree was killed
 ├── TreeLeft           processes that even SIGKILL did not end
 ├── Refused
-│   └── CannotStart    no such command or folder
+│   ├── CannotStart    no such command or folder
+│   └── TooLarge       its environment is larger than the kernel allows
 ├── Unavailable        the zygote cannot be started (its own sentence)
 │   └── NoMeans        no descriptor, process or memory is left for it; nothing has run
 │       └── BrokenLauncher  the zygote has always ended at its start, and nobody kills it
@@ -27,6 +28,10 @@ class TreeLeft(ShoalError):
 
 class CannotStart(Refused):
     """The command could not be executed; nothing has run."""
+
+
+class TooLarge(Refused):
+    """The kernel starts no command with so large an environment (`execve(2)`, E2BIG); nothing has run."""
 
 
 class NoMeans(Unavailable):

@@ -43,6 +43,9 @@ KILL_PAUSE_S_MAX = 0.05
 
 NOT_STARTED_CODE = 127
 
+VARIABLE_BYTES_MAX = 131_072
+"""Of one variable with its name: MAX_ARG_STRLEN of `execve(2)`."""
+
 OOM_SCORE = 500
 """Of 1000. When memory runs out the kernel kills the largest process; that should be a task, not the worker of all."""
 
@@ -212,6 +215,9 @@ def _become_task(
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         body(request, request_fd)
     except OSError as error:
+        if error.errno == errno.E2BIG:
+            _send(channel, NotStarted(_too_large(request), is_too_large=True))
+            os._exit(NOT_STARTED_CODE)
         where = f" in the folder {request.cwd}" if error.filename == request.cwd else ""
         barred = where and request.identity is not None and error.errno == errno.EACCES
         cure = "; its tenant must be able to enter every folder above it: choose such a worker.folder" if barred else ""
@@ -223,6 +229,16 @@ def _become_task(
         _send(channel, NotStarted(f'"{request.argv[0]}" cannot be started: {error}'))
     finally:
         os._exit(NOT_STARTED_CODE)
+
+
+def _too_large(request: Request) -> str:
+    sizes = {name: len(f"{name}={value}".encode(errors="surrogateescape")) for name, value in request.env.items()}
+    largest = max(sizes, key=sizes.__getitem__)
+    return (
+        f'"{request.argv[0]}" cannot be started with an environment of {sum(sizes.values()):,} bytes, of which '
+        f"{largest} has {sizes[largest]:,}: Linux allows fewer than {VARIABLE_BYTES_MAX:,} for one variable and about "
+        f"2,000,000 for all of them; give the task less or shorter data, such as the name of a file"
+    )
 
 
 def _be_the_first_to_go() -> None:

@@ -12,7 +12,7 @@ import structlog
 
 from model.errors import ShoalError, Unavailable
 from worker.launcher import tree
-from worker.launcher.errors import CannotStart, DeadlinePassed, LauncherKilled, NoMeans, TreeLeft
+from worker.launcher.errors import CannotStart, DeadlinePassed, LauncherKilled, NoMeans, TooLarge, TreeLeft
 from worker.launcher.leftovers import kill_marked
 from worker.launcher.output import unread
 from worker.launcher.wire import MESSAGE_BYTES_MAX, Cause, End, Ended, NotStarted, Started, decode, encode
@@ -181,4 +181,6 @@ class TaskProcess:
 def _why(said: NotStarted, *, has_keeper: bool) -> ShoalError:
     if said.is_passing:
         return NoMeans(said.reason)
+    if said.is_too_large:
+        return TooLarge(said.reason)
     return CannotStart(said.reason) if has_keeper else Unavailable(said.reason)

@@ -93,11 +93,13 @@ class NotStarted(NamedTuple):
     """To the worker, if there is no task: why it could not start. An `Ended` follows unless there was not even a
     keeper.
 
-    `is_passing`: the machine was short of a resource, which means nothing about the task.
+    `is_passing`: the machine was short of a resource, which means nothing about the task. `is_too_large`: its
+    environment and arguments are larger than the kernel allows.
     """
 
     reason: str
     is_passing: bool = False
+    is_too_large: bool = False
 
 
 class Cause(StrEnum):

@@ -18,6 +18,7 @@ async def run_process(argv: list[str], context: TaskContext, variables: Mapping[
 
     Raises:
         CannotStart: there is no such command.
+        TooLarge: its environment is larger than Linux allows.
         Refused: it printed values that exceed the limits.
     """
     printed = PrintedValues(context.log)

@@ -37,6 +37,7 @@ async def run_script(
 
     Raises:
         CannotStart: there is no such interpreter.
+        TooLarge: its environment is larger than Linux allows.
         Refused: it printed values that exceed the limits (`worker/tasks/printed_values.py`).
     """
     path = _write_script(context.folder, file_name, script, 0o700)
