@@ -127,8 +127,7 @@ class Asked(BaseModel):
 def fault_of(fault: Mapping[str, Any]) -> str:
     """The sentence of one of `ValidationError.errors()`, without the value that was given: it may be a secret.
 
-    The length of a `Text` is one of characters, though pydantic, which knows no more than that it has been checked,
-    calls them items.
+    The length of a `Text` is said in characters: pydantic speaks of items once a validator has seen a text.
     """
     limits = fault.get("ctx", {})
     if isinstance(fault["input"], str):
