@@ -70,6 +70,8 @@ class PoolClaims:
         self._wake = asyncio.Event()
         self._waits = False
         self._is_to_try = False
+        self._pauses = False
+        """Whether it tries nothing just now, and what others take meanwhile does not matter to it."""
         self._first_until_s = 0.0
         self._held = replace(HELD)
         self._others: list[NodeRow] = []
@@ -102,12 +104,14 @@ class PoolClaims:
         """There are places, or are about to be, for what it could not take before.
 
         A turn for which the places did not come in time, since the report of an end took long, is given once more:
-        else those that claim with their reports would keep it from ever having one.
+        else those that claim with their reports would keep it from ever having one. None is given while it pauses: the
+        places would stand idle.
         """
         if not self._waits:
             return
         loop = asyncio.get_running_loop()
-        if not self._is_to_try or (loop.time() >= self._first_until_s and not self.is_under_way):
+        has_passed = loop.time() >= self._first_until_s and not self.is_under_way
+        if not self._pauses and (has_passed or not self._is_to_try):
             self._is_to_try = True
             self._first_until_s = loop.time() + GOES_FIRST_S
             loop.call_later(GOES_FIRST_S, self._on_round)
@@ -133,26 +137,28 @@ class PoolClaims:
         self.try_again()
 
     async def _catch_up(self) -> None:
+        self._pauses = False
         while self._waits and self._takes() and self._places > 0:
             self._waits = False  # a notification from here on may mean what this claim did not see
             self.is_under_way = True
             try:
                 found, claimed = await self._claim()
             except BaseException as error:
-                self._waits = True
+                self._waits = self._pauses = True
                 self.is_under_way, self.in_doubt = False, isinstance(error, Unknown)
                 self._had_its_turn()
                 raise
             self._attempts.start(claimed)
             self._streams.note(found, asyncio.get_running_loop().time())
-            self.is_under_way = False
-            self._had_its_turn()
             lacks_some = found.lacks_pools or len(claimed) < len(found.given)
+            self.is_under_way, self._pauses = False, lacks_some
+            self._had_its_turn()
             self._waits = self._waits or lacks_some or found.lacks_places or len(claimed) >= FREE_READ_MAX
             if not lacks_some or claimed:
                 self._held.reset()
             if lacks_some:
                 await asyncio.sleep(self._held.next_pause_s(random.random()))  # noqa: S311 - jitter
+                self._pauses = False
             elif found.lacks_places:
                 return  # the places that are left are for others, which are more urgent
 

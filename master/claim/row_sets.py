@@ -1,17 +1,17 @@
 """Rows that a master writes in sets: if a set cannot be written, its rows are tried one by one.
 
-A row that fails is quarantined with a growing delay, and all others are written. It is only in memory, as in
-`master/claim/quarantine.py`: another master may succeed.
+A row that fails, or that waits for somebody's lock, is quarantined with a growing delay, and all others are written. It
+is only in memory, as in `master/claim/quarantine.py`: another master may succeed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Generic, TypeVar
 
 import structlog
 
-from dao.postgres.database import FencedTransaction
+from dao.postgres.database import FencedTransaction, wait_briefly
 from dao.postgres.errors import BadData, LockTaken
 from master.claim.quarantine import PAUSE_FIRST_S, PAUSE_MAX_S
 from node.life import Life
@@ -57,8 +57,10 @@ class RowSet(Generic[Id]):
         `Unknown`, `Fenced`."""
         try:
             count = await self._write_set(None)
+            if count < self._size:
+                self._forget(())
             return count, count == self._size
-        except BadData as error:
+        except (BadData, LockTaken) as error:
             log.warning(f"{self._done}_failed", what=self._what, error=str(error), so="each is tried alone")
             return await self._one_by_one()
 
@@ -70,6 +72,8 @@ class RowSet(Generic[Id]):
     async def _one_by_one(self) -> tuple[int, bool]:
         async with self._life.writing() as connection:
             ids = await self._find(connection, self._quarantined)
+        if len(ids) < self._size:
+            self._forget(ids)
         count = 0
         for id_ in ids:
             try:
@@ -88,6 +92,13 @@ class RowSet(Generic[Id]):
                 )
         return count, len(ids) == self._size
 
+    def _forget(self, found: Collection[Id]) -> None:
+        """Those that are due, and not among all that was found: they have been written, by whomever."""
+        due = self._waits.keys() - set(self._quarantined) - set(found)
+        self._waits = {id_: wait for id_, wait in self._waits.items() if id_ not in due}
+
     async def _write_set(self, only: Id | None) -> int:
         async with self._life.writing() as connection:
+            if only is not None:
+                await wait_briefly(connection)
             return await self._write(connection, () if only is not None else self._quarantined, only)

@@ -7,7 +7,8 @@ All of these are hints: each decision is made again, safely, in the database.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import structlog
 
@@ -257,10 +258,17 @@ class Membership:
         # Almost always there is nothing: one query instead of a transaction, which would also wake all masters.
         async with self._life.database.reading() as connection:
             left = await gone_nodes.work_left(connection)
-        if left.by_gone_nodes:
-            await self._leftovers.fail_over()
+        steps: list[Callable[[], Awaitable[None]]] = [self._leftovers.fail_over] if left.by_gone_nodes else []
         if left.in_lines:
-            await unblock_lines(self._life)
+            steps.append(partial(unblock_lines, self._life))
+        failed: ShoalError | None = None
+        for step in steps:
+            try:
+                await step()
+            except (LockTaken, BadData) as error:  # of one of them: the other is done all the same
+                failed = error
+        if failed is not None:
+            raise failed
 
     async def _count_slots(self) -> None:
         """Compute the slots. The view is unchanged while the registry cannot be read: nobody can join or leave it

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import worker.pool_claims
+from model.pool_turns import Turns
 from tests.eventually import eventually
 from worker.pool_claims import PoolClaims
 
@@ -52,6 +54,52 @@ async def test_a_claim_that_takes_long_keeps_the_places_only_for_its_turn(claims
     await eventually(lambda: not claims.goes_first)
     claims.try_again()
     assert not claims.goes_first
+
+
+@pytest.fixture
+def attempts(claims: PoolClaims, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """One place is free."""
+    found = SimpleNamespace(places=1, start=lambda _claimed: None)
+    monkeypatch.setattr(claims, "_attempts", found)
+    return found
+
+
+@pytest.fixture
+def tries(claims: PoolClaims, monkeypatch: pytest.MonkeyPatch, attempts: SimpleNamespace) -> list[int]:
+    """The free places at each claim, which finds what it wants held by others."""
+    made: list[int] = []
+
+    async def held_by_others() -> tuple[Turns, list[Any]]:
+        made.append(attempts.places)
+        return Turns((), lacks_places=False, lacks_pools=True), []
+
+    monkeypatch.setattr(claims, "_claim", held_by_others)
+    return made
+
+
+async def test_while_it_pauses_no_place_is_left_to_it(claims: PoolClaims, tries: list[int]) -> None:
+    claims.notice()
+    async with asyncio.TaskGroup() as group:
+        loop = group.create_task(claims.run())
+        await eventually(lambda: tries)
+        for _ in range(20):
+            assert not claims.goes_first
+            claims.try_again()
+            await asyncio.sleep(0)
+        await eventually(lambda: len(tries) >= 3)
+        loop.cancel()
+
+
+async def test_after_a_pause_without_a_place_it_has_its_turn(
+    claims: PoolClaims, tries: list[int], attempts: SimpleNamespace
+) -> None:
+    claims.notice()
+    async with asyncio.TaskGroup() as group:
+        loop = group.create_task(claims.run())
+        await eventually(lambda: tries)
+        attempts.places = 0  # others take it meanwhile
+        await eventually(lambda: claims.try_again() or claims.goes_first)
+        loop.cancel()
 
 
 async def test_where_nothing_waits_for_resources_no_place_is_left_to_it(claims: PoolClaims) -> None:

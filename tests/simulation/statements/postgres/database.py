@@ -1,4 +1,4 @@
-"""The statement of `dao/postgres/database.py`."""
+"""The statements of `dao/postgres/database.py`."""
 
 from __future__ import annotations
 
@@ -10,3 +10,7 @@ from tests.simulation.tables import Transaction
 def database_time(tx: Transaction) -> datetime:
     """By the database's clock."""
     return tx.server.now()
+
+
+def wait_briefly(tx: Transaction) -> None:
+    """Nobody holds a lock for so long here that it would matter."""
