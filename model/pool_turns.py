@@ -3,7 +3,8 @@
 All that waits is walked in one order: by priority, then by age. What fits gets its resources. The first that is short
 of a pool reserves what there is of all its pools, up to what it needs, so that one that needs three is not overtaken
 for ever by many that need one; later ones that are short of the same pool reserve nothing, so that what waits for
-another pool does not hold up this one. What could not get its resources even if nobody had any reserves nothing.
+another pool does not hold up this one. What waits for resources that streams hold reserves only in that pool. What
+could not get its resources even if nobody had any reserves nothing.
 
 A stream whose turn it is goes to the worker with the fewest streams (`model/spread.py`): to others its resources are
 left. It is dealt out only when its resources are there, so one that waits changes nobody's share of the others.

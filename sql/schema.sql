@@ -544,6 +544,7 @@ CREATE TABLE workflow_instance (
     running_since      timestamptz DEFAULT clock_timestamp(),
     serial_key         text NOT NULL DEFAULT '',
     traceparent        text,
+    resumes            integer[],
     -- A row whose end and state contradict each other could be neither driven nor failed over.
     CONSTRAINT workflow_instance_end CHECK ((ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')))
 ) WITH (fillfactor = 80);
@@ -561,6 +562,7 @@ COMMENT ON COLUMN workflow_instance.depth IS 'How many workflows stand above thi
 COMMENT ON COLUMN workflow_instance.running_since IS 'From when its timeout counts: its start, or when a command last let it go on.';
 COMMENT ON COLUMN workflow_instance.serial_key IS 'Of a serial workflow: in which of its lines the run is; empty = in the one of the runs without a key.';
 COMMENT ON COLUMN workflow_instance.traceparent IS 'That of the command that started it; null = it has a trace of its own.';
+COMMENT ON COLUMN workflow_instance.resumes IS 'Of one that was let go on and waits for its turn: the tasks whose children go on then; null = none.';
 COMMENT ON COLUMN workflow_instance.takeovers IS 'How many owners in a row were fenced soon after they had begun to drive it; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
 COMMENT ON COLUMN workflow_instance.owned_since IS 'Since when its owner drives it; null = since it was made.';
 -- Statements: what a master owns; what a dead master left.

@@ -31,7 +31,8 @@ NO_COMMAND = CommandId(0)
 @dataclass(frozen=True, slots=True)
 class Locked:
     """A run whose row this transaction locks. `state` already includes what was requested of its owner; `scope` limits
-    it to some tasks, None does not; `above` is its parent run; `command` asked for it."""
+    it to some tasks, None does not; `above` is its parent run; `command` asked for it. `resumes`: the tasks whose
+    children were to go on when its turn comes, which had not come when it was last let go on."""
 
     id: WorkflowInstanceId
     workflow_code: WorkflowCode
@@ -42,6 +43,7 @@ class Locked:
     above: WorkflowInstanceId | None = None
     serial_key: str = ""
     command: CommandId = NO_COMMAND
+    resumes: frozenset[TaskCode] = frozenset()
 
     @property
     def line(self) -> Line:
@@ -52,7 +54,8 @@ class Locked:
 @dataclass(frozen=True, slots=True)
 class Revival:
     """How a run leaves its final state. `executing` limits it to some tasks, None does not; with `keeps_executing` the
-    limit stays unchanged. `waits`: for its turn in its line; nobody owns it until then."""
+    limit stays unchanged. `waits`: for its turn in its line; nobody owns it until then. `resumes` are the tasks whose
+    children go on then."""
 
     id: WorkflowInstanceId
     repeats: bool = False
@@ -60,12 +63,13 @@ class Revival:
     keeps_executing: bool = False
     parent: Parent | None = None
     waits: bool = False
+    resumes: frozenset[TaskCode] = frozenset()
 
 
 _LOCK = text("""
     SELECT id, workflow_code, workflow_version, coalesce(requested_state, state) AS state, execution_type,
            coalesce(executing, scope) AS scope, ended_at IS NOT NULL AS has_ended, parent_instance_id,
-           serial_key, command_id
+           serial_key, command_id, resumes
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE
 """)
 _SERIAL = text("""
@@ -96,10 +100,12 @@ _REVIVE = text(f"""
         takeovers = 0, owned_since = clock_timestamp(), running_since = clock_timestamp(), outputs = NULL,
         run_times = i.run_times + CASE WHEN r.repeats THEN 1 ELSE 0 END,
         executing = CASE WHEN r.keeps_executing THEN i.executing ELSE r.new_executing END,
-        parent_attempt = coalesce(r.new_attempt, i.parent_attempt)
+        parent_attempt = coalesce(r.new_attempt, i.parent_attempt),
+        resumes = CAST(r.new_resumes AS integer[])
     FROM unnest(CAST(:ids AS bigint[]), CAST(:repeats AS boolean[]), CAST(:executing AS text[]),
-                CAST(:keeps AS boolean[]), CAST(:attempts AS smallint[]), CAST(:waits AS boolean[]))
-         AS r (revived_id, repeats, new_executing, keeps_executing, new_attempt, waits)
+                CAST(:keeps AS boolean[]), CAST(:attempts AS smallint[]), CAST(:waits AS boolean[]),
+                CAST(:resumes AS text[]))
+         AS r (revived_id, repeats, new_executing, keeps_executing, new_attempt, waits, new_resumes)
     WHERE i.id = r.revived_id
     RETURNING {INSTANCE_COLUMNS}
 """)  # noqa: S608 - the columns are a constant
@@ -119,6 +125,7 @@ async def lock(connection: AsyncConnection, ids: Collection[WorkflowInstanceId])
             None if row.parent_instance_id is None else WorkflowInstanceId(row.parent_instance_id),
             row.serial_key,
             CommandId(row.command_id),
+            frozenset(TaskCode(code) for code in row.resumes or () if code is not None),
         )
         for row in rows
     }
@@ -172,7 +179,13 @@ async def revive(
         "keeps": [each.keeps_executing for each in revivals],
         "attempts": [each.parent.attempt if each.parent else None for each in revivals],
         "waits": [each.waits for each in revivals],
+        "resumes": [_array(each.resumes) if each.waits else None for each in revivals],
     }
     rows = (await connection.execute(_REVIVE, values)).all()
     await changed(connection, Changes(runs={each.id for each in revivals}))
     return {WorkflowInstanceId(row.id): read_instance(row) for row in rows}
+
+
+def _array(codes: Collection[TaskCode]) -> str:
+    """An integer[] as PostgreSQL reads it from a text: a parameter of arrays of several lengths does not exist."""
+    return "{" + ",".join(str(code) for code in sorted(codes)) + "}"

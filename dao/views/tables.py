@@ -7,6 +7,7 @@ that a query can name. A test compares the two on a live database. Nothing is ev
 from __future__ import annotations
 
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     Boolean,
     Column,
@@ -104,6 +105,7 @@ workflow_instance = Table(
     Column("child_index", Integer),
     Column("owned_since", _TIME),
     Column("running_since", _TIME),
+    Column("resumes", ARRAY(Integer)),
     UniqueConstraint("command_id", name="workflow_instance_command"),
 )
 

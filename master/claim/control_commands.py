@@ -18,14 +18,14 @@ from dao.runs.control import Locked, Revival
 from dao.tasks import past_attempts, task_events, task_instances
 from master.claim.batch_work import BatchWork
 from master.claim.line_keys import OlderCommands
-from master.claim.revival import resumed_later, revival
+from master.claim.revival import revival
 from master.claim.serial import next_of
 from master.drive.driver import Driver
 from model.choices import ExecutionType
 from model.command_moves import COMMAND_MOVES, HALTING, CommandType, why_not
 from model.commands import CommandRow, Move, RecoverSerialWait
 from model.errors import NotFound, Refused
-from model.ids import CommandId, Epoch, TaskCode, WorkflowInstanceId
+from model.ids import CommandId, Epoch, WorkflowInstanceId
 from model.instances import WorkflowInstance
 from model.lines import Line
 from model.states import WorkflowState
@@ -36,6 +36,8 @@ LINES_MAX = 100
 """
 READ_MAX = 1_000
 """How many lines it reads. Those that wait for older commands cost little, and they may be many for long."""
+_AFRESH = (C.REPEAT_RUNNING, C.EXECUTE_TASK)
+"""They run tasks from their beginning, with all their retries, instead of letting them go on."""
 _HALTED = {W.PAUSE: "it was paused before it had begun to run", W.STOP: "it was stopped before it had begun to run"}
 
 
@@ -108,10 +110,10 @@ class Mover:
         return W.RUNNING_EXECUTION
 
     async def _check_turn(self, instance: Locked, work: BatchWork) -> None:
-        """Raises `Refused` if another run of its line, or an older command of its key, is before it."""
+        """Raises `Refused` if another run of its line, live or waiting, or an older command of its key is before it."""
         waits = instance.state is W.SERIAL_WAIT and bool(instance.serial_key)
-        if waits:
-            work.lines.add(await serial_line.heads(work.connection, [instance.line]))
+        if waits or work.lines.next(instance.line) is not None:
+            work.lines.read_again(instance.line, await serial_line.heads(work.connection, [instance.line]))
         work.lines.check(instance)
         if not instance.serial_key or instance.execution_type is ExecutionType.PARALLEL:
             return
@@ -167,15 +169,7 @@ class Mover:
         for turn in waiting:
             work.lines.goes_on(turn.id, turn.line)
         revived = await self._revive(waiting, work)
-        await self._driver.restorer.restore(work, revived, await self._resumed(waiting, work))
-
-    async def _resumed(
-        self, waiting: Sequence[Locked], work: BatchWork
-    ) -> dict[WorkflowInstanceId, frozenset[TaskCode]]:
-        """Of children that were let go on while another run of their line was before them: what continues now."""
-        ids = [turn.id for turn in waiting if turn.above is not None]
-        attempts = await past_attempts.latest_attempts(work.connection, ids) if ids else {}
-        return {id_: resumed_later(of_run) for id_, of_run in attempts.items()}
+        await self._driver.restorer.restore(work, revived, {turn.id: turn.resumes for turn in waiting})
 
     async def _revive(self, waiting: Sequence[Locked], work: BatchWork) -> list[WorkflowInstance]:
         """Their rows. One that cannot be read ends as FAILURE: it must not block its line."""
@@ -209,15 +203,22 @@ class Mover:
         again = going_on.again & {attempt.code for attempt in attempts}
         if again:
             await task_instances.invalidate(connection, [(id_, code) for code in sorted(again)])
-        if move.type in (C.REPEAT_RUNNING, C.EXECUTE_TASK):
-            await task_instances.reset_retries(connection, id_, sorted(again))
+        resumes = going_on.resumes
+        if move.type in _AFRESH:
+            # Of one that was halted while it waited to go on, what is to run again has been invalidated before.
+            tried = again if move.type is C.EXECUTE_TASK else {attempt.code for attempt in attempts}
+            await task_instances.reset_retries(connection, id_, sorted(tried))
+        else:
+            resumes |= instance.resumes
         await task_events.delete_of(connection, [id_])
-        change = Revival(id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent, waits)
+        change = Revival(
+            id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent, waits, resumes
+        )
         revived = await control.revive(connection, [change], self._epoch)
         if waits:
             return
         work.lines.goes_on(id_, instance.line)
-        await self._driver.restorer.restore(work, list(revived.values()), {id_: going_on.resumes})
+        await self._driver.restorer.restore(work, list(revived.values()), {id_: resumes})
 
 
 def _is_resumed_from_above(row: CommandRow, move: Move) -> bool:

@@ -52,6 +52,7 @@ class OlderCommands:
         if not before:
             return set()
         found = await older_starts(self._work.connection, before, OLDER_MAX)
+        last_read = _last_read(found)
         found += [
             (row, None)
             for row, start in self._work.starts_to_come
@@ -61,6 +62,8 @@ class OlderCommands:
             return set()
         found.sort(key=lambda each: each[0].id)
         oldest = await self._oldest_by_key(found)
+        for code, last in last_read.items():
+            oldest.setdefault((code, _ANY), last)
         none = max(firsts.values())
         return {
             line
@@ -71,7 +74,7 @@ class OlderCommands:
     async def _oldest_by_key(
         self, found: list[tuple[CommandRow, str | None]]
     ) -> dict[tuple[WorkflowCode, str | None], CommandId]:
-        """By workflow and key the oldest of these commands; what is beyond the last that was read may have any key."""
+        """By workflow and key the oldest of these commands."""
         connection = self._work.connection
         starts = [(command, above) for row, above in found if (command := _read(row)) is not None]
         content = await to_start.read(
@@ -86,11 +89,17 @@ class OlderCommands:
                 continue  # its error command has no place in a line
             if key != "":
                 oldest.setdefault((command.workflow_code, key), command.id)
-        for code, count in Counter(row.workflow_code for row, _ in found).items():
-            if count == OLDER_MAX:
-                last = max(row.id for row, _ in found if row.workflow_code == code)
-                oldest.setdefault((WorkflowCode(int(code or 0)), _ANY), last)
         return oldest
+
+
+def _last_read(found: list[tuple[CommandRow, str | None]]) -> dict[WorkflowCode, CommandId]:
+    """Of the workflows of which not all commands were read, the last that was: those beyond it may have any key."""
+    counts = Counter(row.workflow_code for row, _ in found)
+    return {
+        WorkflowCode(int(code or 0)): CommandId(max(row.id for row, _ in found if row.workflow_code == code))
+        for code, count in counts.items()
+        if count >= OLDER_MAX
+    }
 
 
 async def were_many(connection: AsyncConnection, handled: Mapping[WorkflowCode, int]) -> set[WorkflowCode]:

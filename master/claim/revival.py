@@ -64,18 +64,5 @@ def revival(
             return GoingOn(keeps_executing=True)
 
 
-def resumed_later(attempts: Iterable[TaskAttempt]) -> frozenset[TaskCode]:
-    """The `resumes` of a child whose turn has come only now, from the latest attempt of each of its tasks.
-
-    Its parent task lets it go on by RECOVER_SUSPENDED_PROCESS or START_FAILURE_TASK_PROCESS, for which it was prepared
-    when it began to wait.
-    """
-    return frozenset(
-        attempt.code
-        for attempt in attempts
-        if attempt.state is T.PAUSE or (attempt.state in _FAILED and not attempt.valid)
-    )
-
-
 def _in(attempts: Iterable[TaskAttempt], wanted: Sequence[TaskState]) -> frozenset[TaskCode]:
     return frozenset(attempt.code for attempt in attempts if attempt.state in wanted)

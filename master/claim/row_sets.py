@@ -58,7 +58,7 @@ class RowSet(Generic[Id]):
         try:
             count = await self._write_set(None)
             if count < self._size:
-                self._forget(())
+                self._drop(())
             return count, count == self._size
         except (BadData, LockTaken) as error:
             log.warning(f"{self._done}_failed", what=self._what, error=str(error), so="each is tried alone")
@@ -73,7 +73,7 @@ class RowSet(Generic[Id]):
         async with self._life.writing() as connection:
             ids = await self._find(connection, self._quarantined)
         if len(ids) < self._size:
-            self._forget(ids)
+            self._drop(ids)
         count = 0
         for id_ in ids:
             try:
@@ -92,7 +92,7 @@ class RowSet(Generic[Id]):
                 )
         return count, len(ids) == self._size
 
-    def _forget(self, found: Collection[Id]) -> None:
+    def _drop(self, found: Collection[Id]) -> None:
         """Those that are due, and not among all that was found: they have been written, by whomever."""
         due = self._waits.keys() - set(self._quarantined) - set(found)
         self._waits = {id_: wait for id_, wait in self._waits.items() if id_ not in due}

@@ -58,6 +58,11 @@ class Lines:
             else:
                 self._live.setdefault(each.line, each)
 
+    def read_again(self, line: Line, standing: Iterable[InLine]) -> None:
+        """These are its heads now: what waited there may have been halted by this transaction."""
+        self._next.pop(line, None)
+        self.add(standing)
+
     def live(self, line: Line) -> InLine | None:
         """A run of that line which has begun and not ended."""
         return self._live.get(line)
@@ -90,11 +95,20 @@ class Lines:
                 f"instance {before.id} of it is {before.state}; wait for its end"
             )
         first = self._next.get(instance.line)
-        if instance.serial_key and instance.state is W.SERIAL_WAIT and first is not None and first.id != instance.id:
+        if instance.execution_type is not E.PARALLEL and first is not None and _is_before(first, instance):
+            line = f'the line of the key "{instance.serial_key}"' if instance.serial_key else "the line of its workflow"
             raise Refused(
-                f"workflow instance {instance.id} cannot go on: instance {first.id} is before it in the line of the "
-                f'key "{instance.serial_key}"; wait for its turn, or stop what is before it'
+                f"workflow instance {instance.id} cannot go on: instance {first.id} is before it in {line}; wait for "
+                "its turn, or stop what is before it"
             )
+
+
+def _is_before(first: InLine, instance: Locked) -> bool:
+    """Whether the first of those that wait keeps this run from going on. Without a key the order is that in which runs
+    were made, and one that waits may be called before its turn by hand."""
+    if instance.state is W.SERIAL_WAIT:
+        return bool(instance.serial_key) and first.id != instance.id
+    return first.command < instance.command if instance.serial_key else first.id < instance.id
 
 
 async def hold(connection: FencedTransaction, codes: Collection[WorkflowCode], moved: Collection[Line] = ()) -> Lines:

@@ -1,5 +1,8 @@
 -- old nodes: may run
--- A child that its parent lets go on while another run of its line is before it waits for its turn.
+-- A child that its parent lets go on while another run of its line is before it waits for its turn. (A master of the
+-- former version that calls it starts the runs below it again instead of letting them go on.)
+ALTER TABLE workflow_instance ADD COLUMN resumes integer[];
+COMMENT ON COLUMN workflow_instance.resumes IS 'Of one that was let go on and waits for its turn: the tasks whose children go on then; null = none.';
 DROP TRIGGER workflow_instance_moves_legally ON workflow_instance;
 CREATE TRIGGER workflow_instance_moves_legally BEFORE UPDATE OF state ON workflow_instance FOR EACH ROW
     WHEN (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (

@@ -148,7 +148,7 @@ _INSTANCE = (
     *("command_id", "workflow_code", "workflow_version", "state", "master_id", "failure_strategy", "priority"),
     *("worker_group", "params", "takeovers", "reason", "command_type", "execution_type", "requested_state"),
     *("run_times", "startup_names", "time_zone", "schedule_id", "dry_run", "environment", "scope", "executing"),
-    *("backfill", "outputs", "depth"),
+    *("backfill", "outputs", "depth", "resumes"),
 )
 _TASK = (
     *("workflow_instance_id", "task_code", "attempt", "state", "retries", "wait_reason", "kill_requested"),

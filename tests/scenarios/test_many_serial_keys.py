@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 
+import psycopg
+
 from master.claim.control_commands import READ_MAX
 from master.claim.line_keys import OLDER_MAX
 from tests.eventually import eventually
 from tests.scenarios.engine import BY_HAND, Engine
-from tests.scenarios.keyed_runs import BACKFILL, OPEN, ask, ask_held, begin, keyed, let_go
+from tests.scenarios.keyed_runs import BACKFILL, OPEN, alone, ask, ask_held, begin, keyed, let_go
 
 HELD = """
     INSERT INTO command (type, workflow_code, params, deaths, tried_by)
     SELECT 'START_PROCESS', %s, json_build_object('k', format('a%%s', n))::text, 1, %s FROM generate_series(1, %s) AS n
 """
 LET_ALL_GO = "UPDATE command SET deaths = 0, tried_by = NULL WHERE workflow_code = %s"
-
-
-async def alone(engine: Engine) -> None:
-    """A cluster whose masters never check by themselves whether a line was not called."""
-    await engine.cluster.master(SHOAL_MASTER__SWEEP_EVERY="1h")
-    await engine.cluster.worker()
-    await engine.cluster.slots_become(1)
 
 
 async def test_who_waited_for_a_backfill_is_called_by_its_master(fresh: Engine) -> None:
@@ -71,6 +66,24 @@ async def test_behind_more_older_commands_than_are_read_a_run_is_called_as_soon_
     for run in runs:
         assert await fresh.end(run) == "SUCCESS"
     await eventually(lambda: fresh.cluster.one(OPEN, code, code), until=0, within_s=120)
+
+
+async def test_what_waits_behind_more_than_are_read_does_not_go_on_beside_a_start_of_its_batch(fresh: Engine) -> None:
+    await alone(fresh)
+    code = keyed(fresh)
+    fresh.cluster.rows(HELD, code, fresh._worker_by_hand(), OLDER_MAX)
+    beyond, other = [ask_held(fresh, code, json.dumps({"k": key})) for key in ("z", "y")]
+    run = await begin(fresh, code, "z")
+    await fresh.change("PAUSE", run)
+    assert await fresh.end(run) == "PAUSE"
+    with psycopg.connect(fresh.cluster.psql_url) as session:
+        session.execute("LOCK TABLE command IN SHARE ROW EXCLUSIVE MODE")
+        session.execute("UPDATE command SET deaths = 0, tried_by = NULL WHERE id = %s", (other,))
+        resume = "INSERT INTO command (type, workflow_instance_id) VALUES (%s, %s) RETURNING id"
+        ((asked,),) = session.execute(resume, ("RECOVER_SUSPENDED_PROCESS", run)).fetchall()
+    assert await fresh.done(other) is not None
+    assert "an older command of the key" in await fresh.refused(asked)
+    assert fresh.cluster.one("SELECT count(*) FROM command WHERE id = %s", beyond) == 1
 
 
 async def test_lines_that_wait_for_long_cost_a_command_for_each_thousand_each_time_they_are_checked(

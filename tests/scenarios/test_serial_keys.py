@@ -7,7 +7,19 @@ import pytest
 
 from tests.eventually import eventually
 from tests.scenarios.engine import BY_HAND, Engine
-from tests.scenarios.keyed_runs import BACKFILL, OPEN, ask, ask_held, begin, finish, keyed, let_go, of_key
+from tests.scenarios.keyed_runs import (
+    BACKFILL,
+    OPEN,
+    alone,
+    ask,
+    ask_held,
+    begin,
+    end_by_hand,
+    finish,
+    keyed,
+    let_go,
+    of_key,
+)
 
 BEGUN = """
     SELECT i.command_id FROM workflow_instance i
@@ -294,6 +306,52 @@ async def test_an_older_command_is_not_discarded_for_a_newer_one_that_waits_for_
     assert discarded is not None
     assert engine.state(discarded) == "STOP"
     await finish(engine, first)
+    await finish(engine, newer)
+
+
+@pytest.mark.parametrize("of_keys", [True, False])
+async def test_a_run_that_was_halted_while_it_waited_does_not_overtake_an_older_one_that_waits(
+    fresh: Engine, of_keys: bool
+) -> None:
+    """The run before them has ended, and the call of its end is handled after it, in the same batch."""
+    engine = fresh
+    await alone(engine)
+    code = keyed(engine) if of_keys else engine.define({"name": "a", **BY_HAND}, execution_type="SERIAL_WAIT")
+    live, older, newer = [await begin(engine, code, "a") for _ in range(3)]
+    assert [engine.state(run) for run in (live, older, newer)] == [*("RUNNING_EXECUTION", "SERIAL_WAIT", "SERIAL_WAIT")]
+    await engine.change("PAUSE", newer)
+    assert await engine.end(newer) == "PAUSE"
+    await engine.claim(live, "a")
+    with psycopg.connect(engine.cluster.psql_url) as session:
+        session.execute("LOCK TABLE command IN SHARE ROW EXCLUSIVE MODE")
+        end_by_hand(session, live)
+        resume = "INSERT INTO command (type, workflow_instance_id) VALUES (%s, %s) RETURNING id"
+        ((asked,),) = session.execute(resume, ("RECOVER_SUSPENDED_PROCESS", newer)).fetchall()
+        call = "INSERT INTO command (type, workflow_code) VALUES ('RECOVER_SERIAL_WAIT', %s)"
+        session.execute(call, (code,))
+    assert f"instance {older} is before it in the line of " in await engine.refused(asked)
+    await engine.becomes(older, "RUNNING_EXECUTION")
+    assert engine.state(newer) == "PAUSE"
+    await finish(engine, older)
+    await engine.change("RECOVER_SUSPENDED_PROCESS", newer)
+    await finish(engine, newer)
+
+
+async def test_a_run_goes_on_when_the_same_batch_stops_the_one_before_it(fresh: Engine) -> None:
+    engine = fresh
+    await alone(engine)
+    code = keyed(engine)
+    live, older, newer = [await begin(engine, code, "a") for _ in range(3)]
+    await engine.change("PAUSE", newer)
+    assert await engine.end(newer) == "PAUSE"
+    await engine.claim(live, "a")
+    with psycopg.connect(engine.cluster.psql_url) as session:
+        session.execute("LOCK TABLE command IN SHARE ROW EXCLUSIVE MODE")
+        end_by_hand(session, live)
+        ask_for = "INSERT INTO command (type, workflow_instance_id) VALUES (%s, %s)"
+        session.execute(ask_for, ("STOP", older))
+        session.execute(ask_for, ("RECOVER_SUSPENDED_PROCESS", newer))
+    assert await engine.end(older) == "STOP"
     await finish(engine, newer)
 
 

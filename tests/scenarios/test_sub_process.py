@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.eventually import eventually
 from tests.scenarios.engine import BY_HAND, UNTIL_STOPPED, Engine
+from tests.scenarios.keyed_runs import end_by_hand
 
 DEEP = 10
 MANY = 200
@@ -232,7 +234,8 @@ async def test_children_of_one_line_go_on_one_after_the_other(engine: Engine, ha
     assert len(engine.children(run)) == 3, "none was made twice"
 
 
-async def test_what_is_below_a_child_whose_turn_comes_later_goes_on_too(engine: Engine) -> None:
+@pytest.mark.parametrize("how", ["by its line", "by hand", "halted again"])
+async def test_what_is_below_a_child_whose_turn_comes_later_goes_on_too(engine: Engine, how: str) -> None:
     """It is not begun from the start: it has done a part of its work."""
     lowest = engine.define({"name": "a", **BY_HAND}, {"name": "b", **BY_HAND, "after": ["a"]})
     below = engine.define(sub(lowest), execution_type="SERIAL_WAIT")
@@ -249,8 +252,21 @@ async def test_what_is_below_a_child_whose_turn_comes_later_goes_on_too(engine: 
     other = await engine.begin(below)
     await engine.change("RECOVER_SUSPENDED_PROCESS", run)
     await engine.becomes(child, "SERIAL_WAIT")
-    await engine.change("STOP", other)
-    await engine.end(other)
+    match how:
+        case "by its line":
+            await engine.change("STOP", other)
+            await engine.end(other)
+        case "by hand":
+            with psycopg.connect(engine.cluster.psql_url) as session:  # it ends, and nobody calls its line
+                end_by_hand(session, other)
+            await engine.change("RECOVER_SERIAL_WAIT", child)
+        case _:
+            await engine.change("PAUSE", run)
+            assert await engine.end(run) == "PAUSE"
+            assert engine.state(child) == "PAUSE"
+            await engine.change("STOP", other)
+            await engine.end(other)
+            await engine.change("RECOVER_SUSPENDED_PROCESS", run)
     await engine.claim(grandchild, "b")
     engine.report(grandchild, "b", "SUCCESS")
     assert await engine.end(run) == "SUCCESS"

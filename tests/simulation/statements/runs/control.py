@@ -36,6 +36,7 @@ def _locked(each: Values) -> Locked:
         None if each.parent is None else each.parent.instance,
         each.serial_key,
         each.command_id,
+        frozenset(each.resumes or ()),
     )
 
 
@@ -81,6 +82,7 @@ def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[
                 outputs=None,
                 run_times=before.run_times + each.repeats,
                 executing=before.executing if each.keeps_executing else executing,
+                resumes=sorted(each.resumes) if each.waits else None,
             )
             revived[each.id] = read_instance(tx, after)
     return revived

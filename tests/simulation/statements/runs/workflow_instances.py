@@ -44,6 +44,7 @@ def insert(
             "master_id": master if runs else 0,
             "requested_state": None,
             "executing": None,
+            "resumes": None,
             "outputs": None,
             "takeovers": 0,
             "run_times": 1,
