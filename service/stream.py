@@ -111,7 +111,7 @@ async def slices(source: Source, query: StreamQuery) -> AsyncGenerator[Slice]:
             size = found.size
         gone = max(0, found.first - offset)
         if gone and (query.follow or not has_begun):
-            found = replace(found, missed=gone if has_begun or query.offset else 0)
+            found = replace(found, missed=gone if query.follow and (has_begun or query.offset) else 0)
             offset, gone = found.first, 0
         elif not found.data and size is not None:
             gone = max(gone, size - offset)
