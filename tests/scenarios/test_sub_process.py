@@ -275,6 +275,29 @@ async def test_what_is_below_a_child_whose_turn_comes_later_goes_on_too(engine: 
     assert engine.cluster.rows(ran, grandchild) == [("a",), ("b",)]
 
 
+async def test_a_child_that_was_halted_while_it_waited_to_go_on_is_run_again_with_all_its_retries(
+    engine: Engine,
+) -> None:
+    task = {"name": "a", "params": {"fail_attempts": 9}, "retry_times": 2, "retry_interval": 60}
+    below = engine.define(task, execution_type="SERIAL_WAIT")
+    run = await engine.begin(engine.define(sub(below)))
+    child = await only_child(engine, run)
+    await engine.task_becomes(child, "a", "DELAY_EXECUTION")
+    await engine.change("STOP", run)
+    assert await engine.end(run) == "STOP"
+    other = await engine.begin(below)
+    await engine.change("RECOVER_SUSPENDED_PROCESS", run)
+    await engine.becomes(child, "SERIAL_WAIT")
+    await engine.change("STOP", run)
+    assert await engine.end(run) == "STOP"
+    await engine.change("STOP", other)
+    await engine.end(other)
+    await engine.change("REPEAT_RUNNING", child)
+    retries = "SELECT retries FROM task_instance WHERE workflow_instance_id = %s AND attempt = 3"
+    assert await eventually(lambda: engine.cluster.rows(retries, child)) == [(0,)]
+    await engine.change("STOP", child)
+
+
 async def test_a_child_does_not_go_on_while_what_is_above_it_is_being_stopped(engine: Engine) -> None:
     below = engine.define({"name": "a", **BY_HAND})
     run = await engine.begin(engine.define(sub(below), {"name": "b", **BY_HAND}))
