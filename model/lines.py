@@ -56,10 +56,13 @@ def value_of_key(written: str, known: Mapping[str, str], at: datetime, zone: Zon
         at: aware; the time that the run is for.
         zone: the calendar of time expressions.
     Raises:
-        Refused: a name has no value, a value is secret, or the key is empty, too long or not printable.
+        Refused: a name has no value, also one to which a value refers, a value is secret, or the key is empty, too
+            long or not printable.
     """
     value = resolve({"": written}, known, at, zone)[""]
-    if missing := references(value):
+    named = references(written)
+    inside = [each for name in named if name in known for each in references(known[name])]
+    if missing := [name for name in (*named, *inside) if name not in known]:
         raise Refused(
             f'the serial_key "{written}" needs a value of {missing[0]}; give it at the start, or a default in params'
         )

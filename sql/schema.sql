@@ -419,9 +419,9 @@ COMMENT ON COLUMN command.traceparent IS 'W3C trace context of who asked: the ru
 CREATE INDEX command_claim ON command (priority_rank, id);
 -- Statement: steal, what waits too long.
 CREATE INDEX command_age ON command (created_at);
--- Statement: which children of a task are asked to go on.
+-- Statements: which children of a task are asked to go on; which runs stay, since they are asked to.
 CREATE INDEX command_resume ON command (workflow_instance_id)
-    WHERE type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS');
+    WHERE type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS', 'REPEAT_RUNNING', 'EXECUTE_TASK');
 -- Statement: which children of an instance are asked for and not made yet.
 CREATE INDEX command_child ON command (left(split_part(parent, '/', 1), 20)) WHERE parent IS NOT NULL;
 -- Statement: what masters may have died of, most suspect first.

@@ -170,6 +170,17 @@ _SCHEDULES_LATE = finding("""
       AND (next_fire_at IS NOT NULL OR updated_at < now() - interval '60 s')
 """)
 
+# A round of many steps lasts for as long as it does: only what is not begun is late.
+_DUTIES_FAIL = finding("""
+    SELECT format('duty %s has failed %s times in a row: %s', name, failures, left(coalesce(error, '?'), 300)) AS what
+    FROM duty WHERE failures >= 3
+    UNION ALL
+    SELECT format('duty %s was due at %s', name, date_trunc('second', due_at)) FROM duty
+    WHERE failures < 3 AND steps = 0 AND due_at < now() - interval '2 min'
+      AND EXISTS (SELECT FROM node n JOIN node_beat b ON b.node_id = n.id
+                  WHERE n.kind = 'MASTER' AND n.state = 'ALIVE' AND b.heartbeat LIKE '%"status":"NORMAL"%')
+""")
+
 BEFORE_REASONS = (
     Check(
         "commands_are_taken",
@@ -251,6 +262,13 @@ AFTER_REASONS = (
         "Read the log of that master; if its run is not there or has ended: DELETE FROM task_event WHERE id = ID.",
         _EVENTS_UNREAD,
         "I11",
+    ),
+    Check(
+        "duties_are_done",
+        "the masters do their duties",
+        "See shoal duties, and the log of the master that tried it last. As long as one fails nobody does it: alerts, "
+        "retention and the upkeep of the tables are such duties.",
+        _DUTIES_FAIL,
     ),
 )
 """In the order in which they are reported: commands, runs (in between, `dao/checks/stuck_runs.py` checks why they

@@ -31,7 +31,7 @@ _DELETE = text(f"""
             SELECT w.command_id
             FROM m CROSS JOIN walked w LEFT JOIN error_command e ON e.command_id = w.command_id
             {project_of("e.workflow_code")}
-            WHERE w.handled_at < m.now - ({KEPT})
+            WHERE (w.handled_at < m.now - ({KEPT}) OR w.workflow_instance_id IS NOT NULL)   -- its run's time was over
               AND (SELECT 1 FROM workflow_instance i WHERE i.id = w.workflow_instance_id) IS NULL
               AND (SELECT 1 FROM workflow_instance i WHERE i.command_id = w.command_id) IS NULL)) AND {MAY_GO}
         RETURNING command_id
@@ -48,7 +48,8 @@ _DELETE = text(f"""
     ), {FLOOR}
     SELECT (SELECT count(*) FROM history), coalesce((SELECT max(command_id) FROM walked), :after),
            (SELECT count(*) FROM walked) < :read_max
-               OR coalesce((SELECT min(handled_at) FROM walked) >= m.horizon, true)
+               OR coalesce((SELECT min(handled_at) FROM walked WHERE handled_at <= m.now) >= m.horizon,
+                           m.horizon IS NULL)
     FROM m
 """)  # noqa: S608 - the parts are constants
 

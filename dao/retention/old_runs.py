@@ -1,8 +1,8 @@
 """Runs whose time is over: which of them may go, and their deletion with all that belongs to them.
 
-A run goes when it ended longer ago than its project keeps runs, unless it has a parent or an unfinished run below it,
-or a DEPENDENT task may need it (docs/retention.md). A parent goes before its children: so nothing that can still be
-continued misses a child, and no child is made again.
+A run goes when it ended longer ago than its project keeps runs, unless it has a parent or an unfinished run below it, a
+command waits that lets it go on, or a DEPENDENT task may need it (docs/retention.md). A parent goes before its
+children: so nothing that can still be continued misses a child, and no child is made again.
 """
 
 from __future__ import annotations
@@ -61,12 +61,14 @@ class Deleted:
 
 
 # Ids rise with time: behind a batch in which every run began later than the shortest time ago, nothing is old enough.
+# Times in the future say nothing: the clock, or somebody, was wrong.
 # Of the runs that were read, only those are examined that this step deletes, and their attempts are counted only
 # until there are enough: `old` is evaluated as its readers need it, in the order of the ids.
 _FIND = text(f"""
     WITH m AS MATERIALIZED (SELECT now() AS now, now() - {SHORTEST} AS horizon), walked AS MATERIALIZED (
         SELECT coalesce(max(id), :after) AS last,
-               coalesce(count(*) < :read_max OR min(started_at) >= min(horizon), true) AS is_over
+               count(*) < :read_max OR coalesce(min(started_at) FILTER (WHERE started_at <= now) >= min(horizon),
+                                                min(horizon) IS NULL) AS is_over
         FROM m CROSS JOIN (SELECT i.id, i.started_at FROM workflow_instance i
                            WHERE i.id > :after ORDER BY i.id LIMIT :read_max) AS r   -- index: workflow_instance_pkey
     ), old AS NOT MATERIALIZED (
@@ -75,6 +77,10 @@ _FIND = text(f"""
         {project_of("i.workflow_code")}
         WHERE i.id > :after AND i.id <= (SELECT last FROM walked)
           AND i.ended_at < m.now - ({KEPT})
+          AND NOT EXISTS (
+              SELECT FROM command c WHERE c.workflow_instance_id = i.id             -- index: command_resume
+              AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS', 'REPEAT_RUNNING',
+                             'EXECUTE_TASK'))
           AND NOT (i.workflow_code = ANY(CAST(:waited AS bigint[])))
           AND NOT (i.workflow_code = ANY(CAST(:named AS bigint[]))
                    AND i.schedule_time > m.now - CAST(:reach AS interval))

@@ -126,13 +126,18 @@ _COMMANDS = text("""
     JOIN command c ON c.id = asked.id ORDER BY c.id
 """)
 _LIFE = text("SELECT id, state FROM node WHERE id = ANY(CAST(:epochs AS bigint[]))")
-# The order is that of the workers' claim; the index of the queue supports it.
+# The order is that of the workers' claims: streams that need only a place go before all else, and what waits for pools
+# before nobody. The index of the queue supports it.
 _PLACES = text("""
     SELECT mine.id, (
         SELECT count(*) FROM task_instance q WHERE q.state = 'QUEUED' AND q.worker_group = mine.worker_group
-          AND q.is_plain = mine.is_plain
+          AND q.is_plain = mine.is_plain AND (q.resources IS NULL) = (mine.resources IS NULL)
           AND (q.workflow_priority, q.workflow_instance_id, q.task_priority, q.id)
               <= (mine.workflow_priority, mine.workflow_instance_id, mine.task_priority, mine.id))
+        + CASE WHEN mine.is_plain THEN (
+            SELECT count(*) FROM task_instance s
+            WHERE s.stream IS NOT NULL AND s.state = 'QUEUED'                        -- index: task_instance_stream
+              AND s.worker_group = mine.worker_group AND s.resources IS NULL) ELSE 0 END
     FROM task_instance mine WHERE mine.id = ANY(CAST(:ids AS bigint[]))
 """)
 

@@ -137,14 +137,16 @@ async def delete_what_is_over(connection: FencedTransaction, context: Context, p
 
 async def keep_up_pools(connection: FencedTransaction, _context: Context, progress: Mapping[str, Any]) -> Step:
     """Free the resources that nobody uses, and set the lines of pools right: only after rows were changed by hand."""
-    freed = await pool_leases.free_left(connection, BATCH)
+    total = {name: counted(progress, name) for name in ("freed", "left", "joined", "lines")}
+    if not total["lines"]:  # in a step of its own: lines may be so long that reading them fails
+        freed = await pool_leases.free_left(connection, BATCH)
+        total |= {"freed": total["freed"] + freed, "lines": int(freed < BATCH)}
+        return Step("resources of pools are as they should be", is_over=False, progress=total)
     left = await pool_upkeep.leave_lines(connection, BATCH)
     joined = await pool_upkeep.join_lines(connection, BATCH)
-    total = {
-        name: counted(progress, name) + count for name, count in (("freed", freed), ("left", left), ("joined", joined))
-    }
-    is_over = max(freed, left, joined) < BATCH
-    if not any(total.values()):
+    total |= {"left": total["left"] + left, "joined": total["joined"] + joined}
+    is_over = max(left, joined) < BATCH
+    if is_over and not any(total[name] for name in ("freed", "left", "joined")):
         return Step("resources and lines of pools are as they should be")
     result = (
         f"freed {total['freed']} resources that nobody used, deleted {total['left']} places in lines without a task, "

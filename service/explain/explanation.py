@@ -99,7 +99,10 @@ def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
                     f"When the run has ended: shoal rerun {task.run} --failed",
                 )
             return next_step(lost, "decide on a new attempt", task.idle_s, f"Then: shoal show {task.run}")
-        case TaskState.PAUSE if task.is_stream and not run_state.is_final:
+        case TaskState.PAUSE if task.is_stream and run_state in (
+            WorkflowState.RUNNING_EXECUTION,
+            WorkflowState.FAILOVER,
+        ):
             ended = f"{task.name} ended to be started again: {task.reason or 'its run is paused'}"
             return next_step(ended, "queue it", task.idle_s, f"Then: shoal show {task.run}")
         case TaskState.PAUSE:

@@ -246,7 +246,12 @@ def _restart(reading: RunReading, run: Run, attempt: TaskRun) -> RestartFacts | 
     wait = [names[each.code] for each in restarts if not each.has_begun and each.code in names]
     if mine.has_begun:
         return RestartFacts(mine.asked_by, then=wait)
-    return RestartFacts(mine.asked_by, after=begun)
+    queued = [
+        each.name
+        for each in reading.attempts[run.id]
+        if each.valid and each.is_stream and each.code != mine.code and each.state is TaskState.QUEUED
+    ]
+    return RestartFacts(mine.asked_by, after=begun, queued=queued)
 
 
 def _depends_on(plan: Plan | None, attempt: TaskRun) -> list[str]:

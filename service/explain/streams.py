@@ -34,6 +34,8 @@ def said_restart(task: TaskFacts) -> str:
         return ""
     if restart.after:
         return f" {restart.asked_by} restarts it when {names_of(restart.after)} is ready again."
+    if restart.queued:
+        return f" {restart.asked_by} restarts it when a worker has {names_of(restart.queued)}, or after a minute."
     if not restart.then:
         return f" {restart.asked_by} restarts it."
     return f" {restart.asked_by} restarts it; when it is ready again: {names_of(restart.then)}."

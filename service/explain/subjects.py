@@ -80,11 +80,13 @@ class GroupFacts:
 @dataclass(frozen=True)
 class RestartFacts:
     """That a stream is restarted, because `asked_by` asked for it. `after` are those of its run that are restarted now:
-    it waits for them; empty: its own turn has come, or comes next. `then` are those that wait for it."""
+    it waits for them; empty: its own turn has come, or comes next, unless `queued` is not empty: others that wait for a
+    worker. `then` are those that wait for it."""
 
     asked_by: str
     after: Sequence[str] = ()
     then: Sequence[str] = ()
+    queued: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

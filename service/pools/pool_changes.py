@@ -59,9 +59,10 @@ async def apply_pools(call: Call, body: ApplyPools) -> AppliedPools:
     if body.version is not None and len(documents) > 1:
         raise Refused(f"a version belongs to one pool, and the files have {len(documents)}; apply them one by one")
     if body.dry_run:
-        return AppliedPools(pools=await _rehearsed(call, documents, body.version), dry_run=True)
+        return AppliedPools(pools=await _rehearsed(call, documents, body.version, are_new=body.are_new), dry_run=True)
     async with call.changing(Subject(KIND, documents[0].name, name=documents[0].name)) as change:
-        first, *further = await save_pools(change.connection, documents, call.caller.name, body.version)
+        saved = await save_pools(change.connection, documents, call.caller.name, body.version, are_new=body.are_new)
+        first, *further = saved
         change.before, change.after = first.before, first.after
         await audit.insert(change.connection, [each.entry(call.caller, call.operation.name) for each in further])
         change.answer = AppliedPools(pools=[each.answer() for each in (first, *further)], dry_run=False)
@@ -167,11 +168,13 @@ class _Undone(Exception):
     """Ends the transaction of a rehearsal."""
 
 
-async def _rehearsed(call: Call, documents: list[PoolDocument], version: int | None) -> list[SavedPool]:
+async def _rehearsed(
+    call: Call, documents: list[PoolDocument], version: int | None, *, are_new: bool
+) -> list[SavedPool]:
     answers: list[SavedPool] = []
     try:
         async with call.database.writing() as connection:
-            saved = await save_pools(connection, documents, call.caller.name, version)
+            saved = await save_pools(connection, documents, call.caller.name, version, are_new=are_new)
             answers = [each.answer() for each in saved]
             raise _Undone
     except _Undone:

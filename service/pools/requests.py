@@ -96,6 +96,7 @@ class ApplyPools(Asked):
         Version | None,
         Field(description="of the only pool in them, as it was read: if it is another now, it is refused"),
     ] = None
+    are_new: Annotated[bool, Field(description="refused if there is a pool of one of their names already")] = False
 
 
 class DeletePool(Asked):

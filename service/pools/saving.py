@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dao.pools import saved_pools
 from dao.views import pools
-from model.errors import Changed
+from model.errors import Changed, Refused
 from service.pools.answers import SavedPool
 
 if TYPE_CHECKING:
@@ -63,17 +63,30 @@ class PoolSaved:
 
 
 async def save_pools(
-    connection: AsyncConnection, documents: Sequence[PoolDocument], by: str, version: int | None = None
+    connection: AsyncConnection,
+    documents: Sequence[PoolDocument],
+    by: str,
+    version: int | None = None,
+    *,
+    are_new: bool = False,
 ) -> list[PoolSaved]:
     """Save them. The caller must roll back the transaction if this raises.
 
     Args:
         by: who saves them.
         version: the one that the caller has seen of the only one of them; None: any.
+        are_new: none of them may be there already.
     Raises:
-        Refused: one would be the same variable of a task as another pool. Changed: it has another version.
+        Refused: one would be the same variable of a task as another pool, or is there and should not. Changed: it has
+            another version.
     """
     held = await saved_pools.hold(connection, [each.name for each in documents])
+    if are_new and held:
+        there = sorted(held)[0]
+        raise Refused(
+            f'there is a pool "{there}" already, in version {held[there].version}; give this one another name, or '
+            "change that one"
+        )
     if version is not None:
         for each in documents:
             check_version(held.get(each.name), each.name, version)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import Field
 
 from dao.postgres.engine import AsyncConnection
 from dao.runs import relations
@@ -17,7 +20,7 @@ from model.states import TaskState, WorkflowState
 from service.call import Call
 from service.explain.answer import task_named
 from service.explain.choices import read_choices
-from service.fields import Answer, Id, Moment
+from service.fields import Answer, Asked, Id, Moment
 from service.operation import operation
 from service.runs.found_logs import FoundLogs
 from service.runs.references import find_plan
@@ -31,17 +34,23 @@ DEPTH_MAX = 50
 
 @dataclass(frozen=True)
 class LogSource:
-    """The attempt whose log is to be read. `way` says for each run below the named task how it leads there;
-    `decision` is what a task decided that no worker ran: it stands for the log."""
+    """The attempt whose log is to be read. `way` says step by step how the named attempt leads there; `decision` is
+    what a task decided that no worker ran: it stands for the log."""
 
     place: LogPlace
     way: list[str] = field(default_factory=list)
     decision: str | None = None
 
 
+class LogSourceQuery(Asked):
+    """Which attempt is asked for."""
+
+    begun: Annotated[bool, Field(description="instead of one that still waits, the one of its task before it")] = False
+
+
 class LogSourceAnswer(Answer):
-    """The attempt whose log is that of a task. `way` says for each run below the task how it leads there. The log
-    store has a copy since `stored_at`; without it only its worker has the log."""
+    """The attempt whose log is that of a task. `way` says step by step how the named attempt leads there. The log store
+    has a copy since `stored_at`; without it only its worker has the log."""
 
     task_instance_id: Id
     run_id: Id
@@ -50,10 +59,10 @@ class LogSourceAnswer(Answer):
 
 
 @operation("GET", "/task-instances/{id}/log-source", Right.VIEW, "task-instances")
-async def find_log(call: Call, id: Id) -> LogSourceAnswer:
+async def find_log(call: Call, id: Id, query: LogSourceQuery) -> LogSourceAnswer:
     """Find the attempt whose log is that of a task: for one that stands for other runs, that of a child's task."""
     async with call.reading() as connection:
-        found = await _source(call, connection, id)
+        found = await _source(call, connection, id, begun=query.begun)
     return LogSourceAnswer(
         task_instance_id=found.place.id, run_id=found.place.run, way=found.way, stored_at=found.place.stored_at
     )
@@ -80,12 +89,14 @@ async def open_log(call: Call, id_: TaskInstanceId, *, waits: bool) -> Source:
     return TaskLog(call.database, found.place, reader, waits=waits)
 
 
-async def _source(call: Call, connection: AsyncConnection, id_: int) -> LogSource:
+async def _source(call: Call, connection: AsyncConnection, id_: int, *, begun: bool = False) -> LogSource:
     """Where the log of a task is. Raises `NotFound`, `Forbidden`, and `Refused` if it stands for runs of which no task
     has begun."""
     place = await task_logs.log_place(connection, TaskInstanceId(id_))
     call.permit(place.project)
     if place.type not in STANDS_FOR_RUNS and not place.chose_branch:
+        if begun and place.worker is None and not place.state.is_final:
+            return await _last_begun(connection, place)
         return LogSource(place)
     run, attempts = await listings.run(connection, place.run)
     task = next(each for each in attempts if each.id == place.id)
@@ -104,6 +115,21 @@ async def _source(call: Call, connection: AsyncConnection, id_: int) -> LogSourc
         others = [each for each in attempts if each.code != task.code]
         decision = (await read_choices(connection, await find_plan(connection, run), [task, *others])).get(task.name)
     return LogSource(await task_logs.log_place(connection, task.id), way, decision)
+
+
+async def _last_begun(connection: AsyncConnection, place: LogPlace) -> LogSource:
+    """That of the attempt before this one, which waits; if there is none, this one's."""
+    _, attempts = await listings.run(connection, place.run)
+    waiting = next(each for each in attempts if each.id == place.id)
+    former = [each for each in attempts if each.code == waiting.code and each.attempt < waiting.attempt and each.worker]
+    if not former:
+        return LogSource(place)
+    last = former[-1]
+    step = (
+        f'attempt {waiting.attempt} of task "{waiting.name}" has not begun ({waiting.state}); '
+        f"this is the log of attempt {last.attempt} ({last.id}, {last.state})"
+    )
+    return LogSource(await task_logs.log_place(connection, last.id), [step])
 
 
 async def _below(connection: AsyncConnection, run: Run, task: TaskRun) -> tuple[Run, TaskRun]:

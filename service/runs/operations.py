@@ -37,6 +37,11 @@ class OperationAnswer(Answer):
     ended_at: Moment | None = None
     problem: str | None = None
 
+    @property
+    def is_done(self) -> bool:
+        """Whether all was asked for."""
+        return self.state is BulkState.DONE
+
     @classmethod
     def of(cls, found: BulkOperation) -> OperationAnswer:
         """The answer for an operation."""

@@ -17,6 +17,7 @@ from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
     from service.runs.bulk import BulkAnswer, CommandsProgress
+    from service.runs.operations import OperationAnswer
     from shoal.clients.client import Client
 
 SHOWN_MAX = 5
@@ -59,9 +60,13 @@ async def bulk(
     ] = False,
     timeout: Timeout = None,
 ) -> None:
-    """Rerun, pause, stop or resume many runs: those with these ids, or all that match, at most 10,000."""
+    """Rerun, pause, stop or resume many runs: those with these ids, or all that match.
+
+    More than 10,000 are changed in parts, by an API process.
+    """
     from model.durations import read_duration
     from service.runs.bulk import change_runs
+    from service.runs.operations import OperationAnswer
     from service.runs.requests import BulkRuns, RunFilter
     from shoal.cli import output
     from shoal.cli.following import wait_limit_s
@@ -83,24 +88,30 @@ async def bulk(
     asked = BulkRuns.read(action=action, ids=run or None, filter=wanted, dry_run=not do)
     async with call.client() as client:
         answer = await client.ask(change_runs, asked)
-        progress = await _follow(client, answer, within_s) if wait and answer.command_ids else None
+        progress = await _follow(client, answer, within_s) if wait and not answer.dry_run else None
     if call.as_json:
         fields = output.answer_fields(answer)
         output.print_json(fields if progress is None else {**fields, "progress": output.answer_fields(progress)})
     else:
         _print(answer, progress)
-    if progress is not None and progress.refused:
+    if progress is not None and (progress.refused or (isinstance(progress, OperationAnswer) and not progress.is_done)):
         raise typer.Exit(NOT_ALL)
 
 
-async def _follow(client: Client, asked: BulkAnswer, within_s: float | None) -> CommandsProgress:
-    """Wait until no command waits. Raises `NotDone` after `within_s` seconds."""
+async def _follow(
+    client: Client, asked: BulkAnswer, within_s: float | None
+) -> CommandsProgress | OperationAnswer | None:
+    """Wait until no command waits, or until the operation that asks for them has ended; None if nothing was asked for.
+    Raises `NotDone` after `within_s` seconds."""
     import sys
 
     from service.runs.bulk import count_commands
+    from service.runs.operations import get_operation
     from service.runs.requests import CommandsQuery
     from shoal.clients.waiting import NotDone, poll
 
+    if not asked.command_ids and asked.operation_id is None:
+        return None
     query = CommandsQuery(ids=asked.command_ids)
     said = False
 
@@ -110,7 +121,10 @@ async def _follow(client: Client, asked: BulkAnswer, within_s: float | None) -> 
             sys.stderr.write(f"shoal: {error}; the wait goes on\n")
         said = True
 
-    async def read() -> CommandsProgress | None:
+    async def read() -> CommandsProgress | OperationAnswer | None:
+        if asked.operation_id is not None:
+            operation = await client.ask(get_operation, asked.operation_id)
+            return operation if operation.ended_at is not None else None
         now = await client.ask(count_commands, query)
         return now if now.is_over else None
 
@@ -121,7 +135,8 @@ async def _follow(client: Client, asked: BulkAnswer, within_s: float | None) -> 
         raise NotDone(f"not all taken after {within_s:g} s; the commands stay: shoal queue") from None
 
 
-def _print(answer: BulkAnswer, progress: CommandsProgress | None) -> None:
+def _print(answer: BulkAnswer, progress: CommandsProgress | OperationAnswer | None) -> None:
+    from service.runs.operations import OperationAnswer
     from service.words import counted, plain
     from shoal.cli import output
 
@@ -132,11 +147,20 @@ def _print(answer: BulkAnswer, progress: CommandsProgress | None) -> None:
     output.say(f"{would} {what} {counted(answer.runs, 'run')}{named}")
     for each in answer.skipped:
         output.say(f"  Not changed: {plain(each.why)}")
-    if progress is not None:
+    if isinstance(progress, OperationAnswer):
+        why = f": {plain(progress.problem)}" if progress.problem else ""
+        output.say(
+            f"Operation {progress.id} is {progress.state}{why}. It asked for {counted(progress.asked, 'command')}, and "
+            f"left out {progress.refused}."
+        )
+    elif progress is not None:
         output.say(f"Masters took {progress.done}, and refused {progress.refused}.")
         for refusal in progress.refusals:
             output.say(f"  Command {refusal.command_id}: {plain(refusal.reason)}")
     if answer.dry_run and answer.runs:
         output.hint("Nothing was asked for. Do it: the same with --do")
+    elif answer.operation_id is not None and progress is None:
+        where = f"/api/v1/operations/{answer.operation_id}"
+        output.hint(f"They are asked for in parts, as long as an API process lives. How far it is: GET {where}")
     elif answer.command_ids:
         output.hint("See them: shoal runs   Commands that wait: shoal queue")

@@ -58,6 +58,7 @@ async def undrain_worker(call: Invocation, name: NodeName) -> None:
 
 async def _drain(call: Invocation, kind: NodeKind, name: str, *, wait: bool) -> None:
     from service.cluster import drains
+    from service.words import plain
     from shoal.cli import output
 
     operation = drains.drain_master if kind is NodeKind.MASTER else drains.drain_worker
@@ -70,7 +71,7 @@ async def _drain(call: Invocation, kind: NodeKind, name: str, *, wait: bool) -> 
     if call.as_json:
         output.print_json(output.answer_fields(answer))
     elif wait:
-        output.say(f"{answer.name} is empty.")
+        output.say(f"{plain(answer.name)} is empty.")
     else:
         output.say(_sentence(answer))
         who = f"shoal {kind.lower()}"
@@ -82,17 +83,19 @@ async def _drain(call: Invocation, kind: NodeKind, name: str, *, wait: bool) -> 
 
 async def _undrain(call: Invocation, kind: NodeKind, name: str) -> None:
     from service.cluster import drains
+    from service.words import plain
     from shoal.cli import output
 
     operation = drains.undrain_master if kind is NodeKind.MASTER else drains.undrain_worker
     async with call.client() as client:
         answer = await client.ask(operation, name)
+    shown = plain(answer.name)
     if not answer.is_new:
-        sentence = f"{answer.name} was not drained."
+        sentence = f"{shown} was not drained."
     elif answer.is_alive:
-        sentence = f"{answer.name} takes work again."
+        sentence = f"{shown} takes work again."
     else:
-        sentence = f"{answer.name} is not drained any more. It does not run; it takes work when it is started."
+        sentence = f"{shown} is not drained any more. It does not run; it takes work when it is started."
     output.print_result(call, output.answer_fields(answer), sentence)
 
 
@@ -145,10 +148,9 @@ def _sentence(answer: DrainAnswer) -> str:
             f"before. Is it asleep, or cut off from the database? When it wakes, it takes nothing new."
         )
     if is_master:
-        said = (
-            f"{name} is drained{already}: it has no slot and takes no commands, and other masters go on with its runs."
-        )
-        alone = " No other master takes commands, so these wait, and no run goes on." if answer.alone else ""
+        said = f"{name} is drained{already}: it has no slot and takes no commands"
+        alone = ". No other master does, so these wait, and no run goes on."
+        alone = alone if answer.alone else ", and other masters go on with its runs."
     else:
         running = answer.running or 0
         left = f"{counted(running, 'task')} still run{'s' * (running == 1)} there" if running else "nothing runs there"

@@ -112,7 +112,8 @@ class _Progress:
     def started(self, fate: CommandAnswer) -> None:
         """A master took the command."""
         self.see = f"shoal show {fate.run_id}"
-        sys.stderr.write(f"Run {fate.run_id} has begun. Ctrl-C ends only this wait, not the run. See it: {self.see}\n")
+        did = f"is asked to {fate.type.lower()}" if fate.type in ("PAUSE", "STOP") else "has begun"
+        sys.stderr.write(f"Run {fate.run_id} {did}. Ctrl-C ends only this wait, not the run. See it: {self.see}\n")
 
     def polled(self, tasks: Sequence[TaskAnswer]) -> None:
         """Report the tasks that ended, on a terminal only."""

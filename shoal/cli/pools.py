@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LIST_MAX = 10_000
 
 PoolName = Annotated[str, typer.Argument(metavar="POOL", help="The pool's name.", autocompletion=complete_pool)]
+SHOWN_MAX = 1_000
 
 
 def add_to(app: typer.Typer) -> None:
@@ -65,7 +66,7 @@ async def pools(call: Invocation) -> None:
 async def show(
     call: Invocation,
     pool: PoolName,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many resources, and who wait.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=SHOWN_MAX, help="At most this many resources, and who wait.")] = 50,
 ) -> None:
     """Show a pool: each resource with who holds it until when, what is set aside and why, and the line of who waits."""
     from service.cluster.clock import read_clock
@@ -80,15 +81,16 @@ async def show(
         line = await client.ask(get_pool_line, pool, LineQuery(limit=limit))
     if call.as_json:
         shown = output.answer_fields(head)
-        output.print_json({**shown, "resources": _items(resources), "line": _items(line)})
+        more = {"more_resources": resources.has_more, "more_wait": line.has_more}
+        output.print_json({**shown, "resources": _items(resources), "line": _items(line), **more})
         return
     _print_head(call, head, now)
     _print_resources(call, resources.items, now)
     if resources.has_more:
-        output.say(f"and more resources: shoal pool show {quote(pool)} --limit 1000")
+        output.say(f"and more resources{_how_many_more(pool, limit)}")
     _print_line(call, pool, line.items, now)
     if line.has_more:
-        output.say(f"and more that wait: shoal pool show {quote(pool)} --limit 1000")
+        output.say(f"and more that wait{_how_many_more(pool, limit)}")
     output.hint(f"Give one to nobody: shoal pool set-aside {quote(pool)} RESOURCE   Change it: shoal pool export POOL")
 
 
@@ -108,6 +110,12 @@ async def export(call: Invocation, pool: PoolName) -> None:
         print_json({"name": found.name, "version": found.version, "yaml": found.yaml})
         return
     sys.stdout.write(found.yaml)
+
+
+def _how_many_more(pool: str, limit: int) -> str:
+    return (
+        f": shoal pool show {quote(pool)} --limit {SHOWN_MAX}" if limit < SHOWN_MAX else "; the API gives all of them"
+    )
 
 
 def _items(page: PageOf[ResourceAnswer] | PageOf[WaitingTaskAnswer]) -> list[dict[str, object]]:

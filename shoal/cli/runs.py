@@ -247,13 +247,14 @@ async def log(
 ) -> None:
     """Print the log of a task, from the worker that ran it.
 
-    For a task that stands for other runs, it is the log of the child's task that failed or runs. For a SWITCH or
-    CONDITIONS task, which no worker runs, it is the decision and the reason.
+    For a task that waits for its next attempt, it is the log of the last one; with --follow that of the next. For a
+    task that stands for other runs, it is the log of the child's task that failed or runs. For a SWITCH or CONDITIONS
+    task, which no worker runs, it is the decision and the reason.
     """
     import sys
     from contextlib import aclosing
 
-    from service.runs.log_source import find_log, read_log
+    from service.runs.log_source import LogSourceQuery, find_log, read_log
     from service.runs.requests import TaskReference
     from service.runs.showing import find_task_instance
     from service.stream import StreamQuery
@@ -264,7 +265,7 @@ async def log(
     whole = bytearray()
     async with call.client() as client:
         named = await client.ask(find_task_instance, TaskReference.read(name=task, project=project))
-        found = await client.ask(find_log, named.id)
+        found = await client.ask(find_log, named.id, LogSourceQuery(begun=not follow))
         for step in found.way:
             sys.stderr.write(f"shoal: {plain(step)}\n")
         async with aclosing(client.stream(read_log, found.task_instance_id, StreamQuery(follow=follow))) as parts:

@@ -3,6 +3,10 @@
 -- former version that calls it starts the runs below it again instead of letting them go on.)
 ALTER TABLE workflow_instance ADD COLUMN resumes integer[];
 COMMENT ON COLUMN workflow_instance.resumes IS 'Of one that was let go on and waits for its turn: the tasks whose children go on then; null = none.';
+-- Old runs stay while a command waits that lets them go on.
+DROP INDEX command_resume;
+CREATE INDEX command_resume ON command (workflow_instance_id)
+    WHERE type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS', 'REPEAT_RUNNING', 'EXECUTE_TASK');
 DROP TRIGGER workflow_instance_moves_legally ON workflow_instance;
 CREATE TRIGGER workflow_instance_moves_legally BEFORE UPDATE OF state ON workflow_instance FOR EACH ROW
     WHEN (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (

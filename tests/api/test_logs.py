@@ -362,6 +362,22 @@ async def test_the_verb_prints_the_same_on_the_database_and_through_the_api(
     assert len((await remote("log", "w/a")).out.encode("utf-8", "surrogateescape")) > 3_000_000
 
 
+async def test_while_a_task_waits_for_its_next_attempt_its_log_is_that_of_the_last(
+    database_url: str, cluster: Cluster
+) -> None:
+    task = {"name": "a", "type": "SHELL", "params": {"script": "echo failed; exit 3"}}
+    cluster.define(7, "w", tasks=[{**task, "retry_times": 1, "retry_interval": "1h"}])
+    await cluster.master()
+    await cluster.worker(**QUICK)
+    cluster.start(7)
+    find = "SELECT coalesce(min(id), 0) FROM task_instance WHERE state = 'DELAY_EXECUTION'"
+    await eventually(lambda: cluster.one(find), within_s=20)
+    log = await CommandLine.at(database_url)("log", "w/a")
+    assert (log.code, log.out) == (0, "failed\n")
+    said = 'attempt 2 of task "a" has not begun (DELAY_EXECUTION); this is the log of attempt 1 ('
+    assert said in log.err
+
+
 async def test_the_log_of_a_task_that_stands_for_another_run_is_that_of_its_task(
     api_: Serving, cluster: Cluster
 ) -> None:

@@ -228,6 +228,17 @@ async def event_of_a_master(scene: Scene) -> str:
     return f"event 1 (SUCCESS of task 3 of run {run}) is unread since "
 
 
+async def duty_fails(scene: Scene) -> str:
+    await scene.sql("INSERT INTO duty (name, every_s, failures, error) VALUES ('sweep', 60, 3, 'no right on x')")
+    return "duty sweep has failed 3 times in a row: no right on x"
+
+
+async def duty_late(scene: Scene) -> str:
+    await accepting(scene)
+    await scene.sql("INSERT INTO duty (name, every_s, due_at) VALUES ('sweep', 60, now() - interval '3 min')")
+    return "duty sweep was due at "
+
+
 BREAKING: dict[Callable[[Scene], Awaitable[str]], str] = {
     old_command: "commands_are_taken",
     history_twice: "commands_have_one_outcome",
@@ -249,6 +260,8 @@ BREAKING: dict[Callable[[Scene], Awaitable[str]], str] = {
     schedule_without_next_time: "schedules_fire",
     event_of_no_run: "events_are_read",
     event_of_a_master: "events_are_read",
+    duty_fails: "duties_are_done",
+    duty_late: "duties_are_done",
 }
 
 

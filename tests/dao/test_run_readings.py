@@ -108,6 +108,19 @@ async def test_commands_for_a_run_and_for_its_children_are_read(scene: Scene) ->
     assert all(each.age_s is not None and 0 <= each.age_s < 60 for each in found)
 
 
+async def test_streams_are_before_all_else_in_the_queue_and_what_waits_for_pools_before_nobody(scene: Scene) -> None:
+    master = await scene.master()
+    run = await scene.instance(master)
+    plain = {"resources": None, "stream": None}
+    for code, needs in enumerate(
+        (plain, {"resources": '{"a": 1}'}, {"stream": "{}"}, {"stream": "{}", "resources": '{"a": 1}'}, plain), 1
+    ):
+        await scene.queue(run, code, master=master, **{**plain, **needs})
+    reading = await read(scene, run)
+    places = {each.code: reading.places[each.id] for each in reading.attempts[run]}
+    assert places == {3: 1, 1: 2, 5: 3, 2: 1, 4: 2}
+
+
 async def test_places_in_the_queue_and_the_life_of_owners_and_workers_are_read(scene: Scene) -> None:
     master, worker = await scene.master(), await scene.worker()
     urgent, run = await scene.instance(master), await scene.instance(master)

@@ -19,7 +19,7 @@ from dao.retention import old_runs
 from master.duties import retention
 from model import duties
 from model.ids import CommandId, WorkflowCode
-from model.retention import PAUSE_SHARE
+from model.retention import PAUSE_SHARE, READ_MAX
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
 
@@ -120,6 +120,38 @@ async def test_a_time_that_somebody_wrote_and_python_has_not_holds_up_no_deletio
     stays = await _run(scene, YOUNG)
     assert (await _delete(scene)).startswith("deleted 3 runs")
     assert await _left(scene) == {stays}
+
+
+async def test_times_in_the_future_hide_no_run_behind_them(scene: Scene) -> None:
+    """Somebody's clock was wrong for a while."""
+    await scene.sql(
+        "INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, "
+        "failure_strategy, priority, worker_group, started_at) SELECT 5000000 + n, 1001, 1, 'RUNNING_EXECUTION', 1, "
+        "'CONTINUE', 'MEDIUM', 'default', now() + interval '1 y' FROM generate_series(1, :count) AS n",
+        count=READ_MAX + 1,
+    )
+    await _run(scene, OLD)
+    assert (await _delete(scene)).startswith("deleted 1 runs")
+
+
+async def test_a_run_that_a_waiting_command_is_about_stays(scene: Scene) -> None:
+    asked, other = await _run(scene, OLD, state="FAILURE"), await _run(scene, OLD, state="FAILURE")
+    await _run(scene, YOUNG)
+    insert = "INSERT INTO command (type, workflow_instance_id) VALUES ('REPEAT_RUNNING', :run)"
+    await scene.sql(insert, run=asked)
+    assert (await _delete(scene)).startswith("deleted 1 runs")
+    assert other not in await scene.sql("SELECT id FROM workflow_instance")
+    assert asked in await scene.sql("SELECT id FROM workflow_instance")
+
+
+async def test_the_history_of_a_deleted_run_goes_later_if_it_could_not_go_with_it(scene: Scene) -> None:
+    """Also where what has no run is kept for ever."""
+    (waits,) = await scene.commands(1, age="200 d")
+    run, young = await _run(scene, "8 d", code=1002), await _run(scene, YOUNG, code=1002)
+    await _delete(scene, kept_days=0)
+    assert await scene.sql("SELECT workflow_instance_id FROM command_history ORDER BY 1") == [run, young]
+    await scene.sql("DELETE FROM command WHERE id = :id", id=waits)
+    assert "1 other commands" in await _delete(scene, kept_days=0)
 
 
 async def test_runs_of_a_deleted_workflow_stay_as_long_as_those_of_its_project(scene: Scene) -> None:

@@ -33,10 +33,13 @@ def value(written: str, **known: str) -> str:
         ("${spaced}", " x "),
         ("x" * KEY_LENGTH_MAX, "x" * KEY_LENGTH_MAX),
         ("${chinese}", "机位"),
+        ("$${no}-${k}", "${no}-17"),
+        ("$${k}", "${k}"),
+        ("${literal}", "${k}"),
     ],
 )
 def test_a_key_is_made_of_the_values_of_its_names(written: str, key: str) -> None:
-    assert value(written, k="17", spaced=" x ", chinese="机位") == key
+    assert value(written, k="17", spaced=" x ", chinese="机位", literal="${k}") == key
 
 
 @pytest.mark.parametrize(

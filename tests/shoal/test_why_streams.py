@@ -40,6 +40,10 @@ T = TaskState
             "a runs on w1. anna restarts it.",
         ),
         (
+            {"state": T.RUNNING_EXECUTION, "worker": "w1", "restart": RestartFacts("anna", queued=["b", "c"])},
+            "a runs on w1. anna restarts it when a worker has b, c, or after a minute.",
+        ),
+        (
             {"state": T.DELAY_EXECUTION, "due_in_s": 9.0, "restart": RestartFacts("anna", then=["b", "c"])},
             "a starts again in 9.0 s: it ended once. anna restarts it; when it is ready again: b, c.",
         ),

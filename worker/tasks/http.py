@@ -190,7 +190,8 @@ class HttpTask(Task):
         status = response.status_code
         if not params.expects(status):
             wanted = ", ".join(map(str, params.expected_status))
-            cure = "; set follow_redirects to follow it" if response.has_redirect_location else ""
+            redirects = response.has_redirect_location
+            cure = "; give the address it redirects to, or in an HTTP task follow_redirects" if redirects else ""
             raise _Unwanted(f"it answered {status}, expected was {wanted}{cure}")
         if params.body_contains is not None and plain(params.body_contains) not in text:
             raise _Unwanted("the body does not contain the text of body_contains")

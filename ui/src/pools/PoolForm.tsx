@@ -39,7 +39,7 @@ export function PoolForm({ pool, onClose, onSaved }: Props) {
     mutationFn: async (): Promise<Schemas["SavedPool"][]> => {
       if (read === null) {
         const files = [{ name: FILE, content: yaml }];
-        return [...(await bodyOf(api.POST("/api/v1/resource-pools:apply", { body: { files, dry_run: false } }))).pools];
+        return [...(await bodyOf(api.POST("/api/v1/resource-pools:apply", { body: { files, dry_run: false, are_new: true } }))).pools];
       }
       const params = { path: { name: read.name }, header: { "If-Match": `"${read.version}"` } };
       return [await bodyOf(api.PUT("/api/v1/resource-pools/{name}", { params, body: { yaml } }))];

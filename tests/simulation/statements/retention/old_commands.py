@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dao.retention.old_commands import DeletedCommands
-from tests.simulation.statements.retention.old_runs import KEPT_S, READ_MAX, delete_history
+from tests.simulation.statements.retention.old_runs import KEPT_S, READ_MAX, delete_history, is_over
 from tests.simulation.tables import Transaction
 
 
@@ -16,12 +16,12 @@ def delete(tx: Transaction, after: int, kept_days: int) -> DeletedCommands:
     old = [
         row
         for _, row, each in walked
-        if each.handled_s < horizon_s
+        if (each.handled_s < horizon_s or each.instance is not None)
         and (each.instance is None or tx.get(server.instances, each.instance) is None)
         and row.id not in made_by
     ]
-    is_over = len(walked) < READ_MAX or min(each.handled_s for _, _, each in walked) >= horizon_s
-    return DeletedCommands(delete_history(tx, old), max((row.id for _, row, _ in walked), default=after), is_over)
+    ends = len(walked) < READ_MAX or is_over([each.handled_s for _, _, each in walked], server.now_s)
+    return DeletedCommands(delete_history(tx, old), max((row.id for _, row, _ in walked), default=after), ends)
 
 
 def _by_id(walked: tuple[int, object, object]) -> int:

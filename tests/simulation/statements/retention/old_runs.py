@@ -31,18 +31,28 @@ def find(
     del attempts_max  # the few runs that are read at a time have few attempts
     horizon_s = tx.server.now_s - KEPT_S
     walked = sorted((row.id, each) for row, each in tx.scan(tx.server.instances.rows) if row.id > after)[:READ_MAX]
+    asked = {command.row.workflow_instance_id for _, command in tx.scan(tx.server.commands.rows)}
     old = [
         (WorkflowInstanceId(id_), each)
         for id_, each in walked
-        if each.state.is_final and each.ended_s < horizon_s and not {each.workflow_code} & {*named, *waited}
+        if str(id_) not in asked
+        and each.state.is_final
+        and each.ended_s < horizon_s
+        and not {each.workflow_code} & {*named, *waited}
         if not tx.server.protections.family or not (_has_parent(tx, each) or unfinished_below(tx, id_))
     ]
     return OldRuns(
         [id_ for id_, _ in old],
         [_moment(each) for _, each in old],
         max((id_ for id_, _ in walked), default=after),
-        len(walked) < READ_MAX or min(each.started_s for _, each in walked) >= horizon_s,
+        len(walked) < READ_MAX or is_over([each.started_s for _, each in walked], tx.server.now_s),
     )
+
+
+def is_over(times_s: Sequence[float], now_s: float) -> bool:
+    """Whether what follows these, by id, is not old enough either: times in the future say nothing."""
+    past_s = [time_s for time_s in times_s if time_s <= now_s]
+    return bool(past_s) and min(past_s) >= now_s - KEPT_S
 
 
 def _moment(run: Values) -> str:

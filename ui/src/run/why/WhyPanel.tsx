@@ -21,7 +21,9 @@ export function WhyPanel() {
   const { t } = useTranslation("run");
   const { run, tasks, focus, search } = useRun();
   const isEnded = ENDED.includes(run.state);
-  const task = focus !== null && (search.task !== undefined || !isPassed(focus.state)) ? focus : null;
+  // Of a run that waits in its line, no task says why it does not go on.
+  const isOfRun = search.task === undefined && run.state === "SERIAL_WAIT";
+  const task = focus !== null && !isOfRun && (search.task !== undefined || !isPassed(focus.state)) ? focus : null;
   const isAsked = task === null ? run.state !== "SUCCESS" : !isPassed(task.state);
   const why = useQuery({ ...whyOf(run.id, task?.name ?? null), enabled: isAsked });
   const also = tasks.filter((each) => each !== task && isStuck(each, isEnded)).slice(0, ALSO_MAX);
