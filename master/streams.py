@@ -170,13 +170,13 @@ async def _begin(connection: FencedTransaction, asked: AskedRestart) -> None:
     restart, id_ = asked.restart, asked.id
     assert id_ is not None
     match restart.state:
-        case TaskState.DISPATCH | TaskState.RUNNING_EXECUTION:
+        case TaskState.RUNNING_EXECUTION:
             if await streams.hand_over(connection, {id_: f"{asked.asked_by} restarts it"}):
                 await streams.begin_restart(connection, restart, restart.attempt)
         case TaskState.DELAY_EXECUTION:  # its pause ends
-            await streams.start_now(connection, [id_])
-            await streams.begin_restart(connection, restart, 0)
-        case TaskState.QUEUED:
+            if await streams.start_now(connection, [id_]):
+                await streams.begin_restart(connection, restart, 0)
+        case TaskState.QUEUED | TaskState.DISPATCH:  # what begins is new anyway
             await streams.begin_restart(connection, restart, 0)
         case _:  # it ended by itself: if it is started again, it does not pause, and that is waited for
             await streams.begin_restart(connection, restart, restart.attempt)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
 
 async def set_within(event: asyncio.Event, seconds: float) -> bool:
@@ -29,3 +31,12 @@ async def either_set(one: asyncio.Event, other: asyncio.Event) -> None:
     finally:
         for each in waits:
             each.cancel()
+
+
+async def to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do it to its end though the caller is cancelled meanwhile: only a second cancellation ends it, and is raised."""
+    doing = asyncio.create_task(work)
+    try:
+        await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await doing

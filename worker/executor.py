@@ -19,6 +19,7 @@ from model.pool_secrets import secrets_held
 from model.pool_variables import resource_variables
 from model.secret_values import has_sealed
 from node.overload import Overload
+from node.waiting import to_its_end
 from worker.attempt_launcher import AttemptLauncher
 from worker.attempt_values import secret_names, secrets_used, types_of, values_of, with_time_expressions
 from worker.environment import task_environment
@@ -95,22 +96,34 @@ class Executor:
         launcher = AttemptLauncher(
             self._processes, partial(self._progress.watching, task.id, task.attempt, file.masked)
         )
+        ended: list[TaskResult] = []
         try:
-            result = _without_secrets(await self._in_time(task, file, folder, launcher), task, file)
+            result = _without_secrets(await self._in_time(task, file, folder, launcher, ended), task, file)
+        except asyncio.CancelledError:
+            if not ended:
+                await self._clean_up(task, file, folder)
+                raise
+            result = _without_secrets(ended[0], task, file)
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives
-            result = self._result_of(error, task, file, launcher)
-        finally:
-            try:
-                file.close()
-            except OSError as error:
-                log.warning("log_without_its_end", task_instance=task.id, error=str(error))
-            if file.is_made:
-                self._on_log(task.id)
-            await folder.remove()
-            if task.stream is not None:
-                await self._stream_logs.ended(task, self._logs)
+            is_known = ended and isinstance(error, TookTooLong)
+            result = (
+                _without_secrets(ended[0], task, file) if is_known else self._result_of(error, task, file, launcher)
+            )
+        await to_its_end(self._clean_up(task, file, folder))
         reason = file.masked(result.reason)
         return report(task, result.state, reason, result.exit_code, result.outputs, result.alert)
+
+    async def _clean_up(self, task: ClaimedTask, file: LogFile, folder: WorkFolder) -> None:
+        """After the attempt has ended, however it did."""
+        try:
+            file.close()
+        except OSError as error:
+            log.warning("log_without_its_end", task_instance=task.id, error=str(error))
+        if file.is_made:
+            self._on_log(task.id)
+        await folder.remove()
+        if task.stream is not None:
+            await self._stream_logs.ended(task, self._logs)
 
     def _result_of(self, error: Exception, task: ClaimedTask, file: LogFile, launcher: AttemptLauncher) -> TaskResult:
         if lacks_means(error):  # within a beat interval a worker could fail a thousand tasks
@@ -120,19 +133,29 @@ class Executor:
         if isinstance(error, ShoalError):
             with suppress(OSError):  # the original error is the reason; a full disk comes second
                 file.write(f"{error}\n")
-        tries_max = BROKEN_TRIES_MAX if isinstance(error, BrokenLauncher) else TRIES_MAX
-        return result_of(error, may_begin_again=not launcher.may_have_begun and task.attempt < tries_max)
+        is_broken = isinstance(error, BrokenLauncher)
+        tries_max = BROKEN_TRIES_MAX if is_broken else TRIES_MAX
+        # The attempts of a stream are no tries: it was moved, or restarted.
+        may_try = task.attempt < tries_max or (task.stream is not None and not is_broken)
+        return result_of(error, may_begin_again=not launcher.may_have_begun and may_try)
 
     async def _in_time(
-        self, task: ClaimedTask, file: LogFile, folder: WorkFolder, launcher: AttemptLauncher
+        self,
+        task: ClaimedTask,
+        file: LogFile,
+        folder: WorkFolder,
+        launcher: AttemptLauncher,
+        ended: list[TaskResult],
     ) -> TaskResult:
         """Run the attempt, and apply its timeout strategy when it takes too long. Raises `TookTooLong`.
+
+        `ended` gets its result as soon as that is known: no cancellation changes it any more.
 
         The worker's own clock measures it from the start that the database recorded. If the worker is lost, so is the
         attempt, so no other clock is needed.
         """
         if task.timeout_s is None:
-            return await self._attempt(task, file, folder, launcher)
+            return await self._attempt(task, file, folder, launcher, ended)
         timer = None
         if task.timeout_strategy != TimeoutStrategy.FAILED:
             late = {"task_instance": task.id, "task": task.name, "timeout_s": task.timeout_s}
@@ -141,7 +164,7 @@ class Executor:
         kills = task.timeout_strategy != TimeoutStrategy.WARN
         try:
             async with asyncio.timeout(task.timeout_s if kills else None) as limit:
-                return await self._attempt(task, file, folder, launcher)
+                return await self._attempt(task, file, folder, launcher, ended)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -151,7 +174,12 @@ class Executor:
                 timer.cancel()
 
     async def _attempt(
-        self, task: ClaimedTask, file: LogFile, folder: WorkFolder, launcher: AttemptLauncher
+        self,
+        task: ClaimedTask,
+        file: LogFile,
+        folder: WorkFolder,
+        launcher: AttemptLauncher,
+        ended: list[TaskResult],
     ) -> TaskResult:
         values = values_of(task, folder.make)
         if has_sealed(task.parameter_values):
@@ -174,8 +202,10 @@ class Executor:
             return TaskResult.success()
         async with probed(task, self._readiness, partial(self._probe, task, folder, account)):
             if made.below_keeper:
-                return await self._carried_out(task, made, values, file, folder, account, launcher)
-            return await made.run(self._context(task, values, file, folder, account, launcher))
+                ended.append(await self._carried_out(task, made, values, file, folder, account, launcher))
+            else:
+                ended.append(await made.run(self._context(task, values, file, folder, account, launcher)))
+        return ended[0]
 
     async def _probe(self, task: ClaimedTask, folder: WorkFolder, account: Account | None, argv: list[str]) -> int:
         return await self._processes.run(

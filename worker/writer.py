@@ -166,10 +166,6 @@ class Writer:
         while self._attempts.ended or self.news.is_there or self._room_for(0) > 0:
             await self._write_batch()
 
-    @property
-    def _may_claim(self) -> bool:
-        return self.trusted and not (self._life.takes_nothing or self._overload.takes_nothing or self._one_by_one)
-
     def _room_for(self, reported: int) -> int:
         """How many tasks to claim once this many ended ones are reported."""
         if not (self.takes_new and self.queued) or self.pools.goes_first:

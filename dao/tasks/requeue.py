@@ -32,7 +32,7 @@ _PUT_BACK = text("""
         FROM task_instance t WHERE t.id = ANY(CAST(:ids AS bigint[]))
     ), put AS (
         UPDATE task_instance t
-        SET state = coalesce(m.state, 'KILL'), worker_id = NULL,
+        SET state = coalesce(m.state, 'KILL'), worker_id = NULL, handover = NULL,
             queued_at = CASE WHEN m.state = 'QUEUED' AND t.state = 'DELAY_EXECUTION' THEN clock_timestamp()
                              ELSE t.queued_at END,
             dispatch_by = CASE WHEN m.state = 'QUEUED' AND t.dispatch_timeout_s IS NOT NULL

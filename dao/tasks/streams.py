@@ -119,7 +119,9 @@ _HAND_OVER = text("""
 """)
 _START_NOW = text("""
     UPDATE task_instance t SET due_at = clock_timestamp()
-    WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'DELAY_EXECUTION' AND t.stream IS NOT NULL, false)
+    WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[])) FOR UPDATE SKIP LOCKED))
+      AND coalesce(t.state = 'DELAY_EXECUTION' AND t.stream IS NOT NULL, false)
+    RETURNING t.id
 """)
 _RESTARTS = text("""
     WITH moving AS MATERIALIZED (
@@ -237,9 +239,10 @@ async def hand_over(connection: FencedTransaction, reasons: Mapping[TaskInstance
     return {TaskInstanceId(row.id) for row in rows}
 
 
-async def start_now(connection: FencedTransaction, ids: Sequence[TaskInstanceId]) -> None:
-    """End the pauses of these streams."""
-    await connection.execute(_START_NOW, {"ids": list(ids)})
+async def start_now(connection: FencedTransaction, ids: Sequence[TaskInstanceId]) -> set[TaskInstanceId]:
+    """End the pauses of these streams, but for those that somebody has locked. Returns which pauses have ended."""
+    rows = (await connection.execute(_START_NOW, {"ids": list(ids)})).all()
+    return {TaskInstanceId(id_) for (id_,) in rows}
 
 
 async def restarts(connection: AsyncConnection) -> list[AskedRestart]:

@@ -20,6 +20,8 @@ from registry.clock import boottime_s
 log = structlog.get_logger()
 
 Id = TypeVar("Id", bound=int)
+LOCKED_MAX = 20
+"""After so many that wait for a lock in vain, the rest of a set comes later: there is other work."""
 
 
 class RowSet(Generic[Id]):
@@ -74,12 +76,15 @@ class RowSet(Generic[Id]):
             ids = await self._find(connection, self._quarantined)
         if len(ids) < self._size:
             self._drop(ids)
-        count = 0
+        count = locked = 0
         for id_ in ids:
+            if locked == LOCKED_MAX:
+                return count, count > 0
             try:
                 count += await self._write_set(id_)
                 self._waits.pop(id_, None)
             except (BadData, LockTaken) as error:
+                locked += isinstance(error, LockTaken)
                 pause_s = min(PAUSE_MAX_S, 2 * self._waits.get(id_, (PAUSE_FIRST_S / 2, 0.0))[0])
                 self._waits[id_] = (pause_s, boottime_s() + pause_s)
                 log.warning(

@@ -145,8 +145,11 @@ class WorkflowRunnable:
         effects: list[Effect] = []
         known = [attempt for attempt in attempts if attempt.code in self.plan.tasks]
         for attempt in known:
-            goes_on = attempt.valid or attempt.state in (T.PAUSE, T.KILL)
-            self._attempts.restore(attempt.code, attempt.attempt, attempt.retries if goes_on else 0)
+            was_held = attempt.state in (T.PAUSE, T.KILL)
+            retries = attempt.retries if attempt.valid or was_held else 0
+            if was_held:
+                retries = used_before(self.plan.tasks[attempt.code], retries, attempt.ran_s)
+            self._attempts.restore(attempt.code, attempt.attempt, retries)
         valid = [attempt for attempt in known if self._still_counts(attempt)]
         self._begun |= {attempt.code for attempt in valid}
         self._ready += self._progress.begin()

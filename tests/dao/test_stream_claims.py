@@ -6,10 +6,11 @@ from typing import cast
 
 import pytest
 import pytest_asyncio
+from sqlalchemy import text
 
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.engine import AsyncConnection
-from dao.tasks import stream_claims, stream_ends, streams, task_claims
+from dao.tasks import requeue, stream_claims, stream_ends, streams, task_claims
 from model.ids import TaskCode
 from model.rolling import Turn, turns
 from model.states import WaitReason
@@ -203,6 +204,35 @@ async def test_a_restart_that_is_asked_for_again_ends_the_pause_of_a_stream_that
         assert await streams.ask_restart(connection, run, [TaskCode(1)], "anna") == 1
         [again] = await streams.restarts(connection)
     assert turns([again.restart]) == [(again.restart, Turn.BEGIN)]
+
+
+async def test_a_pause_that_somebody_has_locked_holds_up_nothing(scene: Scene) -> None:
+    master = await scene.master()
+    run = await scene.instance(master)
+    pause = {"wait_reason": WaitReason.RETRY, "due_in_minutes": 5.0}
+    await scene.queue(run, 1, 2, master=master, stream="{}", **pause)
+    ids = await scene.sql("SELECT id FROM task_instance ORDER BY task_code")
+    async with scene.writing() as stranger:
+        await stranger.execute(text("SELECT FROM task_instance WHERE task_code = 1 FOR UPDATE"))
+        async with scene.writing() as connection:  # a wait would be an error after lock_timeout
+            assert await streams.start_now(fenced(connection), ids) == {ids[1]}
+    due = "SELECT task_code FROM task_instance WHERE due_at <= now()"
+    assert await scene.sql(due) == [2]
+
+
+async def test_what_is_put_back_into_the_queue_is_handed_over_no_more(scene: Scene) -> None:
+    """Its worker was lost before it began it: what begins is new anyway."""
+    master, worker = await scene.master(), await scene.worker()
+    run = await scene.instance(master)
+    await scene.queue(run, 1, master=master, stream="{}")
+    await scene.sql("UPDATE task_instance SET write_ahead = false")
+    async with scene.writing() as connection:
+        await stream_claims.claim(fenced(connection), {"default": 1}, worker.epoch)
+    [id_] = await scene.sql("SELECT id FROM task_instance WHERE state = 'DISPATCH'")
+    async with scene.writing() as connection:
+        assert await streams.hand_over(fenced(connection), {id_: "it moves"}) == {id_}
+        await requeue.put_back(fenced(connection), [id_])
+    assert await scene.sql("SELECT state, handover FROM task_instance") == [("QUEUED", None)]
 
 
 async def test_only_one_transaction_decides_about_streams_and_the_next_may_when_it_has_ended(scene: Scene) -> None:

@@ -122,6 +122,17 @@ def test_a_later_owner_starts_what_ended_before_it_as_its_rows_say(end: T, ran_s
     assert (attempt.attempt, attempt.state, attempt.retries) == (10, T.DELAY_EXECUTION, failures)
 
 
+@pytest.mark.parametrize("end", [T.PAUSE, T.KILL])
+@pytest.mark.parametrize(("ran_s", "failures"), [(59.0, 5), (60.0, 1)])
+def test_one_that_had_run_for_long_before_its_run_was_halted_begins_with_the_first_pause(
+    end: T, ran_s: float, failures: int
+) -> None:
+    runnable = a_runnable(a_plan({"a": []}, fields={"a": {"stream": True, "healthy_after": "1m"}}))
+    row = TaskAttempt(A, 9, end, retries=4, ran_s=ran_s, valid=end is T.PAUSE)
+    assert _next(runnable.handle(Restored((row,)))).attempt == 10
+    assert _next(_ended(runnable, 10, T.FAILURE)).retries == failures
+
+
 def test_a_dry_run_of_a_stream_ends() -> None:
     plan = a_plan({"a": []}, fields={"a": {"stream": True}})
     runnable = Runnable(replace(a_runnable(plan).instance, dry_run=True), plan)

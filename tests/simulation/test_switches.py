@@ -108,13 +108,16 @@ def continued_meanwhile(world: World) -> None:
     all of them."""
     counted, left = world.server.on_statement, [3]
 
+    def repeat_all() -> None:
+        for each in _ended(world):
+            ask(world, CommandType.REPEAT_RUNNING, workflow_instance_id=str(each.id))
+
     def count(process: Process, statement: str) -> None:
         counted(process, statement)
         if statement == "find" and left[0] and any(_is_old(world, each) for each in _ended(world)):
             left[0] -= 1
             world.pause(process, 1.5)
-            for each in _ended(world):
-                ask(world, CommandType.REPEAT_RUNNING, workflow_instance_id=str(each.id))
+            world.loop.in_world(0.1, repeat_all)  # once it has found them
 
     world.server.on_statement = count
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+import worker.executor
 from model.choices import ParameterType
 from model.states import TaskState
 from tests.worker.errand import Errands, claimed
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
+from worker.work_folder import WorkFolder
 
 HELD = {"host": "10.0.0.1", "password": "sword fish", "url": "http://me:tuna-fish@10.0.0.1/"}
 
@@ -68,6 +73,47 @@ async def test_the_folder_is_made_only_for_who_asks_for_it(errands: Errands) -> 
     (errands.folder / "work").rmdir()
     await errands.run(claimed("FAKE", params={"write": "nothing"}))
     assert not (errands.folder / "work").exists()
+
+
+async def test_a_cancellation_changes_no_end_that_is_known_while_its_folder_is_removed(
+    errands: Errands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removing, may_go_on = asyncio.Event(), asyncio.Event()
+    remove = WorkFolder.remove
+
+    async def slowly(folder: WorkFolder) -> None:
+        removing.set()
+        await may_go_on.wait()
+        await remove(folder)
+
+    monkeypatch.setattr(WorkFolder, "remove", slowly)
+    running = errands.start("echo '${setValue(rows=10)}'")
+    await removing.wait()
+    running.cancel()
+    await asyncio.sleep(0)
+    may_go_on.set()
+    end = await running
+    assert (end.state, json.loads(end.outputs or "")) == (TaskState.SUCCESS, {"rows": "10"})
+    assert not (errands.folder / "work" / "5").exists()
+
+
+async def test_a_cancellation_changes_no_end_that_is_known_while_its_probe_ends(
+    errands: Errands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = asyncio.Event()
+
+    @asynccontextmanager
+    async def slow(*_: object) -> AsyncIterator[None]:
+        yield
+        ended.set()
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(worker.executor, "probed", slow)
+    running = errands.start("exit 3", stream="{}")
+    await ended.wait()
+    running.cancel()
+    end = await running
+    assert (end.state, end.exit_code) == (TaskState.FAILURE, 3)
 
 
 async def test_printed_values_are_reported_as_json(errands: Errands) -> None:

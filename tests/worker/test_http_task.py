@@ -91,7 +91,11 @@ async def test_paths_into_the_answer_become_values(scene: Scene) -> None:
         (says("200 OK", '{"b": 1}'), {"outputs": {"a": "$.a"}}, 'the body has nothing at $.a for "a"'),
         (says("200 OK", '{"a": [1]}'), {"outputs": {"a": "$.a[1]"}}, "nothing at $.a[1]"),
         (says("200 OK", "x" * 5000), {"response_bytes_max": 4999}, "larger than 4999 bytes"),
-        (says("302 Found", "", "Location: /b"), {}, "it answered 302, expected was 2xx; set follow_redirects"),
+        (
+            says("302 Found", "", "Location: /b"),
+            {},
+            "it answered 302, expected was 2xx; give the address it redirects to, or in an HTTP task follow_redirects",
+        ),
     ],
 )
 async def test_an_answer_that_is_not_as_expected_is_a_failure_that_says_why(

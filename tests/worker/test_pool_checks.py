@@ -31,13 +31,19 @@ class Launches:
         self.errors: list[Exception] = []
         self.begun = 0
         self.gate: asyncio.Event | None = None
+        self.ends_slowly: asyncio.Event | None = None
+        """Set while what it has started is being ended."""
 
     async def run(self, *_: object, **__: object) -> int:
         self.begun += 1
         if self.errors:
             raise self.errors.pop(0)
-        if self.gate is not None:
-            await self.gate.wait()
+        try:
+            if self.gate is not None:
+                await self.gate.wait()
+        finally:
+            if self.ends_slowly is not None:
+                self.ends_slowly.set()
         return 0
 
 
@@ -127,6 +133,19 @@ async def test_a_check_that_ends_long_after_its_timeout_was_held_up_by_its_worke
     await eventually(lambda: launches.begun >= 2)
     launches.gate.set()
     await eventually(lambda: pools.sql(STATE), until=[("a-1", None, True, False)])
+
+
+async def test_a_check_whose_processes_end_slowly_sets_its_resource_aside(
+    pools: PoolScene, checks: PoolChecks, launches: Launches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ignores SIGTERM: by the clock it has ended long after its time was up."""
+    launches.gate = asyncio.Event()
+    launches.ends_slowly = ending = asyncio.Event()
+    monkeypatch.setattr(worker.pool_checks, "boottime_s", lambda: 60.0 * ending.is_set())
+    await pools.sql("UPDATE resource_pool SET validity_check = validity_check || '{\"timeout_s\": 0.05}'")
+    checks.notice()
+    why = "its check took longer than 0.05 s"
+    await eventually(lambda: pools.sql(STATE), until=[("a-1", why, True, False)])
 
 
 async def test_what_a_commit_without_an_answer_took_is_checked_at_once(

@@ -33,7 +33,7 @@ def put_back(tx: Transaction, ids: Sequence[TaskInstanceId]) -> list[QueuedAttem
         if state is T.QUEUED:
             queued_s = server.now_s if task.state is T.DELAY_EXECUTION else task.queued_s
             by_s = dispatch_by_s(tx, task.dispatch_timeout_s)
-            tx.update(row, state=state, worker_id=None, queued_s=queued_s, dispatch_by_s=by_s)
+            tx.update(row, state=state, worker_id=None, handover=None, queued_s=queued_s, dispatch_by_s=by_s)
             if task.resources is not None:
                 tx.notes.append((POOL, task.worker_group))
             else:

@@ -85,12 +85,16 @@ def hand_over(tx: Transaction, reasons: Mapping[TaskInstanceId, str]) -> set[Tas
     return found
 
 
-def start_now(tx: Transaction, ids: Sequence[TaskInstanceId]) -> None:
+def start_now(tx: Transaction, ids: Sequence[TaskInstanceId]) -> set[TaskInstanceId]:
+    """FOR UPDATE SKIP LOCKED."""
+    ended = set()
     for id_ in ids:
         row = tx.server.tasks.rows[id_]
         task = tx.see(row)
-        if task is not None and task.state is T.DELAY_EXECUTION:
+        if task is not None and task.state is T.DELAY_EXECUTION and tx.try_lock(row):
             tx.update(row, due_s=tx.server.now_s)
+            ended.add(id_)
+    return ended
 
 
 def restarts(tx: Transaction) -> list[AskedRestart]:
