@@ -16,7 +16,7 @@ import structlog
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
 from dao.postgres.database import FencedTransaction
-from dao.tasks import streams
+from dao.tasks import stream_claims, streams
 from dao.tasks.streams import AskedRestart, FirstInLine, LivingStream
 from master.membership.membership import Membership
 from model.duties import is_turn_of
@@ -80,6 +80,7 @@ class Streams:
         asked = set(await streams.asked_rebalances(connection))
         living = await streams.living(connection)
         workers = await nodes.living(connection)
+        troubled = await stream_claims.troubled(connection) if living else {}
         first = await streams.first_in_line(connection) if any(each.pools for each in living) else set()
         moves: dict[TaskInstanceId, str] = {}
         groups = {each.worker_group for each in living}
@@ -90,7 +91,8 @@ class Streams:
             of_group = [each for each in living if each.worker_group == group]
             if any(each.restarts for each in of_group):  # what is restarted goes to the worker with the fewest anyway
                 continue
-            found = moves_of(group, of_group, workers, MOVES_AT_ONCE, contested(group, first, workers))
+            fine = [row for row in workers if row.epoch not in troubled.get(group, ())]
+            found = moves_of(group, of_group, fine, MOVES_AT_ONCE, contested(group, first, workers))
             on_the_way = sum(each.is_on_its_way for each in of_group)
             if not found and not on_the_way:
                 self._uneven_since_s.pop(group, None)

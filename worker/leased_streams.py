@@ -49,11 +49,12 @@ class LeasedStreams:
         if not mine:
             return None
         counts = await stream_claims.count(connection, sorted(mine))
+        troubled = await stream_claims.troubled(connection, sorted(mine))
         deals: dict[str, Deal] = {}
         overdue: set[TaskInstanceId] = set()
         for group, streams in mine.items():
             count = counts.get(group, _NONE)
-            loads = loads_with(epoch, group, count, others, places)
+            loads = loads_with(epoch, group, count, others, places, troubled.get(group, ()))
             deals[group] = _deal(count.waiting, loads)
             late = [each.id for each in streams if self._is_overdue(each.id, now_s)]
             overdue.update(late[: -(-len(late) // len(loads))])  # not all: others find them overdue too

@@ -22,6 +22,11 @@ from model.ids import Epoch
 OVERDUE = timedelta(seconds=10)
 """A stream that has waited for so long is taken by any worker with a place, whoever's share it is."""
 
+LATELY = timedelta(minutes=10)
+"""For so long a failure on a worker says something about it."""
+PROVEN = timedelta(minutes=1)
+"""Who has run for so long has nothing against its worker."""
+
 
 @dataclass(frozen=True, slots=True)
 class GroupStreams:
@@ -42,6 +47,29 @@ _COUNT = text("""
       AND stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
       AND (state <> 'QUEUED' OR resources IS NULL)
     GROUP BY 1, 2
+""")
+# Of a stream whose last attempt failed before it was healthy: where that was.
+_TROUBLED = text("""
+    WITH stream AS MATERIALIZED (
+        SELECT worker_group, workflow_instance_id, task_code, attempt, retries, state, worker_id, started_at
+        FROM task_instance                                                          -- index: task_instance_stream
+        WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
+          AND (CAST(:groups AS text[]) IS NULL OR worker_group = ANY(CAST(:groups AS text[])))
+    ), early AS (
+        SELECT s.worker_group, former.worker_id, s.retries
+        FROM stream s CROSS JOIN LATERAL (
+            SELECT p.worker_id FROM task_instance p                                 -- index: task_instance_attempt
+            WHERE p.workflow_instance_id = s.workflow_instance_id AND p.task_code = s.task_code
+              AND p.attempt = s.attempt - 1 AND p.state = 'FAILURE' AND p.worker_id IS NOT NULL
+              AND p.ended_at > clock_timestamp() - CAST(:lately AS interval)) AS former
+        WHERE s.retries > 0
+    )
+    SELECT e.worker_group, e.worker_id FROM early e
+    WHERE NOT EXISTS (
+        SELECT FROM stream s
+        WHERE s.worker_group = e.worker_group AND s.worker_id = e.worker_id AND s.state = 'RUNNING_EXECUTION'
+          AND s.started_at < clock_timestamp() - CAST(:proven AS interval))
+    GROUP BY e.worker_group, e.worker_id HAVING count(*) >= 2 OR max(e.retries) >= 3
 """)
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
@@ -80,6 +108,17 @@ async def count(connection: FencedTransaction, groups: Sequence[str]) -> dict[st
             {Epoch(row.worker): row.streams for row in of_group if row.worker is not None},
         )
     return found
+
+
+async def troubled(connection: FencedTransaction, groups: Sequence[str] | None = None) -> dict[str, frozenset[Epoch]]:
+    """By group (of these, or of all) the workers on which its streams fail: two of them lately, or one three times in a
+    row, and no stream of the group has run there for long."""
+    given = {"groups": None if groups is None else list(groups), "lately": LATELY, "proven": PROVEN}
+    rows = (await connection.execute(_TROUBLED, given)).all()
+    return {
+        group: frozenset(Epoch(row.worker_id) for row in rows if row.worker_group == group)
+        for group in {row.worker_group for row in rows}
+    }
 
 
 async def claim(connection: FencedTransaction, limits: Mapping[str, int], worker: Epoch) -> list[ClaimedTask]:

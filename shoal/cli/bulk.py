@@ -112,7 +112,6 @@ async def _follow(
 
     if not asked.command_ids and asked.operation_id is None:
         return None
-    query = CommandsQuery(ids=asked.command_ids)
     said = False
 
     def is_away(error: Unavailable) -> None:
@@ -125,7 +124,7 @@ async def _follow(
         if asked.operation_id is not None:
             operation = await client.ask(get_operation, asked.operation_id)
             return operation if operation.ended_at is not None else None
-        now = await client.ask(count_commands, query)
+        now = await client.ask(count_commands, CommandsQuery(ids=asked.command_ids))
         return now if now.is_over else None
 
     try:

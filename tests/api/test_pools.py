@@ -121,6 +121,18 @@ async def test_data_goes_to_who_may_change_the_pool_only(api: Serving, sql: Any)
     assert "swordfish" not in str(sql("SELECT before, after FROM audit"))
 
 
+async def test_a_pool_that_is_to_be_new_replaces_none(api: Serving, sql: Any) -> None:
+    body = {"files": [{"name": "f", "content": "kind: pool\nname: p\ncount: 1\n"}], "are_new": True}
+    async with api.client(await admin(api)) as client:
+        assert (await client.post(f"{POOLS}:apply", json=body)).status_code == 200
+        for dry_run in (True, False):
+            refused = await client.post(f"{POOLS}:apply", json={**body, "dry_run": dry_run})
+            assert refused.status_code == 422
+            assert 'there is a pool "p" already, in version 1' in refused.json()["detail"]
+        assert (await client.post(f"{POOLS}:apply", json={**body, "are_new": False})).status_code == 200
+    assert sql("SELECT count(*) FROM resource_pool") == [(1,)]
+
+
 async def test_an_editor_saves_no_pool_beside_a_workflow(api: Serving, sql: Any) -> None:
     editor = await member(
         api.backend, "editor", "etl", Role.EDITOR, frozenset({Scope.DEFINITIONS_WRITE, Scope.CLUSTER_READ})

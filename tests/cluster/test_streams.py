@@ -110,6 +110,30 @@ async def test_streams_are_spread_evenly_after_a_start_a_death_a_return_and_a_dr
     assert cluster.rows("SELECT reason FROM task_instance WHERE state = 'FAILURE'") == []
 
 
+async def test_a_worker_on_which_streams_fail_at_once_takes_none_from_the_others(
+    cluster: Cluster, witness: Witness
+) -> None:
+    """It lacks what they need; here they find by their folder that they run on the one that is `worker-3`."""
+    script = f'case "$PWD" in *worker-3*) exit 3;; esac; {witness.script()}'
+    _define(cluster, 8, script, restart_pause="0.2s")
+    await cluster.master(SHOAL_MASTER__REBALANCE_AFTER="1")
+    for n in range(2):
+        await cluster.worker(SHOAL_NAME=f"w{n}")
+    cluster.start(1)
+    await eventually(lambda: _spread(cluster), within_s=20, until=[4, 4])
+    bad = await cluster.worker(SHOAL_NAME="bad")
+    failed = "SELECT count(*) FROM task_instance WHERE state = 'FAILURE' AND worker_id = %s"
+    await eventually(lambda: cluster.one(failed, bad.epoch) >= 2, within_s=20)
+    await eventually(lambda: _spread(cluster), within_s=20, until=[4, 4])
+    attempts = "SELECT count(*) FROM task_instance"
+    before, beats = cluster.one(attempts), "SELECT sum(beat_no) FROM node_beat"
+    seen = cluster.one(beats)
+    await eventually(lambda: cluster.one(beats) > seen + 60, within_s=60)  # the master has looked several times
+    assert (_spread(cluster), cluster.one(attempts)) == ([4, 4], before)
+    assert before <= 8 + 3 * 4, "two were moved to it, and went back"
+    assert witness.twice == []
+
+
 async def test_a_worker_that_is_stopped_gives_its_streams_to_others_at_once(cluster: Cluster, witness: Witness) -> None:
     _define(cluster, 4, witness.script())
     await cluster.master()

@@ -8,10 +8,11 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import text
 
+from dao.cluster.nodes import Me
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.tasks import requeue, stream_claims, stream_ends, streams, task_claims
-from model.ids import TaskCode
+from model.ids import TaskCode, WorkflowInstanceId
 from model.rolling import Turn, turns
 from model.states import WaitReason
 from tests.dao.pool_scene import PoolScene
@@ -204,6 +205,45 @@ async def test_a_restart_that_is_asked_for_again_ends_the_pause_of_a_stream_that
         assert await streams.ask_restart(connection, run, [TaskCode(1)], "anna") == 1
         [again] = await streams.restarts(connection)
     assert turns([again.restart]) == [(again.restart, Turn.BEGIN)]
+
+
+async def failed_once(
+    scene: Scene, run: int, code: int, at: Me, master: Me, ago: str = "1 s", retries: int = 1
+) -> None:
+    """A stream that has failed there, so long ago, and waits again."""
+    await scene.queue(WorkflowInstanceId(run), code, master=master, stream="{}")
+    await scene.sql(
+        "UPDATE task_instance SET state = 'FAILURE', worker_id = :at, flag = 'NO', "
+        "ended_at = now() - CAST(:ago AS interval) WHERE task_code = :code",
+        at=at.epoch, ago=ago, code=code,
+    )  # fmt: skip
+    await scene.queue(WorkflowInstanceId(run), code, master=master, stream="{}", attempt=2, retries=retries)
+
+
+async def test_a_worker_on_which_streams_fail_is_known_until_one_runs_there_for_long(scene: Scene) -> None:
+    master, bad, other = await scene.master(), await scene.worker(), await scene.worker()
+    run = await scene.instance(master)
+
+    async def troubled() -> object:
+        async with scene.writing() as connection:
+            mine = await stream_claims.troubled(fenced(connection), ["default", "gpu"])
+            assert await stream_claims.troubled(fenced(connection)) == mine
+            return mine
+
+    await failed_once(scene, run, 1, bad, master)
+    await failed_once(scene, run, 2, other, master, ago="11 min")
+    await failed_once(scene, run, 3, other, master)
+    assert await troubled() == {}, "one on each: it may be the stream"
+    await failed_once(scene, run, 4, bad, master)
+    assert await troubled() == {"default": {bad.epoch}}
+    await failed_once(scene, run, 5, other, master, retries=3)
+    assert await troubled() == {"default": {bad.epoch, other.epoch}}
+    await scene.queue(run, 6, master=master, stream="{}")
+    settled = (
+        "UPDATE task_instance SET state = 'RUNNING_EXECUTION', worker_id = :at, started_at = now() - interval '2 min'"
+    )
+    await scene.sql(f"{settled} WHERE task_code = 6", at=bad.epoch)
+    assert await troubled() == {"default": {other.epoch}}
 
 
 async def test_a_pause_that_somebody_has_locked_holds_up_nothing(scene: Scene) -> None:

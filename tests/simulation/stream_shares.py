@@ -11,7 +11,8 @@ from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus
 from model.spread import WorkerLoad, shares
 from node.stream_workers import SILENT_BEATS
 from tests.simulation.pool_invariants import could_begin
-from tests.simulation.tables import Values
+from tests.simulation.statements.tasks.stream_claims import early_ends
+from tests.simulation.tables import Transaction, Values
 
 if TYPE_CHECKING:
     from tests.simulation.server import Server
@@ -26,7 +27,7 @@ def took_too_many(
 ) -> str | None:
     """I25: of a claim of streams that began then, and has been committed: whether it took more than its worker's share,
     by what it could see. Neither workers to which something was done just now count, nor those that have beaten since
-    (their beats may have been stale when it read them), nor what waits for a pool."""
+    (their beats may have been stale when it read them), nor those on which streams fail, nor what waits for a pool."""
     worker: Epoch = taken[0].worker_id
     tasks = [row.values for row in server.tasks.unfinished.values() if row.values is not None]
     here = [task for task in tasks if task.stream is not None and task.worker_group == taken[0].worker_group]
@@ -35,6 +36,7 @@ def took_too_many(
     queued = [task for task in here if task.worker_id is None and task.state == "QUEUED"]
     waiting = len(taken) + sum(task.resources is None or (with_leases and could_begin(server, task)) for task in queued)
     loads = [WorkerLoad(worker, ran[worker] - len(taken), waiting)]
+    doubted = {at for group, at, _ in early_ends(Transaction(server)) if group == taken[0].worker_group}
     for row in server.nodes.unfinished.values():
         beat = server.beats.rows[row.id].values
         is_free = (
@@ -42,7 +44,8 @@ def took_too_many(
             and beat.beaten_s <= began_s
             and _is_free(beat.heartbeat, server.now_s - beat.beaten_s, waiting)
         )
-        if row.id != worker and is_free and _takes_streams(server, row.values) and is_innocent(row.id):
+        is_fine = row.id not in doubted and is_innocent(row.id)
+        if row.id != worker and is_fine and is_free and _takes_streams(server, row.values):
             loads.append(WorkerLoad(row.id, ran[row.id], waiting))
     share = shares(waiting, loads)[worker]
     is_overdue = any(_is_overdue(server, task) for task in taken if with_leases) or (

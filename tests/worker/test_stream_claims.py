@@ -52,6 +52,19 @@ def test_a_full_worker_keeps_the_places_of_its_share_free_as_they_become_so() ->
     assert _share(10, _worker(1), _worker(2), free=3) == Share(3, 2)
 
 
+def test_a_worker_on_which_they_fail_takes_none_as_long_as_others_have_places() -> None:
+    me, other, full = _worker(1), _worker(2), _worker(2, running=32)
+
+    def share(*living: NodeRow, troubled: int, overdue: bool = False) -> Share:
+        streams = GroupStreams(4, overdue, {Epoch(2): 20})
+        return share_of(Epoch(1), "default", streams, living, 32, {Epoch(troubled)})
+
+    assert share(me, other, troubled=1) == Share(0, 0)
+    assert share(me, other, troubled=2) == Share(4, 0)
+    assert share(me, full, troubled=1) == Share(4, 0)
+    assert share(me, other, troubled=1, overdue=True) == Share(4, 0)
+
+
 def test_what_another_does_not_take_for_long_is_taken_in_the_end() -> None:
     workers = (_worker(1), _worker(2))
     assert _share(4, *workers, w1=8) == Share(0, 0)

@@ -38,8 +38,8 @@ export function PoolForm({ pool, onClose, onSaved }: Props) {
   const save = useMutation({
     mutationFn: async (): Promise<Schemas["SavedPool"][]> => {
       if (read === null) {
-        const files = [{ name: FILE, content: yaml }];
-        return [...(await bodyOf(api.POST("/api/v1/resource-pools:apply", { body: { files, dry_run: false, are_new: true } }))).pools];
+        const body = { files: [{ name: FILE, content: yaml }], dry_run: false, are_new: true };
+        return [...(await bodyOf(api.POST("/api/v1/resource-pools:apply", { body }))).pools];
       }
       const params = { path: { name: read.name }, header: { "If-Match": `"${read.version}"` } };
       return [await bodyOf(api.PUT("/api/v1/resource-pools/{name}", { params, body: { yaml } }))];

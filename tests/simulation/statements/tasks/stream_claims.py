@@ -14,6 +14,8 @@ from tests.simulation.statements.tasks.task_claims import claimed_task
 from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState
+LATELY_S = 6.0
+PROVEN_S = 1.0
 
 
 def _streams(tx: Transaction, group: str) -> list[tuple[Row, Values]]:
@@ -35,6 +37,40 @@ def count(tx: Transaction, groups: Sequence[str]) -> dict[str, GroupStreams]:
         running = Counter(task.worker_id for task in tasks if task.state is not T.QUEUED)
         if tasks:
             found[group] = GroupStreams(len(waiting), is_overdue, running)
+    return found
+
+
+def troubled(tx: Transaction, groups: Sequence[str] | None = None) -> dict[str, frozenset[Epoch]]:
+    """By group, in times of the simulation."""
+    ends = early_ends(tx)
+    proven = {
+        (task.worker_group, task.worker_id)
+        for _, task in tx.scan(tx.server.tasks.unfinished)
+        if task.stream is not None
+        and task.state is T.RUNNING_EXECUTION
+        and task.started_s is not None
+        and task.started_s < tx.server.now_s - PROVEN_S
+    }
+    found: dict[str, set[Epoch]] = {}
+    for group, worker in {(group, worker) for group, worker, _ in ends} - proven:
+        failures = [times for of_group, at, times in ends if (of_group, at) == (group, worker)]
+        if (groups is None or group in groups) and (len(failures) >= 2 or max(failures) >= 3):
+            found.setdefault(group, set()).add(worker)
+    return {group: frozenset(workers) for group, workers in found.items()}
+
+
+def early_ends(tx: Transaction) -> list[tuple[str, Epoch, int]]:
+    """Of each stream that waits or runs, and whose last attempt failed lately: its group, on which worker that was, and
+    how many times in a row it has."""
+    found = []
+    for _, task in list(tx.scan(tx.server.tasks.unfinished)):
+        if task.stream is None or not task.retries or task.state not in (T.QUEUED, *RUNNING):
+            continue
+        for _, former in tx.of_key(tx.server.tasks, task.workflow_instance_id):
+            is_former = (former.task_code, former.attempt) == (task.task_code, task.attempt - 1)
+            has_failed = former.state is T.FAILURE and former.worker_id is not None
+            if is_former and has_failed and former.ended_s > tx.server.now_s - LATELY_S:
+                found.append((task.worker_group, former.worker_id, task.retries))
     return found
 
 
