@@ -87,6 +87,8 @@ async def keep(
         output.print_json(fields)
         return
     output.say(f'Ended runs of project "{found.name}" are kept {kept}.')
+    if found.kept_days != 0:
+        output.say("Those that ended longer ago are deleted within ten minutes, for good.")
     output.hint("What was deleted, and when it is checked again: shoal duties")
 
 

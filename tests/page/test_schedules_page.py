@@ -91,3 +91,23 @@ def test_a_token_is_shown_once_and_faults_at_their_fields(open_page: OpenPage, s
     page.get_by_label("New password").fill("short")
     page.get_by_role("button", name="Change password").click()
     expect(page.locator("form").get_by_text(re.compile("10"))).to_have_count(2)
+
+
+def test_a_shorter_time_for_which_runs_are_kept_is_asked_for_once_more(open_page: OpenPage) -> None:
+    page = open_page("/settings/projects?project=default")
+    panel = page.locator("section", has=page.get_by_role("heading", name="How long ended runs are kept"))
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    panel.get_by_label("Days").fill("30")
+    panel.get_by_role("button", name="Save").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("ended more than 30 days ago are deleted")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+    panel.get_by_role("button", name="Save").click()
+    dialog.get_by_role("button", name="Delete them earlier").click()
+    expect(dialog).to_have_count(0)
+    expect(panel.get_by_label("Days")).to_have_value("30")
+    panel.get_by_label("Days").fill("0")
+    panel.get_by_role("button", name="Save").click()
+    expect(panel.get_by_role("button", name="Save")).to_be_disabled()
+    expect(dialog).to_have_count(0)

@@ -44,11 +44,15 @@ class PoolInvariants:
         self._broken = broken
         self._users: dict[str, TaskRun] = {}
         self._seen_since_s: dict[int, float] = {}
+        self._given_back_s: dict[int, float] = {}
+        """When a stream gave back each resource, the last time."""
         self.server: Server
 
     def changed(self, row: Row, before: Values, after: Values) -> None:
         """I22: nobody gets what another has."""
         self._trace.add("tables", f"resource {row.id} of task {before.holder} -> {after.holder} at {after.worker_id}")
+        if before.holder is not None and after.holder is None and self._is_stream(before.holder):
+            self._given_back_s[row.id] = self.server.loop.now
         if before.holder is not None and after.holder not in (None, before.holder):
             self._broken("I22", f"resource {row.id} of task {before.holder} is given to task {after.holder}")
 
@@ -96,11 +100,16 @@ class PoolInvariants:
                 self._broken("I24", f"task {task.id} takes of {pool} what task {first.id} needs, which is before it")
 
     def _left_by_streams(self, pool: str) -> int:
-        """How many of a pool streams do not hold."""
-        resources = [each.values for each in self.server.resources.rows.values() if each.values is not None]
-        tasks = [self.server.tasks.rows[each.holder].values for each in resources if each.pool == pool and each.holder]
-        size = len([each for each in resources if each.pool == pool])
-        return size - len([task for task in tasks if task is not None and task.stream is not None])
+        """How many of a pool no stream holds, or held when a claim that commits now may have read it."""
+        resources = [row for row in self.server.resources.rows.values() if row.values and row.values.pool == pool]
+        held = [row for row in resources if row.values and row.values.holder and self._is_stream(row.values.holder)]
+        lately_s = self.server.loop.now - NOTICED_S
+        given_back = [row for row in resources if self._given_back_s.get(row.id, lately_s) > lately_s]
+        return len(resources) - len({row.id for row in (*held, *given_back)})
+
+    def _is_stream(self, holder: int) -> bool:
+        task = self.server.tasks.rows[holder].values
+        return task is not None and task.stream is not None
 
     def task_starts(self, run: TaskRun) -> None:
         """I23: no two processes have one resource."""

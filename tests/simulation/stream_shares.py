@@ -44,8 +44,8 @@ def took_too_many(
             and beat.beaten_s <= began_s
             and _is_free(beat.heartbeat, server.now_s - beat.beaten_s, waiting)
         )
-        is_fine = row.id not in doubted and is_innocent(row.id)
-        if row.id != worker and is_fine and is_free and _takes_streams(server, row.values):
+        takes = row.id != worker and row.id not in doubted and is_free and _takes_streams(server, row.values)
+        if takes and is_innocent(row.id):
             loads.append(WorkerLoad(row.id, ran[row.id], waiting))
     share = shares(waiting, loads)[worker]
     is_overdue = any(_is_overdue(server, task) for task in taken if with_leases) or (

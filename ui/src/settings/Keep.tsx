@@ -3,6 +3,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf, type Schemas } from "@/api/client";
+import { Confirm } from "@/forms/Confirm";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Refusal } from "@/forms/Refusal";
 import { useDone } from "@/forms/useDone";
@@ -16,6 +17,7 @@ export function Keep({ project }: { project: Schemas["ProjectPageAnswer"] }) {
   const whyNot = useWhyNot("OWNER", project.name);
   const done = useDone("projects");
   const [days, setDays] = useState<number | string>(project.kept_days ?? "");
+  const [isAsking, setAsking] = useState(false);
   const save = useMutation({
     mutationFn: () =>
       bodyOf(
@@ -24,7 +26,10 @@ export function Keep({ project }: { project: Schemas["ProjectPageAnswer"] }) {
           body: { without: [], kept_days: days === "" ? "default" : Number(days) },
         }),
       ),
-    onSuccess: () => done(t("savedNamed", { name: project.name })),
+    onSuccess: () => {
+      setAsking(false);
+      return done(t("savedNamed", { name: project.name }));
+    },
   });
   return (
     <Panel
@@ -35,7 +40,7 @@ export function Keep({ project }: { project: Schemas["ProjectPageAnswer"] }) {
           variant="default"
           loading={save.isPending}
           why={whyNot ?? (days === (project.kept_days ?? "") ? t("nothingChanged") : null)}
-          onClick={() => save.mutate()}
+          onClick={() => (isShorter(project.kept_days ?? null, days) ? setAsking(true) : save.mutate())}
         >
           {t("save")}
         </Act>
@@ -58,6 +63,24 @@ export function Keep({ project }: { project: Schemas["ProjectPageAnswer"] }) {
           <Refusal error={faultBeside(save.error, "kept_days")} />
         </div>
       </div>
+      {isAsking && (
+        <Confirm
+          title={t("shorterTitle", { name: project.name })}
+          verb={t("shorterVerb")}
+          isPending={save.isPending}
+          error={save.error}
+          onConfirm={() => save.mutate()}
+          onClose={() => setAsking(false)}
+        >
+          <p>{days === "" ? t("shorterDefaultHelp") : t("shorterHelp", { days })}</p>
+        </Confirm>
+      )}
     </Panel>
   );
+}
+
+/** Whether runs may go earlier with the new time than with the old one. What the masters' settings say is not known here. */
+function isShorter(before: number | null, now: number | string): boolean {
+  if (now === 0 || before === now) return false;
+  return before === 0 || before === null || now === "" || Number(now) < before;
 }
