@@ -138,7 +138,7 @@ async def delete_what_is_over(connection: FencedTransaction, context: Context, p
 async def keep_up_pools(connection: FencedTransaction, _context: Context, progress: Mapping[str, Any]) -> Step:
     """Free the resources that nobody uses, and set the lines of pools right: only after rows were changed by hand."""
     total = {name: counted(progress, name) for name in ("freed", "left", "joined", "lines")}
-    if not total["lines"]:  # in a step of its own: lines may be so long that reading them fails
+    if not total["lines"]:  # in a separate step: lines may be so long that reading them fails
         freed = await pool_leases.free_left(connection, BATCH)
         total |= {"freed": total["freed"] + freed, "lines": int(freed < BATCH)}
         return Step("resources of pools are as they should be", is_over=False, progress=total)

@@ -138,7 +138,7 @@ async def test_a_check_that_ends_long_after_its_timeout_was_held_up_by_its_worke
 async def test_a_check_whose_processes_end_slowly_sets_its_resource_aside(
     pools: PoolScene, checks: PoolChecks, launches: Launches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ignores SIGTERM: by the clock it has ended long after its time was up."""
+    """It ignores SIGTERM, so it ends long after its time was up."""
     launches.gate = asyncio.Event()
     launches.ends_slowly = ending = asyncio.Event()
     monkeypatch.setattr(worker.pool_checks, "boottime_s", lambda: 60.0 * ending.is_set())
