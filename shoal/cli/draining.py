@@ -149,8 +149,8 @@ def _sentence(answer: DrainAnswer) -> str:
         )
     if is_master:
         said = f"{name} is drained{already}: it has no slot and takes no commands"
-        alone = ". No other master does, so these wait, and no run goes on."
-        alone = alone if answer.alone else ", and other masters go on with its runs."
+        nobody = ". No other master does, so these wait, and no run goes on."
+        alone = nobody if answer.alone else ", and other masters go on with its runs."
     else:
         running = answer.running or 0
         left = f"{counted(running, 'task')} still run{'s' * (running == 1)} there" if running else "nothing runs there"

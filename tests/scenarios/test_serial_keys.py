@@ -309,6 +309,16 @@ async def test_an_older_command_is_not_discarded_for_a_newer_one_that_waits_for_
     await finish(engine, newer)
 
 
+async def three_in_line(engine: Engine, code: int) -> list[int]:
+    """A run that a worker has taken, one that waits, and one that was paused while it waited."""
+    live, older, newer = [await begin(engine, code, "a") for _ in range(3)]
+    assert [engine.state(run) for run in (live, older, newer)] == [*("RUNNING_EXECUTION", "SERIAL_WAIT", "SERIAL_WAIT")]
+    await engine.change("PAUSE", newer)
+    assert await engine.end(newer) == "PAUSE"
+    await engine.claim(live, "a")
+    return [live, older, newer]
+
+
 @pytest.mark.parametrize("of_keys", [True, False])
 async def test_a_run_that_was_halted_while_it_waited_does_not_overtake_an_older_one_that_waits(
     fresh: Engine, of_keys: bool
@@ -317,11 +327,7 @@ async def test_a_run_that_was_halted_while_it_waited_does_not_overtake_an_older_
     engine = fresh
     await alone(engine)
     code = keyed(engine) if of_keys else engine.define({"name": "a", **BY_HAND}, execution_type="SERIAL_WAIT")
-    live, older, newer = [await begin(engine, code, "a") for _ in range(3)]
-    assert [engine.state(run) for run in (live, older, newer)] == [*("RUNNING_EXECUTION", "SERIAL_WAIT", "SERIAL_WAIT")]
-    await engine.change("PAUSE", newer)
-    assert await engine.end(newer) == "PAUSE"
-    await engine.claim(live, "a")
+    live, older, newer = await three_in_line(engine, code)
     with psycopg.connect(engine.cluster.psql_url) as session:
         session.execute("LOCK TABLE command IN SHARE ROW EXCLUSIVE MODE")
         end_by_hand(session, live)
@@ -340,11 +346,7 @@ async def test_a_run_that_was_halted_while_it_waited_does_not_overtake_an_older_
 async def test_a_run_goes_on_when_the_same_batch_stops_the_one_before_it(fresh: Engine) -> None:
     engine = fresh
     await alone(engine)
-    code = keyed(engine)
-    live, older, newer = [await begin(engine, code, "a") for _ in range(3)]
-    await engine.change("PAUSE", newer)
-    assert await engine.end(newer) == "PAUSE"
-    await engine.claim(live, "a")
+    live, older, newer = await three_in_line(engine, keyed(engine))
     with psycopg.connect(engine.cluster.psql_url) as session:
         session.execute("LOCK TABLE command IN SHARE ROW EXCLUSIVE MODE")
         end_by_hand(session, live)
