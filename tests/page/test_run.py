@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.page.arrows import ArrowWatch
 from tests.page.conftest import OpenPage
 from tests.page.running import RunningShoal
 
@@ -61,12 +62,14 @@ def test_a_failed_run_says_why_shows_its_log_and_turns_green_when_it_runs_again(
     expect(page.locator(".log-row[aria-current]")).to_contain_text("no such table")
     assert "at=12" in page.url
 
+    arrows = ArrowWatch(page, 2)
     flag.touch()
     page.get_by_role("button", name="Rerun", exact=True).click()
     page.get_by_role("menuitem", name="Only what failed").click()
     expect(page.get_by_role("status").filter(has_text="Rerun was asked for")).to_be_visible()
     expect(page.locator(".run-title .pill")).to_have_text("Succeeded")
     expect(page.locator(node(page, "report"))).to_have_attribute("data-s", "SUCCESS")
+    assert arrows.lost() == 0
 
     page.get_by_role("link", name="Parameters").click()
     expect(page.get_by_role("cell", name="2026-11-21")).to_be_visible()

@@ -6,6 +6,7 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
+from tests.page.arrows import ARROWS, ArrowWatch
 from tests.page.conftest import OpenPage
 
 
@@ -53,7 +54,7 @@ def test_a_workflow_is_drawn_published_and_run(open_page: OpenPage) -> None:
     name.press("Enter")
     drag_type(page, "FAKE", 120, 420)
     draw_arrow(page, "greet", "fake")
-    expect(page.locator(".react-flow__edge")).to_have_count(1)
+    expect(page.locator(ARROWS)).to_have_count(1)
     expect(page.get_by_text("No problems")).to_be_visible()
 
     task(page, "greet").click()
@@ -85,7 +86,7 @@ def test_the_yaml_and_the_canvas_are_one_text(open_page: OpenPage) -> None:
         "name: typed # by hand\ntasks:\n  - {name: a, type: FAKE}\n  - {name: b, type: FAKE, after: [a]}\n"
     )
     expect(task(page, "b")).to_be_visible()
-    expect(page.locator(".react-flow__edge")).to_have_count(1)
+    expect(page.locator(ARROWS)).to_have_count(1)
 
     draw_arrow(page, "b", "a")
     expect(page.get_by_text("each would wait for the other")).to_be_visible()
@@ -95,6 +96,24 @@ def test_the_yaml_and_the_canvas_are_one_text(open_page: OpenPage) -> None:
     name.press("Enter")
     expect(text).to_contain_text("after: [first]")
     expect(text).to_contain_text("# by hand")
+
+
+def test_arrows_stay_while_the_text_is_typed(open_page: OpenPage) -> None:
+    page = open_page("/workflows")
+    begin(page, "steady")
+    text = page.locator(".yaml .cm-content")
+    text.click()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    page.keyboard.insert_text(
+        "name: steady\ntasks:\n  - {name: a, type: FAKE}\n  - {name: b, type: FAKE, after: [a]}\n"
+    )
+    expect(page.get_by_text("No problems")).to_be_visible()
+    arrows = ArrowWatch(page, 1)
+    page.keyboard.insert_text("  - {name: c, type: NONE, after: [b]}\n")
+    expect(page.locator(ARROWS)).to_have_count(2)
+    expect(page.get_by_text("1 problem")).to_be_visible()
+    assert arrows.lost() == 0
 
 
 def test_comments_survive_publishing_and_problems_are_fixed_by_a_press(open_page: OpenPage) -> None:
@@ -136,7 +155,7 @@ def test_all_of_it_works_by_keyboard(open_page: OpenPage) -> None:
     page.keyboard.press("a")
     page.keyboard.type("fake")
     page.keyboard.press("Enter")
-    expect(page.locator(".react-flow__edge")).to_have_count(1)
+    expect(page.locator(ARROWS)).to_have_count(1)
 
     task(page, "fake_2").focus()
     page.keyboard.press("Enter")

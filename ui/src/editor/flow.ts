@@ -39,7 +39,12 @@ interface Given {
   onSize: (note: number, w: number, h: number) => void;
 }
 
-/** Tasks and notes as nodes; a task is known by `task:` and its name, a note by `note:` and its number. */
+/**
+ * Tasks and notes as nodes; a task is known by `task:` and its name, a note by `note:` and its number.
+ *
+ * Their size is told as measured: React Flow forgets where the handles of a node are that comes without, and until it has
+ * measured them again the node has no arrows, and none can be drawn from it.
+ */
 export function nodesOf(given: Given): CanvasNode[] {
   const { graph, places, problems, selected, isFixed, words } = given;
   const tasks = graph.tasks.flatMap((task): TaskNodeType[] => {
@@ -55,6 +60,7 @@ export function nodesOf(given: Given): CanvasNode[] {
         position,
         width: NODE.w,
         height: NODE.h,
+        measured: { width: NODE.w, height: NODE.h },
         selected: selected.has(id),
         ariaLabel: words.task(task, wrong),
         draggable: !isFixed,
@@ -78,6 +84,7 @@ export function nodesOf(given: Given): CanvasNode[] {
       position: { x: note.x, y: note.y },
       width: note.w,
       height: note.h,
+      measured: { width: note.w, height: note.h },
       selected: selected.has(id),
       ariaLabel: words.note(note.text),
       draggable: !isFixed,

@@ -51,6 +51,7 @@ export function RelationsCanvas({ graph, chosen, onChoose }: Props) {
                 position,
                 width: SIZE.w,
                 height: SIZE.h,
+                measured: { width: SIZE.w, height: SIZE.h },
                 selected: workflow.key === chosen,
                 ariaLabel: t("workflow", { name: workflow.name, project: workflow.project }),
                 data: { workflow },

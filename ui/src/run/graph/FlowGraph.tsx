@@ -28,6 +28,7 @@ export function FlowGraph({ drawing, places }: Props) {
           type: "task",
           position: places[item.id] ?? { x: 0, y: 0 },
           ...BOX,
+          measured: BOX,
           data: { tasks: item.names.map((name) => byName.get(name)).filter((task) => task !== undefined) },
         }),
       ),
