@@ -11,13 +11,11 @@ from collections.abc import Mapping, Sequence
 from dao.cluster.node_rows import NodeRow
 from dao.postgres.database import FencedTransaction
 from dao.tasks import stream_claims
-from dao.tasks.stream_claims import OVERDUE, GroupStreams
+from dao.tasks.stream_claims import OVERDUE
 from model.ids import Epoch, TaskInstanceId
 from model.pool_turns import Spread, Turns, Waiter
 from model.spread import Deal, WorkerLoad
 from worker.stream_claims import loads_with
-
-_NONE = GroupStreams(0, is_overdue=False, running={})
 
 
 class LeasedStreams:
@@ -49,13 +47,11 @@ class LeasedStreams:
         if not mine:
             return None
         counts = await stream_claims.count(connection, sorted(mine))
-        troubled = await stream_claims.troubled(connection, sorted(mine))
         deals: dict[str, Deal] = {}
         overdue: set[TaskInstanceId] = set()
         for group, streams in mine.items():
-            count = counts.get(group, _NONE)
-            loads = loads_with(epoch, group, count, others, places, troubled.get(group, ()))
-            deals[group] = _deal(count.waiting, loads)
+            loads = loads_with(epoch, group, counts[group], others, places)
+            deals[group] = _deal(counts[group].waiting, loads)
             late = [each.id for each in streams if self._is_overdue(each.id, now_s)]
             overdue.update(late[: -(-len(late) // len(loads))])  # not all: others find them overdue too
         return Spread(epoch, deals, overdue)

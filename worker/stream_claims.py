@@ -6,7 +6,7 @@ share has and that find no place, places are left free as they become so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -47,29 +47,20 @@ class StreamClaims:
                 self.reserved = 0
                 return []
             living = await nodes.living(connection)
-            troubled = await stream_claims.troubled(connection, list(waiting))
             wanted = {
-                group: share_of(self._life.me.epoch, group, streams, living, free, troubled.get(group, frozenset()))
-                for group, streams in waiting.items()
+                group: share_of(self._life.me.epoch, group, streams, living, free) for group, streams in waiting.items()
             }
             self.reserved = sum(each.lacking for each in wanted.values())
             limits = _limited({group: each.now for group, each in wanted.items()}, free)
             return await stream_claims.claim(connection, limits, self._life.me.epoch) if limits else []
 
 
-def loads_with(
-    me: Epoch,
-    group: str,
-    streams: GroupStreams,
-    living: Sequence[NodeRow],
-    free: int,
-    troubled: Collection[Epoch] = (),
-) -> list[WorkerLoad]:
+def loads_with(me: Epoch, group: str, streams: GroupStreams, living: Sequence[NodeRow], free: int) -> list[WorkerLoad]:
     """The workers that take streams of a group, this one included: it knows itself how many places it has. Those on
     which they fail take none as long as others have places. Pure."""
     loads = [each for each in loads_of(group, streams.running, living) if each.worker != me]
     loads.append(WorkerLoad(me, streams.running.get(me, 0), free))
-    fine = [each for each in loads if each.worker not in troubled]
+    fine = [each for each in loads if each.worker not in streams.troubled]
     return fine if any(each.free > 0 for each in fine) else loads
 
 
@@ -80,19 +71,12 @@ class Share(NamedTuple):
     lacking: int
 
 
-def share_of(
-    me: Epoch,
-    group: str,
-    streams: GroupStreams,
-    living: Sequence[NodeRow],
-    free: int,
-    troubled: Collection[Epoch] = (),
-) -> Share:
+def share_of(me: Epoch, group: str, streams: GroupStreams, living: Sequence[NodeRow], free: int) -> Share:
     """The share of a worker with so many free places. Pure.
 
     Those that have waited for too long and are another's share are taken too, some of them: that one does not.
     """
-    loads = loads_with(me, group, streams, living, free, troubled)
+    loads = loads_with(me, group, streams, living, free)
     now = shares(streams.waiting, loads).get(me, 0)
     if streams.is_overdue:
         now = max(now, min(free, -(-streams.waiting // len(loads))))

@@ -6,8 +6,8 @@ their leases (`dao/tasks/pool_claims.py`): here they only count for the workers 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from sqlalchemy import text
@@ -31,11 +31,12 @@ PROVEN = timedelta(minutes=1)
 @dataclass(frozen=True, slots=True)
 class GroupStreams:
     """The streams of a worker group: how many wait that need only a place, whether one of them has waited for too long,
-    and how many each worker runs, those with resources too."""
+    how many each worker runs, those with resources too, and the workers on which they fail."""
 
-    waiting: int
-    is_overdue: bool
-    running: Mapping[Epoch, int]
+    waiting: int = 0
+    is_overdue: bool = False
+    running: Mapping[Epoch, int] = field(default_factory=dict)
+    troubled: Collection[Epoch] = ()
 
 
 _COUNT = text("""
@@ -97,15 +98,17 @@ _CLAIM = text(f"""
 
 
 async def count(connection: FencedTransaction, groups: Sequence[str]) -> dict[str, GroupStreams]:
-    """The streams of these groups that wait for a place or run; a group without any is missing."""
+    """The streams of each of these groups that wait for a place or run."""
     rows = (await connection.execute(_COUNT, {"groups": list(groups), "overdue": OVERDUE})).all()
+    fail = await troubled(connection, groups)
     found: dict[str, GroupStreams] = {}
-    for group in {row.worker_group for row in rows}:
+    for group in groups:
         of_group = [row for row in rows if row.worker_group == group]
         found[group] = GroupStreams(
             sum(row.streams for row in of_group if row.worker is None),
             any(row.is_overdue for row in of_group),
             {Epoch(row.worker): row.streams for row in of_group if row.worker is not None},
+            fail.get(group, ()),
         )
     return found
 

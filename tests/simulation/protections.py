@@ -83,6 +83,9 @@ class Protections:
     dealt: bool = True
     """Nor more than its share of those whose resources are there (`worker/leased_streams.py`)."""
 
+    troubled: bool = True
+    """A worker on which streams fail gets none of others (`stream_claims.troubled`)."""
+
     rebalance: bool = True
     """Masters move streams where they are spread unevenly (`master/streams.py`)."""
 

@@ -1,4 +1,5 @@
-"""Streams in a seed: started, restarted, and in the end judged, first with all workers and then with one drained."""
+"""Streams in a seed: started, restarted, and in the end judged: with all workers, with one on which they fail at once,
+and with one drained."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from master.streams import Streams
 from model.command_moves import CommandType
 from model.nodes import NodeKind, NodeState
 from model.states import TaskState, WorkflowState
+from tests.simulation.broken_worker import BrokenWorker
 from tests.simulation.definitions import LEASED, STREAMING, specs
 from tests.simulation.pool_invariants import could_begin, urgency
 from tests.simulation.tables import Blocked, Transaction, Values
@@ -29,6 +31,8 @@ C = CommandType
 JUDGED_AFTER_S = 60.0
 """Any worker is back by then, and every pause over, and streams have moved where they are to be."""
 DRAINED_S = 20.0
+BROKEN_S = 20.0
+REPAIRED_S = 40.0
 TAKEN_WITHIN_S = 3.0
 """What is free again is taken within this time."""
 STOPPED_EVERY_S = 5.0
@@ -111,6 +115,31 @@ def _ask_restart(tx: Transaction, run: int, code: int) -> None:
 
 def _judge(world: World, ask: Callable[..., None]) -> None:
     check(world, without=None)
+    own = world.draw("broken worker")
+    names = sorted(name for name in world.living if name.startswith("worker"))
+    if len(set(_workers(world).values())) < 2 or own.random() < 0.5 or not world.has("broken worker"):
+        _drain(world, ask)
+        return
+    world.broken = BrokenWorker(own.choice(names))
+    world.trace.add("somebody", f"breaks what streams need on {world.broken.name}")
+    for run in list(world.invariants.running_tasks().values()):
+        if run.task.stream is not None and world.broken.fails(world, run):
+            run.end_by_itself(TaskState.FAILURE)
+    world.loop.in_world(BROKEN_S, _repair, world, ask)
+
+
+def _repair(world: World, ask: Callable[..., None]) -> None:
+    world.trace.add("somebody", "repairs it")
+    world.broken = None
+    world.loop.in_world(REPAIRED_S, _judge_repaired, world, ask)
+
+
+def _judge_repaired(world: World, ask: Callable[..., None]) -> None:
+    check(world, without=None)
+    _drain(world, ask)
+
+
+def _drain(world: World, ask: Callable[..., None]) -> None:
     workers = _workers(world)
     _, name = min(workers.items(), default=(0, ""))
     if set(workers.values()) <= {name}:  # in some seeds several workers have one name, which is drained

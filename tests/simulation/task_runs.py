@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.states import TaskState
+from tests.simulation.broken_worker import FAILS_AFTER_S
 from tests.simulation.definitions import TIMED
 from tests.simulation.loop import PROCESS, Process
 from worker.report import report
@@ -41,6 +42,9 @@ class TaskRun:
         self.ends_s = math.inf
         """When it ends if nobody ends it before."""
         if task.stream is not None:
+            if world.broken is not None and world.broken.fails(world, self):
+                world.loop.in_world(FAILS_AFTER_S, self.end_by_itself, T.FAILURE)
+                return
             if not world.is_healed and random.random() < 0.4:
                 world.loop.in_world(random.uniform(0.1, 8), self.end_by_itself, random.choice((T.FAILURE, T.SUCCESS)))
             return

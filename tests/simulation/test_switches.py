@@ -44,6 +44,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "older": (4, "I21"),
     "shares": (171, "I25"),
     "dealt": (178, "I25"),
+    "troubled": (18, "I29"),
     "rebalance": (98, "I26: streams are spread unevenly"),
     "handover": (223, "I26: worker"),
     "duty": (6, "I27"),

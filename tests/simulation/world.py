@@ -22,6 +22,7 @@ from model.means import NO_THREAD
 from model.nodes import Heartbeat, NodeKind, NodeState
 from model.timing import Timing
 from node.lives import live_until_stopped
+from tests.simulation.broken_worker import BrokenWorker
 from tests.simulation.definitions import POOLS, STREAM_POOLS, TIMED
 from tests.simulation.disk import Files
 from tests.simulation.invariants import Invariants
@@ -97,6 +98,7 @@ class World:
         self.short: set[str] = set()
         """Nodes whose machines are short of descriptors, processes or room just now."""
         self.loop.refuse_threads = self._refuse_threads
+        self.broken: BrokenWorker | None = None
         self.poison = 0
         """A workflow that kills its masters; 0 = none does."""
         self._poisoned_s = -CALM_S

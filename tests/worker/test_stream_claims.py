@@ -56,8 +56,8 @@ def test_a_worker_on_which_they_fail_takes_none_as_long_as_others_have_places() 
     me, other, full = _worker(1), _worker(2), _worker(2, running=32)
 
     def share(*living: NodeRow, troubled: int, overdue: bool = False) -> Share:
-        streams = GroupStreams(4, overdue, {Epoch(2): 20})
-        return share_of(Epoch(1), "default", streams, living, 32, {Epoch(troubled)})
+        streams = GroupStreams(4, overdue, {Epoch(2): 20}, {Epoch(troubled)})
+        return share_of(Epoch(1), "default", streams, living, 32)
 
     assert share(me, other, troubled=1) == Share(0, 0)
     assert share(me, other, troubled=2) == Share(4, 0)

@@ -30,18 +30,20 @@ def _streams(tx: Transaction, group: str) -> list[tuple[Row, Values]]:
 
 def count(tx: Transaction, groups: Sequence[str]) -> dict[str, GroupStreams]:
     found = {}
+    fail = troubled(tx, groups)
     for group in groups:
         tasks = [task for _, task in _streams(tx, group)]
         waiting = [task for task in tasks if task.state is T.QUEUED]
         is_overdue = any(task.queued_s < tx.server.now_s - OVERDUE.total_seconds() for task in waiting)
         running = Counter(task.worker_id for task in tasks if task.state is not T.QUEUED)
-        if tasks:
-            found[group] = GroupStreams(len(waiting), is_overdue, running)
+        found[group] = GroupStreams(len(waiting), is_overdue, running, fail.get(group, ()))
     return found
 
 
 def troubled(tx: Transaction, groups: Sequence[str] | None = None) -> dict[str, frozenset[Epoch]]:
     """By group, in times of the simulation."""
+    if not tx.server.protections.troubled:
+        return {}
     ends = early_ends(tx)
     proven = {
         (task.worker_group, task.worker_id)
