@@ -13,6 +13,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ REST = Backoff(first_s=1.0, max_s=30.0)
 """For so long it takes no checks after one that this worker could not do; others may."""
 SLEPT_S = 2.0
 """A check that ends so much later than its timeout was held up by this worker."""
+LOCKED_S = 1.0
+"""So soon it looks again at rows that somebody has locked."""
 KILLED_MAX = 3
 """After its process was killed so often in turn, the check itself is to blame."""
 
@@ -65,7 +68,9 @@ class PoolChecks:
         self._takes = takes
         self._wake = asyncio.Event()
         self._catalog = TaskCatalog()
-        self._running: dict[int, asyncio.Task[None]] = {}
+        self._running: dict[tuple[int, datetime], asyncio.Task[None]] = {}
+        """By resource, and when it began: one that was changed meanwhile is checked again beside the check of what it
+        was."""
         self._checked: list[Checked] = []
         self._may_be_due = False
         self._gives_back = False
@@ -99,22 +104,28 @@ class PoolChecks:
         self._gives_back = self._may_be_due = True
 
     async def _catch_up(self) -> None:
-        while self._gives_back or self._checked or (self._may_be_due and self._room > 0):
+        locked, all_given = set[int](), True
+        while len(self._checked) > len(locked) or (self._gives_back and all_given) or self._takes_more:
             checked, room = list(self._checked), self._room
             if room > 0:
                 self._may_be_due = False
             async with self._life.writing() as connection:
-                if checked:
-                    await pool_checks.record(connection, checked, self._life.me.epoch)
+                locked = await pool_checks.record(connection, checked, self._life.me.epoch) if checked else set()
                 if self._gives_back:
-                    running = [*self._running, *(each.id for each in self._checked)]
-                    await pool_checks.give_back(connection, running, self._life.me.epoch)
+                    running = [*self._running, *((each.id, each.since) for each in self._checked)]
+                    all_given = await pool_checks.give_back(connection, running, self._life.me.epoch)
                 due = await pool_checks.take(connection, room, self._life.me.epoch) if room > 0 else []
-            self._gives_back = False
-            del self._checked[: len(checked)]
+            self._gives_back = self._gives_back and not all_given
+            self._checked[: len(checked)] = [each for each in checked if each.id in locked]
             for each in due:
-                self._running[each.id] = asyncio.create_task(self._check(each))
+                self._running[each.id, each.since] = asyncio.create_task(self._check(each))
             self._may_be_due = self._may_be_due or len(due) == room > 0
+        if locked or not all_given:
+            asyncio.get_running_loop().call_later(LOCKED_S, self._wake.set)
+
+    @property
+    def _takes_more(self) -> bool:
+        return self._may_be_due and self._room > 0
 
     @property
     def _room(self) -> int:
@@ -122,7 +133,7 @@ class PoolChecks:
         return CHECKS_AT_ONCE - len(self._running) if self._takes() and not rests else 0
 
     async def _check(self, due: DueCheck) -> None:
-        folder = WorkFolder(self._folder / f"check-{due.id}")
+        folder = WorkFolder(self._folder / f"check-{due.id}-{due.since.timestamp():.6f}")
         checked = Checked(due.id, due.since, None, has_result=False)
         try:
             checked = Checked(due.id, due.since, await self._why_not(due, folder))
@@ -136,7 +147,7 @@ class PoolChecks:
                 checked = Checked(due.id, due.since, _shown(f"its check could not run: {error}", due))
         finally:
             await folder.remove()
-            self._running.pop(due.id, None)
+            del self._running[due.id, due.since]
             self._checked.append(checked)
             self._may_be_due = True
             self._wake.set()

@@ -33,14 +33,17 @@ _TAKE = text(f"""
     WHERE r.id = held.id AND p.code = r.pool_code
     RETURNING r.id, p.name AS pool, r.name, r.data, p.validity_check, r.checking_since AS since
 """)  # noqa: S608 - the parts are constants
-# One that began at another time is another check, of other data or in another way. By id, as all who lock several.
+# One that began at another time is another check, of other data or in another way. By id, as all who lock several. A
+# row that somebody has locked holds up no other: it comes later.
 _RECORD = text("""
-    WITH held AS MATERIALIZED (
-        SELECT r.id, n.has_result, n.why
-        FROM unnest(CAST(:ids AS bigint[]), CAST(:since AS timestamptz[]), CAST(:results AS boolean[]),
-                    CAST(:whys AS text[])) AS n (id, since, has_result, why)
+    WITH mine AS MATERIALIZED (
+        SELECT n.* FROM unnest(CAST(:ids AS bigint[]), CAST(:since AS timestamptz[]), CAST(:results AS boolean[]),
+                               CAST(:whys AS text[])) AS n (id, since, has_result, why)
         JOIN pool_resource r ON r.id = n.id AND r.checking_by = :worker AND r.checking_since = n.since
-        ORDER BY r.id FOR UPDATE OF r
+    ), held AS MATERIALIZED (
+        SELECT r.id, n.has_result, n.why
+        FROM mine n JOIN pool_resource r ON r.id = n.id AND r.checking_by = :worker AND r.checking_since = n.since
+        ORDER BY r.id FOR UPDATE OF r SKIP LOCKED
     ), checked AS (
         UPDATE pool_resource r
         SET checked_at = CASE WHEN n.has_result THEN clock_timestamp() ELSE r.checked_at END,
@@ -53,18 +56,29 @@ _RECORD = text("""
         WHERE r.id = n.id
         RETURNING r.pool_code
     )
-    SELECT wake_pool_line(ARRAY(SELECT name FROM resource_pool WHERE code IN (SELECT pool_code FROM checked)))
+    SELECT wake_pool_line(ARRAY(SELECT name FROM resource_pool WHERE code IN (SELECT pool_code FROM checked))),
+           ARRAY(SELECT id FROM mine EXCEPT SELECT id FROM held) AS locked
 """)
 _GIVE_BACK = text("""
-    UPDATE pool_resource SET checking_by = NULL, checking_since = NULL
-    WHERE id = ANY(ARRAY(
+    WITH mine AS MATERIALIZED (
         SELECT r.id FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code      -- index: pool_resource_name
-        WHERE p.validity_check IS NOT NULL AND r.checking_by = :worker AND r.id <> ALL(CAST(:running AS bigint[]))
-        ORDER BY r.id FOR UPDATE OF r))
+        WHERE p.validity_check IS NOT NULL AND r.checking_by = :worker
+          AND NOT EXISTS (SELECT FROM unnest(CAST(:ids AS bigint[]), CAST(:since AS timestamptz[])) AS n (id, since)
+                          WHERE n.id = r.id AND n.since = r.checking_since)
+    ), given AS (
+        UPDATE pool_resource SET checking_by = NULL, checking_since = NULL
+        WHERE id = ANY(ARRAY(SELECT r.id FROM pool_resource r
+                             WHERE r.id = ANY(ARRAY(SELECT id FROM mine)) AND r.checking_by = :worker
+                             ORDER BY r.id FOR UPDATE OF r SKIP LOCKED))
+        RETURNING id
+    )
+    SELECT (SELECT count(*) FROM given) = (SELECT count(*) FROM mine) AS all_given
 """)
 _DELETE_REMOVED = text("""
     DELETE FROM pool_resource
-    WHERE id = ANY(CAST(:ids AS bigint[])) AND removed AND task_instance_id IS NULL AND checking_by IS NULL
+    WHERE id = ANY(ARRAY(SELECT id FROM pool_resource WHERE id = ANY(CAST(:ids AS bigint[])) AND removed
+                           AND task_instance_id IS NULL AND checking_by IS NULL
+                         ORDER BY id FOR UPDATE SKIP LOCKED))
 """)
 
 
@@ -98,13 +112,16 @@ async def take(connection: FencedTransaction, limit: int, worker: Epoch) -> list
     return [DueCheck(row.id, row.since, row.pool, row.name, row.data, row.validity_check) for row in rows.all()]
 
 
-async def give_back(connection: FencedTransaction, running: Sequence[int], worker: Epoch) -> None:
-    """Have all checks that are this worker's by their rows be due again, except those of these resources."""
-    await connection.execute(_GIVE_BACK, {"running": list(running), "worker": worker})
+async def give_back(connection: FencedTransaction, running: Sequence[tuple[int, datetime]], worker: Epoch) -> bool:
+    """Have all checks that are this worker's by their rows be due again, except those of these resources that began
+    then. False if somebody has locked the rows of some: they are left."""
+    values = {"ids": [id_ for id_, _ in running], "since": [since for _, since in running], "worker": worker}
+    return bool((await connection.execute(_GIVE_BACK, values)).scalar_one())
 
 
-async def record(connection: FencedTransaction, checked: Sequence[Checked], worker: Epoch) -> None:
-    """Write what came of checks, and wake who waits for these pools. What has changed since is left as it is."""
+async def record(connection: FencedTransaction, checked: Sequence[Checked], worker: Epoch) -> set[int]:
+    """Write what came of checks, and wake who waits for these pools. What has changed since is left as it is. Returns
+    the resources whose rows somebody has locked: nothing is written of them."""
     values = {
         "ids": [each.id for each in checked],
         "since": [each.since for each in checked],
@@ -112,5 +129,6 @@ async def record(connection: FencedTransaction, checked: Sequence[Checked], work
         "whys": [each.why for each in checked],
         "worker": worker,
     }
-    await connection.execute(_RECORD, values)
+    locked = set((await connection.execute(_RECORD, values)).one().locked)
     await connection.execute(_DELETE_REMOVED, {"ids": values["ids"]})
+    return locked

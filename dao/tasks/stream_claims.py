@@ -23,9 +23,9 @@ OVERDUE = timedelta(seconds=10)
 """A stream that has waited for so long is taken by any worker with a place, whoever's share it is."""
 
 LATELY = timedelta(minutes=10)
-"""For so long a failure on a worker says something about it."""
+"""For so long a failure that comes soon says something about its worker."""
 PROVEN = timedelta(minutes=1)
-"""Who has run for so long has nothing against its worker."""
+"""Who has run for so long has nothing against its worker, however it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,28 +49,31 @@ _COUNT = text("""
       AND (state <> 'QUEUED' OR resources IS NULL)
     GROUP BY 1, 2
 """)
-# Of a stream whose last attempt failed before it was healthy: where that was.
+# Of streams of which the last attempts failed soon: where that was. OFFSET: a plan must not walk all that ever failed.
 _TROUBLED = text("""
     WITH stream AS MATERIALIZED (
-        SELECT worker_group, workflow_instance_id, task_code, attempt, retries, state, worker_id, started_at
+        SELECT id, worker_group, workflow_instance_id, task_code, attempt, retries, state, worker_id, started_at
         FROM task_instance                                                          -- index: task_instance_stream
         WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
           AND (CAST(:groups AS text[]) IS NULL OR worker_group = ANY(CAST(:groups AS text[])))
     ), early AS (
-        SELECT s.worker_group, former.worker_id, s.retries
+        SELECT s.worker_group, former.worker_id, former.attempt = s.attempt - 1 AS is_last,
+               count(*) OVER (PARTITION BY s.id, former.worker_id) AS times
         FROM stream s CROSS JOIN LATERAL (
-            SELECT p.worker_id FROM task_instance p                                 -- index: task_instance_attempt
+            SELECT p.attempt, p.state, p.worker_id, p.started_at, p.ended_at
+            FROM task_instance p                                                    -- index: task_instance_attempt
             WHERE p.workflow_instance_id = s.workflow_instance_id AND p.task_code = s.task_code
-              AND p.attempt = s.attempt - 1 AND p.state = 'FAILURE' AND p.worker_id IS NOT NULL
-              AND p.ended_at > clock_timestamp() - CAST(:lately AS interval)) AS former
-        WHERE s.retries > 0
+              AND p.attempt BETWEEN s.attempt - 3 AND s.attempt - 1 OFFSET 0) AS former
+        WHERE s.retries > 0 AND former.state = 'FAILURE' AND former.worker_id IS NOT NULL
+          AND former.ended_at > clock_timestamp() - CAST(:lately AS interval)
+          AND coalesce(former.ended_at - former.started_at < CAST(:proven AS interval), true)
     )
     SELECT e.worker_group, e.worker_id FROM early e
     WHERE NOT EXISTS (
         SELECT FROM stream s
         WHERE s.worker_group = e.worker_group AND s.worker_id = e.worker_id AND s.state = 'RUNNING_EXECUTION'
           AND s.started_at < clock_timestamp() - CAST(:proven AS interval))
-    GROUP BY e.worker_group, e.worker_id HAVING count(*) >= 2 OR max(e.retries) >= 3
+    GROUP BY e.worker_group, e.worker_id HAVING count(*) FILTER (WHERE e.is_last) >= 2 OR max(e.times) >= 3
 """)
 _CLAIM = text(f"""
     WITH picked AS MATERIALIZED (
@@ -114,8 +117,8 @@ async def count(connection: FencedTransaction, groups: Sequence[str]) -> dict[st
 
 
 async def troubled(connection: FencedTransaction, groups: Sequence[str] | None = None) -> dict[str, frozenset[Epoch]]:
-    """By group (of these, or of all) the workers on which its streams fail: two of them lately, or one three times in a
-    row, and no stream of the group has run there for long."""
+    """By group (of these, or of all) the workers on which its streams fail soon after they have begun: two of them
+    lately, or one three times in a row, and no stream of the group runs there for longer."""
     given = {"groups": None if groups is None else list(groups), "lately": LATELY, "proven": PROVEN}
     rows = (await connection.execute(_TROUBLED, given)).all()
     return {

@@ -323,7 +323,12 @@ HOT = VIEWS | {
         {"task_instance_queue", "task_instance_pkey", "workflow_instance_pkey"},
         200,
     ),
-    "count of streams": Hot(lambda c: stream_claims.count(licensed(c), ["streams"]), {"task_instance_stream"}, 110),
+    "count of streams": Hot(
+        lambda c: stream_claims.count(licensed(c), ["streams"]), {"task_instance_stream", "task_instance_attempt"}, 220
+    ),
+    "workers on which streams fail": Hot(
+        lambda c: stream_claims.troubled(licensed(c)), {"task_instance_stream", "task_instance_attempt"}, 120
+    ),
     "claim of streams": Hot(
         lambda c: stream_claims.claim(licensed(c), {"streams": 10}, LIVING_WORKER),
         {"task_instance_stream", "task_instance_pkey", "workflow_instance_pkey"},

@@ -71,6 +71,13 @@ INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type
 SELECT 4 * i + 1, 7, 'g', 'SHELL', CASE WHEN i <= 60 THEN 'RUNNING_EXECUTION' ELSE 'QUEUED' END, 'streams', 'MEDIUM', 'MEDIUM',
        CASE WHEN i <= 60 THEN 52 END, clock_timestamp(), false, '{}'
 FROM generate_series(1, 100) AS i;
+-- Ten of those that wait have failed, all on worker 51.
+UPDATE task_instance SET attempt = 2, retries = 1 WHERE stream IS NOT NULL AND workflow_instance_id > 360;
+INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group, flag,
+                           workflow_priority, task_priority, worker_id, started_at, ended_at, is_plain, stream)
+SELECT 4 * i + 1, 7, 'g', 'SHELL', 'FAILURE', 'streams', 'NO', 'MEDIUM', 'MEDIUM', 51, clock_timestamp(), clock_timestamp(),
+       false, '{}'
+FROM generate_series(91, 100) AS i;
 -- Their tasks that stand for other workflows, and one that waits for another.
 INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,
                            workflow_priority, task_priority, started_at)
@@ -78,7 +85,7 @@ SELECT 4 * i, 3, 'c', 'SUB_PROCESS', 'RUNNING_EXECUTION', 'default', 'MEDIUM', '
 FROM generate_series(1, 20) AS i;
 INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,
                            workflow_priority, task_priority, worker_id, started_at, ended_at)
-SELECT 1000 + i, 1, 'a', 'FAKE', 'SUCCESS', 'default', 'MEDIUM', 'MEDIUM', 51 + i % 4, clock_timestamp(), clock_timestamp()
+SELECT 1000 + i, 1, 'a', 'FAKE', CASE WHEN i % 20 = 0 THEN 'FAILURE' ELSE 'SUCCESS' END, 'default', 'MEDIUM', 'MEDIUM', 51 + i % 4, clock_timestamp(), clock_timestamp()
 FROM generate_series(1, 1000000) AS i;
 
 -- Two pools, and a long line for one of them.

@@ -167,7 +167,7 @@ async def test_what_explains_a_run_is_read_by_few_statements_that_read_no_histor
 
 PAGES = {
     "newest": AttemptFilter(),
-    "of few": AttemptFilter([TaskState.FAILURE], ["FAKE"], workflow="nix", worker_group="gpu"),
+    "of few": AttemptFilter([TaskState.KILL], ["FAKE"], workflow="nix", worker_group="gpu"),
     "of a project": AttemptFilter(worker="nobody", visible=["default"], started_after=datetime(2026, 1, 1, tzinfo=UTC)),
 }
 

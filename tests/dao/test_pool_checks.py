@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 import pytest
 import pytest_asyncio
+from sqlalchemy import text
 
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database
@@ -231,7 +234,16 @@ async def test_a_worker_that_does_not_know_what_it_took_gives_back_what_it_does_
     worker, other = await pools.worker(), await pools.worker()
     await pools.pool("a", 3, {"url": "http://x/", "every_s": 60})
     assert (await take(pools, worker, 2), await take(pools, other)) == (["a-1", "a-2"], ["a-3"])
-    [running] = await pools.sql("SELECT id FROM pool_resource WHERE name = 'a-2'")
-    async with pools.writing() as connection:
-        await pool_checks.give_back(connection, [running], worker.epoch)
+    [running] = await pools.sql("SELECT id, checking_since FROM pool_resource WHERE name = 'a-2'")
+
+    async def give_back(*running: tuple[int, datetime]) -> bool:
+        async with pools.writing() as connection:
+            return await pool_checks.give_back(connection, running, worker.epoch)
+
+    async with pools.writing() as stranger:
+        await stranger.execute(text("SELECT FROM pool_resource WHERE name = 'a-1' FOR UPDATE"))
+        assert not await give_back(running)
+    assert await give_back(running)
     assert await take(pools, worker) == ["a-1"], "neither what it checks, nor what another checks"
+    assert await give_back((running[0], running[1] - timedelta(seconds=1)))
+    assert sorted(await take(pools, worker)) == ["a-1", "a-2"], "it checks another version of that one"

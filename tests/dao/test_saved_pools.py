@@ -214,21 +214,24 @@ async def test_pools_of_one_file_change_while_a_worker_gives_several_back(scene:
     await in_turn(scene, changes, lambda: gives_back(scene, 7))
 
 
-async def test_a_pool_changes_while_checks_of_several_are_recorded(scene: Scene) -> None:
+async def test_checks_of_several_are_recorded_while_their_pool_changes(scene: Scene) -> None:
+    """What is held waits for its turn; the others do not wait for it."""
     me = await scene.worker()
     await put(scene, resources=["a", "b"], check=URL)
     async with scene.writing() as connection:
         due = {each.name: each for each in await pool_checks.take(connection, 10, me.epoch)}
 
-    async def recorded() -> None:
+    async def recorded() -> set[int]:
         async with scene.writing() as connection:
             checked = [Checked(due[name].id, due[name].since, None) for name in ("b", "a")]
-            await pool_checks.record(connection, checked, me.epoch)
+            return await pool_checks.record(connection, checked, me.epoch)
 
-    async def changes() -> None:
-        await put(scene, resources=["c"])
-
-    await in_turn(scene, changes, recorded)
+    async with scene.writing() as changes:
+        await changes.execute(text("SELECT FROM pool_resource WHERE name = 'b' FOR UPDATE"))
+        assert await recorded() == {due["b"].id}
+        assert await scene.sql("SELECT name FROM pool_resource WHERE checked_at IS NOT NULL") == ["a"]
+    await put(scene, resources=["c"])
+    assert await recorded() == set()
     assert await rows(scene) == [("c", False, None)]
 
 

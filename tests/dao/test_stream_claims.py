@@ -208,17 +208,20 @@ async def test_a_restart_that_is_asked_for_again_ends_the_pause_of_a_stream_that
     assert turns([again.restart]) == [(again.restart, Turn.BEGIN)]
 
 
-async def failed_once(
-    scene: Scene, run: int, code: int, at: Me, master: Me, ago: str = "1 s", retries: int = 1
-) -> None:
-    """A stream that has failed there, so long ago, and waits again."""
-    await scene.queue(WorkflowInstanceId(run), code, master=master, stream="{}")
-    await scene.sql(
-        "UPDATE task_instance SET state = 'FAILURE', worker_id = :at, flag = 'NO', "
-        "ended_at = now() - CAST(:ago AS interval) WHERE task_code = :code",
-        at=at.epoch, ago=ago, code=code,
-    )  # fmt: skip
-    await scene.queue(WorkflowInstanceId(run), code, master=master, stream="{}", attempt=2, retries=retries)
+async def failed(scene: Scene, run: int, code: int, *at: Me, master: Me, ago: str = "1 s", after: str = "2 s") -> None:
+    """A stream that has failed on each of these, one attempt after the other, so long ago and so long after it began,
+    and waits again."""
+    for attempt, worker in enumerate(at):
+        more = {"attempt": attempt + 1, "retries": attempt}
+        await scene.queue(WorkflowInstanceId(run), code, master=master, stream="{}", **more)
+        await scene.sql(
+            "UPDATE task_instance SET state = 'FAILURE', worker_id = :at, flag = 'NO', "
+            "started_at = now() - CAST(:ago AS interval) - CAST(:after AS interval), "
+            "ended_at = now() - CAST(:ago AS interval) WHERE task_code = :code AND state = 'QUEUED'",
+            at=worker.epoch, ago=ago, after=after, code=code,
+        )  # fmt: skip
+    more = {"attempt": len(at) + 1, "retries": len(at)}
+    await scene.queue(WorkflowInstanceId(run), code, master=master, stream="{}", **more)
 
 
 async def test_a_worker_on_which_streams_fail_is_known_until_one_runs_there_for_long(scene: Scene) -> None:
@@ -231,13 +234,17 @@ async def test_a_worker_on_which_streams_fail_is_known_until_one_runs_there_for_
             assert await stream_claims.troubled(fenced(connection)) == mine
             return mine
 
-    await failed_once(scene, run, 1, bad, master)
-    await failed_once(scene, run, 2, other, master, ago="11 min")
-    await failed_once(scene, run, 3, other, master)
+    await failed(scene, run, 1, bad, master=master)
+    await failed(scene, run, 2, other, master=master, ago="11 min")
+    await failed(scene, run, 3, other, master=master)
+    await failed(scene, run, 7, bad, master=master, after="5 h")
+    await failed(scene, run, 8, bad, bad, other, other, master=master, ago="9 min")
+    assert await troubled() == {"default": {other.epoch}}
+    await scene.sql("UPDATE task_instance SET flag = 'NO', stream = NULL WHERE task_code IN (3, 8)")
     assert await troubled() == {}, "one on each: it may be the stream"
-    await failed_once(scene, run, 4, bad, master)
+    await failed(scene, run, 4, bad, master=master)
     assert await troubled() == {"default": {bad.epoch}}
-    await failed_once(scene, run, 5, other, master, retries=3)
+    await failed(scene, run, 5, other, other, other, master=master)
     assert await troubled() == {"default": {bad.epoch, other.epoch}}
     await scene.queue(run, 6, master=master, stream="{}")
     settled = (

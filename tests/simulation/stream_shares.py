@@ -36,7 +36,7 @@ def took_too_many(
     queued = [task for task in here if task.worker_id is None and task.state == "QUEUED"]
     waiting = len(taken) + sum(task.resources is None or (with_leases and could_begin(server, task)) for task in queued)
     loads = [WorkerLoad(worker, ran[worker] - len(taken), waiting)]
-    doubted = {at for group, at, _ in early_ends(Transaction(server)) if group == taken[0].worker_group}
+    doubted = {end.worker for end in early_ends(Transaction(server)) if end.group == taken[0].worker_group}
     for row in server.nodes.unfinished.values():
         beat = server.beats.rows[row.id].values
         is_free = (

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from sqlalchemy import text
 
 import worker.pool_checks
 from dao.postgres.database import Database
+from dao.tasks.pool_conditions import CHECKS_AT_ONCE
 from model.errors import Refused, Unavailable, Unknown
 from model.timing import Timing
 from node.life import Life
@@ -30,12 +32,14 @@ class Launches:
     def __init__(self) -> None:
         self.errors: list[Exception] = []
         self.begun = 0
+        self.folders: list[Path] = []
         self.gate: asyncio.Event | None = None
         self.ends_slowly: asyncio.Event | None = None
         """Set while what it has started is being ended."""
 
-    async def run(self, *_: object, **__: object) -> int:
+    async def run(self, *_: object, cwd: Path, **__: object) -> int:
         self.begun += 1
+        self.folders.append(cwd)
         if self.errors:
             raise self.errors.pop(0)
         try:
@@ -146,6 +150,43 @@ async def test_a_check_whose_processes_end_slowly_sets_its_resource_aside(
     checks.notice()
     why = "its check took longer than 0.05 s"
     await eventually(lambda: pools.sql(STATE), until=[("a-1", why, True, False)])
+
+
+async def test_a_row_that_somebody_has_locked_holds_up_no_other_check(
+    pools: PoolScene, checks: PoolChecks, launches: Launches
+) -> None:
+    launches.gate = asyncio.Event()
+    await pools.pool("b", 2, {"script": "true", "every_s": 3600})
+    checks.notice()
+    await eventually(lambda: launches.begun, until=3)
+    sound = [(name, None, True, False) for name in ("a-1", "b-1", "b-2")]
+    async with pools.writing() as stranger:
+        await stranger.execute(text("SELECT FROM pool_resource WHERE name = 'a-1' FOR UPDATE"))
+        launches.gate.set()
+        await eventually(lambda: pools.sql(STATE), until=[("a-1", None, False, True), *sound[1:]])
+        await pools.pool("c", 1, {"script": "true", "every_s": 3600})
+        checks.notice()
+        sound.append(("c-1", None, True, False))
+        await eventually(lambda: pools.sql(STATE), until=[("a-1", None, False, True), *sound[1:]])
+    await eventually(lambda: pools.sql(STATE), until=sound)
+
+
+async def test_a_resource_that_changes_while_it_is_checked_is_checked_beside_itself_a_few_at_once(
+    pools: PoolScene, checks: PoolChecks, launches: Launches
+) -> None:
+    launches.gate = asyncio.Event()
+    for begun in range(1, CHECKS_AT_ONCE + 1):
+        checks.notice()
+        await eventually(lambda: launches.begun, until=begun)
+        await pools.sql("UPDATE pool_resource SET checked_at = NULL, checking_by = NULL, checking_since = NULL")
+    checks.notice()
+    assert len(set(launches.folders)) == CHECKS_AT_ONCE
+    await pools.pool("b", 1, {"script": "true", "every_s": 3600})
+    checks.notice()
+    await pools.sql("SELECT pg_sleep(0.2)")
+    assert launches.begun == CHECKS_AT_ONCE
+    launches.gate.set()
+    await eventually(lambda: pools.sql(STATE), until=[("a-1", None, True, False), ("b-1", None, True, False)])
 
 
 async def test_what_a_commit_without_an_answer_took_is_checked_at_once(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from dao.tasks.stream_claims import OVERDUE, GroupStreams
 from dao.tasks.task_claims import ClaimedTask
@@ -14,7 +15,7 @@ from tests.simulation.statements.tasks.task_claims import claimed_task
 from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState
-LATELY_S = 6.0
+LATELY_S = 10.0
 PROVEN_S = 1.0
 
 
@@ -54,25 +55,38 @@ def troubled(tx: Transaction, groups: Sequence[str] | None = None) -> dict[str, 
         and task.started_s < tx.server.now_s - PROVEN_S
     }
     found: dict[str, set[Epoch]] = {}
-    for group, worker in {(group, worker) for group, worker, _ in ends} - proven:
-        failures = [times for of_group, at, times in ends if (of_group, at) == (group, worker)]
-        if (groups is None or group in groups) and (len(failures) >= 2 or max(failures) >= 3):
+    for group, worker in {(end.group, end.worker) for end in ends} - proven:
+        ended = [end for end in ends if (end.group, end.worker) == (group, worker)]
+        times = Counter(end.stream for end in ended)
+        fails = sum(end.is_last for end in ended) >= 2 or max(times.values()) >= 3
+        if fails and (groups is None or group in groups):
             found.setdefault(group, set()).add(worker)
     return {group: frozenset(workers) for group, workers in found.items()}
 
 
-def early_ends(tx: Transaction) -> list[tuple[str, Epoch, int]]:
-    """Of each stream that waits or runs, and whose last attempt failed lately: its group, on which worker that was, and
-    how many times in a row it has."""
+class EarlyEnd(NamedTuple):
+    """An attempt of a stream that failed soon, one of the last three before the one that waits or runs."""
+
+    group: str
+    worker: Epoch
+    stream: int
+    is_last: bool
+
+
+def early_ends(tx: Transaction) -> list[EarlyEnd]:
+    """Those of lately."""
     found = []
-    for _, task in list(tx.scan(tx.server.tasks.unfinished)):
+    for row, task in list(tx.scan(tx.server.tasks.unfinished)):
         if task.stream is None or not task.retries or task.state not in (T.QUEUED, *RUNNING):
             continue
         for _, former in tx.of_key(tx.server.tasks, task.workflow_instance_id):
-            is_former = (former.task_code, former.attempt) == (task.task_code, task.attempt - 1)
+            if former.task_code != task.task_code or not task.attempt - 3 <= former.attempt < task.attempt:
+                continue
             has_failed = former.state is T.FAILURE and former.worker_id is not None
-            if is_former and has_failed and former.ended_s > tx.server.now_s - LATELY_S:
-                found.append((task.worker_group, former.worker_id, task.retries))
+            is_early = has_failed and (former.started_s is None or former.ended_s - former.started_s < PROVEN_S)
+            if is_early and former.ended_s > tx.server.now_s - LATELY_S:
+                is_last = former.attempt == task.attempt - 1
+                found.append(EarlyEnd(task.worker_group, former.worker_id, row.id, is_last))
     return found
 
 
