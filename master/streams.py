@@ -21,7 +21,7 @@ from dao.tasks.streams import AskedRestart, FirstInLine, LivingStream
 from master.membership.membership import Membership
 from model.duties import is_turn_of
 from model.errors import Fenced, ShoalError, Unknown
-from model.ids import Epoch, TaskInstanceId
+from model.ids import TaskInstanceId
 from model.master_settings import MasterSettings
 from model.rolling import Turn, turns
 from model.spread import surplus
@@ -136,18 +136,12 @@ def moves_of(
     names = {row.epoch: row.shown for row in workers}
     movable = [each for each in resting if not set(each.pools) & set(kept)]
     moves: dict[TaskInstanceId, str] = {}
-    for source in surplus(loads_of(group, running, workers), at_once - on_the_way):
-        moved = _best(movable, source, moves)
-        if moved is not None:
-            moves[moved] = f"it moves: {names[source]} has more streams of group {group} than others"
+    there = Counter(each.worker for each in movable if each.worker is not None)
+    for source in surplus(loads_of(group, running, workers), at_once - on_the_way, there):
+        of_it = [each for each in movable if each.worker == source and each.id not in moves]
+        moved = max(of_it, key=lambda each: (not each.pools, each.id)).id
+        moves[moved] = f"it moves: {names[source]} has more streams of group {group} than others"
     return moves
-
-
-def _best(
-    streams_: Sequence[LivingStream], worker: Epoch, without: Mapping[TaskInstanceId, str]
-) -> TaskInstanceId | None:
-    there = [each for each in streams_ if each.worker == worker and each.id not in without]
-    return max(there, key=lambda each: (not each.pools, each.id)).id if there else None
 
 
 async def _restart(connection: FencedTransaction) -> None:

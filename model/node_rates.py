@@ -49,7 +49,7 @@ def following(before: Mapping[Epoch, NodeRate], beats: Mapping[Epoch, Beat]) -> 
     found: dict[Epoch, NodeRate] = {}
     for epoch, beat in beats.items():
         known = before.get(epoch)
-        if known is None:
+        if known is None or beat.at_s < known.beat.at_s:  # the clock was set back
             found[epoch] = NodeRate(beat, None, None)
         elif beat.at_s - known.beat.at_s < _BEATS_APART_S_MIN:
             found[epoch] = known

@@ -11,7 +11,7 @@ that waits for a pool changes nobody's share.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from model.ids import Epoch
@@ -61,24 +61,28 @@ def shares(waiting: int, workers: Sequence[WorkerLoad]) -> dict[Epoch, int]:
     return given
 
 
-def surplus(workers: Sequence[WorkerLoad], most: int) -> list[Epoch]:
-    """The workers from which a stream is to move, at most so many moves; a worker that gives several is there so often.
+def surplus(workers: Sequence[WorkerLoad], most: int, movable: Mapping[Epoch, int]) -> list[Epoch]:
+    """The workers from which a stream is to move, at most so many moves; a worker that gives several is there so often,
+    but not more often than it has `movable` ones.
 
     A stream moves only from a worker to one that has at least two less, so every move makes it more even and none is
     ever undone.
     """
     streams = {each.worker: each.streams for each in workers}
     free = {each.worker: each.free for each in workers}
+    left = {worker: movable.get(worker, 0) for worker in streams}
     moves: list[Epoch] = []
     for _ in range(most):
         targets = [worker for worker in streams if free[worker] > 0]
-        if not targets:
+        sources = [worker for worker in streams if left[worker] > 0]
+        if not targets or not sources:
             break
         target = min(targets, key=lambda worker: (streams[worker], worker))
-        source = max(streams, key=lambda worker: (streams[worker], worker))
+        source = max(sources, key=lambda worker: (streams[worker], worker))
         if streams[source] - streams[target] < 2:
             break
         moves.append(source)
+        left[source] -= 1
         streams[source], free[source] = streams[source] - 1, free[source] + 1
         streams[target], free[target] = streams[target] + 1, free[target] - 1
     return moves

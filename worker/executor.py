@@ -98,17 +98,19 @@ class Executor:
         )
         ended: list[TaskResult] = []
         try:
-            result = _without_secrets(await self._in_time(task, file, folder, launcher, ended), task, file)
+            result = await self._in_time(task, file, folder, launcher, ended)
         except asyncio.CancelledError:
             if not ended:
                 await self._clean_up(task, file, folder)
                 raise
-            result = _without_secrets(ended[0], task, file)
+            result = ended[0]
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives
             is_known = ended and isinstance(error, TookTooLong)
-            result = (
-                _without_secrets(ended[0], task, file) if is_known else self._result_of(error, task, file, launcher)
-            )
+            result = ended[0] if is_known else self._result_of(error, task, file, launcher)
+        try:
+            result = _without_secrets(result, task, file)
+        except Exception as error:  # noqa: BLE001 - what it gave may be anything
+            result = self._result_of(error, task, file, launcher)
         await to_its_end(self._clean_up(task, file, folder))
         reason = file.masked(result.reason)
         return report(task, result.state, reason, result.exit_code, result.outputs, result.alert)

@@ -50,7 +50,7 @@ REST = Backoff(first_s=1.0, max_s=30.0)
 SLEPT_S = 2.0
 """A check that ends so much later than its timeout was held up by this worker."""
 LOCKED_S = 1.0
-"""So soon it looks again at rows that somebody has locked."""
+"""So soon rows that somebody has locked are tried again."""
 KILLED_MAX = 3
 """After its process was killed so often in turn, the check itself is to blame."""
 

@@ -38,6 +38,9 @@ _BACKLOG = text("""
                WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
                  AND workflow_code = code LIMIT count) AS start) >= count
 """)
+_ABOVE = text(
+    "SELECT id, params FROM workflow_instance WHERE id = ANY(CAST(:runs AS bigint[]))"
+)  # workflow_instance_pkey
 _FIRST = text("""
     SELECT i.id, older.id FROM workflow_instance i CROSS JOIN LATERAL (
         SELECT c.id FROM command c                                              -- index: command_start
@@ -47,6 +50,14 @@ _FIRST = text("""
     ) AS older
     WHERE i.id = ANY(CAST(:runs AS bigint[])) AND i.serial_key <> ''
 """)
+
+
+async def parameters_above(
+    connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, str | None]:
+    """The parameters of these runs, which the starts of their children inherit."""
+    rows = (await connection.execute(_ABOVE, {"runs": list(runs)})).all()
+    return {WorkflowInstanceId(run): params for run, params in rows}
 
 
 async def first_older(

@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NewType, cast
 
 import psycopg
@@ -315,6 +315,7 @@ async def database_time(connection: AsyncConnection) -> datetime:
     return moment
 
 
-async def wait_briefly(connection: AsyncConnection) -> None:
-    """Wait for locks only a tenth as long in this transaction: for one of many that are tried one by one."""
-    await connection.execute(text("SELECT set_config('lock_timeout', '200ms', true)"))
+async def wait_briefly(connection: AsyncConnection, most: timedelta) -> None:
+    """Wait for each lock no longer than that in this transaction: for one of many that are tried one by one."""
+    given = {"most": f"{max(1, most // timedelta(milliseconds=1))}ms"}
+    await connection.execute(text("SELECT set_config('lock_timeout', :most, true)"), given)

@@ -69,7 +69,7 @@ class Revival:
 _LOCK = text("""
     SELECT id, workflow_code, workflow_version, coalesce(requested_state, state) AS state, execution_type,
            coalesce(executing, scope) AS scope, ended_at IS NOT NULL AS has_ended, parent_instance_id,
-           serial_key, command_id, resumes
+           serial_key, command_id, ARRAY(SELECT unnest(resumes)) AS resumes
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE
 """)
 _SERIAL = text("""

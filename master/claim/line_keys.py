@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 
-from dao.commands.older_starts import backlogs, older_starts
+from dao.commands.older_starts import backlogs, older_starts, parameters_above
 from dao.postgres.database import database_time
 from dao.postgres.engine import AsyncConnection
 from master.claim import to_start
@@ -53,11 +53,7 @@ class OlderCommands:
             return set()
         found = await older_starts(self._work.connection, before, OLDER_MAX)
         last_read = _last_read(found)
-        found += [
-            (row, None)
-            for row, start in self._work.starts_to_come
-            if start.id < before.get(start.workflow_code, start.id)
-        ]
+        found += await self._to_come(before)
         if not found:
             return set()
         found.sort(key=lambda each: each[0].id)
@@ -70,6 +66,17 @@ class OlderCommands:
             for line, command in firsts.items()
             if line.key and min(oldest.get((line.workflow_code, key), none) for key in (line.key, _ANY)) < command
         }
+
+    async def _to_come(self, before: Mapping[WorkflowCode, CommandId]) -> list[tuple[CommandRow, str | None]]:
+        """The same of the starts of this batch that are not handled yet."""
+        coming = [
+            (row, start)
+            for row, start in self._work.starts_to_come
+            if start.id < before.get(start.workflow_code, start.id)
+        ]
+        runs = {start.parent.instance for _, start in coming if start.parent is not None}
+        above = await parameters_above(self._work.connection, runs) if runs else {}
+        return [(row, above.get(start.parent.instance) if start.parent else None) for row, start in coming]
 
     async def _oldest_by_key(
         self, found: list[tuple[CommandRow, str | None]]

@@ -7,6 +7,7 @@ is only in memory, as in `master/claim/quarantine.py`: another master may succee
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from datetime import timedelta
 from typing import Generic, TypeVar
 
 import structlog
@@ -20,8 +21,9 @@ from registry.clock import boottime_s
 log = structlog.get_logger()
 
 Id = TypeVar("Id", bound=int)
-LOCKED_MAX = 20
-"""After so many that wait for a lock in vain, the rest of a set comes later: there is other work."""
+LOCK_WAIT, LOCK_WAIT_LATER = timedelta(milliseconds=200), timedelta(milliseconds=5)
+"""For so long one row waits for a lock: the second after many of its set have waited in vain, since others wait too."""
+LOCKED_MANY = 20
 
 
 class RowSet(Generic[Id]):
@@ -78,10 +80,8 @@ class RowSet(Generic[Id]):
             self._drop(ids)
         count = locked = 0
         for id_ in ids:
-            if locked == LOCKED_MAX:
-                return count, count > 0
             try:
-                count += await self._write_set(id_)
+                count += await self._write_set(id_, LOCK_WAIT if locked < LOCKED_MANY else LOCK_WAIT_LATER)
                 self._waits.pop(id_, None)
             except (BadData, LockTaken) as error:
                 locked += isinstance(error, LockTaken)
@@ -102,8 +102,8 @@ class RowSet(Generic[Id]):
         due = self._waits.keys() - set(self._quarantined) - set(found)
         self._waits = {id_: wait for id_, wait in self._waits.items() if id_ not in due}
 
-    async def _write_set(self, only: Id | None) -> int:
+    async def _write_set(self, only: Id | None, lock_wait: timedelta = LOCK_WAIT) -> int:
         async with self._life.writing() as connection:
             if only is not None:
-                await wait_briefly(connection)
+                await wait_briefly(connection, lock_wait)
             return await self._write(connection, () if only is not None else self._quarantined, only)

@@ -198,6 +198,9 @@ class WorkflowRunnable:
         """Record that an attempt has ended; one of a stream ran for so many seconds."""
         self._attempts.end(code)
         self._children.pop(code, None)
+        if self._is_stopped_between(code, state):
+            self._ends.paused.add(code)
+            return []
         match state:
             case T.SUCCESS if self._runs_again(code, state):
                 return self._again(code, state, ran_s)
@@ -224,6 +227,12 @@ class WorkflowRunnable:
         task, used = self.plan.tasks[code], self._attempts.retries[code]
         may = is_repeated(task, state, used, dry_run=self.instance.dry_run)
         return may and not self._ending and self.state is not W.READY_STOP
+
+    def _is_stopped_between(self, code: TaskCode, state: TaskState) -> bool:
+        """Whether a stream ended by itself just before it was to be killed: without the stop it would go on."""
+        task = self.plan.tasks[code]
+        may = task.stream is not None and is_repeated(task, state, 0, dry_run=self.instance.dry_run)
+        return may and not self._ending and self.state is W.READY_STOP
 
     def _again(self, code: TaskCode, state: TaskState, ran_s: float) -> list[Effect]:
         attempt = (self.instance.id, code, self._attempts.next(code))

@@ -67,6 +67,13 @@ async def test_what_was_asked_of_the_owner_counts_before_the_owner_has_heard_of_
     assert (await lock(scene, id_))[id_].state is W.READY_PAUSE
 
 
+async def test_what_was_written_by_hand_of_what_it_resumes_is_read_whatever_its_shape(scene: Scene) -> None:
+    id_ = await scene.instance(await scene.master())
+    for written, read in (("'{{1,2},{3,NULL}}'", {1, 2, 3}), ("'{}'", set()), ("NULL", set())):
+        await scene.sql(f"UPDATE workflow_instance SET resumes = {written}")
+        assert (await lock(scene, id_))[id_].resumes == read
+
+
 async def test_of_two_commands_for_one_run_the_second_sees_what_the_first_did(scene: Scene) -> None:
     id_ = await scene.instance(await scene.master())
     async with scene.writing() as first:

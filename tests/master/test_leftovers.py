@@ -8,6 +8,7 @@ import pytest_asyncio
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
+from master.claim.row_sets import LOCKED_MANY
 from master.membership.failover import Leftovers
 from node.life import Life
 from tests.dao.pool_scene import PoolScene
@@ -44,3 +45,19 @@ async def test_a_lease_that_somebody_has_locked_holds_up_no_other_task(life: Lif
         return await scene.states()
 
     await eventually(all_are, until={1: lost, 2: lost})
+
+
+async def test_nor_do_many_hold_up_those_behind_them(life: Life) -> None:
+    scene, count = PoolScene(life.database), LOCKED_MANY + 5
+    worker = await scene.worker()
+    await scene.pool("a", count)
+    await scene.wait_for(life.me, *[{"a": 1}] * count, {}, {})
+    await scene.claim_for_pools(worker, count)
+    await scene.claim(worker)
+    await scene.claim(worker)
+    await scene.fence(worker)
+    async with life.database.writing() as stranger:
+        await stranger.execute(text("SELECT FROM pool_resource FOR UPDATE"))
+        await Leftovers(life).fail_over()
+        lost = await scene.sql("SELECT is_plain FROM task_instance WHERE state = 'NEED_FAULT_TOLERANCE'")
+    assert lost == [True, True]

@@ -105,13 +105,22 @@ def test_a_pause_holds_a_stream_back_however_it_ends(end: T) -> None:
     assert not [each for each in effects if isinstance(each, TaskAttempt) and each.state is T.QUEUED]
 
 
-@pytest.mark.parametrize("end", [T.KILL, T.PAUSE, T.FAILURE])
+@pytest.mark.parametrize("end", [T.KILL, T.PAUSE, T.FAILURE, T.SUCCESS])
 def test_a_stop_ends_a_stream_for_good(end: T) -> None:
     runnable = _runnable()
     assert any(isinstance(each, KillTasks) for each in runnable.handle(HaltRequest(W.READY_STOP)))
     [finish] = _ended(runnable, 1, end)
     assert isinstance(finish, Finish)
-    assert finish.state is (W.FAILURE if end is T.FAILURE else W.STOP)
+    assert finish.state is W.STOP
+
+
+def test_a_stream_that_would_not_be_started_again_ends_as_it_ended_though_its_run_is_stopped() -> None:
+    runnable = a_runnable(a_plan({"a": []}, fields={"a": {"stream": True, "restart": "on_failure"}}))
+    runnable.handle(Started())
+    runnable.handle(HaltRequest(W.READY_STOP))
+    [finish] = _ended(runnable, 1, T.SUCCESS)
+    assert isinstance(finish, Finish)
+    assert finish.state is W.SUCCESS
 
 
 @pytest.mark.parametrize(("end", "ran_s", "failures"), [(T.SUCCESS, 3.0, 5), (T.FAILURE, 3.0, 5), (T.FAILURE, 90.0, 1)])

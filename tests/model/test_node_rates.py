@@ -33,6 +33,16 @@ def test_a_node_that_has_not_beaten_since_keeps_its_rate() -> None:
     assert rates.commands == 4
 
 
+def test_a_clock_that_is_set_back_begins_the_rates_again() -> None:
+    first = following({}, {ONE: Beat(10.0, Counted())})
+    then = following(first, {ONE: Beat(12.0, Counted(commands=8))})
+    back = following(then, {ONE: Beat(5.0, Counted(commands=10))})
+    assert rates_of(back.values()) is None
+    rates = rates_of(following(back, {ONE: Beat(7.0, Counted(commands=14))}).values())
+    assert rates is not None
+    assert rates.commands == 2
+
+
 def test_a_node_that_is_gone_counts_no_more_and_a_new_one_not_yet() -> None:
     first = following({}, {ONE: Beat(10.0, Counted())})
     then = following(first, {ONE: Beat(12.0, Counted(commands=8))})

@@ -51,9 +51,13 @@ def test_what_one_worker_takes_does_not_change_what_the_others_are_to_take(
         now[place] = replace(each, streams=each.streams + takes, free=each.free - takes)
 
 
+def all_of(workers: list[WorkerLoad]) -> dict[Epoch, int]:
+    return {each.worker: each.streams for each in workers}
+
+
 @given(of=workers(), most=st.integers(0, 20))
 def test_moves_make_it_even_and_end(of: list[WorkerLoad], most: int) -> None:
-    moves = surplus(of, most)
+    moves = surplus(of, most, all_of(of))
     assert len(moves) <= most
     streams = {each.worker: each.streams for each in of}
     for source in moves:
@@ -70,10 +74,18 @@ def test_thirty_streams_on_three_workers_are_ten_each_and_fifteen_on_two() -> No
     assert shares(30, three) == {1: 10, 2: 10, 3: 10}
     assert shares(10, [WorkerLoad(Epoch(n), 10, 22) for n in (1, 2)]) == {1: 5, 2: 5}
     returned = [*(WorkerLoad(Epoch(n), 15, 17) for n in (1, 2)), WorkerLoad(Epoch(3), 0, 32)]
-    assert len(surplus(returned, 100)) == 10
-    assert sorted(surplus(returned, 2)) == [1, 2]
+    assert len(surplus(returned, 100, all_of(returned))) == 10
+    assert sorted(surplus(returned, 2, all_of(returned))) == [1, 2]
 
 
 def test_nothing_moves_to_a_worker_without_a_place_nor_for_a_difference_of_one() -> None:
-    assert surplus([WorkerLoad(Epoch(1), 9, 0), WorkerLoad(Epoch(2), 0, 0)], 5) == []
-    assert surplus([WorkerLoad(Epoch(1), 2, 5), WorkerLoad(Epoch(2), 1, 5)], 5) == []
+    full = [WorkerLoad(Epoch(1), 9, 0), WorkerLoad(Epoch(2), 0, 0)]
+    even = [WorkerLoad(Epoch(1), 2, 5), WorkerLoad(Epoch(2), 1, 5)]
+    assert surplus(full, 5, all_of(full)) == surplus(even, 5, all_of(even)) == []
+
+
+def test_where_the_worker_with_most_has_none_that_may_move_the_next_gives_one() -> None:
+    three = [WorkerLoad(Epoch(1), 4, 5), WorkerLoad(Epoch(2), 3, 5), WorkerLoad(Epoch(3), 0, 5)]
+    assert surplus(three, 5, {Epoch(2): 3}) == [2]
+    assert surplus(three, 5, {Epoch(1): 1, Epoch(2): 3}) == [1, 2]
+    assert surplus(three, 5, {}) == []

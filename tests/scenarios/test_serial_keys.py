@@ -128,6 +128,31 @@ async def test_nor_does_it_overtake_one_that_the_same_batch_starts(engine: Engin
     await finish(engine, newer)
 
 
+async def test_nor_does_it_overtake_a_child_that_the_same_batch_starts(fresh: Engine) -> None:
+    """The key of a child is computed from what it inherits from the run above it."""
+    engine = fresh
+    await alone(engine)
+    code = keyed(engine)
+    parent = engine.define({"name": "sub", "type": "SUB_PROCESS", "params": {"workflow": code}})
+    holder = engine._worker_by_hand()
+    engine.cluster.rows(f"""
+        CREATE FUNCTION hold_child() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN IF NEW.from_above THEN NEW.deaths := 1; NEW.tried_by := {holder}; END IF; RETURN NEW; END $$""")
+    engine.cluster.rows("CREATE TRIGGER hold_child BEFORE INSERT ON command FOR EACH ROW EXECUTE FUNCTION hold_child()")
+    await engine.done(engine.ask("START_PROCESS", parent, params={"k": "a"}))
+    child = await eventually(lambda: engine.cluster.one("SELECT max(id) FROM command WHERE from_above"))
+    run = await begin(engine, code, "a")
+    await engine.change("PAUSE", run)
+    assert await engine.end(run) == "PAUSE"
+    with psycopg.connect(engine.cluster.psql_url) as session:
+        session.execute("LOCK TABLE command IN SHARE ROW EXCLUSIVE MODE")
+        session.execute("UPDATE command SET deaths = 0, tried_by = NULL WHERE id = %s", (child,))
+        resume = "INSERT INTO command (type, workflow_instance_id) VALUES (%s, %s) RETURNING id"
+        ((asked,),) = session.execute(resume, ("RECOVER_SUSPENDED_PROCESS", run)).fetchall()
+    assert "an older command of the key" in await engine.refused(asked)
+    assert engine.state(await engine.done(child) or 0) == "RUNNING_EXECUTION"
+
+
 @pytest.mark.parametrize("params", ["{}", "nonsense", '{"k": " "}', '{"k": "' + "x" * 201 + '"}', '{"k": "b"}'])
 async def test_an_older_command_that_will_be_refused_or_has_another_key_delays_nothing(
     engine: Engine, params: str

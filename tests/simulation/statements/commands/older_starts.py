@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from model.command_moves import STARTING
 from model.commands import CommandRow, read_parent
-from model.ids import CommandId, WorkflowCode
+from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from tests.simulation.tables import Transaction
 
 
@@ -22,6 +22,10 @@ def older_starts(
         for code, command in before.items()
         for row in [each for each in rows if _is_start(each, code) and each.id < command][:limit]
     ]
+
+
+def parameters_above(tx: Transaction, runs: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, str | None]:
+    return {id_: run.params for id_ in runs if (run := tx.get(tx.server.instances, id_)) is not None}
 
 
 def backlogs(tx: Transaction, least: Mapping[WorkflowCode, int]) -> set[WorkflowCode]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from tests.simulation.tables import Transaction
 
@@ -12,5 +12,5 @@ def database_time(tx: Transaction) -> datetime:
     return tx.server.now()
 
 
-def wait_briefly(tx: Transaction) -> None:
+def wait_briefly(tx: Transaction, most: timedelta) -> None:
     """Nobody holds a lock for so long here that it would matter."""
