@@ -116,6 +116,30 @@ async def test_a_cancellation_changes_no_end_that_is_known_while_its_probe_ends(
     assert (end.state, end.exit_code) == (TaskState.FAILURE, 3)
 
 
+async def test_a_known_end_whose_secrets_cannot_be_masked_fails_and_leaves_nothing(
+    errands: Errands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = asyncio.Event()
+
+    @asynccontextmanager
+    async def slow(*_: object) -> AsyncIterator[None]:
+        yield
+        ended.set()
+        await asyncio.sleep(60)
+
+    def odd(*_: object) -> None:
+        raise TypeError("what it gave is odd")
+
+    monkeypatch.setattr(worker.executor, "probed", slow)
+    monkeypatch.setattr(worker.executor, "_without_secrets", odd)
+    running = errands.start("echo '${setValue(rows=10)}'", stream="{}")
+    await ended.wait()
+    running.cancel()
+    end = await running
+    assert (end.state, end.outputs) == (TaskState.FAILURE, None)
+    assert not (errands.folder / "work" / "5").exists()
+
+
 async def test_printed_values_are_reported_as_json(errands: Errands) -> None:
     end = await errands.shell("echo '${setValue(rows=10)}'; echo '#{setValue(text=ü \"x\")}'")
     assert json.loads(end.outputs or "") == {"rows": "10", "text": 'ü "x"'}
