@@ -104,6 +104,13 @@ _THERE = (
 )
 PENDING = " OR ".join(_THERE)
 """Whether there is anything of which alerts may have to be written: a part of the statement that reads what is due."""
+PENDING_FOR_LONG = f"""(
+    EXISTS (SELECT FROM run_end WHERE ended_at < now() - interval '2 min')
+    OR EXISTS (SELECT FROM alert_rule WHERE enabled AND updated_at < now() - interval '2 min')
+    OR EXISTS (SELECT FROM error_command WHERE NOT is_alerted AND refused_at < now() - interval '2 min')
+    OR EXISTS ({_LATE_TASKS} AND extract(epoch FROM now() - t.started_at) > t.timeout_s + 120)
+    OR EXISTS ({_LOST_NODES} AND n.ended_at < now() - interval '2 min'))"""  # noqa: S608 - the parts are constants of this module
+"""Whether anything of `PENDING` has waited for minutes, though a master writes it within seconds."""
 _PENDING = text(f"SELECT {', '.join(_THERE)}")
 _DELETE_OLD = text("""
     DELETE FROM alert WHERE id = ANY(ARRAY(

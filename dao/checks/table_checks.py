@@ -13,8 +13,10 @@ from typing import Any
 
 from sqlalchemy import TextClause, text
 
+from dao.alerts.alerts import PENDING_FOR_LONG
 from dao.commands.waiting_ids import waiting_ids
 from dao.postgres.engine import AsyncConnection
+from model.duties import DutyName
 
 RECENT = 100_000
 """How many of the last commands and runs are checked for duplicate work."""
@@ -170,16 +172,18 @@ _SCHEDULES_LATE = finding("""
       AND (next_fire_at IS NOT NULL OR updated_at < now() - interval '60 s')
 """)
 
-# A round of many steps lasts for as long as it does: only what is not begun is late.
-_DUTIES_FAIL = finding("""
+# A round of many steps lasts for as long as it does: only what is not begun is late. The alerts are done only while
+# there is something to do, which is late when it has waited for as long: `due_at` may be of days ago.
+_DUTIES_FAIL = finding(f"""
     SELECT format('duty %s has failed %s times in a row: %s', name, failures, left(coalesce(error, '?'), 300)) AS what
     FROM duty WHERE failures >= 3
     UNION ALL
     SELECT format('duty %s was due at %s', name, date_trunc('second', due_at)) FROM duty
     WHERE failures < 3 AND steps = 0 AND due_at < now() - interval '2 min'
+      AND (name <> '{DutyName.ALERT_RULES}' OR {PENDING_FOR_LONG})
       AND EXISTS (SELECT FROM node n JOIN node_beat b ON b.node_id = n.id
                   WHERE n.kind = 'MASTER' AND n.state = 'ALIVE' AND b.heartbeat LIKE '%"status":"NORMAL"%')
-""")
+""")  # noqa: S608 - the parts are constants
 
 BEFORE_REASONS = (
     Check(

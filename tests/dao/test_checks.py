@@ -11,6 +11,7 @@ import pytest
 from dao.checks import table_checks
 from dao.checks.table_checks import AFTER_REASONS, BEFORE_REASONS, RECENT, SHOWN_MAX, Check
 from dao.cluster.nodes import Me
+from model.duties import DutyName
 from model.instances import Parent
 from model.states import TaskState, WaitReason, WorkflowState
 from tests.dao.scene import Scene
@@ -65,9 +66,15 @@ async def test_where_all_is_well_nothing_is_found(scene: Scene) -> None:
     await scene.sql("INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) VALUES (1, 1, 1, 'x')")
     await scene.sql("INSERT INTO schedule (workflow_code, crontab, next_fire_at) VALUES (1, '* * * * *', now())")
     await scene.sql("INSERT INTO schedule (workflow_code, crontab, problem) VALUES (1, 'x', 'it is broken')")
+    await scene.sql("INSERT INTO duty (name, every_s) SELECT unnest(CAST(:names AS text[])), 60", names=list(DutyName))
+    await scene.sql("UPDATE duty SET due_at = now() - interval '1 d' WHERE name = 'alert_rules'")  # nothing to do since
     dead = await scene.master()
     failed_over = await scene.instance(dead)
     await scene.fence(dead)
+    await scene.sql(
+        "INSERT INTO alert (kind, severity, subject, unique_key) VALUES ('FAILOVER', 'WARNING', 'x', :key)",
+        key=f"failover:{dead.epoch}",
+    )
     await scene.sql("UPDATE node SET ended_at = now() - interval '1 hour' WHERE id = :id", id=dead.epoch)
     await scene.sql(
         "INSERT INTO command (type, workflow_instance_id) VALUES ('RECOVER_TOLERANCE_FAULT_PROCESS', :id)",
@@ -239,6 +246,63 @@ async def duty_late(scene: Scene) -> str:
     return "duty sweep was due at "
 
 
+ALERTS_DUE = "INSERT INTO duty (name, every_s, due_at) VALUES ('alert_rules', 15, now() - interval '1 d')"
+
+
+async def refused_without_alert(scene: Scene) -> str:
+    await accepting(scene)
+    await scene.sql(ALERTS_DUE)
+    await scene.sql("INSERT INTO error_command (command_id, reason, master_id) VALUES (7, 'x', 1)")
+    assert await broken(scene) == {}, "the living have some time to write the alert"
+    await scene.sql("UPDATE error_command SET refused_at = now() - interval '3 min'")
+    return "duty alert_rules was due at "
+
+
+async def lost_without_alert(scene: Scene) -> str:
+    await accepting(scene)
+    await scene.sql(ALERTS_DUE)
+    await scene.sql("UPDATE schema_version SET applied_at = now() - interval '1 d'")
+    await scene.fence(await scene.worker())
+    assert await broken(scene) == {}, "the living have some time to write the alert"
+    await scene.sql("UPDATE node SET ended_at = now() - interval '3 min' WHERE kind = 'WORKER'")
+    return "duty alert_rules was due at "
+
+
+async def long_task_without_alert(scene: Scene) -> str:
+    await accepting(scene)
+    await scene.sql(ALERTS_DUE)
+    run, worker = await scene.instance(await scene.master()), await scene.worker()
+    warns = {"timeout_s": 60, "timeout_strategy": "WARN"}
+    await a_task(scene, run, "RUNNING_EXECUTION", worker_id=worker.epoch, **warns)
+    await scene.sql("UPDATE task_instance SET started_at = now() - interval '2 min'")
+    assert await broken(scene) == {}, "the living have some time to write the alert"
+    await scene.sql("UPDATE task_instance SET started_at = now() - interval '4 min'")
+    return "duty alert_rules was due at "
+
+
+async def rules_not_applied(scene: Scene) -> str:
+    await accepting(scene)
+    await scene.sql(ALERTS_DUE)
+    await scene.sql(
+        "INSERT INTO alert_rule (project, name, text) VALUES ('default', 'r', 'any run of a fails -> group b')"
+    )
+    assert await broken(scene) == {}, "the living have some time to apply it"
+    await scene.sql("UPDATE alert_rule SET updated_at = now() - interval '3 min'")
+    return "duty alert_rules was due at "
+
+
+async def end_without_rules(scene: Scene) -> str:
+    await accepting(scene)
+    await scene.sql(ALERTS_DUE)
+    await scene.sql(
+        "INSERT INTO run_end (workflow_instance_id, workflow_code, state, ended_at, is_child) "
+        "VALUES (1, 1, 'FAILURE', now(), false)"
+    )
+    assert await broken(scene) == {}, "the living have some time to apply the rules"
+    await scene.sql("UPDATE run_end SET ended_at = now() - interval '3 min'")
+    return "duty alert_rules was due at "
+
+
 BREAKING: dict[Callable[[Scene], Awaitable[str]], str] = {
     old_command: "commands_are_taken",
     history_twice: "commands_have_one_outcome",
@@ -262,6 +326,11 @@ BREAKING: dict[Callable[[Scene], Awaitable[str]], str] = {
     event_of_a_master: "events_are_read",
     duty_fails: "duties_are_done",
     duty_late: "duties_are_done",
+    refused_without_alert: "duties_are_done",
+    lost_without_alert: "duties_are_done",
+    long_task_without_alert: "duties_are_done",
+    rules_not_applied: "duties_are_done",
+    end_without_rules: "duties_are_done",
 }
 
 
