@@ -17,6 +17,7 @@ from dao.alerts.alerts import PENDING_FOR_LONG
 from dao.commands.waiting_ids import waiting_ids
 from dao.postgres.engine import AsyncConnection
 from model.duties import DutyName
+from model.streams import ATTEMPTS_KEPT
 
 RECENT = 100_000
 """How many of the last commands and runs are checked for duplicate work."""
@@ -123,17 +124,20 @@ _ATTEMPTS_OVERLAP = finding("""
     ) AS o
     WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
 """)
-_ATTEMPTS_MISSING = finding("""
+# Of a stream the oldest are deleted, and those that are left have no gap either.
+_ATTEMPTS_MISSING = finding(f"""
     SELECT format('task "%s" of run %s has %s attempts, and the last is number %s', a.task_name, i.id, a.there, a.last)
            AS what
     FROM workflow_instance i                                                    -- index: workflow_instance_unfinished
     CROSS JOIN LATERAL (
         SELECT min(t.task_name) AS task_name, count(*) AS there, max(t.attempt) AS last
         FROM task_instance t WHERE t.workflow_instance_id = i.id                -- index: task_instance_attempt
-        GROUP BY t.task_code HAVING count(*) <> max(t.attempt)
+        GROUP BY t.task_code
+        HAVING count(*) <> max(t.attempt) - CASE WHEN bool_and(t.stream IS NOT NULL) AND count(*) >= {ATTEMPTS_KEPT}
+                                                 THEN min(t.attempt) - 1 ELSE 0 END
     ) AS a
     WHERE i.ended_at IS NULL
-""")
+""")  # noqa: S608 - the part is a constant
 _TASKS_WITHOUT_WORKER = finding("""
     SELECT format('task %s ("%s" of run %s) is %s on worker %s, which is %s', t.id, t.task_name, t.workflow_instance_id,
                   t.state, t.worker_id, coalesce(n.state, 'not known')) AS what

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -175,6 +175,27 @@ async def attempt_deleted(scene: Scene) -> str:
     return f'task "load" of run {run} has 1 attempts, and the last is number 2'
 
 
+async def stream_began(scene: Scene, *attempts: int) -> int:
+    """A run of a stream of which these attempts are left."""
+    run = await scene.instance(await scene.master())
+    for attempt in attempts:
+        await a_task(scene, run, "FAILURE", attempt, stream="{}", ended_at=datetime.now(UTC))
+    return run
+
+
+async def attempts_of_stream_deleted(scene: Scene) -> str:
+    run = await stream_began(scene, *range(2, 21))
+    return f'task "load" of run {run} has 19 attempts, and the last is number 20'
+
+
+async def attempt_of_stream_deleted(scene: Scene) -> str:
+    await stream_began(scene, *range(6, 26))
+    assert await broken(scene) == {}, "the last 20 stay"
+    await scene.sql("DELETE FROM task_instance")
+    run = await stream_began(scene, *range(3, 9), *range(10, 26))
+    return f'task "load" of run {run} has 22 attempts, and the last is number 25'
+
+
 async def worker_fenced(scene: Scene) -> str:
     run, worker = await scene.instance(await scene.master()), await scene.worker()
     await a_task(scene, run, "DISPATCH", worker_id=worker.epoch)
@@ -316,6 +337,8 @@ BREAKING: dict[Callable[[Scene], Awaitable[str]], str] = {
     two_attempts: "attempts_do_not_overlap",
     one_runs_one_waits: "attempts_do_not_overlap",
     attempt_deleted: "attempts_are_dense",
+    attempts_of_stream_deleted: "attempts_are_dense",
+    attempt_of_stream_deleted: "attempts_are_dense",
     worker_fenced: "running_tasks_have_a_worker",
     worker_unknown: "running_tasks_have_a_worker",
     timer_overdue: "timers_go_off",
