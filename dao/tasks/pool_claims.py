@@ -70,7 +70,7 @@ _ROOMS = text(f"""
                                                             AND s.state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')))
                                       AND (SELECT t.stream FROM task_instance t
                                            WHERE t.id = r.task_instance_id) IS NOT NULL) AS by_streams,
-               count(*) FILTER (WHERE r.set_aside_at IS NULL AND r.task_instance_id IS NOT NULL) AS taken
+               count(*) FILTER (WHERE (r.set_aside_at IS NULL OR r.removed) AND r.task_instance_id IS NOT NULL) AS taken
         FROM pool_resource r WHERE r.pool_code = p.code) AS r                  -- index: pool_resource_name
 """)  # noqa: S608 - the parts are constants
 # Those of a line that need the same differ only in their order. So of each kind, which is a group and what it needs,
