@@ -54,24 +54,30 @@ _HOLD = text(f"""
     FROM wanted w CROSS JOIN limited LEFT JOIN held ON held.code = w.code
 """)  # noqa: S608 - the part is a constant
 # Of each pool for which anything waits, whoever serves that: what needs several pools may wait for any of them. A pool
-# that is a number gives no more than that in all, also while places that were taken from it are still held.
+# that is a number gives no more than that in all, also while places that were taken from it are still held. What
+# streams hold is found from the few that there are. OFFSET: a plan must not read all resources for it.
 _ROOMS = text(f"""
-    {POOLS_IN_LINE}
-    SELECT p.name, r.size, r.by_streams, p.validity_check IS NOT NULL AND r.unchecked AS unchecked,
+    {POOLS_IN_LINE}, of_streams AS MATERIALIZED (
+        SELECT held.pool_code, count(*) AS number
+        FROM task_instance t
+        CROSS JOIN LATERAL (SELECT r.pool_code FROM pool_resource r                -- index: pool_resource_holder
+                            WHERE r.task_instance_id = t.id AND r.set_aside_at IS NULL AND NOT r.removed
+                            OFFSET 0) AS held
+        WHERE t.stream IS NOT NULL AND t.state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
+          AND t.state <> 'QUEUED' AND t.resources IS NOT NULL                      -- index: task_instance_stream
+        GROUP BY held.pool_code
+    )
+    SELECT p.name, r.size, coalesce(s.number, 0) AS by_streams,
+           p.validity_check IS NOT NULL AND r.unchecked AS unchecked,
            CASE WHEN p.counted IS NULL THEN r.free ELSE greatest(least(r.free, r.size - r.taken), 0) END AS free
     FROM line JOIN resource_pool p ON p.name = line.name {TOGETHER}
     CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE {FREE} AND {FRESH}) AS free,
                coalesce(bool_or({FREE} AND NOT coalesce({FRESH}, false)), false) AS unchecked,
                count(*) FILTER (WHERE r.set_aside_at IS NULL AND NOT r.removed) AS size,
-               count(*) FILTER (WHERE r.set_aside_at IS NULL AND NOT r.removed AND r.task_instance_id IS NOT NULL
-                                      AND (SELECT EXISTS (SELECT FROM task_instance s               -- once for all
-                                                          WHERE s.stream IS NOT NULL  -- index: task_instance_stream
-                                                            AND s.state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')))
-                                      AND (SELECT t.stream FROM task_instance t
-                                           WHERE t.id = r.task_instance_id) IS NOT NULL) AS by_streams,
                count(*) FILTER (WHERE (r.set_aside_at IS NULL OR r.removed) AND r.task_instance_id IS NOT NULL) AS taken
         FROM pool_resource r WHERE r.pool_code = p.code) AS r                  -- index: pool_resource_name
+    LEFT JOIN of_streams s ON s.pool_code = p.code
 """)  # noqa: S608 - the parts are constants
 # Those of a line that need the same differ only in their order. So of each kind, which is a group and what it needs,
 # the first are read, as many as may get it and one that may reserve: however many wait, and for whatever they do. One

@@ -30,7 +30,7 @@ from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.runs import dependencies
 from dao.runs.dependencies import BEGINNING, DependentEnd
-from dao.tasks import task_claims, task_events
+from dao.tasks import pool_claims, task_claims, task_events
 from dao.views import attempts, run_readings
 from dao.views.attempts import WALK_MAX, AttemptFilter
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
@@ -247,6 +247,30 @@ async def test_what_finds_alerts_reads_what_is_under_way_and_of_history_a_bounde
     assert not plan.whole_tables & BIG, plan
     assert indexes <= plan.indexes, plan
     assert sum(plan.read.values()) <= rows_read_max, plan
+
+
+HELD = """
+    UPDATE pool_resource SET task_instance_id = 100000 + id, worker_id = 52, taken_at = now();
+    UPDATE task_instance SET resources = '{"a": 1}'
+    WHERE id = ANY(ARRAY(SELECT id FROM task_instance
+                         WHERE stream IS NOT NULL AND state = 'RUNNING_EXECUTION' LIMIT 3));
+    UPDATE pool_resource r SET task_instance_id = t.id FROM (
+        SELECT id, row_number() OVER (ORDER BY id) AS name FROM task_instance
+        WHERE stream IS NOT NULL AND resources IS NOT NULL AND state = 'RUNNING_EXECUTION') AS t
+    WHERE r.name = t.name::text AND r.pool_code = (SELECT code FROM resource_pool WHERE name = 'a')
+"""
+
+
+async def test_what_streams_hold_of_a_pool_is_found_without_the_others_that_hold_some(full: AsyncConnection) -> None:
+    for statement in HELD.split(";"):
+        await full.execute(text(statement))
+    explaining = Explaining(full)
+    rooms = await pool_claims.rooms(cast(FencedTransaction, explaining), {"a": True})
+    assert {name: (room.free, room.by_streams) for name, room in rooms.items()} == {"a": (0, 3)}
+    plan = explaining.plan
+    assert not plan.whole_tables & {"task_instance"}, plan
+    assert plan.indexes >= {"task_instance_stream", "pool_resource_holder"}, plan
+    assert sum(plan.read.values()) <= 1_500, plan
 
 
 CHECKS = {check.name: check for check in (*BEFORE_REASONS, *AFTER_REASONS)}

@@ -46,7 +46,7 @@ def rooms(tx: Transaction, held: Mapping[str, bool]) -> dict[str, PoolRoom]:
 
 def _is_of_stream(tx: Transaction, resource: Values) -> bool:
     holder = None if resource.holder is None else tx.get(tx.server.tasks, resource.holder)
-    return holder is not None and holder.stream is not None
+    return holder is not None and holder.stream is not None and holder.state in (T.DISPATCH, T.RUNNING_EXECUTION)
 
 
 def waiters(
