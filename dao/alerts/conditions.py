@@ -15,6 +15,7 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
+from dao.tasks.pool_conditions import EVERY, FREE
 from model.alerts import AlertKind
 
 
@@ -55,8 +56,25 @@ _LASTED = text("""
     RETURNING name, extract(epoch FROM since)::text, facts
 """)
 # Two subqueries for the queues, each with a partial index: a single one for both would read all tasks in the history.
-# Of a pool the attempt with the smallest id stands for the oldest, so that one is read and not the whole line.
-_STANDING = text("""
+# Of those that need as many of a pool, the attempt with the smallest id stands for the oldest, so that one is read and
+# not the whole line. A pool that has as many to give is not what it waits for. Nor does a pool stand of which resources
+# were got or given back lately: since when somebody had what was given back is not known any more.
+_STANDING = text(f"""
+    WITH line AS MATERIALIZED (
+        SELECT pool_name, needed, count(*) AS waiting, min(task_instance_id) AS first
+        FROM pool_line GROUP BY pool_name, needed
+    ), pool AS MATERIALIZED (
+        SELECT l.name, l.waiting, r.free, coalesce(r.moved_at, '-infinity') AS moved_at
+        FROM (SELECT pool_name AS name, sum(waiting)::integer AS waiting FROM line GROUP BY pool_name) AS l
+        CROSS JOIN LATERAL (
+            SELECT count(*) FILTER (WHERE {FREE} AND (p.validity_check IS NULL OR r.checked_at > clock_timestamp()
+                                                      - greatest({EVERY}, CAST(:stands AS interval))))
+                     - count(*) FILTER (WHERE p.counted IS NOT NULL AND r.removed AND r.task_instance_id IS NOT NULL)
+                       AS free,
+                   max(greatest(r.taken_at, r.free_since)) AS moved_at
+            FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code     -- index: pool_resource_name
+            WHERE p.name = l.name) AS r
+    )
     SELECT 'QUEUE_STANDS' AS kind, q.worker_group AS name, q.waiting, q.oldest_s
     FROM (SELECT worker_group, count(*)::integer AS waiting,
                  extract(epoch FROM clock_timestamp() - min(queued_at) FILTER (WHERE isfinite(queued_at)))::float8
@@ -69,17 +87,15 @@ _STANDING = text("""
     WHERE q.oldest_s > extract(epoch FROM CAST(:stands AS interval))
       AND coalesce(r.last_at, '-infinity') < clock_timestamp() - CAST(:stands AS interval)
     UNION ALL
-    SELECT 'POOL_STANDS', l.pool_name, l.waiting, extract(epoch FROM clock_timestamp() - t.queued_at)::float8
-    FROM (SELECT pool_name, count(*)::integer AS waiting, min(task_instance_id) AS first
-          FROM pool_line GROUP BY pool_name) AS l
-    JOIN task_instance t ON t.id = l.first
+    SELECT 'POOL_STANDS', p.name, p.waiting, extract(epoch FROM clock_timestamp() - min(t.queued_at))::float8
+    FROM pool p JOIN line l ON l.pool_name = p.name AND l.needed > p.free JOIN task_instance t ON t.id = l.first
     WHERE isfinite(t.queued_at) AND t.queued_at < clock_timestamp() - CAST(:stands AS interval)
-      AND coalesce((SELECT max(r.taken_at) FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
-                    WHERE p.name = l.pool_name), '-infinity') < clock_timestamp() - CAST(:stands AS interval)
+      AND p.moved_at < clock_timestamp() - CAST(:stands AS interval)
+    GROUP BY p.name, p.waiting
     UNION ALL
     SELECT 'RECORDED', '', 0, 0 WHERE EXISTS (SELECT FROM alert_condition)
     ORDER BY 1, 2
-""")
+""")  # noqa: S608 - the parts are constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +108,7 @@ class AllStanding:
 
 
 async def read_standing(connection: AsyncConnection, stands: timedelta) -> AllStanding:
-    """Worker groups and pools for which a task has waited for longer than that, and nothing has begun since."""
+    """Worker groups and pools for which a task has waited for longer than that, and nothing has begun for as long."""
     rows = (await connection.execute(_STANDING, {"stands": stands})).all()
     return AllStanding(
         [Standing(*row[1:]) for row in rows if row.kind == AlertKind.QUEUE_STANDS],

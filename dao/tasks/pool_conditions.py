@@ -9,12 +9,13 @@ EVERY_S_MIN = 5
 SECONDS_MAX = 604_800
 """Whatever somebody wrote by hand: a number that no interval takes would end the statement, for all pools."""
 _EVERY_S = f"least(greatest((p.validity_check ->> 'every_s')::numeric, {EVERY_S_MIN}), {SECONDS_MAX})::float8"
-_EVERY = f"make_interval(secs => {_EVERY_S})"
+EVERY = f"make_interval(secs => {_EVERY_S})"
+"""Of rows of `resource_pool p`: how old a check may be when the resource is given."""
 _IS_REPEATED = "(p.validity_check ->> 'every_s')::numeric > 0"
 _TIMEOUT_S = f"least(greatest((p.validity_check ->> 'timeout_s')::numeric, 0), {SECONDS_MAX})::float8"
 FRESH = f"""
     (p.validity_check IS NULL
-     OR ((r.checked_at > clock_timestamp() - {_EVERY} OR coalesce(r.checked_at >= together.since, false))
+     OR ((r.checked_at > clock_timestamp() - {EVERY} OR coalesce(r.checked_at >= together.since, false))
          AND ({_IS_REPEATED} OR r.checked_at >= r.free_since)))"""
 """Of rows of `pool_resource r`, `resource_pool p` and `together`: it need not be checked before it is given."""
 CHECKS_AT_ONCE = 8
@@ -61,7 +62,7 @@ DUE = f"""
     AND NOT coalesce({_CHECKS_NOW}, false)
     AND CASE WHEN r.set_aside_at IS NOT NULL
              THEN r.checked_at IS NULL
-                  OR r.checked_at < clock_timestamp() - {_EVERY}
+                  OR r.checked_at < clock_timestamp() - {EVERY}
              ELSE NOT coalesce({FRESH}, false)
                   AND (coalesce({_IS_REPEATED}, false)
                        OR (SELECT l.pool_name FROM pool_line l WHERE l.pool_name = p.name    -- index: pool_line_pkey

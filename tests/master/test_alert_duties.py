@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
 import pytest_asyncio
 
 from dao.cluster import nodes
@@ -134,21 +135,77 @@ async def test_a_queue_of_which_nothing_begins_is_reported(scene: Scene) -> None
     assert (await _conditions(scene))[1:] == [("RECOVERED", 'the queue of worker group "default" moves again')]
 
 
-async def test_a_pool_that_gives_nothing_is_reported(scene: Scene) -> None:
-    await _served(scene)
-    await scene.sql("INSERT INTO resource_pool (name) VALUES ('proxies')")
-    await scene.sql("INSERT INTO pool_resource (pool_code, name) VALUES (1, 'p1')")
+async def _waits_for(scene: Scene, needs: str) -> None:
+    """For 11 minutes."""
     run = await begin(scene)
     await scene.sql(
         "INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group, "
         "workflow_priority, task_priority, is_plain, resources, queued_at) VALUES (:run, 1, 't', 'FAKE', 'QUEUED', "
-        "'default', 'MEDIUM', 'MEDIUM', false, '{\"proxies\": 1}', now() - interval '11 min')",
+        "'default', 'MEDIUM', 'MEDIUM', false, CAST(:needs AS jsonb), now() - interval '11 min')",
         run=run,
+        needs=needs,
     )
+
+
+async def _pool(scene: Scene, *names: str) -> None:
+    await scene.sql("INSERT INTO resource_pool (name) VALUES ('proxies')")
+    await scene.sql(
+        "INSERT INTO pool_resource (pool_code, name) SELECT code, unnest(CAST(:names AS text[])) FROM resource_pool",
+        names=list(names),
+    )
+
+
+TAKEN = "UPDATE pool_resource SET task_instance_id = 7, worker_id = 1, taken_at = now() - interval '{}'"
+
+
+async def test_a_pool_that_gives_nothing_is_reported(scene: Scene) -> None:
+    await _served(scene)
+    await _pool(scene, "p1")
+    await _waits_for(scene, '{"proxies": 1}')
+    await scene.sql(TAKEN.format("11 min"))
     stands = 'the resource pool "proxies" stands: 1 tasks wait, and none has got a resource for 10 min'
     assert await _conditions(scene) == [("POOL_STANDS", stands)]
-    await scene.sql("UPDATE pool_resource SET task_instance_id = 7, worker_id = 1, taken_at = now()")
+    await scene.sql(TAKEN.format("1 s"))
     assert (await _conditions(scene))[1:] == [("RECOVERED", 'the resource pool "proxies" moves again')]
+
+
+async def test_a_pool_that_has_what_is_needed_does_not_stand_for_one_that_is_not_there(scene: Scene) -> None:
+    await _served(scene)
+    await _pool(scene, "p1")
+    await _waits_for(scene, '{"gone": 1, "proxies": 1}')
+    stands = 'the resource pool "gone" stands: 1 tasks wait, and none has got a resource for 10 min'
+    assert await _conditions(scene) == [("POOL_STANDS", stands)]
+
+
+async def test_a_pool_of_which_resources_were_given_back_lately_does_not_stand(scene: Scene) -> None:
+    """Whoever waits needs more than there are, and others get one for a moment each."""
+    await _served(scene)
+    await _pool(scene, "p1", "p2")
+    await _waits_for(scene, '{"proxies": 3}')
+    await scene.sql("UPDATE pool_resource SET free_since = now() - interval '5 min' WHERE name = 'p1'")
+    assert await _conditions(scene) == []
+    await scene.sql("UPDATE pool_resource SET free_since = now() - interval '11 min'")
+    assert [kind for kind, _ in await _conditions(scene)] == ["POOL_STANDS"]
+
+
+async def test_behind_one_that_waits_for_another_pool_a_pool_that_has_too_few_is_reported(scene: Scene) -> None:
+    await _served(scene)
+    await _pool(scene, "p1", "p2")
+    await _waits_for(scene, '{"gone": 1, "proxies": 1}')
+    await _waits_for(scene, '{"proxies": 2}')
+    await scene.sql(f"{TAKEN.format('11 min')} WHERE name = 'p1'")
+    stands = 'the resource pool "proxies" stands: 2 tasks wait, and none has got a resource for 10 min'
+    assert ("POOL_STANDS", stands) in await _conditions(scene)
+
+
+@pytest.mark.parametrize(("checked", "stands"), [("9 min", False), ("11 min", True)])
+async def test_a_pool_whose_resources_nobody_checks_stands(scene: Scene, checked: str, *, stands: bool) -> None:
+    await _served(scene)
+    await _pool(scene, "p1")
+    await scene.sql('UPDATE resource_pool SET validity_check = \'{"script": "true", "every_s": 60}\'')
+    await scene.sql(f"UPDATE pool_resource SET checked_at = now() - interval '{checked}'")
+    await _waits_for(scene, '{"proxies": 1}')
+    assert [kind for kind, _ in await _conditions(scene)] == ["POOL_STANDS"] * stands
 
 
 # ---------------------------------------------------------------------------------------------- lost nodes, odd rows
