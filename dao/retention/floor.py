@@ -4,6 +4,9 @@ The primary key of `command_history` proves that a command is handled once. When
 them takes their place: a command with an id up to it that has no row was handled, or its id came again. The history has
 no id below it that still waits: rows are deleted only below the first command that waits. Databases that replicate each
 other give ids in strides, each at its own pace, so there is a floor for each residue.
+
+A command whose transaction commits late comes after others with higher ids: the floor stays below what was handled in
+the last day, for as long as a client may reasonably take.
 """
 
 from __future__ import annotations
@@ -30,10 +33,11 @@ IS_BELOW = """
               AND {id} <= (SELECT max(command_id) FROM command_history))"""
 """Whether a command is at or below the floor. A floor above the newest row of the history was written by hand."""
 MAY_GO = f"""
-    command_id < coalesce({waiting_ids(1)}, {2**63 - 1})
+    handled_at < now() - interval '1 d'
+    AND command_id < coalesce({waiting_ids(1)}, {2**63 - 1})
     AND command_id < (SELECT max(command_id) FROM command_history)
     AND command_id < coalesce((SELECT i.command_id FROM workflow_instance i          -- index: workflow_instance_pkey
                                ORDER BY i.id DESC LIMIT 1), {2**63 - 1})"""  # noqa: S608 - numbers and a constant
-"""Whether a row of the history may be deleted: the newest one stays, so that the floor is never above all rows; and so
-do those above the newest run's, so that it is not above the ids that come next, if somebody once chose a far higher
-one."""
+"""Whether a row of the history may be deleted: those of the last day stay; the newest one stays, so that the floor is
+never above all rows; and so do those above the newest run's, so that it is not above the ids that come next, if
+somebody once chose a far higher one."""

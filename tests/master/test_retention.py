@@ -385,6 +385,40 @@ async def test_no_history_is_deleted_above_a_command_that_still_waits(scene: Sce
     assert "1 other commands" in await _delete(scene)
 
 
+async def test_a_command_that_commits_late_is_not_below_the_floor_of_what_was_handled_meanwhile(scene: Scene) -> None:
+    master = await scene.master()
+    run = await _run(scene, "8 d", code=1002)
+    late, about, starts = await scene.commands(3)
+    await scene.sql("DELETE FROM command")  # the first is in a transaction that is still open
+    await scene.sql(
+        "INSERT INTO command_history (command_id, type, outcome, workflow_instance_id, master_id, created_at) "
+        "VALUES (:about, 'PAUSE', 'ERROR', :run, 1, now()), (:starts, 'START_PROCESS', 'DONE', NULL, 1, now())",
+        about=about, run=run, starts=starts,
+    )  # fmt: skip
+    young = await _run(scene, YOUNG, code=1003)
+    await _delete(scene, kept_days=0)
+    assert await scene.sql("SELECT id FROM workflow_instance") == [young]
+    await _handle(scene, late, master)
+    await scene.sql("UPDATE command_history SET handled_at = now() - interval '2 d' WHERE command_id = :id", id=about)
+    assert "1 other commands" in await _delete(scene, kept_days=0), "also where what has no run is kept for ever"
+    with pytest.raises(BadData):
+        await _handle(scene, about, master)
+
+
+async def test_runs_that_are_deleted_by_hand_raise_no_floor_to_ids_of_the_last_day(scene: Scene) -> None:
+    master = await scene.master()
+    gone = [await _run(scene, "10 min") for _ in range(3)]
+    young = await _run(scene, YOUNG)
+    (late,) = await scene.sql("SELECT command_id FROM workflow_instance WHERE id = :id", id=gone[0])
+    await scene.sql("DELETE FROM command_history WHERE command_id = :id", id=late)
+    await scene.sql("DELETE FROM task_instance WHERE workflow_instance_id <> :id", id=young)
+    await scene.sql("DELETE FROM workflow_instance WHERE id <> :id", id=young)
+    await _delete(scene)
+    await _handle(scene, late, master)
+    await scene.sql("UPDATE command_history SET handled_at = handled_at - interval '2 d'")
+    assert "2 other commands" in await _delete(scene)
+
+
 async def test_the_floor_of_ids_in_strides_is_that_of_their_residue(scene: Scene) -> None:
     master = await scene.master()
     await scene.sql("ALTER TABLE command ALTER COLUMN id SET INCREMENT BY 2")

@@ -13,6 +13,8 @@ from tests.simulation.tables import Row, Transaction, Values
 
 KEPT_S = 10.0
 """Longer than a worker that is cut off may run what others have ended."""
+HISTORY_KEPT_S = 5.0
+"""What was handled less long ago is not deleted, with its run neither."""
 READ_MAX = 4
 _STARTS = (
     *(CommandType.START_PROCESS, CommandType.SCHEDULER, CommandType.COMPLEMENT_DATA),
@@ -98,12 +100,14 @@ def delete(tx: Transaction, old: OldRuns) -> Deleted:
 
 
 def delete_history(tx: Transaction, rows: Sequence[Row]) -> int:
-    """Those below the first command that waits and the newest run's, but the newest; they raise the floor."""
+    """Those of some time ago below the first command that waits and the newest run's, but the newest; they raise the
+    floor."""
     waiting = min((row.id for row, _ in tx.scan(tx.server.commands.rows)), default=2**63 - 1)
     newest = max((row.id for row, _ in tx.scan(tx.server.history.rows)), default=0)
     last = max(((row.id, each.command_id) for row, each in tx.scan(tx.server.instances.rows)), default=None)
     top = min(waiting, newest, 2**63 - 1 if last is None else last[1])
-    may_go = [row for row in rows if row.id < top]
+    horizon_s = tx.server.now_s - HISTORY_KEPT_S
+    may_go = [row for row in rows if row.id < top and (each := tx.see(row)) is not None and each.handled_s < horizon_s]
     if may_go:
         highest = max(row.id for row in may_go)
         floor = tx.server.floor.rows.get(1)
