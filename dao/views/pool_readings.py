@@ -13,6 +13,8 @@ from dao.views import usual_times
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode
 
 HOLDERS_READ_MAX = 200
+FIRST_READ_MAX = 20
+"""Of so many that are first in a line it is read how many they need."""
 WORKFLOWS_READ_MAX = 5
 """Of so many workflows of those who hold resources the usual times are read."""
 
@@ -23,7 +25,8 @@ class PoolReading:
     `by_streams` of them by streams, `set_aside` can be given to nobody, whoever holds them now, and `checked` are being
     checked; `set_aside_why` is why one of them is set aside. `leaving` places of a pool that is a number were taken
     from it and are still held. `place` is the attempt's in the line, 1 = next. `next_in_s` is in how many seconds one
-    is probably free; None if that is not known."""
+    is probably free; None if that is not known. `kept_for`: what is free is kept for one before it that needs more,
+    which is `kept_needs`; its run and name, or "a task" if it is of another project; None: for nobody."""
 
     name: str
     needed: int
@@ -36,10 +39,15 @@ class PoolReading:
     place: int = 1
     next_in_s: float | None = None
     by_streams: int = 0
+    kept_for: str | None = None
+    kept_needs: int = 0
 
 
-_WAITING = text("""
-    SELECT t.id, need.name, need.number::integer AS needed, p.code,
+_PROJECT = """
+    (SELECT d.project FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
+     WHERE i.id = {}.workflow_instance_id)"""
+_WAITING = text(f"""
+    SELECT t.id, need.name, need.number::integer AS needed, p.code, kept.kept_for, kept.needed AS kept_needs,
            r.size, r.taken, r.by_streams, r.set_aside, r.checked, r.leaving, r.set_aside_why,
            (SELECT count(*) FROM pool_line l                                       -- its primary key
             WHERE l.pool_name = need.name
@@ -58,9 +66,22 @@ _WAITING = text("""
                count(*) FILTER (WHERE removed AND task_instance_id IS NOT NULL AND p.counted IS NOT NULL) AS leaving,
                min(set_aside_why) FILTER (WHERE NOT removed) AS set_aside_why
         FROM pool_resource WHERE pool_code = p.code) AS r ON true
+    LEFT JOIN LATERAL (
+        SELECT first.needed,
+               CASE WHEN {_PROJECT.format("x")} = {_PROJECT.format("t")}
+                    THEN format('%s/%s', x.workflow_instance_id, x.task_name) ELSE 'a task' END AS kept_for
+        FROM (SELECT l.* FROM pool_line l WHERE l.pool_name = need.name                  -- index: pool_line_pkey
+              ORDER BY l.pool_name, l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
+              LIMIT {FIRST_READ_MAX}) AS first
+        JOIN task_instance x ON x.id = first.task_instance_id
+        WHERE first.needed > r.size - r.taken - r.set_aside - r.checked - r.leaving AND first.needed <= r.size
+          AND (first.workflow_priority, first.workflow_instance_id, first.task_priority, first.task_instance_id)
+              < (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id)
+        ORDER BY first.workflow_priority, first.workflow_instance_id, first.task_priority, first.task_instance_id
+        LIMIT 1) AS kept ON true
     WHERE t.id = ANY(CAST(:ids AS bigint[])) AND t.resources IS NOT NULL
     ORDER BY t.id, need.name
-""")
+""")  # noqa: S608 - the parts are constants
 _HOLDERS = text("""
     SELECT p.name, i.workflow_code, t.task_code, extract(epoch FROM clock_timestamp() - r.taken_at)::float8 AS held_s
     FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
@@ -90,6 +111,8 @@ async def read(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> di
                 row.place,
                 next_in_s.get(row.name),
                 row.by_streams or 0,
+                row.kept_for,
+                row.kept_needs or 0,
             )
         )
     return dict(found)

@@ -53,14 +53,22 @@ def _taken(name: str, pool: PoolReading) -> Why | None:
 
 def _behind_others(name: str, pool: PoolReading) -> Why | None:
     """Of a pool that has enough, which others before it in the line reserve, or get now."""
-    return _place(name, pool) if pool.size is not None and pool.place > 1 else None
+    if pool.size is None or pool.place <= 1:
+        return None
+    if pool.kept_for is None:
+        return _place(name, pool)
+    streams = "a stream holds" if pool.by_streams == 1 else "streams hold"
+    held = f", and waits for what {streams}" if pool.size - pool.by_streams < pool.kept_needs else ""
+    return _place(
+        name, pool, f", and what is free is kept for {pool.kept_for} before it, which needs {pool.kept_needs}{held}"
+    )
 
 
 def _free(pool: PoolReading, size: int) -> int:
     return size - pool.taken - pool.set_aside - pool.checked - pool.leaving
 
 
-def _place(name: str, pool: PoolReading) -> Why:
+def _place(name: str, pool: PoolReading, kept: str = "") -> Why:
     taken = f"{pool.taken} of {pool.size} taken{_by_streams(pool)}"
     kinds = ((pool.set_aside, "set aside"), (pool.checked, "checked"), (pool.leaving, "removed and still held"))
     others = [f"{count} {what}" for count, what in kinds if count]
@@ -68,7 +76,7 @@ def _place(name: str, pool: PoolReading) -> Why:
     needs = f", and needs {pool.needed}" if pool.needed > 1 else ""
     soon = f", the next frees in about {_about(pool.next_in_s)}" if pool.next_in_s is not None else ""
     return Why(
-        f"{name} waits for pool {pool.name}: {', '.join([taken, *others])}; it is {place}{needs}{soon}.",
+        f"{name} waits for pool {pool.name}: {', '.join([taken, *others])}; it is {place}{needs}{kept}{soon}.",
         f"See who has them: shoal pool show {quote(pool.name)}",
     )
 

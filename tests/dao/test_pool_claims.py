@@ -13,6 +13,7 @@ from dao.postgres.database import Database
 from dao.postgres.errors import BadData
 from dao.tasks import lost_tasks, pool_claims, pool_leases, requeue, task_timers
 from dao.tasks.task_claims import ClaimedTask
+from dao.views import pool_readings
 from model.errors import Unavailable
 from model.ids import TaskInstanceId
 from model.pool_turns import turns
@@ -460,3 +461,25 @@ async def test_who_waits_for_a_pool_for_too_long_is_told_so(pools: PoolScene) ->
         "it did not get 1 of pool a, of which 0 of 2 were free and 1 of pool b, of which 2 of 2 were free, with others "
         "before it within its dispatch_timeout of 1.5 min; give the pools more, or give it more time",
     ]
+
+
+async def test_what_is_free_is_kept_for_one_before_that_needs_more_and_it_is_named_to_its_project(
+    pools: PoolScene,
+) -> None:
+    """A stream holds one of two: the first needs both, and the others wait though one is free."""
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 2)
+    await pools.sql("INSERT INTO workflow_definition (code, project, name) VALUES (71, 'x', 'x'), (72, 'y', 'y')")
+    stream, big, own, other = [await pools.instance(master, code=code) for code in (71, 71, 71, 72)]
+    await pools.queue(stream, 1, master=master, resources='{"a": 1}', stream="{}")
+    assert codes(await pools.claim_for_pools(worker)) == [1]
+    await pools.queue(big, 2, master=master, resources='{"a": 2}')
+    await pools.queue(own, 3, master=master, resources='{"a": 1}')
+    await pools.queue(other, 4, master=master, resources='{"a": 1}')
+    assert await pools.claim_for_pools(worker) == []
+    ids = await pools.sql("SELECT id FROM task_instance WHERE state = 'QUEUED' ORDER BY task_code")
+    async with pools.database.reading() as connection:
+        found = await pool_readings.read(connection, ids)
+    kept = [(reading.kept_for, reading.kept_needs, reading.by_streams) for (reading,) in found.values()]
+    name = (await pools.sql("SELECT task_name FROM task_instance WHERE task_code = 2"))[0]
+    assert kept == [(None, 0, 1), (f"{big}/{name}", 2, 1), ("a task", 2, 1)]

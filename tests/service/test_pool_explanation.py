@@ -71,6 +71,23 @@ def test_a_pool_that_has_too_little_is_named_before_one_with_others_in_its_line(
     assert why.sentence == "load waits for pool a: 1 of 40 taken; it is 2nd in line."
 
 
+def test_what_is_free_and_kept_for_one_before_is_explained() -> None:
+    why = why_waits_for_pools(
+        "load", [PoolReading("p", 1, 2, 1, place=2, by_streams=1, kept_for="7/big", kept_needs=2)]
+    )
+    assert why is not None
+    assert why.sentence == (
+        "load waits for pool p: 1 of 2 taken, by a stream, which runs until it is stopped; it is 2nd in line, and what "
+        "is free is kept for 7/big before it, which needs 2, and waits for what a stream holds."
+    )
+    why = why_waits_for_pools("load", [PoolReading("p", 1, 3, 2, place=2, kept_for="a task", kept_needs=2)])
+    assert why is not None
+    assert why.sentence == (
+        "load waits for pool p: 2 of 3 taken; it is 2nd in line, and what is free is kept for a task before it, which "
+        "needs 2."
+    )
+
+
 def test_who_is_eleventh_or_second_is_said_so() -> None:
     def place(number: int) -> str:
         why = why_waits_for_pools("load", [PoolReading("p", 1, 1, taken=1, place=number)])
