@@ -6,11 +6,11 @@ that is removed while somebody holds it is only marked, and its row is deleted w
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any
 
 from sqlalchemy import text
@@ -22,6 +22,7 @@ from dao.postgres.notify import changed
 from dao.tasks.pool_conditions import SECONDS_MAX
 from model.changes import Changes
 from model.errors import NotFound, Refused
+from model.near import cure_of
 from model.pool_check import PoolCheck
 from model.pool_spec import PoolSpec
 from model.pool_variables import resource_variable
@@ -97,8 +98,7 @@ async def hold(connection: AsyncConnection, names: Collection[str]) -> dict[str,
 async def not_found(connection: AsyncConnection, name: str) -> NotFound:
     """That there is no such pool, with the names that are near."""
     known = [each for (each,) in (await connection.execute(_ALL_NAMES)).all()]
-    near = get_close_matches(name, known, n=1)
-    cure = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known[:20])}" if known else "there is none yet"
+    cure = await asyncio.to_thread(cure_of, name, known, "there is none yet")
     return NotFound(f'there is no resource pool "{name[:200]}"; {cure}')
 
 

@@ -83,6 +83,7 @@ async def delete_pool(call: Call, name: Name, query: DeletePool) -> None:
 async def set_aside_resource(call: Call, name: Name, body: SetAsideResource) -> ResourceChange:
     """Let nobody get a resource, whatever its check finds, until it is taken back. Whoever holds it goes on."""
     why = body.reason.strip() or NO_REASON
+    await _check_resource(call, name, body.resource)
     async with call.changing(Subject(KIND, name, name=name)) as change:
         pool = await _held(call, change, name)
         is_new = await resource_changes.set_aside(change.connection, pool, body.resource, why, call.caller.name)
@@ -98,6 +99,7 @@ async def set_aside_resource(call: Call, name: Name, body: SetAsideResource) -> 
 @operation("POST", "/resource-pools/{name}/take-back", Right.ADMINISTER, TAG)
 async def take_resource_back(call: Call, name: Name, body: TakeBackResource) -> ResourceChange:
     """Let a resource that is set aside, by a person or its check, be given again."""
+    await _check_resource(call, name, body.resource)
     async with call.changing(Subject(KIND, name, name=name)) as change:
         pool = await _held(call, change, name)
         before = await resource_changes.take_back(change.connection, pool, body.resource)
@@ -106,6 +108,13 @@ async def take_resource_back(call: Call, name: Name, body: TakeBackResource) -> 
         change.answer = await _changed(change.connection, pool, body.resource, is_new=True)
     answer: ResourceChange = change.answered()
     return answer
+
+
+async def _check_resource(call: Call, pool: str, resource: str) -> None:
+    """Raises `NotFound`, with the name that is near, while nobody waits for the pool: finding that one takes a while."""
+    call.require(Subject(KIND, pool, name=pool))
+    async with call.reading() as connection:
+        await resource_changes.read(connection, await saved_pools.head(connection, pool), resource)
 
 
 async def _held(call: Call, change: Change[Any], name: str) -> saved_pools.PoolHead:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from dao.pools import saved_pools
 from dao.views import pools
 from model.errors import Changed, Refused
+from model.near import nearest
 from service.pools.answers import SavedPool
 
 if TYPE_CHECKING:
@@ -119,8 +119,8 @@ def doubtful_resources(spec: WorkflowSpec, sizes: Mapping[str, int]) -> Iterator
     for task in spec.tasks:
         for pool, needed in task.resources.items():
             if pool not in sizes:
-                near = get_close_matches(pool, list(sizes), n=1)
-                cure = f'did you mean "{near[0]}"?' if near else "it waits until there is one"
+                near = nearest(pool, list(sizes))
+                cure = f'did you mean "{near}"?' if near else "it waits until there is one"
                 yield f'task "{task.name}": there is no resource pool "{pool}"; {cure}'
             elif needed > sizes[pool]:
                 yield (

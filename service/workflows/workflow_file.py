@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -18,6 +17,7 @@ from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX, Name
 from model.layout import Layout
 from model.names import fault_of_workflow_name, faults_of_task_names
+from model.near import nearest
 from model.workflow import WorkflowSpec
 from model.workflow_problems import InvalidWorkflow, Problem
 from service.workflows.runnable_types import unrunnable
@@ -191,8 +191,8 @@ def _fault_of_kind(content: Mapping[str, Any]) -> Problem | None:
     if kind == POOL:
         sentence = "this is a pool, and only workflows are read here; save it with `shoal pool apply`"
     elif kind != WORKFLOW:
-        near = get_close_matches(str(kind).lower(), (WORKFLOW, POOL), n=1)
-        cure = f"; did you mean {near[0]}?" if near else ""
+        near = nearest(str(kind).lower(), (WORKFLOW, POOL))
+        cure = f"; did you mean {near}?" if near else ""
         sentence = f'field "kind": must be {WORKFLOW} or {POOL}{cure}'
     elif "kind" not in content and "tasks" not in content and content.keys() & {"resources", "count"}:
         return Problem(where=(), sentence="a workflow has tasks, and this has none; if it is a pool, add `kind: pool`")

@@ -226,6 +226,21 @@ async def test_pages_of_resources_and_of_a_line_follow_each_other(api: Serving, 
                 assert wrong.status_code == 422, (path, cursor)
 
 
+async def test_a_mistyped_name_among_many_is_found_soon_and_without_the_pool(api: Serving, sql: Any) -> None:
+    """A comparison with all of them, letter by letter, stopped the whole process, with the pool locked."""
+    long = "".join(chr(ord("a") + number * number % 23) for number in range(190))
+    names = [f"{long}{number:05}" for number in range(10_000)]
+    async with api.client(await admin(api)) as client:
+        assert (await client.put(f"{POOLS}/many", json={"spec": {"resources": names}})).status_code == 200
+        sql("BEGIN")
+        sql("SELECT FROM resource_pool WHERE name = 'many' FOR UPDATE")
+        for verb in ("set-aside", "take-back"):
+            answer = await client.post(f"{POOLS}/many/{verb}", json={"resource": f"{names[42]}xyz"})
+            assert answer.status_code == 404, answer.text
+            assert f'did you mean "{long}' in answer.json()["detail"]
+        sql("COMMIT")
+
+
 async def test_who_watches_hears_of_pools(api: Serving, sql: Any) -> None:
     heard: list[dict[str, Any]] = []
     listens = asyncio.Event()
