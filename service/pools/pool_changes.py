@@ -111,7 +111,7 @@ async def take_resource_back(call: Call, name: Name, body: TakeBackResource) -> 
 
 
 async def _check_resource(call: Call, pool: str, resource: str) -> None:
-    """Raises `NotFound`, with the name that is near, while nobody waits for the pool: finding that one takes a while."""
+    """Raises `NotFound`, with the name that is near, while nobody waits for the pool: finding it takes a while."""
     call.require(Subject(KIND, pool, name=pool))
     async with call.reading() as connection:
         await resource_changes.read(connection, await saved_pools.head(connection, pool), resource)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -97,6 +98,9 @@ async def test_data_goes_to_who_may_change_the_pool_only(api: Serving, sql: Any)
     async with api.client(viewer) as client:
         answers = [await client.get(f"{POOLS}{path}") for path in paths]
         assert [each.status_code for each in answers] == [200] * 4
+        scene.waits(scene.run("bi_load"), "waits_too", '{"proxies": 1}')
+        cursor = (await client.get(f"{POOLS}/proxies/line?limit=1")).json()["next_cursor"]
+        assert base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}") == b"after 1", "no id of a run that is hidden"
         assert not any(word in each.text for each in answers for word in ("swordfish", "hidden", '"waits"', "bi_load"))
         first, second = answers[2].json()["items"]
         assert (first["task"]["name"], first["state"], "data" in first) == ("seen", "TAKEN", False)
@@ -220,6 +224,12 @@ async def test_pages_of_resources_and_of_a_line_follow_each_other(api: Serving, 
         assert [each["task"]["name"] for each in line] == order
         scene.waits(run, "lost", '{"nowhere": 1}')
         assert [each["task"]["name"] for each in await pages("nowhere/line")] == ["lost"], "of a pool that is not"
+        beyond = base64.b64encode(b"after 100000").decode().rstrip("=")
+        forged = base64.b64encode(b"pair\n500 HIGHEST 0\nHIGHEST 0").decode().rstrip("=")
+        for given in (beyond, forged):
+            assert (await client.get(f"{POOLS}/many/line", params={"cursor": given})).status_code == 422
+        last = base64.b64encode(b"after 99999").decode().rstrip("=")
+        assert (await client.get(f"{POOLS}/many/line", params={"cursor": last})).json()["items"] == []
         for cursor in ("nonsense", "cGFpcgphCmI"):
             for path in ("many/resources", "many/line", ""):
                 wrong = await client.get(f"{POOLS}/{path}".rstrip("/"), params={"cursor": cursor})
