@@ -236,6 +236,21 @@ async def test_pages_of_resources_and_of_a_line_follow_each_other(api: Serving, 
                 assert wrong.status_code == 422, (path, cursor)
 
 
+async def test_the_audit_says_why_a_resource_is_set_aside_and_how_it_was(api: Serving, sql: Any) -> None:
+    async with api.client(await admin(api)) as client:
+        assert (await client.put(f"{POOLS}/proxies", json={"spec": PROXIES})).status_code == 200
+        sql("UPDATE pool_resource SET set_aside_at = now(), set_aside_why = 'its check failed' WHERE name = 'p2'")
+        for resource, reason in (("p1", "first"), ("p1", "again"), ("p2", "mine")):
+            body = {"resource": resource, "reason": reason}
+            assert (await client.post(f"{POOLS}/proxies/set-aside", json=body)).status_code == 200
+    first, mine = ({"set_aside": True, "why": why, "by": "root"} for why in ("first", "mine"))
+    assert sql("SELECT before, after FROM audit WHERE action = 'set_aside_resource' ORDER BY id") == [
+        ({"set_aside": False}, {"resource": "p1", **first}),
+        (first, {"resource": "p1", **first}),
+        ({"set_aside": True, "why": "its check failed", "by": "its check"}, {"resource": "p2", **mine}),
+    ]
+
+
 async def test_a_mistyped_name_among_many_is_found_soon_and_without_the_pool(api: Serving, sql: Any) -> None:
     """A comparison with all of them, letter by letter, stopped the whole process, with the pool locked."""
     long = "".join(chr(ord("a") + number * number % 23) for number in range(190))
