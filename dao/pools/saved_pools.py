@@ -95,9 +95,14 @@ async def hold(connection: AsyncConnection, names: Collection[str]) -> dict[str,
     return {row[1]: _head(row) for row in (await connection.execute(_HOLD, {"names": list(names)})).all()}
 
 
+async def all_names(connection: AsyncConnection) -> list[str]:
+    """The names of all pools, in order."""
+    return [name for (name,) in (await connection.execute(_ALL_NAMES)).all()]
+
+
 async def not_found(connection: AsyncConnection, name: str) -> NotFound:
     """That there is no such pool, with the names that are near."""
-    known = [each for (each,) in (await connection.execute(_ALL_NAMES)).all()]
+    known = await all_names(connection)
     cure = await asyncio.to_thread(cure_of, name, known, "there is none yet")
     return NotFound(f'there is no resource pool "{name[:200]}"; {cure}')
 
@@ -197,7 +202,7 @@ def resources_of(spec: PoolSpec) -> dict[str, Mapping[str, Any]]:
 
 
 async def _stands_in_the_way(connection: AsyncConnection, name: str) -> Refused:
-    for (other,) in (await connection.execute(_ALL_NAMES)).all():
+    for other in await all_names(connection):
         if other != name and resource_variable(other) == resource_variable(name):
             return Refused(
                 f'the pools "{name}" and "{other}" would be one variable of a task, {resource_variable(name)}; '
