@@ -29,6 +29,9 @@ from service.workflows.yaml_sections import document_at
 FAULTS_SHOWN_MAX = 20
 WORKFLOW, POOL = "workflow", "pool"
 """What a document is, by its `kind`; without one it is a workflow."""
+NO_WORKFLOW = "there is no workflow in it; begin with `name:` and `tasks:`"
+_NO_MAPPING = "a workflow is a mapping with `name:` and `tasks:`"
+_LIST_OF_POOLS = "a pool stands in no list: begin the line with `kind: pool`, and write `---` between two"
 
 
 class TaskTypes(Protocol):
@@ -93,14 +96,17 @@ class BadWorkflowFile(Refused):
         super().__init__("\n       ".join(shown))
 
 
-def documents_in(data: bytes, file: str) -> list[Document]:
-    """The documents of a file, at least one; `file` is its name in messages. Raises `BadWorkflowFile`."""
+def documents_in(data: bytes, file: str, if_empty: str = NO_WORKFLOW) -> list[Document]:
+    """The documents of a file, at least one; `file` is its name in messages. Raises `BadWorkflowFile`.
+
+    `if_empty`: what is said of a file without any.
+    """
     try:
         documents = read_documents(data)
     except BadYaml as error:
         raise BadWorkflowFile([FileFault(file, str(error), error.line)]) from None
     if not documents:
-        raise BadWorkflowFile([FileFault(file, "there is no workflow in it; begin with `name:` and `tasks:`")])
+        raise BadWorkflowFile([FileFault(file, if_empty)])
     return documents
 
 
@@ -151,7 +157,8 @@ def _task_problems(spec: WorkflowSpec, types: TaskTypes) -> list[Problem]:
 def _workflow(document: Document, file: str, types: TaskTypes | None) -> WorkflowDocument:
     content = plain(document.content)
     if not isinstance(content, dict):
-        raise InvalidWorkflow([Problem(where=(), sentence="a workflow is a mapping with `name:` and `tasks:`")])
+        is_of_pools = any(isinstance(each, dict) and each.get("kind") == POOL for each in _list(content))
+        raise InvalidWorkflow([Problem(where=(), sentence=_LIST_OF_POOLS if is_of_pools else _NO_MAPPING)])
     if isinstance(params := document.content.get("params"), dict):
         content["params"] = {name: _written(value) for name, value in params.items()}
     for place, entry in enumerate(_list(document.content.get("schedules"))):
