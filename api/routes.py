@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Path, Query, Request, Response
+from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
 from api.denials import Denials
@@ -72,8 +73,19 @@ def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: Make
         response_model=operation.answer if has_answer else None,
         response_model_exclude_none=True,
         responses=_responses(operation),
+        dependencies=[] if QUERY in operation.signature.parameters else [Depends(_refuse_parameters)],
         **described(operation),
     )
+
+
+async def _refuse_parameters(request: Request) -> None:
+    """Refuse the parameters of an operation that has none, as its model does for one that has some.
+
+    Otherwise `?dry_run=true` would pass silently where it stands in the body.
+    """
+    if request.query_params:
+        said = {"type": "extra_forbidden", "msg": "Extra inputs are not permitted", "input": None}
+        raise RequestValidationError([{**said, "loc": (QUERY, name)} for name in request.query_params])
 
 
 def _responses(operation: Operation[Any, Any]) -> dict[int | str, dict[str, Any]]:

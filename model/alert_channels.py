@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from model.errors import Refused
+from model.near import nearest
 from model.parameters import is_storable
 
 URL_BYTES_MAX = 8_000
@@ -167,6 +167,6 @@ def parse_channel_url(text: str) -> ChannelUrl:
 def _unknown(kind: str) -> str:
     if kind in _WEB:
         return f"{kind}:// is no channel; a webhook is {'jsons' if kind == 'https' else 'json'}://host/path"
-    near = get_close_matches(kind, KINDS, n=1)
-    cure = f'did you mean "{near[0]}"?' if near else "docs/operations/alerts.md lists them"
+    near = nearest(kind, KINDS)
+    cure = f'did you mean "{near}"?' if near else "docs/operations/alerts.md lists them"
     return f'a channel cannot have the scheme "{kind}"; {cure}'

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 
 from model.errors import Refused
+from model.near import nearest
 
 NAMES = ("subject", "severity", "kind", "project", "workflow", "run", "task", "alert", "at", "facts", "text")
 FACT = "facts."
@@ -30,8 +30,8 @@ def check_template(template: str, what: str) -> None:
         name = found[1]
         if name in NAMES or (name.startswith(FACT) and len(name) > len(FACT)):
             continue
-        near = get_close_matches(name, NAMES, n=1)
-        cure = f"did you mean ${{{near[0]}}}?" if near else f"known: {', '.join(NAMES)}, {FACT}NAME"
+        near = nearest(name, NAMES)
+        cure = f"did you mean ${{{near}}}?" if near else f"known: {', '.join(NAMES)}, {FACT}NAME"
         raise Refused(f"{what}: there is no value ${{{name[:60]}}}; {cure}")
 
 

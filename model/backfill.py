@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from enum import StrEnum
 from itertools import islice, pairwise
 from typing import TypeVar
@@ -20,6 +19,7 @@ from zoneinfo import ZoneInfo
 
 from model.errors import Refused
 from model.moments import TICK, begin_of, end_of, midnight
+from model.near import nearest
 
 DATES_MAX = 10_000
 """The maximum number of dates of one backfill."""
@@ -176,8 +176,8 @@ def _named(given: Mapping[str, object]) -> dict[str, object]:
     for name, value in given.items():
         ours = THEIR_NAMES.get(name, name)
         if ours not in NAMES:
-            near = get_close_matches(name, [*NAMES, *THEIR_NAMES], n=1)
-            cure = f'did you mean "{near[0]}"?' if near else f"known are {', '.join(NAMES)}"
+            near = nearest(name, [*NAMES, *THEIR_NAMES])
+            cure = f'did you mean "{near}"?' if near else f"known are {', '.join(NAMES)}"
             raise Refused(f'backfill has no field "{name[:100]}"; {cure}')
         if value is None:
             continue

@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import TypeVar
 
@@ -22,6 +21,7 @@ from model.fields import GROUP_NAME, GROUP_NAME_LENGTH_MAX, NAME_LENGTH_MAX
 from model.ids import CommandId, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent
 from model.lines import called_by
+from model.near import nearest
 from model.parameters import is_storable, parse_parameters
 from model.secret_values import MASK, sealed_value
 from model.traces import read_traceparent
@@ -138,8 +138,8 @@ def read_command(row: CommandRow) -> Command:
     except ValueError:
         if row.type == "RECOVER_WAITING_THREAD":  # a DolphinScheduler type, present in older tables
             raise Refused(f"there is no command {row.type} any more: a run that waits takes up no room") from None
-        near = get_close_matches(row.type[:100].upper(), list(CommandType), n=1)  # a megabyte would take 0.1 s
-        cure = f"did you mean {near[0]}?" if near else f"known are {', '.join(CommandType)}"
+        near = nearest(row.type[:100].upper(), list(CommandType))
+        cure = f"did you mean {near}?" if near else f"known are {', '.join(CommandType)}"
         raise Refused(f'there is no command type "{row.type[:100]}"; {cure}') from None
     if type_ in STARTING:
         return _start(row, type_)

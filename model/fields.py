@@ -26,8 +26,15 @@ TenantName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]{0,31}$")]
 
 
 def _in_minutes(value: object) -> object:
-    seconds = seconds_of(value) if isinstance(value, str) else None
-    return value if seconds is None else seconds / 60
+    if isinstance(value, str):
+        seconds = seconds_of(value)
+        try:
+            value = float(value) if seconds is None else seconds / 60
+        except ValueError:
+            raise ValueError("must be a duration with its unit, such as 10s or 1m; a bare number is minutes") from None
+    if isinstance(value, int | float) and not 0 <= value <= MINUTES_MAX:
+        raise ValueError(f"must be 0s to {MINUTES_MAX // (24 * 60)}d; a bare number is minutes")
+    return value
 
 
 Minutes = Annotated[

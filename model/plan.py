@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from model.choices import Direct, Flag, OnWorkerLoss, ParameterType, Priority, TimeoutStrategy
 from model.errors import Refused
-from model.fields import NAME_LENGTH_MAX
 from model.graph import Graph
 from model.ids import TaskCode, WorkflowCode
 from model.local_params import LocalParam
@@ -19,6 +17,7 @@ from model.logic.dependent import DependentParams
 from model.logic.dynamic import DynamicParams
 from model.logic.fields import LogicParams
 from model.logic.sub_process import SubProcessParams
+from model.near import nearest
 from model.secret_values import check_sealed
 from model.streams import StreamRule
 from model.workflow import TaskSpec, WorkflowSpec
@@ -101,8 +100,8 @@ class Plan:
             if code is None and name.isascii() and name.isdigit() and len(name) < 11 and int(name) in self.tasks:
                 code = TaskCode(int(name))
             if code is None:
-                near = get_close_matches(name[:NAME_LENGTH_MAX], self.codes, n=1)  # for a megabyte it takes 0.4 s
-                cure = f'did you mean "{near[0]}"?' if near else "see its definition for what there is"
+                near = nearest(name, self.codes)
+                cure = f'did you mean "{near}"?' if near else "see its definition for what there is"
                 raise Refused(f'workflow "{self.name}" version {self.version} has no task "{name[:100]}"; {cure}')
             found.append(code)
         return found

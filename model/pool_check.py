@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from model.durations import seconds_of
+from model.near import nearest
 from model.parameter_text import plain_data
 from model.parameters import references
 
@@ -74,8 +74,8 @@ def misfit(check: PoolCheck, resources: Mapping[str, Mapping[str, Any]]) -> Faul
         return next((_never_set(name) for name in named), None)
     for name in references(check.url or ""):
         if name not in keys:
-            near = get_close_matches(name, keys, n=1)
-            cure = f"did you mean ${{{near[0]}}}?" if near else f"known are {', '.join(sorted(keys)[:20])}"
+            near = nearest(name, keys)
+            cure = f"did you mean ${{{near}}}?" if near else f"known are {', '.join(sorted(keys)[:20])}"
             return ("check", "url"), f"the url of the check has ${{{name}}}, which no resource has; {cure}"
         for resource, data in resources.items():
             if name not in data and name != NAME:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -17,6 +16,7 @@ from pydantic_core import PydanticCustomError
 from model.errors import Refused
 from model.fields import POOL_NAME, POOL_NAME_LENGTH_MAX
 from model.logic.fields import model_at
+from model.near import nearest
 from model.parameter_text import plain_data
 from model.parameters import is_storable
 from model.pool_check import PoolCheck, misfit
@@ -205,8 +205,8 @@ def _near(where: tuple[str | int, ...], beside: tuple[str, ...]) -> str:
     model = model_at(PoolSpec, where[:-1])
     fields = [*(beside if model is PoolSpec else ()), *model.model_fields]
     meant = _ELSEWHERE.get(str(where[-1]).lower())
-    near = [meant] if meant in fields else get_close_matches(str(where[-1]), fields, n=1)
-    return f', did you mean "{near[0]}"?' if near else f"; known are {', '.join(fields)}"
+    near = meant if meant in fields else nearest(str(where[-1]), fields)
+    return f', did you mean "{near}"?' if near else f"; known are {', '.join(fields)}"
 
 
 def _quoted(name: object) -> str:

@@ -1,9 +1,11 @@
-"""What a resource of a pool is in now, and a place in the line of a pool."""
+"""What becomes of a resource of a pool now, and how much of a line is shown."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+LINE_SHOWN_MAX = 100_000
+"""The last place of a line that is shown: those before a page are read for it."""
 
 
 class ResourceState(StrEnum):
@@ -19,14 +21,3 @@ class ResourceState(StrEnum):
     """A worker checks it."""
     REMOVED = "REMOVED"
     """It is in the pool no more, and goes when whoever holds it gives it back."""
-
-
-@dataclass(frozen=True, slots=True)
-class LinePlace:
-    """Where a page of a line ends: the place in the order, and the number of that place."""
-
-    number: int
-    workflow_priority: str
-    run: int
-    task_priority: str
-    task: int

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from itertools import chain
 from typing import Annotated, Any, Self
 
@@ -31,6 +30,7 @@ from model.ids import TaskCode
 from model.lines import KEY_WRITTEN_MAX, startable_key
 from model.local_params import LocalParams, misfit
 from model.logic.catalog import LOGIC_TYPES, check_logic
+from model.near import nearest
 from model.parameter_text import ParameterValue, plain_data
 from model.parameters import references
 from model.pool_variables import without_one_variable
@@ -166,12 +166,13 @@ class WorkflowSpec(BaseModel):
             if len(set(task.after)) < len(task.after):
                 raise wrong_task(place, f'task "{task.name}" names the same task twice in its "after"; once is enough')
         if absent := [
-            (place, _absent(task.name, before, names))
+            (place, task.name, before)
             for place, task in enumerate(self.tasks)
             for before in task.after
             if before not in places
         ]:
-            raise wrong_task(absent[0][0], "; ".join(sentence for _, sentence in absent[:20]))
+            shown = "; ".join(_absent(task, before, names) for _, task, before in absent[:20])
+            raise wrong_task(absent[0][0], shown)
         cycle = find_cycle({task.name: task.after for task in self.tasks})
         if cycle:
             raise wrong_task(
@@ -275,6 +276,6 @@ def _is_dependent_timeout(task: TaskSpec, field: str) -> bool:
 
 
 def _absent(task: str, before: str, names: Sequence[str]) -> str:
-    near = get_close_matches(before, names, n=1)
-    fix = f'did you mean "{near[0]}"?' if near else "add that task or remove it"
+    near = nearest(before, names)
+    fix = f'did you mean "{near}"?' if near else "add that task or remove it"
     return f'task "{task}" waits for "{before}", which does not exist; {fix}'

@@ -6,7 +6,6 @@ The messages of pydantic are translated from Python's terms to those of a workfl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -15,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX
 from model.logic.fields import model_at
+from model.near import nearest
 
 _WRONG_TASK = "wrong_task"
 _WRONG_FIELD = "wrong_field"
@@ -124,8 +124,8 @@ def _near(whole: type[BaseModel], where: tuple[str | int, ...], beside: Sequence
     model = model_at(whole, where[:-1])
     fields = [*(beside if model is whole else ()), *model.model_fields]
     meant = _ELSEWHERE.get(str(where[-1]).lower())
-    near = [meant] if meant in fields else get_close_matches(str(where[-1]), list(fields), n=1)
-    return f', did you mean "{near[0]}"?' if near else f"; known are {', '.join(fields)}"
+    near = meant if meant in fields else nearest(str(where[-1]), list(fields))
+    return f', did you mean "{near}"?' if near else f"; known are {', '.join(fields)}"
 
 
 def _task_of(content: Mapping[str, Any], where: tuple[str | int, ...]) -> str:

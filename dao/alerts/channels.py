@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 
 from sqlalchemy import text
 
@@ -16,6 +15,7 @@ from dao.secrets.vault import Sealed, Vault
 from dao.views.tables import alert_channel
 from model.alert_channels import CHANNEL_PURPOSE, parse_channel_url
 from model.errors import NotFound
+from model.near import cure_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +217,4 @@ async def not_found(connection: AsyncConnection, name: str) -> NotFound:
     if "://" in name:  # it may contain a password
         return NotFound("there is no channel with a URL as its name; `shoal alert channels` lists those there are")
     known = [each for (each,) in (await connection.execute(_NAMES)).all()]
-    near = get_close_matches(name, known, n=1)
-    cure = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known[:20])}" if known else "there is none yet"
-    return NotFound(f'there is no channel "{name[:200]}"; {cure}')
+    return NotFound(f'there is no channel "{name[:200]}"; {cure_of(name, known, "there is none yet")}')

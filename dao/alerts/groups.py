@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 
 from sqlalchemy import text
 
@@ -13,6 +12,7 @@ from dao.alerts import channels
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
 from model.errors import NotFound
+from model.near import cure_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,4 @@ async def delete(connection: AsyncConnection, group: Group) -> None:
 async def not_found(connection: AsyncConnection, name: str) -> NotFound:
     """That there is no such group, with the name that is near."""
     known = [each for (each,) in (await connection.execute(_NAMES)).all()]
-    near = get_close_matches(name, known, n=1)
-    cure = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known[:20])}" if known else "there is none yet"
-    return NotFound(f'there is no alert group "{name[:200]}"; {cure}')
+    return NotFound(f'there is no alert group "{name[:200]}"; {cure_of(name, known, "there is none yet")}')

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 
 from sqlalchemy import text
 
 from dao.pools.saved_pools import PoolHead, notify_line
 from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound, Refused
+from model.near import cure_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,7 @@ async def read(connection: AsyncConnection, pool: PoolHead, resource: str) -> Se
     row = (await connection.execute(_READ, {"code": pool.code, "name": resource})).first()
     if row is None:
         known = [name for (name,) in (await connection.execute(_NAMES, {"code": pool.code})).all()]
-        near = get_close_matches(resource, known, n=1)
-        cure = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known[:20])}" if known else "it is empty"
+        cure = await asyncio.to_thread(cure_of, resource, known, "it is empty")
         raise NotFound(f'pool "{pool.name}" has no resource "{resource[:200]}"; {cure}')
     return SetAside(*row)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from sqlalchemy import text
@@ -54,18 +55,19 @@ _DELETE_REMOVED = text("""
     DELETE FROM pool_resource
     WHERE pool_code = :code AND removed AND task_instance_id IS NULL AND checking_by IS NULL
 """)
+# Data is compared as text: to jsonb 1 and 1.0 are equal, and a task finds them as they are written.
 _ADD = text("""
     INSERT INTO pool_resource AS r (pool_code, name, data, place)
     SELECT :code, given.name, CAST(given.data AS jsonb), given.place - 1
     FROM unnest(CAST(:names AS text[]), CAST(:data AS text[])) WITH ORDINALITY AS given (name, data, place)
     WHERE NOT EXISTS (SELECT FROM pool_resource same
                       WHERE same.pool_code = :code AND same.name = given.name AND NOT same.removed
-                        AND same.data = CAST(given.data AS jsonb) AND same.place = given.place - 1)
+                        AND same.data::text = CAST(given.data AS jsonb)::text AND same.place = given.place - 1)
     ON CONFLICT (pool_code, name) DO UPDATE SET data = excluded.data, place = excluded.place, removed = false,
-        checked_at = CASE WHEN r.data IS NOT DISTINCT FROM excluded.data THEN r.checked_at END,
-        checking_by = CASE WHEN r.data IS NOT DISTINCT FROM excluded.data THEN r.checking_by END,
-        checking_since = CASE WHEN r.data IS NOT DISTINCT FROM excluded.data THEN r.checking_since END
-    WHERE (r.data, r.place, r.removed) IS DISTINCT FROM (excluded.data, excluded.place, false)
+        checked_at = CASE WHEN r.data::text = excluded.data::text THEN r.checked_at END,
+        checking_by = CASE WHEN r.data::text = excluded.data::text THEN r.checking_by END,
+        checking_since = CASE WHEN r.data::text = excluded.data::text THEN r.checking_since END
+    WHERE (r.data::text, r.place, r.removed) IS DISTINCT FROM (excluded.data::text, excluded.place, false)
 """)
 _CHECK_AGAIN = text("""
     UPDATE pool_resource SET checked_at = NULL, checking_by = NULL, checking_since = NULL
@@ -143,4 +145,17 @@ def rows_of(resources: Resources) -> Sequence[tuple[str, str]]:
 
 
 def _json(data: Mapping[str, Any]) -> str:
-    return json.dumps(data, sort_keys=True)
+    return json.dumps(_as_stored(data), sort_keys=True)
+
+
+def _as_stored(value: Any) -> Any:
+    """A value as jsonb gives it back: `1e16` with all its digits, and no zero with a sign."""
+    match value:
+        case float():
+            return int(Decimal(repr(value))) if "e+" in repr(value) else value + 0.0
+        case Mapping():
+            return {key: _as_stored(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_as_stored(each) for each in value]
+        case _:
+            return value

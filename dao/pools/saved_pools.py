@@ -6,11 +6,11 @@ that is removed while somebody holds it is only marked, and its row is deleted w
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any
 
 from sqlalchemy import text
@@ -22,6 +22,7 @@ from dao.postgres.notify import changed
 from dao.tasks.pool_conditions import SECONDS_MAX
 from model.changes import Changes
 from model.errors import NotFound, Refused
+from model.near import cure_of
 from model.pool_check import PoolCheck
 from model.pool_spec import PoolSpec
 from model.pool_variables import resource_variable
@@ -94,11 +95,15 @@ async def hold(connection: AsyncConnection, names: Collection[str]) -> dict[str,
     return {row[1]: _head(row) for row in (await connection.execute(_HOLD, {"names": list(names)})).all()}
 
 
+async def all_names(connection: AsyncConnection) -> list[str]:
+    """The names of all pools, in order."""
+    return [name for (name,) in (await connection.execute(_ALL_NAMES)).all()]
+
+
 async def not_found(connection: AsyncConnection, name: str) -> NotFound:
     """That there is no such pool, with the names that are near."""
-    known = [each for (each,) in (await connection.execute(_ALL_NAMES)).all()]
-    near = get_close_matches(name, known, n=1)
-    cure = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(known[:20])}" if known else "there is none yet"
+    known = await all_names(connection)
+    cure = await asyncio.to_thread(cure_of, name, known, "there is none yet")
     return NotFound(f'there is no resource pool "{name[:200]}"; {cure}')
 
 
@@ -197,7 +202,7 @@ def resources_of(spec: PoolSpec) -> dict[str, Mapping[str, Any]]:
 
 
 async def _stands_in_the_way(connection: AsyncConnection, name: str) -> Refused:
-    for (other,) in (await connection.execute(_ALL_NAMES)).all():
+    for other in await all_names(connection):
         if other != name and resource_variable(other) == resource_variable(name):
             return Refused(
                 f'the pools "{name}" and "{other}" would be one variable of a task, {resource_variable(name)}; '

@@ -75,6 +75,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "node": "SELECT",
         "command": "SELECT INSERT(type) INSERT(workflow_code) INSERT(workflow_instance_id) INSERT(created_by)",
         "command_history": "SELECT",
+        "history_floor": "SELECT",
         "error_command": "SELECT DELETE",
         "workflow_instance": "SELECT",
         "task_instance": "SELECT UPDATE(state) UPDATE(reason)",

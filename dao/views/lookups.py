@@ -9,6 +9,7 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from dao.retention.floor import IS_BELOW
 from dao.views.listings import TaskRun
 from model.errors import NotFound
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId
@@ -54,6 +55,7 @@ _FATE = text("""
     LEFT JOIN error_command e ON e.command_id = h.command_id
     WHERE h.command_id = :id
 """)
+_IS_DELETED = text(f"SELECT {IS_BELOW.format(id='CAST(:id AS bigint)')}")
 _PROJECT_OF_COMMAND = text("""
     SELECT d.project FROM (
         SELECT workflow_code, workflow_instance_id FROM command WHERE id = :id
@@ -83,6 +85,8 @@ async def fate_of(connection: AsyncConnection, id_: CommandId) -> CommandFate:
     """
     row = (await connection.execute(_FATE, {"id": id_})).first()
     if row is None:
+        if (await connection.execute(_IS_DELETED, {"id": id_})).scalar_one():
+            raise NotFound(f"command {id_} was handled, and its history has been deleted since (docs/retention.md)")
         raise NotFound(f"there is no command {id_}, and there was none")
     slot = None if row.slot_current is None else Slot(row.slot_current, row.slot_total)
     return CommandFate(row.id, row.type, row.age_s, row.handled_at, row.run, row.master, slot, row.reason)

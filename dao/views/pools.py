@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from dao.cluster.node_rows import SHOWN
 from dao.postgres.engine import AsyncConnection
-from model.pools import LinePlace, ResourceState
+from model.pools import ResourceState
 
 COUNTED_MAX = 10_000
 """Of those that wait for a pool: a backlog may have millions."""
@@ -153,12 +153,9 @@ _RESOURCES = text(f"""
 _LINE = text(f"""
     SELECT l.workflow_priority, l.task_priority, t.queued_at, l.needed, l.needs, l.worker_group, l.task_instance_id,
            l.workflow_instance_id, {_TASK}
-    FROM (SELECT * FROM pool_line
-          WHERE pool_name = :name AND (CAST(:after_run_priority AS text) IS NULL
-                OR (workflow_priority, workflow_instance_id, task_priority, task_instance_id)
-                   > (CAST(:after_run_priority AS priority_level), CAST(:after_run AS bigint),
-                      CAST(:after_task_priority AS priority_level), CAST(:after_task AS bigint)))
-          ORDER BY workflow_priority, workflow_instance_id, task_priority, task_instance_id LIMIT :limit) AS l
+    FROM (SELECT * FROM pool_line WHERE pool_name = :name
+          ORDER BY workflow_priority, workflow_instance_id, task_priority, task_instance_id
+          OFFSET :after LIMIT :limit) AS l
     LEFT JOIN task_instance t ON t.id = l.task_instance_id
     LEFT JOIN workflow_instance i ON i.id = l.workflow_instance_id
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
@@ -227,19 +224,10 @@ async def resources(
     return [_resource(row) for row in rows]
 
 
-async def line(connection: AsyncConnection, name: str, limit: int, after: LinePlace | None) -> list[WaitingTask]:
+async def line(connection: AsyncConnection, name: str, limit: int, after: int = 0) -> list[WaitingTask]:
     """Up to `limit` of the attempts that wait for a pool, which need not exist, in their order, after that place."""
-    values = {
-        "name": name,
-        "limit": limit,
-        "after_run_priority": after.workflow_priority if after else None,
-        "after_run": after.run if after else None,
-        "after_task_priority": after.task_priority if after else None,
-        "after_task": after.task if after else None,
-    }
-    first = after.number + 1 if after else 1
-    rows = (await connection.execute(_LINE, values)).all()
-    return [_waiting(number, row) for number, row in enumerate(rows, first)]
+    rows = (await connection.execute(_LINE, {"name": name, "limit": limit, "after": after})).all()
+    return [_waiting(place, row) for place, row in enumerate(rows, after + 1)]
 
 
 async def sizes(connection: AsyncConnection, names: Collection[str]) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +12,7 @@ from model.logic.dynamic import DynamicParams
 from model.logic.fields import InvalidParams, LogicParams
 from model.logic.sub_process import SubProcessParams
 from model.logic.switch import SwitchParams
+from model.near import nearest
 
 LOGIC_TYPES: Mapping[str, type[LogicParams]] = MappingProxyType(
     {
@@ -51,6 +51,6 @@ def check_logic(
 
 
 def _astray(name: str, does: str, side: str, known: Collection[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    cure = f'did you mean "{near[0]}"?' if near else "add that arrow or remove the name"
+    near = nearest(name, known)
+    cure = f'did you mean "{near}"?' if near else "add that arrow or remove the name"
     return f'it {does} "{name}", which does not come directly {side} it; {cure}'

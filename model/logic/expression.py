@@ -18,13 +18,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import Enum, auto
 from itertools import pairwise
 from math import isfinite
 from typing import TYPE_CHECKING
 
 from model.errors import Refused
+from model.near import nearest
 from model.parameters import is_storable
 
 if TYPE_CHECKING:
@@ -217,8 +217,8 @@ def _check(before: _Token, token: _Token) -> None:
     if token.kind == "call" or is_method:
         known = _METHODS if is_method else _FUNCTIONS
         if token.kind != "call" or word not in known:
-            near = get_close_matches(word, known, n=1)
-            cure = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+            near = nearest(word, known)
+            cure = f"did you mean {near}?" if near else f"known are {', '.join(sorted(known))}"
             raise Refused(f"there is no function {word} here; {cure}")
     elif token.kind == "word" and word not in _CONSTANTS and word != "in":
         raise Refused(f'{word} means nothing here; write ${{{word}}} for a parameter, "{word}" for a text')

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
@@ -11,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Pla
 
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX, Name
+from model.near import nearest
 from model.parameters import is_storable
 
 CODE_MAX = 2**63 - 1
@@ -118,8 +118,8 @@ def _sentence(model: type[BaseModel], part: Any) -> str:
     field = ".".join(str(step + 1) if isinstance(step, int) else step for step in where)
     if kind == "extra_forbidden":
         known = list(model_at(model, where[:-1]).model_fields)
-        near = get_close_matches(str(where[-1]), known, n=1)
-        cure = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+        near = nearest(str(where[-1]), known)
+        cure = f"did you mean {near}?" if near else f"known are {', '.join(known)}"
         return f'there is no field "{_shown(field)}"; {cure}'
     if kind == "missing":
         return f'the field "{_shown(field)}" is missing; add it'

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dao.views import duties
 from dao.views.duties import Duty, DutyDone
@@ -11,12 +13,15 @@ from service.call import Call
 from service.fields import Answer, Id, Moment
 from service.operation import operation
 
+_COUNTED = re.compile(r"[a-z ]+: \d+(?=;)", re.ASCII)
+"""What a check found, in numbers: the names that follow belong to any project."""
+
 
 class DutyDoneAnswer(Answer):
     """A duty that was done: by which master, from when to when, and what came of it.
 
     `late`: by another master than the one whose turn it was, since it was overdue. `is_fine` is false if a check found
-    something that needs a person; `result` says what.
+    something that needs a person; `result` says what: to whoever may not see all projects, in numbers alone.
     """
 
     due_at: Moment
@@ -51,7 +56,8 @@ class DutyAnswer(Answer):
     """What is done every `every_s` seconds for the whole cluster, next at `due_at`.
 
     `master` is who is at it now, since `began_at`. `error`: why a step failed, of which it has not recovered yet.
-    `is_idle`: it is done only while there is something to do, and now there is nothing, however long ago `due_at` is.
+    Only whoever may see all projects reads it. `is_idle`: it is done only while there is something to do, and now there
+    is nothing, however long ago `due_at` is.
     """
 
     name: str
@@ -92,4 +98,16 @@ async def list_duties(call: Call) -> DutiesAnswer:
     call.permit(None)
     async with call.reading() as connection:
         found = await duties.all_of_them(connection)
+    if call.caller.projects_with(Right.VIEW) is not None:
+        found = [_without_names(each) for each in found]
     return DutiesAnswer(items=[DutyAnswer.of(each) for each in found])
+
+
+def _without_names(duty: Duty) -> Duty:
+    """A duty as any account may see it: findings and errors name tasks and runs of all projects."""
+    error = None if duty.error is None else "an admin sees why"
+    last = duty.last
+    if last is not None and not last.is_fine:
+        counted = _COUNTED.match(last.result)
+        last = replace(last, result=f"{counted[0] if counted else 'it found something'}; an admin sees what")
+    return replace(duty, error=error, last=last)

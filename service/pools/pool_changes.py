@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from dao.accounts import audit
@@ -83,21 +85,23 @@ async def delete_pool(call: Call, name: Name, query: DeletePool) -> None:
 async def set_aside_resource(call: Call, name: Name, body: SetAsideResource) -> ResourceChange:
     """Let nobody get a resource, whatever its check finds, until it is taken back. Whoever holds it goes on."""
     why = body.reason.strip() or NO_REASON
+    await _check_resource(call, name, body.resource)
     async with call.changing(Subject(KIND, name, name=name)) as change:
         pool = await _held(call, change, name)
+        before = await resource_changes.read(change.connection, pool, body.resource)
         is_new = await resource_changes.set_aside(change.connection, pool, body.resource, why, call.caller.name)
-        change.before, change.after = (
-            {"set_aside": not is_new},
-            {"resource": body.resource, "set_aside": True, "why": why},
-        )
-        change.answer = await _changed(change.connection, pool, body.resource, is_new=is_new)
-    answer: ResourceChange = change.answered()
+        answer = await _changed(change.connection, pool, body.resource, is_new=is_new)
+        change.before = {"set_aside": before.at is not None, **_by_whom(before.at, before.why, before.by)}
+        after = _by_whom(answer.set_aside_at, answer.set_aside_why, answer.set_aside_by)
+        change.after = {"resource": body.resource, "set_aside": True, **after}
+        change.answer = answer
     return answer
 
 
 @operation("POST", "/resource-pools/{name}/take-back", Right.ADMINISTER, TAG)
 async def take_resource_back(call: Call, name: Name, body: TakeBackResource) -> ResourceChange:
     """Let a resource that is set aside, by a person or its check, be given again."""
+    await _check_resource(call, name, body.resource)
     async with call.changing(Subject(KIND, name, name=name)) as change:
         pool = await _held(call, change, name)
         before = await resource_changes.take_back(change.connection, pool, body.resource)
@@ -106,6 +110,18 @@ async def take_resource_back(call: Call, name: Name, body: TakeBackResource) -> 
         change.answer = await _changed(change.connection, pool, body.resource, is_new=True)
     answer: ResourceChange = change.answered()
     return answer
+
+
+def _by_whom(at: datetime | None, why: str | None, by: str | None) -> Mapping[str, str | None]:
+    """Why a resource is set aside, and by whom, for the audit; nothing if it is not."""
+    return {} if at is None else {"why": why, "by": by or "its check"}
+
+
+async def _check_resource(call: Call, pool: str, resource: str) -> None:
+    """Raises `NotFound`, with the name that is near, while nobody waits for the pool: finding it takes a while."""
+    call.require(Subject(KIND, pool, name=pool))
+    async with call.reading() as connection:
+        await resource_changes.read(connection, await saved_pools.head(connection, pool), resource)
 
 
 async def _held(call: Call, change: Change[Any], name: str) -> saved_pools.PoolHead:

@@ -6,13 +6,14 @@ import asyncio
 
 from dao.pools import saved_pools
 from dao.views import pools
+from model.pools import LINE_SHOWN_MAX
 from model.rights import Right
 from service.call import Call
 from service.operation import operation
 from service.pages import PageOf, page_of, pair_page_of
 from service.pools.answers import PoolAnswer, PoolContent, ResourceAnswer, WaitingTaskAnswer
 from service.pools.pool_file import yaml_of_pool
-from service.pools.requests import LineQuery, Name, PoolQuery, ResourceQuery, line_cursor, resource_cursor
+from service.pools.requests import LineQuery, Name, PoolQuery, ResourceQuery, resource_cursor
 from service.pools.time_left import seconds_left
 
 TAG = "resource-pools"
@@ -73,11 +74,14 @@ async def list_resources(call: Call, name: Name, query: ResourceQuery) -> PageOf
 
 @operation("GET", "/resource-pools/{name}/line", Right.VIEW_CLUSTER, TAG)
 async def get_pool_line(call: Call, name: Name, query: LineQuery) -> PageOf[WaitingTaskAnswer]:
-    """List the attempts that wait for resources of a pool, which need not exist, in their order."""
+    """List the attempts that wait for resources of a pool, which need not exist, in order, up to place 100,000."""
     call.permit(None)
     visible = call.caller.projects_with(Right.VIEW)
     async with call.reading() as connection:
-        found = await pools.line(connection, name, query.limit + 1, query.after_place)
+        limit = min(query.limit, LINE_SHOWN_MAX - query.after_place)
+        found = await pools.line(connection, name, limit + 1, query.after_place)
         if not found:
             await saved_pools.head(connection, name)
-    return pair_page_of(found, query.limit, lambda each: WaitingTaskAnswer.of(each, visible), line_cursor)
+    if found and found[-1].place > LINE_SHOWN_MAX:
+        found.pop()
+    return page_of(found, limit, lambda each: WaitingTaskAnswer.of(each, visible), lambda each: each.place)

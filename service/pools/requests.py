@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from model.choices import Priority
 from model.errors import Refused
 from model.names import as_id
 from model.pool_spec import RESOURCE_NAME_LENGTH_MAX
-from model.pools import LinePlace, ResourceState
+from model.pools import LINE_SHOWN_MAX, ResourceState
 from service.fields import Asked, Text
-from service.pages import NamedPageQuery, PairPageQuery
+from service.pages import NamedPageQuery, PageQuery, PairPageQuery
 from service.workflows.requests import Files, Version, Yaml
 
 if TYPE_CHECKING:
-    from dao.views.pools import ResourceRow, WaitingTask
+    from dao.views.pools import ResourceRow
 
 REASON_LENGTH_MAX = 1_000
 Name = Annotated[Text, Field(max_length=200)]
@@ -47,34 +46,24 @@ class ResourceQuery(PairPageQuery):
         return place, id_
 
 
-class LineQuery(PairPageQuery):
-    """A page of those who wait for a pool, in their order."""
+class LineQuery(PageQuery):
+    """A page of those who wait for a pool, in their order.
+
+    The cursor is no more than a place: run and attempt of whoever stands there may be hidden from the caller.
+    """
 
     @property
-    def after_place(self) -> LinePlace | None:
+    def after_place(self) -> int:
         """The last place of the page before. Raises `Refused` for a cursor that no page gave."""
-        if (after := self.after) is None:
-            return None
-        try:
-            number, run_priority, run = after[0].split(" ")
-            task_priority, task = after[1].split(" ")
-            ids = [as_id(each) for each in (number, run, task)]
-            if None in ids:
-                raise ValueError
-            return LinePlace(int(number), Priority(run_priority), int(run), Priority(task_priority), int(task))
-        except ValueError:
-            raise Refused("the cursor is not one that a page gave; begin without one") from None
+        place = self.after or 0
+        if place >= LINE_SHOWN_MAX:
+            raise Refused("the cursor is not one that a page gave; begin without one")
+        return place
 
 
 def resource_cursor(resource: ResourceRow) -> tuple[str, str]:
     """What the next page begins after."""
     return str(resource.place), str(resource.id)
-
-
-def line_cursor(waiting: WaitingTask) -> tuple[str, str]:
-    """What the next page begins after."""
-    task = waiting.task
-    return f"{waiting.place} {waiting.workflow_priority} {task.run}", f"{waiting.task_priority} {task.id}"
 
 
 class PutPool(Asked):

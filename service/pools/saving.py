@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from dao.pools import saved_pools
 from dao.views import pools
 from model.errors import Changed, Refused
+from model.near import nearest
 from service.pools.answers import SavedPool
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 KIND = "resource-pool"
 """In the audit."""
+NEAR_MAX = 20
+"""Of so many pools that are missing it is said which may be meant."""
 
 
 @dataclass(frozen=True)
@@ -106,21 +109,34 @@ def check_version(now: PoolHead | None, name: str, version: int) -> None:
 
 
 async def sizes_named(connection: AsyncConnection, specs: Sequence[WorkflowSpec]) -> Mapping[str, int]:
-    """How many resources the pools have of which tasks of these workflows need some; a pool that is not, is missing."""
+    """How many resources the pools have of which tasks of these workflows need some; a pool that is not, is missing.
+
+    Those that may be meant by one that is missing are among them too.
+    """
     named = {pool for spec in specs for task in spec.tasks for pool in task.resources}
-    return await pools.sizes(connection, named) if named else {}
+    if not named:
+        return {}
+    sizes = await pools.sizes(connection, named)
+    if missing := sorted(named - sizes.keys())[:NEAR_MAX]:
+        known = await saved_pools.all_names(connection)
+        near = await asyncio.to_thread(lambda: [nearest(each, known) for each in missing])
+        sizes |= await pools.sizes(connection, [each for each in near if each is not None])
+    return sizes
 
 
 def doubtful_resources(spec: WorkflowSpec, sizes: Mapping[str, int]) -> Iterator[str]:
     """Tasks that need a pool that there is not, or more than it has: they would wait until somebody makes it.
 
-    `sizes`: how many resources each pool has.
+    `sizes`: how many resources each pool has, also of those that may be meant.
     """
+    near: dict[str, str | None] = {}
     for task in spec.tasks:
         for pool, needed in task.resources.items():
             if pool not in sizes:
-                near = get_close_matches(pool, list(sizes), n=1)
-                cure = f'did you mean "{near[0]}"?' if near else "it waits until there is one"
+                if pool not in near and len(near) < NEAR_MAX:
+                    near[pool] = nearest(pool, sorted(sizes))
+                meant = near.get(pool)
+                cure = f'did you mean "{meant}"?' if meant else "it waits until there is one"
                 yield f'task "{task.name}": there is no resource pool "{pool}"; {cure}'
             elif needed > sizes[pool]:
                 yield (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dao.definitions import definitions, projects
 from model.errors import Refused
+from model.near import nearest
 from model.workflow import WorkflowSpec
 
 if TYPE_CHECKING:
@@ -87,6 +87,6 @@ def check_names(head: Definition, version: ReadVersion, names: Collection[str], 
 
 def _choice(name: str, known: Iterable[str]) -> str:
     known = sorted(set(known))
-    if near := get_close_matches(name, known, n=1):
-        return f'did you mean "{near[0]}"?'
+    if near := nearest(name, known):
+        return f'did you mean "{near}"?'
     return f"it has {', '.join(known)}" if known else "it has none"

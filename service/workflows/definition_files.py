@@ -16,6 +16,8 @@ from service.workflows.workflow_file import (
 )
 from service.workflows.yaml_lines import text_of
 
+NOTHING = "there is no workflow and no pool in it; begin with `name:` and `tasks:`, or with `kind: pool` and `name:`"
+
 
 @dataclass(frozen=True)
 class FileContent:
@@ -55,7 +57,7 @@ def _parse(file: str, data: bytes, types: TaskTypes, faults: list[FileFault]) ->
     workflows: list[WorkflowDocument] = []
     pools: list[PoolDocument] = []
     try:
-        documents = documents_in(data, file)
+        documents = documents_in(data, file, NOTHING)
     except BadWorkflowFile as error:
         faults += error.faults
         return FileContent()

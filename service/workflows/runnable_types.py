@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from model.errors import Refused
 from model.logic.catalog import LOGIC_TYPES
+from model.near import nearest
 from model.workflow import WorkflowSpec
 from model.workflow_problems import Problem
 
@@ -42,12 +42,12 @@ def unrunnable(spec: WorkflowSpec, types: TaskTypes) -> Iterator[Problem]:
             if is_known and "${" in params:
                 continue  # a reference may give the required value, with the command
             where = ("tasks", place, "params" if is_known else "type")
-            near = [] if is_known else _near_types(task.type, [*types.known(), *LOGIC_TYPES])
-            meant = f'there is no task type "{task.type}"; did you mean {near[0]}?' if near else str(error)
+            near = None if is_known else _near_type(task.type, [*types.known(), *LOGIC_TYPES])
+            meant = f'there is no task type "{task.type}"; did you mean {near}?' if near else str(error)
             yield Problem(where=where, sentence=f'task "{task.name}": {meant}')
 
 
-def _near_types(given: str, known: Iterable[str]) -> list[str]:
+def _near_type(given: str, known: Iterable[str]) -> str | None:
     """The task type that is meant: `BASH`, `BashOperator`, `shell` are SHELL."""
     word = given.upper().removesuffix("OPERATOR").removesuffix("TASK").strip("_")
-    return get_close_matches(_ELSEWHERE.get(word, word), list(known), n=1)
+    return nearest(_ELSEWHERE.get(word, word), list(known))

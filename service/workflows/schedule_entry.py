@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
@@ -17,6 +16,7 @@ from model.cron import Cron
 from model.errors import Refused
 from model.fields import GroupName, Name
 from model.moments import begin_of, end_of
+from model.near import nearest
 from model.parameter_text import ParameterValue
 from model.schedules import ScheduleSpec
 from model.workflow_problems import Problem
@@ -117,8 +117,8 @@ def _said(part: Any) -> str:
     if part["type"] == "missing":
         return f'the field "{field}" is missing'
     if part["type"] == "extra_forbidden":
-        near = get_close_matches(field, list(ScheduleEntry.model_fields), n=1)
-        known = f'did you mean "{near[0]}"?' if near else f"known are {', '.join(ScheduleEntry.model_fields)}"
+        near = nearest(field, list(ScheduleEntry.model_fields))
+        known = f'did you mean "{near}"?' if near else f"known are {', '.join(ScheduleEntry.model_fields)}"
         return f'there is no field "{field}"; {known}'
     if part["type"] == "string_type":
         message = "must be a text; write it in quotes"

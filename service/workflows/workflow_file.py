@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -18,6 +17,7 @@ from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX, Name
 from model.layout import Layout
 from model.names import fault_of_workflow_name, faults_of_task_names
+from model.near import nearest
 from model.workflow import WorkflowSpec
 from model.workflow_problems import InvalidWorkflow, Problem
 from service.workflows.runnable_types import unrunnable
@@ -29,6 +29,9 @@ from service.workflows.yaml_sections import document_at
 FAULTS_SHOWN_MAX = 20
 WORKFLOW, POOL = "workflow", "pool"
 """What a document is, by its `kind`; without one it is a workflow."""
+NO_WORKFLOW = "there is no workflow in it; begin with `name:` and `tasks:`"
+_NO_MAPPING = "a workflow is a mapping with `name:` and `tasks:`"
+_LIST_OF_POOLS = "a pool stands in no list: begin the line with `kind: pool`, and write `---` between two"
 
 
 class TaskTypes(Protocol):
@@ -93,14 +96,17 @@ class BadWorkflowFile(Refused):
         super().__init__("\n       ".join(shown))
 
 
-def documents_in(data: bytes, file: str) -> list[Document]:
-    """The documents of a file, at least one; `file` is its name in messages. Raises `BadWorkflowFile`."""
+def documents_in(data: bytes, file: str, if_empty: str = NO_WORKFLOW) -> list[Document]:
+    """The documents of a file, at least one; `file` is its name in messages. Raises `BadWorkflowFile`.
+
+    `if_empty`: what is said of a file without any.
+    """
     try:
         documents = read_documents(data)
     except BadYaml as error:
         raise BadWorkflowFile([FileFault(file, str(error), error.line)]) from None
     if not documents:
-        raise BadWorkflowFile([FileFault(file, "there is no workflow in it; begin with `name:` and `tasks:`")])
+        raise BadWorkflowFile([FileFault(file, if_empty)])
     return documents
 
 
@@ -151,7 +157,8 @@ def _task_problems(spec: WorkflowSpec, types: TaskTypes) -> list[Problem]:
 def _workflow(document: Document, file: str, types: TaskTypes | None) -> WorkflowDocument:
     content = plain(document.content)
     if not isinstance(content, dict):
-        raise InvalidWorkflow([Problem(where=(), sentence="a workflow is a mapping with `name:` and `tasks:`")])
+        is_of_pools = any(isinstance(each, dict) and each.get("kind") == POOL for each in _list(content))
+        raise InvalidWorkflow([Problem(where=(), sentence=_LIST_OF_POOLS if is_of_pools else _NO_MAPPING)])
     if isinstance(params := document.content.get("params"), dict):
         content["params"] = {name: _written(value) for name, value in params.items()}
     for place, entry in enumerate(_list(document.content.get("schedules"))):
@@ -191,8 +198,8 @@ def _fault_of_kind(content: Mapping[str, Any]) -> Problem | None:
     if kind == POOL:
         sentence = "this is a pool, and only workflows are read here; save it with `shoal pool apply`"
     elif kind != WORKFLOW:
-        near = get_close_matches(str(kind).lower(), (WORKFLOW, POOL), n=1)
-        cure = f"; did you mean {near[0]}?" if near else ""
+        near = nearest(str(kind).lower(), (WORKFLOW, POOL))
+        cure = f"; did you mean {near}?" if near else ""
         sentence = f'field "kind": must be {WORKFLOW} or {POOL}{cure}'
     elif "kind" not in content and "tasks" not in content and content.keys() & {"resources", "count"}:
         return Problem(where=(), sentence="a workflow has tasks, and this has none; if it is a pool, add `kind: pool`")

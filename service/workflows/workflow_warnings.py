@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from model.choices import Flag, Restart
+from model.near import nearest
 from model.parameters import parameter_variable, references
 from model.workflow import WorkflowSpec
 from model.workflow_problems import Problem
@@ -39,9 +39,8 @@ def _doubtful_references(spec: WorkflowSpec) -> Iterator[str]:
     declared = {*spec.params, *spec.secrets, *(param.name for task in spec.tasks for param in task.local_params)}
     for task in spec.tasks:
         for name in references(json.dumps(task.params)):
-            near = get_close_matches(name, sorted(declared), n=1, cutoff=0.7)
-            if name not in declared and near:
-                yield f'task "{task.name}": ${{{name}}} is no parameter of the workflow; did you mean ${{{near[0]}}}?'
+            if name not in declared and (near := nearest(name, sorted(declared), cutoff=0.7)):
+                yield f'task "{task.name}": ${{{name}}} is no parameter of the workflow; did you mean ${{{near}}}?'
 
 
 def _behind_endless_streams(spec: WorkflowSpec) -> Iterator[str]:

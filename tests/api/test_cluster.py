@@ -77,6 +77,39 @@ async def test_the_cluster_is_shown_to_any_account_and_the_verbs_print_the_same_
     assert (away.code, "the server http://127.0.0.1:1 does not answer" in away.sentence) == (3, True)
 
 
+async def test_what_duties_found_is_named_only_to_whoever_may_see_all_projects(
+    api: Serving, cluster: Cluster, database_url: str
+) -> None:
+    named = 'overdue failovers: 1; task 6 ("holder-b-secretname" of run 3) is RUNNING_EXECUTION on worker 9'
+    results = {
+        "left_work": (named, False),
+        "other": ("task secretname hangs; so", False),
+        "retention": ("0 runs", True),
+    }
+    for name, (result, is_fine) in results.items():
+        cluster.rows(
+            "INSERT INTO duty (name, every_s, failures, error, error_at) VALUES (%s, 60, 1, 'run secretname', now())",
+            name,
+        )
+        cluster.rows(
+            "INSERT INTO duty_done VALUES (%s, now(), 7, 'm1', now(), now(), 1, false, %s, %s)", name, is_fine, result
+        )
+
+    async def seen(token: str) -> tuple[list[str], set[str]]:
+        async with api.client(token) as client:
+            found = (await client.get(f"{BASE}/duties")).json()["items"]
+        return [each["last"]["result"] for each in found], {each["error"] for each in found}
+
+    reads = frozenset({Scope.CLUSTER_READ, Scope.RUNS_READ})
+    anyone = await token_of(api.backend, "eve", scopes=reads)
+    admin = await token_of(api.backend, "root", is_admin=True, scopes=reads)
+    found = ["overdue failovers: 1; an admin sees what", "it found something; an admin sees what", "0 runs"]
+    assert await seen(anyone) == (found, {"an admin sees why"})
+    assert await seen(admin) == ([each for each, _ in results.values()], {"run secretname"})
+    here = await CommandLine.at(database_url)("duties")
+    assert here.out.count("secretname") == len(results), "a failure stands in the place of the result"
+
+
 def _words(text: str) -> list[str]:
     """What stands there besides figures that change."""
     changing = {"ahead", "behind"}

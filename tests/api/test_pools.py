@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -97,6 +98,9 @@ async def test_data_goes_to_who_may_change_the_pool_only(api: Serving, sql: Any)
     async with api.client(viewer) as client:
         answers = [await client.get(f"{POOLS}{path}") for path in paths]
         assert [each.status_code for each in answers] == [200] * 4
+        scene.waits(scene.run("bi_load"), "waits_too", '{"proxies": 1}')
+        cursor = (await client.get(f"{POOLS}/proxies/line?limit=1")).json()["next_cursor"]
+        assert base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}") == b"after 1", "no id of a run that is hidden"
         assert not any(word in each.text for each in answers for word in ("swordfish", "hidden", '"waits"', "bi_load"))
         first, second = answers[2].json()["items"]
         assert (first["task"]["name"], first["state"], "data" in first) == ("seen", "TAKEN", False)
@@ -220,10 +224,46 @@ async def test_pages_of_resources_and_of_a_line_follow_each_other(api: Serving, 
         assert [each["task"]["name"] for each in line] == order
         scene.waits(run, "lost", '{"nowhere": 1}')
         assert [each["task"]["name"] for each in await pages("nowhere/line")] == ["lost"], "of a pool that is not"
+        beyond = base64.b64encode(b"after 100000").decode().rstrip("=")
+        forged = base64.b64encode(b"pair\n500 HIGHEST 0\nHIGHEST 0").decode().rstrip("=")
+        for given in (beyond, forged):
+            assert (await client.get(f"{POOLS}/many/line", params={"cursor": given})).status_code == 422
+        last = base64.b64encode(b"after 99999").decode().rstrip("=")
+        assert (await client.get(f"{POOLS}/many/line", params={"cursor": last})).json()["items"] == []
         for cursor in ("nonsense", "cGFpcgphCmI"):
             for path in ("many/resources", "many/line", ""):
                 wrong = await client.get(f"{POOLS}/{path}".rstrip("/"), params={"cursor": cursor})
                 assert wrong.status_code == 422, (path, cursor)
+
+
+async def test_the_audit_says_why_a_resource_is_set_aside_and_how_it_was(api: Serving, sql: Any) -> None:
+    async with api.client(await admin(api)) as client:
+        assert (await client.put(f"{POOLS}/proxies", json={"spec": PROXIES})).status_code == 200
+        sql("UPDATE pool_resource SET set_aside_at = now(), set_aside_why = 'its check failed' WHERE name = 'p2'")
+        for resource, reason in (("p1", "first"), ("p1", "again"), ("p2", "mine")):
+            body = {"resource": resource, "reason": reason}
+            assert (await client.post(f"{POOLS}/proxies/set-aside", json=body)).status_code == 200
+    first, mine = ({"set_aside": True, "why": why, "by": "root"} for why in ("first", "mine"))
+    assert sql("SELECT before, after FROM audit WHERE action = 'set_aside_resource' ORDER BY id") == [
+        ({"set_aside": False}, {"resource": "p1", **first}),
+        (first, {"resource": "p1", **first}),
+        ({"set_aside": True, "why": "its check failed", "by": "its check"}, {"resource": "p2", **mine}),
+    ]
+
+
+async def test_a_mistyped_name_among_many_is_found_soon_and_without_the_pool(api: Serving, sql: Any) -> None:
+    """A comparison with all of them, letter by letter, stopped the whole process, with the pool locked."""
+    long = "".join(chr(ord("a") + number * number % 23) for number in range(190))
+    names = [f"{long}{number:05}" for number in range(10_000)]
+    async with api.client(await admin(api)) as client:
+        assert (await client.put(f"{POOLS}/many", json={"spec": {"resources": names}})).status_code == 200
+        sql("BEGIN")
+        sql("SELECT FROM resource_pool WHERE name = 'many' FOR UPDATE")
+        for verb in ("set-aside", "take-back"):
+            answer = await client.post(f"{POOLS}/many/{verb}", json={"resource": f"{names[42]}xyz"})
+            assert answer.status_code == 404, answer.text
+            assert f'did you mean "{long}' in answer.json()["detail"]
+        sql("COMMIT")
 
 
 async def test_who_watches_hears_of_pools(api: Serving, sql: Any) -> None:

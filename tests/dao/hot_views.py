@@ -22,8 +22,7 @@ from dao.views import (
 )
 from dao.views.bulk import Matching
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.pools import LinePlace
-from tests.dao.hot import POOLED_FIRST, RUNNING, WAITERS, Hot
+from tests.dao.hot import RUNNING, WAITERS, Hot
 
 VIEWS = {
     "chains of backfills that stopped": Hot(
@@ -72,9 +71,9 @@ VIEWS = {
         lambda c: pools.resources(c, 1, 51, None, lease=timedelta(seconds=30)), {"pool_resource_name"}, 610
     ),
     "a page of a line": Hot(
-        lambda c: pools.line(c, "a", 51, LinePlace(100, "MEDIUM", 999, "MEDIUM", POOLED_FIRST + 100)),
+        lambda c: pools.line(c, "a", 51, 100),
         {"pool_line_pkey", "task_instance_pkey"},
-        160,
+        260,
     ),
     "why attempts wait for pools": Hot(
         lambda c: pool_readings.read(c, [each.id for each in WAITERS[:20]]),

@@ -10,9 +10,11 @@ from sqlalchemy import text
 from dao.commands import commands, waiting_work
 from dao.commands.commands import NewCommand, Outcome
 from dao.postgres.errors import BadData
+from dao.views import lookups
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.command_moves import CommandType
 from model.commands import CommandRow
+from model.errors import NotFound
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.nodes import Slot
 from tests.dao.scene import Scene
@@ -266,3 +268,18 @@ async def test_a_master_without_room_takes_what_needs_none_and_of_others_what_wa
     async with scene.writing() as connection:
         found = await commands.claim_urgent(connection, slot, timedelta(seconds=5), 100, 1)
     assert ids(found) == wanted
+
+
+async def test_a_command_whose_history_was_deleted_was_handled(scene: Scene) -> None:
+    """Unlike one that never was, and one whose id nobody has given yet, though somebody wrote a far higher floor."""
+    await scene.sql(
+        "INSERT INTO command_history (command_id, type, outcome, master_id, created_at) "
+        "VALUES (7, 'STOP', 'DONE', 1, now())"
+    )
+    await scene.sql("INSERT INTO history_floor VALUES (2, 0, 4), (2, 1, 900)")
+    told = {2: "was handled, and its history has been deleted", 5: "was handled, and", 6: "there was none", 9: "none"}
+    async with scene.database.reading() as connection:
+        assert (await lookups.fate_of(connection, CommandId(7))).id == 7
+        for id_, said in told.items():
+            with pytest.raises(NotFound, match=said):
+                await lookups.fate_of(connection, CommandId(id_))

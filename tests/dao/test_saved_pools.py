@@ -88,6 +88,18 @@ async def test_the_same_content_is_no_new_version_and_json_is_compared_as_it_is(
     assert (await put(scene, resources={"a": {"n": True, "m": [1.5, None]}}, check=URL)).head.version == 3
 
 
+@pytest.mark.parametrize("number", [1e16, 1.5e300, 1.7976931348623157e308, -0.0, 0.0, 1e-7, 1.0, 1, 2**70, -1e22])
+async def test_numbers_that_the_database_writes_in_another_way_are_the_same(scene: Scene, number: float) -> None:
+    data = {"a": {"n": number, "in": [{"n": number}]}}
+    assert (await put(scene, resources=data)).head.version == 1
+    assert not (await put(scene, resources=data)).is_new_version
+
+
+async def test_a_number_that_is_written_in_another_way_is_changed_once(scene: Scene) -> None:
+    versions = [(await put(scene, resources={"a": {"n": number}})).head.version for number in (1, 1.0, 1.0)]
+    assert versions == [1, 2, 2], "as a task finds it"
+
+
 async def test_who_holds_what_stays_is_not_waited_for(scene: Scene) -> None:
     await put(scene, resources=["a", "b"])
     async with scene.writing() as giving:

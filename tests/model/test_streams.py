@@ -51,6 +51,25 @@ def test_a_definition_that_makes_no_sense_is_refused_in_a_sentence(task: dict[st
     assert sentence in str(refused.value)
 
 
+@pytest.mark.parametrize("field", ["restart_pause", "restart_pause_max", "healthy_after", "every", "timeout"])
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("367d", "must be 0s to 366d; a bare number is minutes"),
+        (527_041, "must be 0s to 366d; a bare number is minutes"),
+        ("nan", "must be 0s to 366d; a bare number is minutes"),
+        ("-1s", "must be a duration with its unit, such as 10s or 1m; a bare number is minutes"),
+        ("1x", "must be a duration with its unit, such as 10s or 1m; a bare number is minutes"),
+    ],
+)
+def test_a_duration_that_is_none_or_too_long_is_refused_with_its_unit(field: str, given: Any, sentence: str) -> None:
+    of_probe = field in ("every", "timeout")
+    task = {"readiness": {"port": 80, field: given}} if of_probe else {field: given}
+    with pytest.raises(Refused) as raised:
+        _parsed(stream=True, **task)
+    assert str(raised.value).endswith(f'{field}": {sentence}')
+
+
 def test_a_definition_that_was_stored_with_all_its_fields_is_read_again() -> None:
     for spec in (_parsed(), _parsed(stream=True, readiness={"port": 80}, resources={"proxies": 1})):
         assert WorkflowSpec.parse(spec.model_dump(mode="json")) == spec

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from model.pool_spec import InvalidPool, PoolSpec
 from service.pools.pool_file import pools_of, yaml_of_pool
-from service.workflows.workflow_file import documents_in
+from service.workflows.definition_files import parse_files
+from service.workflows.workflow_file import BadWorkflowFile, documents_in
+from worker.tasks.catalog import TaskCatalog
 
 FILE = "pool.yaml"
 VALUES = st.recursive(
@@ -64,3 +66,17 @@ def test_what_yaml_would_take_for_something_else_is_quoted(word: str) -> None:
 def test_each_resource_is_a_line_as_people_write_it() -> None:
     spec = PoolSpec.parse({"resources": {"p1": {"host": "10.0.0.1", "port": 3128}, "p2": {}}})
     assert yaml_of_pool("proxies", spec).endswith("resources:\n  p1: {host: 10.0.0.1, port: 3128}\n  p2: {}\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", f"{FILE}: there is no workflow and no pool in it; begin with `name:` and `tasks:`, or with `kind: pool`"),
+        ("- kind: pool\n  name: p\n  count: 1\n", f"{FILE}:1: a pool stands in no list: begin the line with `kind:"),
+        ("- name: w\n", f"{FILE}:1: a workflow is a mapping with `name:` and `tasks:`"),
+    ],
+)
+def test_what_is_no_pool_is_told_how_to_become_one(content: str, sentence: str) -> None:
+    with pytest.raises(BadWorkflowFile) as raised:
+        parse_files([(FILE, content.encode())], TaskCatalog())
+    assert str(raised.value).startswith(sentence)

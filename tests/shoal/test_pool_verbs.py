@@ -214,10 +214,12 @@ async def test_workflows_are_warned_about_pools(shoal: CommandLine, tmp_path: Pa
         "name: doubtful\ntasks:\n"
         "  - {name: a, type: FAKE, resources: {proxie: 1}}\n"
         "  - {name: b, type: FAKE, resources: {licences: 3}}\n"
+        "  - {name: c, type: FAKE, resources: {nix: 3}}\n"
     )
     applied, shown = await shoal.each(f"workflow apply {file}", "workflow show doubtful")
     assert applied.code == 0
-    assert 'task "a": there is no resource pool "proxie"; it waits until there is one' in applied.err
+    assert 'task "a": there is no resource pool "proxie"; did you mean "proxies"?' in applied.err
+    assert 'task "c": there is no resource pool "nix"; it waits until there is one' in applied.err
     assert 'task "b": it needs 3 of pool "licences", which has 2; it waits until there are more' in applied.err
     assert "3 of licences" in shown.out
 

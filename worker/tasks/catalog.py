@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 
 from model.errors import Refused
 from model.means import is_passing
+from model.near import nearest
 from model.parameters import replace_references
 from worker.launcher.errors import NoMeans
 from worker.tasks.plugin import Task
@@ -73,8 +73,8 @@ class TaskCatalog:
     def _load(self, type_name: str) -> type[Task]:
         entry = self._entries.get(type_name)
         if entry is None:
-            near = get_close_matches(type_name.upper(), self._entries, n=1)
-            cure = f"did you mean {near[0]}?" if near else f"known: {', '.join(self.known())}"
+            near = nearest(type_name.upper(), self._entries)
+            cure = f"did you mean {near}?" if near else f"known: {', '.join(self.known())}"
             raise Refused(f'there is no task type "{type_name}"; {cure}')
         try:
             task_type = entry.load()
