@@ -1,5 +1,7 @@
-"""Streams in a seed: started, restarted, and in the end judged: with all workers, with one on which they fail at once,
-and with one drained."""
+"""Streams in a seed: started, restarted, and judged in the end.
+
+Judged with all workers, after one on which they fail at once, and with one drained.
+"""
 
 from __future__ import annotations
 
