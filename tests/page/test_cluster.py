@@ -96,6 +96,7 @@ def test_a_worker_is_drained_after_the_page_has_said_what_happens_and_is_undrain
     row = page.get_by_role("row").filter(has=page.get_by_role("button", name="Drain", exact=True))
     row.get_by_role("button", name="Drain", exact=True).click()
     expect(page.get_by_text("begins no tasks until it is undrained")).to_be_visible()
+    expect(page.get_by_text("streams are ended and go on at other workers at once")).to_be_visible()
     expect(page.get_by_text("No other worker takes tasks of one of its groups")).to_be_visible()
     page.get_by_role("menuitem", name=re.compile("^Drain ")).click()
     expect(page.get_by_role("cell", name="Draining").first).to_be_visible()
