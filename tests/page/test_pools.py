@@ -99,3 +99,22 @@ def test_a_pool_that_is_not_there_is_said(open_page: OpenPage, seen: Seen) -> No
     seen.expected.append("404")
     page = open_page("/cluster?tab=pools&pool=nix")
     expect(page.get_by_role("alert")).to_contain_text('there is no resource pool "nix"')
+
+
+def test_a_pool_that_was_shown_stays_during_a_fault_and_goes_when_it_is_deleted(
+    open_page: OpenPage, running: RunningShoal, seen: Seen
+) -> None:
+    seen.expected += ["404", "500"]
+    running.apply("brief.yaml", "kind: pool\nname: brief\ncount: 1\n")
+    page = open_page("/cluster?tab=pools&pool=brief")
+    expect(page.get_by_text("A limit of 1")).to_be_visible()
+    page.route("**/resource-pools/brief", lambda route: route.fulfill(status=500))
+    with page.expect_response(lambda answer: answer.url.endswith("/resource-pools/brief") and answer.status == 500):
+        running.apply("brief.yaml", "kind: pool\nname: brief\ncount: 2\n")
+    expect(page.get_by_role("heading", name="Places")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    page.unroute("**/resource-pools/brief")
+    running.shoal("pool", "delete", "brief")
+    expect(page.get_by_role("alert")).to_contain_text('there is no resource pool "brief"')
+    expect(page.get_by_role("heading", name="Places")).to_have_count(0)
+    expect(page.get_by_role("button", name="Change")).to_have_count(0)
