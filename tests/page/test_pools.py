@@ -118,3 +118,15 @@ def test_a_pool_that_was_shown_stays_during_a_fault_and_goes_when_it_is_deleted(
     expect(page.get_by_role("alert")).to_contain_text('there is no resource pool "brief"')
     expect(page.get_by_role("heading", name="Places")).to_have_count(0)
     expect(page.get_by_role("button", name="Change")).to_have_count(0)
+
+
+def test_a_task_that_waits_for_a_pool_is_not_said_to_be_taken_at_once_or_to_wait_for_its_group(
+    open_page: OpenPage, running: RunningShoal
+) -> None:
+    page = open_page("/queue")
+    row = page.get_by_role("row", name=re.compile("^default 1 "))
+    expect(row).to_contain_text("a worker takes it at once, unless it waits for a resource pool")
+    [run] = running.json("runs", "--workflow", "visits")
+    page.goto(f"{running.url}/runs/{run['id']}?task=both")
+    expect(page.get_by_text("both waits for pool tickets").first).to_be_visible()
+    expect(page.locator('[data-id="both"]')).to_contain_text("queued in group default")
