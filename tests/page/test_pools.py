@@ -130,3 +130,13 @@ def test_a_task_that_waits_for_a_pool_is_not_said_to_be_taken_at_once_or_to_wait
     page.goto(f"{running.url}/runs/{run['id']}?task=both")
     expect(page.get_by_text("both waits for pool tickets").first).to_be_visible()
     expect(page.locator('[data-id="both"]')).to_contain_text("queued in group default")
+
+
+def test_more_pools_than_a_page_has_are_shown_by_a_button(open_page: OpenPage, running: RunningShoal) -> None:
+    running.apply("many.yaml", "---\n".join(f"kind: pool\nname: many{n:03}\ncount: 1\n" for n in range(101)))
+    page = open_page("/cluster?tab=pools")
+    expect(page.get_by_role("link", name="many000")).to_be_visible()
+    expect(page.get_by_role("link", name="tickets")).to_have_count(0)
+    page.get_by_role("button", name="Show more").click()
+    expect(page.get_by_role("link", name="tickets")).to_be_visible()
+    expect(page.get_by_role("button", name="Show more")).to_have_count(0)
