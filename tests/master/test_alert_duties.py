@@ -128,7 +128,7 @@ async def test_a_queue_of_which_nothing_begins_is_reported(scene: Scene) -> None
     await scene.sql(running.format("5 min"))
     assert await _conditions(scene) == []
     await scene.sql(running.format("11 min"))
-    stands = 'the queue of worker group "default" stands: 1 tasks wait, and none has begun for 10 min'
+    stands = 'the queue of worker group "default" stands: 1 task waits, and none has begun for 10 min'
     assert await _conditions(scene) == [("QUEUE_STANDS", stands)]
     await scene.sql(running.format("1 s"))
     assert (await _conditions(scene))[1:] == [("RECOVERED", 'the queue of worker group "default" moves again')]
@@ -145,7 +145,7 @@ async def test_a_pool_that_gives_nothing_is_reported(scene: Scene) -> None:
         "'default', 'MEDIUM', 'MEDIUM', false, '{\"proxies\": 1}', now() - interval '11 min')",
         run=run,
     )
-    stands = 'the resource pool "proxies" stands: 1 tasks wait, and none has got a resource for 10 min'
+    stands = 'the resource pool "proxies" stands: 1 task waits, and none has got a resource for 10 min'
     assert await _conditions(scene) == [("POOL_STANDS", stands)]
     await scene.sql("UPDATE pool_resource SET task_instance_id = 7, worker_id = 1, taken_at = now()")
     assert (await _conditions(scene))[1:] == [("RECOVERED", 'the resource pool "proxies" moves again')]
