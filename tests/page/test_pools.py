@@ -140,3 +140,8 @@ def test_more_pools_than_a_page_has_are_shown_by_a_button(open_page: OpenPage, r
     page.get_by_role("button", name="Show more").click()
     expect(page.get_by_role("link", name="tickets")).to_be_visible()
     expect(page.get_by_role("button", name="Show more")).to_have_count(0)
+
+
+def test_times_that_are_past_are_chinese_on_the_chinese_page(open_page: OpenPage) -> None:
+    page = open_page("/cluster?tab=pools&pool=tickets", locale="zh-CN")
+    expect(page.locator("dl time")).to_have_text(re.compile("^[0-9]+ (秒|分钟)前$"))

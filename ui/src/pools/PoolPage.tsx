@@ -57,7 +57,7 @@ function Facts({ pool }: { pool: PoolContent }) {
         </>
       )}
       <dt>{t("kindHead")}</dt>
-      <dd>{t(`kindSaid.${pool.kind}`, { number: count(pool.total) })}</dd>
+      <dd>{t(`kindSaid.${pool.kind}`, { count: pool.total, number: count(pool.total) })}</dd>
       <dt>{t("now")}</dt>
       <dd>
         {parts.map((each) => t(`number.${each}`, { number: count(pool[each]) })).join(" · ")}
@@ -116,7 +116,11 @@ function Acts({ of: pool }: { of: PoolContent | undefined }) {
           onConfirm={() => remove.mutate(pool.name)}
           onClose={() => setOpen(null)}
         >
-          <p>{pool.waiting > 0 ? t("deleteWaiting", { number: count(pool.waiting) }) : t("deleteHelp")}</p>
+          <p>
+            {pool.waiting > 0
+              ? t("deleteWaiting", { count: pool.waiting, number: count(pool.waiting) })
+              : t("deleteHelp")}
+          </p>
         </Confirm>
       )}
     </>
