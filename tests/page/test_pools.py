@@ -132,6 +132,18 @@ def test_a_task_that_waits_for_a_pool_is_not_said_to_be_taken_at_once_or_to_wait
     expect(page.locator('[data-id="both"]')).to_contain_text("queued in group default")
 
 
+def test_after_a_key_the_focus_is_on_the_button_that_took_its_place(open_page: OpenPage, running: RunningShoal) -> None:
+    running.apply("keys.yaml", "kind: pool\nname: keys\nresources: {one: {}}\n")
+    page = open_page("/cluster?tab=pools&pool=keys")
+    expect(page.get_by_text("1 named resource", exact=True)).to_be_visible()
+    page.get_by_role("table").get_by_role("button", name="Set aside").press("Enter")
+    page.get_by_role("textbox", name="Reason").press("Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("button", name="Take back")).to_be_focused()
+    page.get_by_role("button", name="Take back").press("Enter")
+    expect(page.get_by_role("table").get_by_role("button", name="Set aside")).to_be_focused()
+
+
 def test_more_pools_than_a_page_has_are_shown_by_a_button(open_page: OpenPage, running: RunningShoal) -> None:
     running.apply("many.yaml", "---\n".join(f"kind: pool\nname: many{n:03}\ncount: 1\n" for n in range(101)))
     page = open_page("/cluster?tab=pools")
