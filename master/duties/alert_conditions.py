@@ -29,15 +29,15 @@ class _Words:
 
 _WORDS = {
     AlertKind.GROUP_WITHOUT_WORKERS: _Words(
-        'worker group "{name}" has no worker, and {waiting} tasks wait for it',
+        'worker group "{name}" has no worker, and {tasks} for it',
         'worker group "{name}" has a worker again, or nothing waits for it',
     ),
     AlertKind.QUEUE_STANDS: _Words(
-        'the queue of worker group "{name}" stands: {waiting} tasks wait, and none has begun for {minutes:g} min',
+        'the queue of worker group "{name}" stands: {tasks}, and none has begun for {minutes:g} min',
         'the queue of worker group "{name}" moves again',
     ),
     AlertKind.POOL_STANDS: _Words(
-        'the resource pool "{name}" stands: {waiting} tasks wait, and none has got a resource for {minutes:g} min',
+        'the resource pool "{name}" stands: {tasks}, and none has got a resource for {minutes:g} min',
         'the resource pool "{name}" moves again',
     ),
 }
@@ -79,9 +79,10 @@ def _facts(standing: Iterable[Standing]) -> Mapping[str, Mapping[str, Any]]:
 
 def _alert(kind: AlertKind, each: Lasting, *, is_over: bool) -> NewAlert:
     words = _WORDS[kind]
-    subject = (words.over if is_over else words.stands).format(
-        name=each.name, waiting=each.facts.get("waiting"), minutes=STANDS_AFTER.total_seconds() / 60
-    )
+    waiting = each.facts.get("waiting")
+    tasks = "1 task waits" if waiting == 1 else f"{waiting} tasks wait"
+    minutes = STANDS_AFTER.total_seconds() / 60
+    subject = (words.over if is_over else words.stands).format(name=each.name, tasks=tasks, minutes=minutes)
     return NewAlert(
         AlertKind.RECOVERED if is_over else kind,
         Severity.INFO if is_over else Severity.CRITICAL,

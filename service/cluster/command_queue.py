@@ -59,8 +59,9 @@ class LastTakenAnswer(Answer):
 class QueueAnswer(Answer):
     """All waiting work: the first commands in the order in which they will be taken, and the counts of all.
 
-    `total` is the number of slots; without a master there is none, and `slots` is empty. A command with the number `id`
-    belongs to the slot `id / id_step mod total`. If not `is_complete`, more than 50,000 commands wait, and `slots`
+    `total` is the number of slots. It is 0, and `slots` is empty, if each of the living `masters` is drained or has no
+    slot yet; `drained_masters` counts the drained ones. A command with the number `id` belongs to the slot
+    `id / id_step mod total`. If not `is_complete`, more than 50,000 commands wait, and `slots`
     counts the oldest 50,000.
     """
 
@@ -71,6 +72,8 @@ class QueueAnswer(Answer):
     slots: Sequence[SlotQueueAnswer]
     worker_groups: Sequence[WorkerGroupAnswer]
     last_taken: LastTakenAnswer | None = None
+    masters: int = 0
+    drained_masters: int = 0
 
 
 class QueueQuery(Asked):
@@ -111,6 +114,8 @@ async def get_queue(call: Call, query: QueueQuery) -> QueueAnswer:
         ],
         worker_groups=[each for each in groups_of(queue, living) if each.waiting or each.running],
         last_taken=None if last is None else LastTakenAnswer(**asdict(last)),
+        masters=len(slots.masters),
+        drained_masters=sum(each.row.drain is not None for each in slots.masters),
     )
 
 

@@ -101,7 +101,10 @@ async def undrain_master(call: Call, name: NodeName) -> DrainAnswer:
 
 @operation("POST", "/workers/{name}/drain", Right.ADMINISTER, "cluster", completes=with_confirmation)
 async def drain_worker(call: Call, name: NodeName, query: WaitForDrain) -> DrainAnswer:
-    """Drain a worker: its tasks go on to their ends, and it begins no others until it is undrained."""
+    """Drain a worker: its tasks go on to their ends, its streams go on elsewhere at once, and it begins no others.
+
+    That holds until it is undrained.
+    """
     return await with_confirmation(call, await _drain(call, NodeKind.WORKER, name), query)
 
 

@@ -145,7 +145,8 @@ async def change_project(call: Call, name: PathName, body: ChangeProject) -> Pro
         change.after = {"params": sorted(after), "set": sorted(body.params), "removed": list(body.without)}
         if body.kept_days is not None:
             await projects.keep(change.connection, name, None if body.kept_days == "default" else body.kept_days)
-            change.before["kept_days"], change.after["kept_days"] = before.kept_days, body.kept_days
+            change.before["kept_days"] = "default" if before.kept_days is None else before.kept_days
+            change.after["kept_days"] = body.kept_days
         change.answer = await _page(change.connection, name)
     answer: ProjectPageAnswer = change.answered()
     return answer

@@ -66,7 +66,7 @@ async def audit(
         Column("", ["denied" if each.outcome is Outcome.DENIED else "" for each in found]),
         Column("WHAT", [_subject(each) for each in found], sentence=True),
         Column("PROJECT", [each.project or "" for each in found], keep=2),
-        Column("CHANGE", [_change(each) for each in found], keep=0, sentence=True),
+        Column("CHANGE", [change_of(each) for each in found], keep=0, sentence=True),
         Column("FROM", [each.address or "" for each in found], keep=1),
     )
 
@@ -75,10 +75,25 @@ def _subject(entry: AuditAnswer) -> str:
     return " ".join(filter(None, (entry.object_kind, entry.object_id, entry.object_name)))
 
 
-def _change(entry: AuditAnswer) -> str:
+def change_of(entry: AuditAnswer) -> str:
+    """What differs after it, and what it was before. Pure."""
     before, after = entry.before or {}, entry.after or {}
-    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    return ", ".join(
-        f"{name}: {before[name]} → {after.get(name, '-')}" if name in before else f"{name}: {after[name]}"
-        for name in names
+    said = {name: (_written(before.get(name)), _written(after.get(name))) for name in {**before, **after}}
+    return "; ".join(
+        f"{name}: {old or '-'} → {new or '-'}" if name in before else f"{name}: {new}"
+        for name, (old, new) in said.items()
+        if old != new
     )
+
+
+def _written(value: object) -> str:
+    """A value of JSON as a person would write it; empty if there is nothing in it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(_written, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_written(each)}" for name, each in value.items())
+    return str(value)

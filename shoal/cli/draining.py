@@ -47,7 +47,10 @@ async def undrain_master(call: Invocation, name: NodeName) -> None:
 
 
 async def drain_worker(call: Invocation, name: NodeName, wait: Wait = False) -> None:
-    """Let the tasks of a worker end; it begins no others until it is undrained, whoever restarts it."""
+    """Let the tasks of a worker end, and its streams go on elsewhere at once; it begins no others until undrained.
+
+    A restart does not change that, whoever does it.
+    """
     await _drain(call, NodeKind.WORKER, name, wait=wait)
 
 

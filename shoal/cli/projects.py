@@ -74,6 +74,7 @@ async def keep(
     """Say for how many days ended runs of a project are kept; then the masters delete them."""
     from model.errors import Refused
     from service.projects.projects import ChangeProject, change_project
+    from service.words import counted
     from shoal.cli import output
 
     if days != "default" and not (days.isascii() and days.isdecimal()):
@@ -81,7 +82,8 @@ async def keep(
     asked = ChangeProject.read(kept_days="default" if days == "default" else int(days))
     async with call.client() as client:
         found = await client.ask(change_project, project, asked)
-    kept = {None: "as long as the masters' settings say", 0: "for ever"}.get(found.kept_days, f"{found.kept_days} days")
+    days_said = counted(found.kept_days or 0, "day")
+    kept = {None: "as long as the masters' settings say", 0: "for ever"}.get(found.kept_days, days_said)
     fields = {"project": found.name, "kept_days": found.kept_days}
     if call.as_json:
         output.print_json(fields)

@@ -46,7 +46,7 @@ def _print_commands(waiting: QueueAnswer) -> None:
     from shoal.cli.output import Column
 
     if not waiting.total:
-        output.say("No master is alive, so no command is taken.")
+        output.say(f"{_why_none(waiting)}, so no command is taken.")
     else:
         count = sum(each.waiting for each in waiting.slots)
         more = "" if waiting.is_complete else "more than "
@@ -73,6 +73,12 @@ def _print_commands(waiting: QueueAnswer) -> None:
     )
 
 
+def _why_none(waiting: QueueAnswer) -> str:
+    if not waiting.masters:
+        return "No master is alive"
+    return "All masters are draining" if waiting.drained_masters >= waiting.masters else "No master has a slot yet"
+
+
 def _print_groups(waiting: QueueAnswer) -> None:
     from service.words import counted, duration
     from shoal.cli import output
@@ -92,7 +98,9 @@ def _print_groups(waiting: QueueAnswer) -> None:
 
 
 def _serving(group: WorkerGroupAnswer) -> str:
-    return f"{group.workers}{f' ({group.busy_workers} BUSY)' if group.busy_workers else ''}"
+    counts = ((group.busy_workers, "BUSY"), (group.drained_workers, "DRAINING"))
+    notes = ", ".join(f"{count} {word}" for count, word in counts if count)
+    return f"{group.workers}{f' ({notes})' if notes else ''}"
 
 
 def _workflow(command: WaitingCommandAnswer) -> str:

@@ -129,7 +129,7 @@ async def test_a_queue_of_which_nothing_begins_is_reported(scene: Scene) -> None
     await scene.sql(running.format("5 min"))
     assert await _conditions(scene) == []
     await scene.sql(running.format("11 min"))
-    stands = 'the queue of worker group "default" stands: 1 tasks wait, and none has begun for 10 min'
+    stands = 'the queue of worker group "default" stands: 1 task waits, and none has begun for 10 min'
     assert await _conditions(scene) == [("QUEUE_STANDS", stands)]
     await scene.sql(running.format("1 s"))
     assert (await _conditions(scene))[1:] == [("RECOVERED", 'the queue of worker group "default" moves again')]
@@ -163,7 +163,7 @@ async def test_a_pool_that_gives_nothing_is_reported(scene: Scene) -> None:
     await _pool(scene, "p1")
     await _waits_for(scene, '{"proxies": 1}')
     await scene.sql(TAKEN.format("11 min"))
-    stands = 'the resource pool "proxies" stands: 1 tasks wait, and none has got a resource for 10 min'
+    stands = 'the resource pool "proxies" stands: 1 task waits, and none has got a resource for 10 min'
     assert await _conditions(scene) == [("POOL_STANDS", stands)]
     await scene.sql(TAKEN.format("1 s"))
     assert (await _conditions(scene))[1:] == [("RECOVERED", 'the resource pool "proxies" moves again')]
@@ -173,7 +173,7 @@ async def test_a_pool_that_has_what_is_needed_does_not_stand_for_one_that_is_not
     await _served(scene)
     await _pool(scene, "p1")
     await _waits_for(scene, '{"gone": 1, "proxies": 1}')
-    stands = 'the resource pool "gone" stands: 1 tasks wait, and none has got a resource for 10 min'
+    stands = 'the resource pool "gone" stands: 1 task waits, and none has got a resource for 10 min'
     assert await _conditions(scene) == [("POOL_STANDS", stands)]
 
 

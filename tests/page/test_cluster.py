@@ -96,6 +96,7 @@ def test_a_worker_is_drained_after_the_page_has_said_what_happens_and_is_undrain
     row = page.get_by_role("row").filter(has=page.get_by_role("button", name="Drain", exact=True))
     row.get_by_role("button", name="Drain", exact=True).click()
     expect(page.get_by_text("begins no tasks until it is undrained")).to_be_visible()
+    expect(page.get_by_text("streams are ended and go on at other workers at once")).to_be_visible()
     expect(page.get_by_text("No other worker takes tasks of one of its groups")).to_be_visible()
     page.get_by_role("menuitem", name=re.compile("^Drain ")).click()
     expect(page.get_by_role("cell", name="Draining").first).to_be_visible()
@@ -121,3 +122,21 @@ def test_small_charts_say_what_is_done_in_words_too(open_page: OpenPage, running
     on_phone = open_page("/cluster", viewport={"width": 390, "height": 844})
     expect(on_phone.locator(".small-chart")).to_have_count(6)
     assert on_phone.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_that_all_are_draining_is_said_where_work_waits(open_page: OpenPage, running: RunningShoal) -> None:
+    masters = [each["name"] for each in running.json("slots")["masters"]]
+    [worker] = [each["name"] for each in running.json("workers")]
+    running.shoal("worker", "drain", worker)
+    running.shoal("run", "hello")
+    page = open_page("/queue")
+    expect(page.get_by_text("All workers of this group are draining")).to_be_visible(timeout=FAILED_OVER_MS)
+    assert "1 (1 DRAINING)" in running.shoal("queue")
+    for name in masters:
+        running.shoal("master", "drain", name)
+    expect(page.get_by_text("All masters are draining")).to_be_visible(timeout=FAILED_OVER_MS)
+    expect(page.get_by_role("link", name="No master takes work")).to_be_visible()
+    assert "All masters are draining, so no command is taken." in running.shoal("queue")
+    for name in masters:
+        running.shoal("master", "undrain", name)
+    running.shoal("worker", "undrain", worker)

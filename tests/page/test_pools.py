@@ -99,3 +99,61 @@ def test_a_pool_that_is_not_there_is_said(open_page: OpenPage, seen: Seen) -> No
     seen.expected.append("404")
     page = open_page("/cluster?tab=pools&pool=nix")
     expect(page.get_by_role("alert")).to_contain_text('there is no resource pool "nix"')
+
+
+def test_a_pool_that_was_shown_stays_during_a_fault_and_goes_when_it_is_deleted(
+    open_page: OpenPage, running: RunningShoal, seen: Seen
+) -> None:
+    seen.expected += ["404", "500"]
+    running.apply("brief.yaml", "kind: pool\nname: brief\ncount: 1\n")
+    page = open_page("/cluster?tab=pools&pool=brief")
+    expect(page.get_by_text("A limit of 1")).to_be_visible()
+    page.route("**/resource-pools/brief", lambda route: route.fulfill(status=500))
+    with page.expect_response(lambda answer: answer.url.endswith("/resource-pools/brief") and answer.status == 500):
+        running.apply("brief.yaml", "kind: pool\nname: brief\ncount: 2\n")
+    expect(page.get_by_role("heading", name="Places")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    page.unroute("**/resource-pools/brief")
+    running.shoal("pool", "delete", "brief")
+    expect(page.get_by_role("alert")).to_contain_text('there is no resource pool "brief"')
+    expect(page.get_by_role("heading", name="Places")).to_have_count(0)
+    expect(page.get_by_role("button", name="Change")).to_have_count(0)
+
+
+def test_a_task_that_waits_for_a_pool_is_not_said_to_be_taken_at_once_or_to_wait_for_its_group(
+    open_page: OpenPage, running: RunningShoal
+) -> None:
+    page = open_page("/queue")
+    row = page.get_by_role("row", name=re.compile("^default 1 "))
+    expect(row).to_contain_text("a worker takes it at once, unless it waits for a resource pool")
+    [run] = running.json("runs", "--workflow", "visits")
+    page.goto(f"{running.url}/runs/{run['id']}?task=both")
+    expect(page.get_by_text("both waits for pool tickets").first).to_be_visible()
+    expect(page.locator('[data-id="both"]')).to_contain_text("queued in group default")
+
+
+def test_after_a_key_the_focus_is_on_the_button_that_took_its_place(open_page: OpenPage, running: RunningShoal) -> None:
+    running.apply("keys.yaml", "kind: pool\nname: keys\nresources: {one: {}}\n")
+    page = open_page("/cluster?tab=pools&pool=keys")
+    expect(page.get_by_text("1 named resource", exact=True)).to_be_visible()
+    page.get_by_role("table").get_by_role("button", name="Set aside").press("Enter")
+    page.get_by_role("textbox", name="Reason").press("Enter")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("button", name="Take back")).to_be_focused()
+    page.get_by_role("button", name="Take back").press("Enter")
+    expect(page.get_by_role("table").get_by_role("button", name="Set aside")).to_be_focused()
+
+
+def test_more_pools_than_a_page_has_are_shown_by_a_button(open_page: OpenPage, running: RunningShoal) -> None:
+    running.apply("many.yaml", "---\n".join(f"kind: pool\nname: many{n:03}\ncount: 1\n" for n in range(101)))
+    page = open_page("/cluster?tab=pools")
+    expect(page.get_by_role("link", name="many000")).to_be_visible()
+    expect(page.get_by_role("link", name="tickets")).to_have_count(0)
+    page.get_by_role("button", name="Show more").click()
+    expect(page.get_by_role("link", name="tickets")).to_be_visible()
+    expect(page.get_by_role("button", name="Show more")).to_have_count(0)
+
+
+def test_times_that_are_past_are_chinese_on_the_chinese_page(open_page: OpenPage) -> None:
+    page = open_page("/cluster?tab=pools&pool=tickets", locale="zh-CN")
+    expect(page.locator("dl time")).to_have_text(re.compile("^[0-9]+ (秒|分钟)前$"))

@@ -127,3 +127,15 @@ def test_it_is_read_on_a_phone(open_page: OpenPage, failed_run: str) -> None:
     expect(page.get_by_role("button", name="Rerun", exact=True)).to_be_in_viewport()
     expect(page.get_by_role("log")).to_contain_text("load begins")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_long_serial_key_is_cut_and_whole_under_the_pointer(open_page: OpenPage, running: RunningShoal) -> None:
+    key = "key" * 66
+    task = "{name: one, type: FAKE}"
+    running.apply("keyed.yaml", f"name: keyed\nexecution_type: SERIAL_WAIT\nserial_key: {key}\ntasks: [{task}]\n")
+    running.shoal("run", "keyed", "--wait")
+    page = open_page(f"/runs/{running.json('runs', '--workflow', 'keyed')[0]['id']}")
+    expect(page.get_by_title(key)).to_be_visible()
+    box = page.get_by_title(key).bounding_box()
+    assert box is not None and box["width"] < 500
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1440

@@ -111,3 +111,18 @@ def test_a_shorter_time_for_which_runs_are_kept_is_asked_for_once_more(open_page
     panel.get_by_role("button", name="Save").click()
     expect(panel.get_by_role("button", name="Save")).to_be_disabled()
     expect(dialog).to_have_count(0)
+
+
+def test_who_may_edit_a_project_reads_that_its_parameters_need_its_owner(
+    open_page: OpenPage, running: RunningShoal
+) -> None:
+    link = running.json("user", "add", "edna")["link"]
+    running.shoal("member", "set", "edna", "EDITOR", "--project", "default")
+    page = open_page("/login", as_admin=False)
+    page.goto(f"{running.url}/login?link={link}")
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url(f"{running.url}/")
+    page.goto(f"{running.url}/settings/projects?project=default")
+    panel = page.locator("section", has=page.get_by_role("heading", name="Parameters of default"))
+    why = re.compile("needs the role owner")
+    expect(panel.get_by_role("button", name="Save")).to_have_attribute("aria-description", why)

@@ -7,7 +7,8 @@ import re
 from playwright.sync_api import Locator, Page, expect
 
 from tests.page.arrows import ARROWS, ArrowWatch
-from tests.page.conftest import OpenPage
+from tests.page.conftest import OpenPage, Seen
+from tests.page.running import RunningShoal
 
 
 def task(page: Page, name: str) -> Locator:
@@ -200,3 +201,22 @@ def test_what_starts_what_is_shown_in_words_too(open_page: OpenPage) -> None:
     expect(page.locator(".relation-node", has_text="upper")).to_be_visible()
     page.get_by_text("Table", exact=True).click()
     expect(page.get_by_role("row", name="upper")).to_contain_text("hello")
+
+
+def test_a_workflow_that_is_deleted_meanwhile_is_gone_but_for_what_was_typed(
+    open_page: OpenPage, running: RunningShoal, seen: Seen
+) -> None:
+    seen.expected.append("404")
+    running.apply("brief.yaml", "name: brief\ntasks: [{name: one, type: FAKE}]\n")
+    shown, typed = open_page("/workflows/default/brief"), open_page("/workflows/default/brief")
+    expect(task(shown, "one")).to_be_visible()
+    task(typed, "one").click()
+    name = typed.get_by_role("textbox", name="Name", exact=True)
+    name.fill("other")
+    name.press("Enter")
+    expect(typed.get_by_text("Changes not saved").first).to_be_visible()
+    running.shoal("workflow", "delete", "brief", "--yes")
+    expect(shown.get_by_role("alert")).to_contain_text("brief")
+    expect(task(shown, "one")).to_have_count(0)
+    expect(typed.get_by_role("alert")).to_contain_text("brief")
+    expect(task(typed, "other")).to_be_visible()

@@ -10,8 +10,9 @@ from tests.shoal.command_line import CommandLine
 async def test_a_project_is_given_its_time_and_loses_it(database_url: str, sql: Any) -> None:
     sql("INSERT INTO project (name) VALUES ('sales')")
     shoal = CommandLine.at(database_url)
-    days, ever, none, fields, odd, much, mistyped = await shoal.each(
+    days, one, ever, none, fields, odd, much, mistyped = await shoal.each(
         "project keep 30 --project sales",
+        "project keep 1 --project sales",
         "project keep 0 --project sales",
         "project keep default --project sales",
         "project keep 7 --project sales --json",
@@ -20,6 +21,7 @@ async def test_a_project_is_given_its_time_and_loses_it(database_url: str, sql: 
         "project keep 30 --project slaes",
     )
     assert days.out.startswith('Ended runs of project "sales" are kept 30 days.')
+    assert one.out.startswith('Ended runs of project "sales" are kept 1 day.')
     assert ever.out.startswith('Ended runs of project "sales" are kept for ever.')
     assert none.out.startswith('Ended runs of project "sales" are kept as long as the masters\' settings say.')
     assert fields.json == {"project": "sales", "kept_days": 7}
@@ -31,4 +33,4 @@ async def test_a_project_is_given_its_time_and_loses_it(database_url: str, sql: 
     assert (mistyped.code, 'there is no project "slaes"' in mistyped.err) == (5, True)
     assert sql("SELECT name FROM project WHERE name = 'slaes'") == []
     changes = sql("SELECT before -> 'kept_days', after -> 'kept_days' FROM audit ORDER BY id")
-    assert changes == [(None, 30), (30, 0), (0, "default"), (None, 7)]
+    assert changes == [("default", 30), (30, 1), (1, 0), (0, "default"), ("default", 7)]

@@ -17,6 +17,11 @@ export const queries = new QueryClient({
   },
 });
 
+/** Whether an error says that what was asked for does not exist, such as since it was deleted. */
+export function isGone(error: unknown): boolean {
+  return error instanceof ApiProblem && error.status === 404;
+}
+
 /** Whether an error may pass by itself: not reached, too many requests, or a server that cannot serve now. */
 export function isPassing(error: unknown): boolean {
   return error instanceof ApiProblem && (error.status === 0 || error.status === 429 || error.status >= 502);

@@ -8,7 +8,10 @@ export function useHealth(): { state: string; word: string; because: string } {
   const found = useQuery(slots);
   if (found.data === undefined)
     return { state: "NOT_BEGUN", word: "healthUnknown", because: found.error?.message ?? "" };
-  if (found.data.total === 0) return { state: "DEAD", word: "noMaster", because: found.data.registry_fault ?? "" };
+  if (found.data.total === 0) {
+    const word = found.data.masters.length === 0 ? "noMaster" : "noMasterTakes";
+    return { state: "DEAD", word, because: found.data.registry_fault ?? "" };
+  }
   const busy = found.data.masters.find((each) => each.status === "BUSY");
   const because = found.data.registry_fault ?? (busy && `${busy.name}: ${busy.because ?? "BUSY"}`);
   return because ? { state: "BUSY", word: "healthBusy", because } : { state: "NORMAL", word: "allGood", because: "" };

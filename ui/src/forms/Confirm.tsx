@@ -2,6 +2,7 @@ import { Button, Modal } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Refusal } from "./Refusal";
+import { useFocusBack } from "./useFocusBack";
 
 interface Props {
   title: string;
@@ -17,6 +18,7 @@ interface Props {
 /** Asks once more before something that cannot be undone, and says what will happen. */
 export function Confirm({ title, verb, isPending, error, onConfirm, onClose, children }: Props) {
   const { t } = useTranslation("forms");
+  useFocusBack();
   return (
     <Modal opened onClose={onClose} title={title} lockScroll={false} closeButtonProps={{ "aria-label": t("close") }}>
       <div className="dialog">

@@ -5,6 +5,7 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiProblem } from "@/api/client";
+import { isGone } from "@/api/queries";
 
 const NOTHING_MS = 150;
 
@@ -15,14 +16,25 @@ interface Props<T> {
   isEmpty?: (answer: T) => boolean;
   /** How many lines the skeleton has. */
   lines?: number;
+  /** Somebody types into what is shown: it stays when it is gone, below the words that say so. */
+  isTyped?: boolean;
   children: (answer: T) => ReactNode;
 }
 
-/** The answer of a query, or the picture of what it has in its place. Old answers stay while new ones are read. */
-export function Answer<T>({ of, empty, isEmpty, lines = 4, children }: Props<T>) {
-  if (of.data !== undefined) {
+/**
+ * The answer of a query, or the picture of what it has in its place. Old answers stay while new ones are read, and when
+ * they cannot be read; one that is gone does not stay.
+ */
+export function Answer<T>({ of, empty, isEmpty, lines = 4, isTyped = false, children }: Props<T>) {
+  const gone = isGone(of.error) ? of.error : null;
+  if (of.data !== undefined && (gone === null || isTyped)) {
     if (empty !== undefined && isEmpty?.(of.data)) return <>{empty}</>;
-    return <>{children(of.data)}</>;
+    return (
+      <>
+        {gone && <Failure error={gone} />}
+        {children(of.data)}
+      </>
+    );
   }
   if (of.error !== null) return <Failure error={of.error} again={() => void of.refetch()} />;
   return <Skeleton lines={lines} />;

@@ -1,3 +1,4 @@
+import i18next from "i18next";
 import { useEffect, useState, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
 import { duration, exactMoment, moment } from "./time";
@@ -33,10 +34,10 @@ export function Elapsed({ since }: { since: string }) {
 
 /** One unit is enough for what is past. */
 export function coarse(seconds: number): string {
-  if (seconds < 60) return `${Math.floor(seconds)} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Math.floor(seconds / 3600)} h`;
-  return `${Math.floor(seconds / 86_400)} d`;
+  if (seconds < 60) return i18next.t("parts:unit.s", { number: Math.floor(seconds) });
+  if (seconds < 3600) return i18next.t("parts:unit.min", { number: Math.floor(seconds / 60) });
+  if (seconds < 172_800) return i18next.t("parts:unit.h", { number: Math.floor(seconds / 3600) });
+  return i18next.t("parts:unit.d", { number: Math.floor(seconds / 86_400) });
 }
 
 const listeners = new Set<() => void>();

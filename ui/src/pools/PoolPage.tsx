@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
+import { isGone } from "@/api/queries";
 import { useClusterSearch } from "@/cluster/search";
 import { Confirm } from "@/forms/Confirm";
 import { useDone } from "@/forms/useDone";
@@ -21,6 +22,7 @@ import { Resources } from "./Resources";
 export function PoolPage({ name }: { name: string }) {
   const { t } = useTranslation("pools");
   const found = useQuery(poolOf(name));
+  const shown = isGone(found.error) ? undefined : found.data;
   return (
     <>
       <p>
@@ -28,17 +30,13 @@ export function PoolPage({ name }: { name: string }) {
           ‹ {t("allPools")}
         </Link>
       </p>
-      <Panel
-        title={name}
-        remark={found.data && t("version", { version: found.data.version })}
-        end={<Acts of={found.data} />}
-      >
+      <Panel title={name} remark={shown && t("version", { version: shown.version })} end={<Acts of={shown} />}>
         <Answer of={found}>{(pool) => <Facts pool={pool} />}</Answer>
       </Panel>
-      {found.data && (
+      {shown && (
         <>
-          <Resources pool={found.data} />
-          <Line pool={found.data} />
+          <Resources pool={shown} />
+          <Line pool={shown} />
         </>
       )}
     </>
@@ -59,7 +57,7 @@ function Facts({ pool }: { pool: PoolContent }) {
         </>
       )}
       <dt>{t("kindHead")}</dt>
-      <dd>{t(`kindSaid.${pool.kind}`, { number: count(pool.total) })}</dd>
+      <dd>{t(`kindSaid.${pool.kind}`, { count: pool.total, number: count(pool.total) })}</dd>
       <dt>{t("now")}</dt>
       <dd>
         {parts.map((each) => t(`number.${each}`, { number: count(pool[each]) })).join(" · ")}
@@ -118,7 +116,11 @@ function Acts({ of: pool }: { of: PoolContent | undefined }) {
           onConfirm={() => remove.mutate(pool.name)}
           onClose={() => setOpen(null)}
         >
-          <p>{pool.waiting > 0 ? t("deleteWaiting", { number: count(pool.waiting) }) : t("deleteHelp")}</p>
+          <p>
+            {pool.waiting > 0
+              ? t("deleteWaiting", { count: pool.waiting, number: count(pool.waiting) })
+              : t("deleteHelp")}
+          </p>
         </Confirm>
       )}
     </>

@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -8,6 +8,7 @@ import { useTopics } from "@/live/browser";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
+import { More } from "@/parts/More";
 import { Panel } from "@/parts/Panel";
 import { ScrollX } from "@/parts/ScrollX";
 import { Ago } from "@/parts/Time";
@@ -27,14 +28,15 @@ export function PoolsTab() {
 
 function PoolList() {
   const { t } = useTranslation("pools");
-  const found = useQuery(pools);
+  const found = useInfiniteQuery(pools);
+  const shown = found.data?.pages.flatMap((page) => page.items) ?? [];
   const whyNot = useWhyNot("ADMIN");
   const [, change] = useClusterSearch();
   const [isNew, setIsNew] = useState(false);
   return (
     <Panel
       title={t("pools")}
-      remark={found.data && count(found.data.items.length)}
+      remark={found.data && `${count(shown.length)}${found.hasNextPage ? "+" : ""}`}
       end={
         <Act size="xs" why={whyNot} onClick={() => setIsNew(true)}>
           {t("newPool")}
@@ -43,11 +45,12 @@ function PoolList() {
     >
       <Answer
         of={found}
-        isEmpty={(page) => page.items.length === 0}
+        isEmpty={() => shown.length === 0}
         empty={<Empty title={t("noPools")}>{t("noPoolsHelp")}</Empty>}
       >
-        {(page) => <PoolTable pools={page.items} />}
+        {() => <PoolTable pools={shown} />}
       </Answer>
+      <More of={found} word={t("more")} />
       {isNew && (
         <PoolForm
           pool={null}

@@ -100,6 +100,9 @@ function Row({ pool, resource, onSetAside }: RowProps) {
   });
   const since = resource.taken_at ?? resource.set_aside_at ?? resource.free_since;
   const isAside = resource.set_aside_at != null;
+  const isByPerson = resource.set_aside_by != null;
+  // Not `loading`, which takes the focus away.
+  const takeBack = { onClick: () => back.isPending || back.mutate(), children: t("takeBack") };
   return (
     <tr>
       <td className="mono name">{resource.name}</td>
@@ -114,22 +117,14 @@ function Row({ pool, resource, onSetAside }: RowProps) {
       <td>
         {resource.state !== "REMOVED" && (
           <div className="row-acts">
-            {isAside ? (
-              <Act
-                size="compact-xs"
-                variant="default"
-                why={whyNot}
-                loading={back.isPending}
-                onClick={() => back.mutate()}
-              >
-                {t("takeBack")}
-              </Act>
-            ) : null}
-            {!isAside || resource.set_aside_by == null ? (
-              <Act size="compact-xs" variant="default" why={whyNot} onClick={onSetAside}>
-                {t("setAsideVerb")}
-              </Act>
-            ) : null}
+            {isAside && !isByPerson && <Act size="compact-xs" variant="default" why={whyNot} {...takeBack} />}
+            {/* One button for both, so that it keeps the focus when what it does changes. */}
+            <Act
+              size="compact-xs"
+              variant="default"
+              why={whyNot}
+              {...(isAside && isByPerson ? takeBack : { onClick: onSetAside, children: t("setAsideVerb") })}
+            />
           </div>
         )}
       </td>

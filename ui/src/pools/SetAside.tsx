@@ -6,6 +6,7 @@ import { api, bodyOf } from "@/api/client";
 import { Refusal } from "@/forms/Refusal";
 import { Submit } from "@/forms/Submit";
 import { useDone } from "@/forms/useDone";
+import { useFocusBack } from "@/forms/useFocusBack";
 import type { Resource } from "./queries";
 
 interface Props {
@@ -18,6 +19,7 @@ interface Props {
 export function SetAside({ pool, resource, onClose }: Props) {
   const { t } = useTranslation(["pools", "forms"]);
   const done = useDone("pools");
+  useFocusBack();
   const [reason, setReason] = useState("");
   const aside = useMutation({
     mutationFn: () =>

@@ -14,9 +14,17 @@ const PAGE = 100;
 /** A lease is extended with each beat of its worker, which nobody says. */
 const LEASES_EVERY_MS = 5_000;
 
-export const pools = queryOptions({
+/** The pools by name. */
+export const pools = infiniteQueryOptions({
   queryKey: ["pools", "list"],
-  queryFn: () => bodyOf(api.GET("/api/v1/resource-pools", { params: { query: { limit: 1000 } } })),
+  queryFn: ({ pageParam }) =>
+    bodyOf(
+      api.GET("/api/v1/resource-pools", {
+        params: { query: { limit: PAGE, ...(pageParam !== "" && { cursor: pageParam }) } },
+      }),
+    ),
+  initialPageParam: "",
+  getNextPageParam: (last) => (last.has_more ? last.next_cursor : undefined),
 });
 
 export function poolOf(name: string) {

@@ -4,6 +4,7 @@ import { Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { duration } from "@/parts/time";
 import type { Queue } from "./queries";
+import { whyTasksWait } from "./whyNotYet";
 
 /** Tasks that wait for a worker, by group: with how many places there are. */
 export function GroupsWaiting({ queue }: { queue: Queue }) {
@@ -40,7 +41,7 @@ export function GroupsWaiting({ queue }: { queue: Queue }) {
                   <td className="num">{group.running}</td>
                   <td className="num">{t("freeOf", { free: group.free_places, places: group.places })}</td>
                   <td className="num">{group.workers}</td>
-                  <td className="wide">{reason(group)}</td>
+                  <td className="wide">{t(whyTasksWait(group), { group: group.worker_group })}</td>
                 </tr>
               ))}
             </tbody>
@@ -49,10 +50,4 @@ export function GroupsWaiting({ queue }: { queue: Queue }) {
       )}
     </Panel>
   );
-
-  function reason(group: Queue["worker_groups"][number]): string {
-    if ((group.waiting ?? 0) === 0) return t("groupGoesOn");
-    if ((group.workers ?? 0) === 0) return t("groupNoWorker", { group: group.worker_group });
-    return (group.free_places ?? 0) === 0 ? t("groupFull") : t("groupSoon");
-  }
 }

@@ -6,6 +6,7 @@ import { Panel } from "@/parts/Panel";
 import { coarse } from "@/parts/Time";
 import { count, duration } from "@/parts/time";
 import { type Queue, type Waiting, whyOf } from "./queries";
+import { whyNothingIsTaken } from "./whyNotYet";
 
 /** Each sentence is a request: beyond these rows it is asked for by a click. */
 const WHY_AT_ONCE = 10;
@@ -16,11 +17,12 @@ export function WaitingCommands({ queue }: { queue: Queue }) {
   const waiting = queue.slots.reduce((sum, slot) => sum + slot.waiting, 0);
   const all = Math.max(waiting, queue.commands.length);
   const last = queue.last_taken;
+  const whyNone = whyNothingIsTaken(queue);
   return (
     <Panel
       title={t("commands")}
       remark={`${count(all)}${queue.is_complete ? "" : "+"}`}
-      end={queue.total > 0 ? <SlotCounts queue={queue} /> : <span className="problem">{t("noMaster")}</span>}
+      end={whyNone === null ? <SlotCounts queue={queue} /> : <span className="problem">{t(whyNone)}</span>}
     >
       {queue.commands.length === 0 ? (
         <Empty title={t(all > 0 ? "notYours" : "nothingWaits")}>

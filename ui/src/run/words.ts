@@ -17,7 +17,7 @@ export function inShort(task: TaskView, t: TFunction, node: string, readAt: numb
   switch (state) {
     case "DELAY_EXECUTION": {
       const due = dueIn(last, readAt, now);
-      const word = last.wait_reason === "RETRY" ? "short.retry" : "short.delay";
+      const word = last.is_stream ? "startsIn" : last.wait_reason === "RETRY" ? "short.retry" : "short.delay";
       return due === null ? t("short.soon") : t(word, { time: due < 10 ? `${Math.ceil(due)} s` : duration(due) });
     }
     case "QUEUED":

@@ -32,7 +32,7 @@ export function Editor({ id, workflow, onClose }: Props) {
       {id === null ? (
         <EditorForm before={newDraft(workflow || null, shownZone())} onClose={onClose} />
       ) : (
-        <Answer of={found} lines={8}>
+        <Answer of={found} lines={8} isTyped>
           {(schedule) => <EditorForm schedule={schedule} before={draftOf(schedule)} onClose={onClose} />}
         </Answer>
       )}

@@ -74,7 +74,7 @@ export function Project({ name, onGone }: { name: string; onGone: () => void }) 
 
 function SharedParams({ project }: { project: Schemas["ProjectPageAnswer"] }) {
   const { t } = useTranslation("settings");
-  const whyNot = useWhyNot("EDITOR", project.name);
+  const whyNot = useWhyNot("OWNER", project.name);
   const [pairs, setPairs] = useState(() => pairsOf(project.params));
   const done = useDone("projects");
   const save = useMutation({

@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import { isGone } from "@/api/queries";
 import type { Editing } from "@/editor/useEditing";
 import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
@@ -31,7 +32,7 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
   const [isPublishing, setIsPublishing] = useState(false);
   const [isStarting, setIsStarting] = useState(false);
   const mayRun = useMay("OPERATOR", project);
-  const source = draft.source.data;
+  const source = isGone(draft.source.error) ? undefined : draft.source.data;
   const head = source?.head ?? null;
   const bars = useQuery(lastRunsOf(head?.code));
   const [runs] = bars.data?.items ?? [];

@@ -32,7 +32,7 @@ function Workflow({ project, name }: { project: string; name: string }) {
   return (
     <div className="page workflow-page" data-tab={tab}>
       <WorkflowHead project={project} name={name} tab={tab} editing={editing} draft={draft} mayEdit={mayEdit} />
-      <Answer of={draft.source} lines={10}>
+      <Answer of={draft.source} lines={10} isTyped={draft.isDirty}>
         {({ head }) => (
           <>
             {tab === "graph" && <GraphTab editing={editing} draft={draft} mayEdit={mayEdit} project={project} />}

@@ -76,7 +76,7 @@ export function SlotsTab() {
       <section className="panel slots" aria-label={t("slotsLive")} ref={panel}>
         {story === null ? (
           live !== undefined && live.frame.slots.total === 0 ? (
-            <Empty title={t("noMasters")}>
+            <Empty title={t(live.frame.slots.masters.length === 0 ? "noMasters" : "noSlots")}>
               <p>
                 {t("startMaster")} <code>shoal master</code>
               </p>

@@ -71,7 +71,7 @@ export function RunHeader() {
           </span>
         )}
         {run.serial_key && (
-          <span className="opt">
+          <span className="opt cut" title={run.serial_key}>
             {t("serialKey")}{" "}
             <Link to="/runs" search={{ workflow: workflow, serial_key: run.serial_key }}>
               {run.serial_key}

@@ -1,0 +1,14 @@
+import type { TFunction } from "i18next";
+import { expect, test } from "vitest";
+import type { TaskView } from "./model";
+import { inShort } from "./words";
+
+const t = ((key: string, values?: { time?: string }) => `${key} ${values?.time ?? ""}`) as unknown as TFunction;
+
+test("a stream that pauses starts again, a task that failed is tried again", () => {
+  const last = { state: "DELAY_EXECUTION", wait_reason: "RETRY", due_in_s: 40 };
+  const said = (is_stream: boolean) =>
+    inShort({ state: last.state, last: { ...last, is_stream } } as TaskView, t, "", 0, 0);
+  expect(said(true)).toBe("startsIn 40 s");
+  expect(said(false)).toBe("short.retry 40 s");
+});
