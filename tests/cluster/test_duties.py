@@ -128,6 +128,7 @@ async def test_a_master_deletes_what_is_past_its_time_and_goes_on_with_the_rest(
         "UPDATE workflow_instance SET started_at = now() - interval '101 d', ended_at = now() - interval '100 d' "
         "WHERE id <= 10"
     )
+    cluster.rows("UPDATE command_history SET handled_at = now() - interval '101 d' WHERE workflow_instance_id <= 10")
     cluster.rows("UPDATE duty SET due_at = clock_timestamp() WHERE name = 'retention'")
     await eventually(lambda: cluster.one("SELECT count(*) FROM workflow_instance") == 10, within_s=30)
     assert cluster.one("SELECT count(*) FROM task_instance WHERE workflow_instance_id <= 10") == 0

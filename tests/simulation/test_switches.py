@@ -43,7 +43,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "line": (134, "I18"),
     "older": (4, "I21"),
     "shares": (171, "I25"),
-    "dealt": (178, "I25"),
+    "dealt": (18, "I25"),
     "troubled": (18, "I29"),
     "rebalance": (98, "I26: streams are spread unevenly"),
     "handover": (223, "I26: worker"),
