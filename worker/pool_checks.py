@@ -74,6 +74,7 @@ class PoolChecks:
         self._checked: list[Checked] = []
         self._may_be_due = False
         self._gives_back = False
+        self._again: asyncio.TimerHandle | None = None
         self._rest = replace(REST)
         self._rests_until_s = float("-inf")
         self._killed: Counter[int] = Counter()
@@ -104,24 +105,26 @@ class PoolChecks:
         self._gives_back = self._may_be_due = True
 
     async def _catch_up(self) -> None:
-        locked, all_given = set[int](), True
+        locked, all_given = list[Checked](), True
         while len(self._checked) > len(locked) or (self._gives_back and all_given) or self._takes_more:
             checked, room = list(self._checked), self._room
             if room > 0:
                 self._may_be_due = False
             async with self._life.writing() as connection:
-                locked = await pool_checks.record(connection, checked, self._life.me.epoch) if checked else set()
+                locked = await pool_checks.record(connection, checked, self._life.me.epoch) if checked else []
                 if self._gives_back:
                     running = [*self._running, *((each.id, each.since) for each in self._checked)]
                     all_given = await pool_checks.give_back(connection, running, self._life.me.epoch)
                 due = await pool_checks.take(connection, room, self._life.me.epoch) if room > 0 else []
             self._gives_back = self._gives_back and not all_given
-            self._checked[: len(checked)] = [each for each in checked if each.id in locked]
+            self._checked[: len(checked)] = locked
             for each in due:
                 self._running[each.id, each.since] = asyncio.create_task(self._check(each))
             self._may_be_due = self._may_be_due or len(due) == room > 0
-        if locked or not all_given:
-            asyncio.get_running_loop().call_later(LOCKED_S, self._wake.set)
+        if self._again is not None:
+            self._again.cancel()
+        is_left = locked or not all_given
+        self._again = asyncio.get_running_loop().call_later(LOCKED_S, self._wake.set) if is_left else None
 
     @property
     def _takes_more(self) -> bool:

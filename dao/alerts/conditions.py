@@ -57,30 +57,44 @@ _LASTED = text("""
 """)
 # Two subqueries for the queues, each with a partial index: a single one for both would read all tasks in the history.
 # Of those that need as many of a pool, the attempt with the smallest id stands for the oldest, so that one is read and
-# not the whole line. A pool that has as many to give is not what it waits for. Nor does a pool stand of which resources
-# were got or given back lately: since when somebody had what was given back is not known any more.
+# not the whole line. A pool that has as many to give is not what it waits for: if all its pools have, it waits in the
+# queue of its worker group. Nor does a pool stand of which resources were got or given back lately: since when somebody
+# had what was given back is not known any more.
 _STANDING = text(f"""
-    WITH line AS MATERIALIZED (
-        SELECT pool_name, needed, count(*) AS waiting, min(task_instance_id) AS first
-        FROM pool_line GROUP BY pool_name, needed
+    WITH kind AS MATERIALIZED (
+        SELECT worker_group, needs, pool_name, needed, count(*) AS waiting, min(task_instance_id) AS first
+        FROM pool_line GROUP BY worker_group, needs, pool_name, needed
+    ), line AS (
+        SELECT pool_name, needed, sum(waiting) AS waiting, min(first) AS first FROM kind GROUP BY pool_name, needed
     ), pool AS MATERIALIZED (
-        SELECT l.name, l.waiting, r.free, coalesce(r.moved_at, '-infinity') AS moved_at
+        SELECT l.name, l.waiting, r.free - r.leaving AS free, r.checked - r.leaving AS checked,
+               coalesce(r.moved_at, '-infinity') AS moved_at
         FROM (SELECT pool_name AS name, sum(waiting)::integer AS waiting FROM line GROUP BY pool_name) AS l
         CROSS JOIN LATERAL (
             SELECT count(*) FILTER (WHERE {FREE} AND (p.validity_check IS NULL OR r.checked_at > clock_timestamp()
-                                                      - greatest({EVERY}, CAST(:stands AS interval))))
-                     - count(*) FILTER (WHERE p.counted IS NOT NULL AND r.removed AND r.task_instance_id IS NOT NULL)
-                       AS free,
+                                                      - greatest({EVERY}, CAST(:stands AS interval)))) AS free,
+                   count(*) FILTER (WHERE {FREE} AND (p.validity_check IS NULL
+                                                      OR r.checked_at > clock_timestamp() - {EVERY})) AS checked,
+                   count(*) FILTER (WHERE p.counted IS NOT NULL AND r.removed AND r.task_instance_id IS NOT NULL)
+                       AS leaving,
                    max(greatest(r.taken_at, r.free_since)) AS moved_at
             FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code     -- index: pool_resource_name
             WHERE p.name = l.name) AS r
+    ), queue AS (
+        SELECT worker_group, count(*) AS waiting, min(queued_at) FILTER (WHERE isfinite(queued_at)) AS queued_at
+        FROM task_instance WHERE state = 'QUEUED' AND is_plain             -- index: task_instance_queue
+        GROUP BY worker_group
+        UNION ALL
+        SELECT k.worker_group, k.waiting, CASE WHEN isfinite(t.queued_at) THEN t.queued_at END
+        FROM (SELECT k.worker_group, min(k.waiting) AS waiting, min(k.first) AS first
+              FROM kind k JOIN pool p ON p.name = k.pool_name
+              GROUP BY k.worker_group, k.needs HAVING bool_and(k.needed <= p.checked)) AS k
+        JOIN task_instance t ON t.id = k.first
     )
     SELECT 'QUEUE_STANDS' AS kind, q.worker_group AS name, q.waiting, q.oldest_s
-    FROM (SELECT worker_group, count(*)::integer AS waiting,
-                 extract(epoch FROM clock_timestamp() - min(queued_at) FILTER (WHERE isfinite(queued_at)))::float8
-                     AS oldest_s
-          FROM task_instance WHERE state = 'QUEUED' AND is_plain           -- index: task_instance_queue
-          GROUP BY worker_group) AS q
+    FROM (SELECT worker_group, sum(waiting)::integer AS waiting,
+                 extract(epoch FROM clock_timestamp() - min(queued_at))::float8 AS oldest_s
+          FROM queue GROUP BY worker_group) AS q
     LEFT JOIN (SELECT worker_group, max(started_at) AS last_at
                FROM task_instance WHERE state IN ('DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_running
                GROUP BY worker_group) AS r ON r.worker_group = q.worker_group

@@ -38,7 +38,7 @@ _TAKE = text(f"""
 _RECORD = text("""
     WITH mine AS MATERIALIZED (
         SELECT n.* FROM unnest(CAST(:ids AS bigint[]), CAST(:since AS timestamptz[]), CAST(:results AS boolean[]),
-                               CAST(:whys AS text[])) AS n (id, since, has_result, why)
+                               CAST(:whys AS text[])) WITH ORDINALITY AS n (id, since, has_result, why, place)
         JOIN pool_resource r ON r.id = n.id AND r.checking_by = :worker AND r.checking_since = n.since
     ), held AS MATERIALIZED (
         SELECT r.id, n.has_result, n.why
@@ -57,7 +57,7 @@ _RECORD = text("""
         RETURNING r.pool_code
     )
     SELECT wake_pool_line(ARRAY(SELECT name FROM resource_pool WHERE code IN (SELECT pool_code FROM checked))),
-           ARRAY(SELECT id FROM mine EXCEPT SELECT id FROM held) AS locked
+           ARRAY(SELECT place FROM mine WHERE id NOT IN (SELECT id FROM held)) AS locked
 """)
 _GIVE_BACK = text("""
     WITH mine AS MATERIALIZED (
@@ -119,9 +119,9 @@ async def give_back(connection: FencedTransaction, running: Sequence[tuple[int, 
     return bool((await connection.execute(_GIVE_BACK, values)).scalar_one())
 
 
-async def record(connection: FencedTransaction, checked: Sequence[Checked], worker: Epoch) -> set[int]:
+async def record(connection: FencedTransaction, checked: Sequence[Checked], worker: Epoch) -> list[Checked]:
     """Write what came of checks, and wake who waits for these pools. What has changed since is left as it is. Returns
-    the resources whose rows somebody has locked: nothing is written of them."""
+    those of resources whose rows somebody has locked: nothing is written of them."""
     values = {
         "ids": [each.id for each in checked],
         "since": [each.since for each in checked],
@@ -129,6 +129,6 @@ async def record(connection: FencedTransaction, checked: Sequence[Checked], work
         "whys": [each.why for each in checked],
         "worker": worker,
     }
-    locked = set((await connection.execute(_RECORD, values)).one().locked)
+    locked = [checked[place - 1] for place in (await connection.execute(_RECORD, values)).one().locked]
     await connection.execute(_DELETE_REMOVED, {"ids": values["ids"]})
     return locked

@@ -66,7 +66,9 @@ _TROUBLED = text("""
               AND p.attempt BETWEEN s.attempt - 3 AND s.attempt - 1 OFFSET 0) AS former
         WHERE s.retries > 0 AND former.state = 'FAILURE' AND former.worker_id IS NOT NULL
           AND former.ended_at > clock_timestamp() - CAST(:lately AS interval)
-          AND coalesce(former.ended_at - former.started_at < CAST(:proven AS interval), true)
+          AND CASE WHEN isfinite(former.started_at) AND isfinite(former.ended_at)
+                   THEN former.ended_at - former.started_at < CAST(:proven AS interval)
+                   ELSE former.started_at IS NULL END
     )
     SELECT e.worker_group, e.worker_id FROM early e
     WHERE NOT EXISTS (

@@ -95,7 +95,7 @@ class RowSet(Generic[Id]):
                     tries_again_in_s=pause_s,
                     so=self._so,
                 )
-        return count, len(ids) == self._size
+        return count, count > 0 and len(ids) == self._size
 
     def _drop(self, found: Collection[Id]) -> None:
         """Those that are due, and not among all that was found: they have been written, by whomever."""

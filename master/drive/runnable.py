@@ -199,8 +199,7 @@ class WorkflowRunnable:
         self._attempts.end(code)
         self._children.pop(code, None)
         if self._is_stopped_between(code, state):
-            self._ends.paused.add(code)
-            return []
+            state = T.KILL
         match state:
             case T.SUCCESS if self._runs_again(code, state):
                 return self._again(code, state, ran_s)
@@ -229,7 +228,7 @@ class WorkflowRunnable:
         return may and not self._ending and self.state is not W.READY_STOP
 
     def _is_stopped_between(self, code: TaskCode, state: TaskState) -> bool:
-        """Whether a stream ended by itself just before it was to be killed: without the stop it would go on."""
+        """Whether a stream ended by itself just before it was to be killed: it would go on, so it counts as killed."""
         task = self.plan.tasks[code]
         may = task.stream is not None and is_repeated(task, state, 0, dry_run=self.instance.dry_run)
         return may and not self._ending and self.state is W.READY_STOP

@@ -233,17 +233,17 @@ async def test_checks_of_several_are_recorded_while_their_pool_changes(scene: Sc
     async with scene.writing() as connection:
         due = {each.name: each for each in await pool_checks.take(connection, 10, me.epoch)}
 
-    async def recorded() -> set[int]:
+    async def recorded() -> list[int]:
         async with scene.writing() as connection:
             checked = [Checked(due[name].id, due[name].since, None) for name in ("b", "a")]
-            return await pool_checks.record(connection, checked, me.epoch)
+            return [each.id for each in await pool_checks.record(connection, checked, me.epoch)]
 
     async with scene.writing() as changes:
         await changes.execute(text("SELECT FROM pool_resource WHERE name = 'b' FOR UPDATE"))
-        assert await recorded() == {due["b"].id}
+        assert await recorded() == [due["b"].id]
         assert await scene.sql("SELECT name FROM pool_resource WHERE checked_at IS NOT NULL") == ["a"]
     await put(scene, resources=["c"])
-    assert await recorded() == set()
+    assert await recorded() == []
     assert await rows(scene) == [("c", False, None)]
 
 

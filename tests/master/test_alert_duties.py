@@ -169,6 +169,15 @@ async def test_a_pool_that_gives_nothing_is_reported(scene: Scene) -> None:
     assert (await _conditions(scene))[1:] == [("RECOVERED", 'the resource pool "proxies" moves again')]
 
 
+async def test_what_waits_though_all_its_pools_have_enough_is_a_queue_that_stands(scene: Scene) -> None:
+    """No worker has a place for it; other tasks of its group that need nothing wait or do not."""
+    await _served(scene)
+    await _pool(scene, "p1")
+    await _waits_for(scene, '{"proxies": 1}')
+    stands = 'the queue of worker group "default" stands: 1 task waits, and none has begun for 10 min'
+    assert await _conditions(scene) == [("QUEUE_STANDS", stands)]
+
+
 async def test_a_pool_that_has_what_is_needed_does_not_stand_for_one_that_is_not_there(scene: Scene) -> None:
     await _served(scene)
     await _pool(scene, "p1")

@@ -27,8 +27,8 @@ def _runnable(**stream: Any) -> Runnable:
     return runnable
 
 
-def _ended(runnable: Runnable, attempt: int, state: T, ran_s: float = 0) -> list[Any]:
-    return runnable.handle(AttemptEnd(A, attempt, state, ran_s=ran_s))
+def _ended(runnable: Runnable, attempt: int, state: T, ran_s: float = 0, code: TaskCode = A) -> list[Any]:
+    return runnable.handle(AttemptEnd(code, attempt, state, ran_s=ran_s))
 
 
 def _next(effects: list[Any]) -> TaskAttempt:
@@ -109,6 +109,17 @@ def test_a_pause_holds_a_stream_back_however_it_ends(end: T) -> None:
 def test_a_stop_ends_a_stream_for_good(end: T) -> None:
     runnable = _runnable()
     assert any(isinstance(each, KillTasks) for each in runnable.handle(HaltRequest(W.READY_STOP)))
+    [finish] = _ended(runnable, 1, end)
+    assert isinstance(finish, Finish)
+    assert finish.state is W.STOP
+
+
+@pytest.mark.parametrize("end", [T.KILL, T.FAILURE, T.SUCCESS, T.NEED_FAULT_TOLERANCE])
+def test_and_its_run_also_if_another_task_has_failed(end: T) -> None:
+    runnable = a_runnable(a_plan({"a": [], "b": []}, fields={"a": {"stream": True}}))
+    runnable.handle(Started())
+    _ended(runnable, 1, T.FAILURE, code=B)
+    runnable.handle(HaltRequest(W.READY_STOP))
     [finish] = _ended(runnable, 1, end)
     assert isinstance(finish, Finish)
     assert finish.state is W.STOP

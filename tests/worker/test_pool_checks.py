@@ -189,6 +189,36 @@ async def test_a_resource_that_changes_while_it_is_checked_is_checked_beside_its
     await eventually(lambda: pools.sql(STATE), until=[("a-1", None, True, False), ("b-1", None, True, False)])
 
 
+async def test_results_of_what_was_and_is_one_resource_wait_for_its_row_without_haste(
+    pools: PoolScene, checks: PoolChecks, launches: Launches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches.gate = asyncio.Event()
+    checks.notice()
+    await eventually(lambda: launches.begun, until=1)
+    await pools.sql("UPDATE pool_resource SET checked_at = NULL, checking_by = NULL, checking_since = NULL")
+    checks.notice()
+    await eventually(lambda: launches.begun, until=2)
+    rounds, writing = 0, checks._life.writing
+
+    def counted() -> Any:
+        nonlocal rounds
+        rounds += 1
+        return writing()
+
+    monkeypatch.setattr(checks._life, "writing", counted)
+    async with pools.writing() as stranger:
+        await stranger.execute(text("SELECT FROM pool_resource FOR UPDATE"))
+        launches.gate.set()
+        for _ in range(20):  # as polls do
+            checks.notice()
+            await stranger.execute(text("SELECT pg_sleep(0.1)"))
+        noticed = rounds
+        await stranger.execute(text("SELECT pg_sleep(2.5)"))
+        assert noticed <= 30
+        assert rounds - noticed <= 4, "one timer, whoever has noticed what"
+    await eventually(lambda: pools.sql(STATE), until=[("a-1", None, True, False)])
+
+
 async def test_what_a_commit_without_an_answer_took_is_checked_at_once(
     pools: PoolScene, checks: PoolChecks, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,7 +30,7 @@ export function PoolPage({ name }: { name: string }) {
           ‹ {t("allPools")}
         </Link>
       </p>
-      <Panel title={name} remark={shown && t("version", { version: shown.version })} end={<Acts of={shown} />}>
+      <Panel title={name} remark={shown && t("version", { version: shown.version })} end={<Acts of={found.data} isGone={shown === undefined} />}>
         <Answer of={found}>{(pool) => <Facts pool={pool} />}</Answer>
       </Panel>
       {shown && (
@@ -80,7 +80,8 @@ function Facts({ pool }: { pool: PoolContent }) {
   }
 }
 
-function Acts({ of: pool }: { of: PoolContent | undefined }) {
+/** What can be done with a pool. If it is gone nothing, but what is typed into an open form stays. */
+function Acts({ of: pool, isGone }: { of: PoolContent | undefined; isGone: boolean }) {
   const { t } = useTranslation("pools");
   const whyNot = useWhyNot("ADMIN");
   const done = useDone("pools");
@@ -96,7 +97,7 @@ function Acts({ of: pool }: { of: PoolContent | undefined }) {
       void done(t("deleted", { name }));
     },
   });
-  if (pool === undefined) return null;
+  if (pool === undefined || (isGone && open === null)) return null;
   const whyHeld = pool.taken + pool.removed > 0 ? t("heldCannotGo") : null;
   return (
     <>
