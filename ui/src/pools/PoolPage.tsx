@@ -30,7 +30,11 @@ export function PoolPage({ name }: { name: string }) {
           ‹ {t("allPools")}
         </Link>
       </p>
-      <Panel title={name} remark={shown && t("version", { version: shown.version })} end={<Acts of={found.data} isGone={shown === undefined} />}>
+      <Panel
+        title={name}
+        remark={shown && t("version", { version: shown.version })}
+        end={<Acts of={found.data} isGone={shown === undefined} />}
+      >
         <Answer of={found}>{(pool) => <Facts pool={pool} />}</Answer>
       </Panel>
       {shown && (
