@@ -55,7 +55,7 @@ export function Keep({ project }: { project: Schemas["ProjectPageAnswer"] }) {
           max={36_500}
           allowDecimal={false}
           value={days}
-          readOnly={whyNot !== null}
+          readOnly={whyNot !== null || save.isPending}
           error={faultAt(save.error, "kept_days")}
           onChange={setDays}
         />
