@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.page.conftest import OpenPage, Seen
 from tests.page.running import RunningShoal
@@ -18,14 +18,10 @@ def masters() -> int:
     return 3
 
 
-def _cards(page: Page) -> list[str]:
-    return page.locator(".card .slot").all_inner_texts()
-
-
 def test_a_master_is_killed_lanes_fold_and_the_receipt_counts(open_page: OpenPage, running: RunningShoal) -> None:
     page = open_page("/cluster")
     expect(page.locator(".card")).to_have_count(3)
-    assert _cards(page) == ["slot 0 of 3", "slot 1 of 3", "slot 2 of 3"]
+    expect(page.locator(".card .slot")).to_have_text(["slot 0 of 3", "slot 1 of 3", "slot 2 of 3"])
     expect(page.get_by_text("3 masters · 1 worker")).to_be_visible()
     before = {each.pid for each in running.family("master")}
     page.get_by_role("button", name="Kill a master").click()
