@@ -36,6 +36,16 @@ def draw_arrow(page: Page, first: str, then: str) -> None:
     page.mouse.up()
 
 
+def write(page: Page, yaml: str) -> Locator:
+    """Replace all of the YAML; returns where it stands."""
+    text = page.locator(".yaml .cm-content")
+    text.click()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    page.keyboard.insert_text(yaml)
+    return text
+
+
 def begin(page: Page, name: str) -> None:
     """Begin a workflow from the list."""
     page.get_by_role("button", name="New workflow").first.click()
@@ -79,12 +89,8 @@ def test_a_workflow_is_drawn_published_and_run(open_page: OpenPage) -> None:
 def test_the_yaml_and_the_canvas_are_one_text(open_page: OpenPage) -> None:
     page = open_page("/workflows")
     begin(page, "typed")
-    text = page.locator(".yaml .cm-content")
-    text.click()
-    page.keyboard.press("Control+a")
-    page.keyboard.press("Delete")
-    page.keyboard.insert_text(
-        "name: typed # by hand\ntasks:\n  - {name: a, type: FAKE}\n  - {name: b, type: FAKE, after: [a]}\n"
+    text = write(
+        page, "name: typed # by hand\ntasks:\n  - {name: a, type: FAKE}\n  - {name: b, type: FAKE, after: [a]}\n"
     )
     expect(task(page, "b")).to_be_visible()
     expect(page.locator(ARROWS)).to_have_count(1)
@@ -102,13 +108,7 @@ def test_the_yaml_and_the_canvas_are_one_text(open_page: OpenPage) -> None:
 def test_arrows_stay_while_the_text_is_typed(open_page: OpenPage) -> None:
     page = open_page("/workflows")
     begin(page, "steady")
-    text = page.locator(".yaml .cm-content")
-    text.click()
-    page.keyboard.press("Control+a")
-    page.keyboard.press("Delete")
-    page.keyboard.insert_text(
-        "name: steady\ntasks:\n  - {name: a, type: FAKE}\n  - {name: b, type: FAKE, after: [a]}\n"
-    )
+    write(page, "name: steady\ntasks:\n  - {name: a, type: FAKE}\n  - {name: b, type: FAKE, after: [a]}\n")
     expect(page.get_by_text("No problems")).to_be_visible()
     arrows = ArrowWatch(page, 1)
     page.keyboard.insert_text("  - {name: c, type: NONE, after: [b]}\n")
@@ -120,14 +120,11 @@ def test_arrows_stay_while_the_text_is_typed(open_page: OpenPage) -> None:
 def test_comments_survive_publishing_and_problems_are_fixed_by_a_press(open_page: OpenPage) -> None:
     page = open_page("/workflows")
     begin(page, "commented")
-    text = page.locator(".yaml .cm-content")
-    text.click()
-    page.keyboard.press("Control+a")
-    page.keyboard.press("Delete")
-    page.keyboard.insert_text(
+    text = write(
+        page,
         "# why it is there\nname: commented\nparams: {day: x}\ntasks:\n"
         "  - {name: first, type: SHEL, params: {script: 'echo ${dy}'}}   # the first\n"
-        "  - {name: second, type: FAKE, after: [frist]}\n"
+        "  - {name: second, type: FAKE, after: [frist]}\n",
     )
     page.get_by_role("button", name=re.compile("problem")).click()
     page.get_by_role("button", name="Wait for first").click()
@@ -187,10 +184,7 @@ def test_all_of_it_works_by_keyboard(open_page: OpenPage) -> None:
 def test_what_starts_what_is_shown_in_words_too(open_page: OpenPage) -> None:
     page = open_page("/workflows")
     begin(page, "upper")
-    page.locator(".yaml .cm-content").click()
-    page.keyboard.press("Control+a")
-    page.keyboard.press("Delete")
-    page.keyboard.insert_text("name: upper\ntasks:\n  - {name: below, type: SUB_PROCESS, params: {workflow: hello}}\n")
+    write(page, "name: upper\ntasks:\n  - {name: below, type: SUB_PROCESS, params: {workflow: hello}}\n")
     expect(page.get_by_text("No problems")).to_be_visible()
     page.get_by_role("button", name="Publish…").click()
     page.get_by_role("button", name="Publish", exact=True).click()

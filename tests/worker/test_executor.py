@@ -97,9 +97,9 @@ async def test_a_cancellation_changes_no_end_that_is_known_while_its_folder_is_r
     assert not (errands.folder / "work" / "5").exists()
 
 
-async def test_a_cancellation_changes_no_end_that_is_known_while_its_probe_ends(
-    errands: Errands, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Set when an attempt has ended, while its probe does not end."""
     ended = asyncio.Event()
 
     @asynccontextmanager
@@ -109,6 +109,12 @@ async def test_a_cancellation_changes_no_end_that_is_known_while_its_probe_ends(
         await asyncio.sleep(60)
 
     monkeypatch.setattr(worker.executor, "probed", slow)
+    return ended
+
+
+async def test_a_cancellation_changes_no_end_that_is_known_while_its_probe_ends(
+    errands: Errands, ended: asyncio.Event
+) -> None:
     running = errands.start("exit 3", stream="{}")
     await ended.wait()
     running.cancel()
@@ -117,20 +123,11 @@ async def test_a_cancellation_changes_no_end_that_is_known_while_its_probe_ends(
 
 
 async def test_a_known_end_whose_secrets_cannot_be_masked_fails_and_leaves_nothing(
-    errands: Errands, monkeypatch: pytest.MonkeyPatch
+    errands: Errands, ended: asyncio.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ended = asyncio.Event()
-
-    @asynccontextmanager
-    async def slow(*_: object) -> AsyncIterator[None]:
-        yield
-        ended.set()
-        await asyncio.sleep(60)
-
     def odd(*_: object) -> None:
         raise TypeError("what it gave is odd")
 
-    monkeypatch.setattr(worker.executor, "probed", slow)
     monkeypatch.setattr(worker.executor, "_without_secrets", odd)
     running = errands.start("echo '${setValue(rows=10)}'", stream="{}")
     await ended.wait()
