@@ -5,35 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.test_repository import ROOT, files, name_of, text_of
 
 GLOSSARY = ROOT / "docs" / "words.md"
-EXEMPT = {"docs/words.md", "tests/test_words.py", "CHANGELOG.md", "tests/dao/schema_1.sql"}
-"""The glossary itself, its test, what was said at the time of each release, and the schema of the first one."""
-
-
-EVERYDAY = "## Everyday words that had several meanings"
-ONE_MEANING_IN = ("dao/", "master/", "model/", "node/", "registry/", "shoal/", "worker/")
-"""The folders in which the words of the second table are ruled out."""
-
-
-def table(text: str) -> list[list[str]]:
-    lines = [line for line in text.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+EXEMPT = {"docs/words.md", "tests/test_words.py", "CHANGELOG.md"}
+"""The glossary itself, its test, and what was said at the time of each release."""
 
 
 def rows() -> list[list[str]]:
-    return table(GLOSSARY.read_text("utf-8").partition(EVERYDAY)[0])
-
-
-def everyday() -> list[list[str]]:
-    return table(GLOSSARY.read_text("utf-8").partition(EVERYDAY)[2])
-
-
-def words_of(cell: str) -> list[str]:
-    return [word.strip() for word in cell.split(",") if word.strip()]
+    lines = [line for line in GLOSSARY.read_text("utf-8").splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
 
 
 def pattern_of(words: list[str]) -> re.Pattern[str]:
@@ -44,7 +25,7 @@ def pattern_of(words: list[str]) -> re.Pattern[str]:
 
 def banned() -> dict[str, str]:
     """Each word that is ruled out, and the one to use."""
-    return {word: row[0] for row in rows() for word in words_of(row[3])}
+    return {word.strip(): row[0] for row in rows() for word in row[3].split(",") if word.strip()}
 
 
 def told() -> list[Path]:
@@ -60,34 +41,17 @@ def told() -> list[Path]:
 def test_the_glossary_rules_something_out() -> None:
     assert banned()["reckon"] == "compute"
     assert len({row[0] for row in rows()}) == len(rows()), "a word has one meaning"
+    assert pattern_of(["hand on"]).search("HAND_ON_EVERY_S")
+    assert not pattern_of(["hand on"]).search("hand once")
 
 
-@pytest.mark.parametrize("word", sorted(banned()))
-def test_a_word_that_the_glossary_rules_out_stands_nowhere(word: str) -> None:
-    pattern = pattern_of([word])
+def test_no_word_that_the_glossary_rules_out_stands_anywhere() -> None:
+    say = {word.lower().replace(" ", "_"): instead for word, instead in banned().items()}
+    pattern = pattern_of(list(banned()))
     found = [
-        f"{name_of(path)}:{number}: {line.strip()[:80]}"
+        f'{name_of(path)}:{number}: not "{word}" but "{say[word.lower().replace(" ", "_")]}": {line.strip()[:80]}'
         for path in told()
         for number, line in enumerate(text_of(path).splitlines(), 1)
-        if pattern.search(line)
+        for word in pattern.findall(line)
     ]
-    assert not found, f'say "{banned()[word]}" (docs/words.md)\n' + "\n".join(found)
-
-
-@pytest.mark.parametrize(("ruled_out", "say", "stays"), everyday(), ids=lambda cell: cell[:8])
-def test_an_everyday_word_has_one_meaning_or_is_not_used(ruled_out: str, say: str, stays: str) -> None:
-    pattern, public = pattern_of(words_of(ruled_out)), pattern_of(words_of(stays) or ["\0"])
-    found = [
-        f"{name_of(path)}:{number}: {line.strip()[:80]}"
-        for path in told()
-        if name_of(path).startswith(ONE_MEANING_IN)
-        for number, line in enumerate(text_of(path).splitlines(), 1)
-        if pattern.search(public.sub("", line)) or (number == 1 and pattern.search(path.stem))
-    ]
-    assert not found, f"{say} (docs/words.md)\n" + "\n".join(found)
-
-
-def test_the_everyday_words_are_read() -> None:
-    assert {row[0].partition(",")[0] for row in everyday()} >= {"tell", "look", "settle", "give up", "forget", "judge"}
-    assert pattern_of(["look"]).search("LOOK_EVERY_S")
-    assert not pattern_of(["look"]).search("overlook")
+    assert not found, "docs/words.md\n" + "\n".join(found)

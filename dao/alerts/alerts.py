@@ -77,11 +77,9 @@ _TASK_TIMEOUTS = text(f"""
     SELECT count(*), count(alert_task_timeout(late.id)::text) FROM ({_LATE_TASKS} LIMIT :limit) AS late
 """)  # noqa: S608 - the part is a constant of this module
 # A fence must wait for nothing that alerts need, so its alert follows from the row that it leaves; index: node_ended.
-# Who was lost before the last upgrade is left out: no master that wrote alerts was there.
 _LOST_NODES = """
     SELECT n.* FROM node n
     WHERE n.state IN ('LEFT', 'FENCED') AND n.state = 'FENCED' AND n.ended_at > now() - interval '1 d'
-      AND n.ended_at > (SELECT max(applied_at) FROM schema_version)
       AND (SELECT a.id FROM alert a WHERE a.unique_key = format('failover:%s', n.id)) IS NULL"""
 _LOST = text(f"""
     INSERT INTO alert (kind, severity, subject, facts, unique_key)

@@ -31,7 +31,7 @@ from dao.postgres.connection import Connection
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import LockTaken
-from dao.postgres.schema_scripts import STATED_FROM, Script, Scripts, read_scripts
+from dao.postgres.schema_scripts import Script, Scripts, read_scripts
 from model.backoff import Backoff
 from model.errors import Denied, Refused, Unavailable
 
@@ -80,10 +80,11 @@ _CLOSED = text("""
 """)
 _APPLIED = text("SELECT version, name, checksum, program FROM schema_version ORDER BY version")
 _RECORD = text("""
-    INSERT INTO schema_version (version, name, checksum, program) VALUES (:version, :name, :checksum, :program)
-    ON CONFLICT (version) DO UPDATE SET checksum = excluded.checksum, program = excluded.program
+    INSERT INTO schema_version (version, name, checksum, program, old_nodes_may_run)
+    VALUES (:version, :name, :checksum, :program, :may_run)
+    ON CONFLICT (version) DO UPDATE
+    SET checksum = excluded.checksum, program = excluded.program, old_nodes_may_run = excluded.old_nodes_may_run
 """)
-_RECORD_ITS_WAY = text("UPDATE schema_version SET old_nodes_may_run = :may_run WHERE version = :version")
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ async def upgrade(
                 script = scripts.after(applied[-1].version) if applied else scripts.schema
                 if script is None:
                     break
-                if applied and script.version >= STATED_FROM and not (script.old_nodes_may_run or nobody_runs):
+                if applied and not (script.old_nodes_may_run or nobody_runs):
                     await _refuse_while_nodes_live(connection, script)
                 async with _watching_blockers(database, connection, blockers):
                     await connection.execute(_HASTY, {"limit": LOCK_TIMEOUT})
@@ -253,11 +254,14 @@ async def _run(connection: AsyncConnection, script: Script, database: Database) 
             f"the database {database.shown} does not take {script.name}.sql, which was undone: "
             f"{str(error).splitlines()[0]}; Shoal needs a separate database and the right to create tables in it"
         ) from error
-    record = {"version": script.version, "name": script.name, "checksum": script.checksum, "program": _program()}
+    record = {
+        "version": script.version,
+        "name": script.name,
+        "checksum": script.checksum,
+        "program": _program(),
+        "may_run": script.old_nodes_may_run,
+    }
     await connection.execute(_RECORD, record)
-    if script.version >= STATED_FROM:
-        may_run = {"version": script.version, "may_run": script.old_nodes_may_run}
-        await connection.execute(_RECORD_ITS_WAY, may_run)
 
 
 def _changed(applied: Sequence[_Applied], scripts: Scripts) -> tuple[str, ...]:

@@ -11,8 +11,6 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 FIRST_VERSION = 1
-STATED_FROM = 5
-"""From this version on the first line of each script states whether nodes of the previous schema may run meanwhile."""
 _MAY_RUN = "-- old nodes: may run"
 _MUST_STOP = "-- old nodes: must stop"
 _SCRIPT_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from shutil import copyfile
 from typing import cast
 
 import psycopg
@@ -16,7 +15,7 @@ from dao.postgres.engine import AsyncConnection
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
 from tests.dao.test_nodes import heartbeat_of
-from tests.dao.test_schema import NEXT, OLDEST, an_upgrade
+from tests.dao.test_schema import NEXT, an_upgrade
 
 
 @pytest.mark.parametrize(
@@ -32,25 +31,23 @@ async def test_what_a_script_says_of_old_nodes_is_recorded_with_its_version(
         assert await newer_schema.newer(connection) == newer_schema.Newer(NEXT, must_stop=not may_run)
 
 
+@pytest.mark.parametrize(("first_line", "may_run"), [("may run", True), ("must stop", False)])
 async def test_an_upgrade_that_is_run_by_hand_records_itself_and_what_it_says_of_old_nodes(
-    empty_database: Database, tmp_path: Path
+    empty_database: Database, folder: Path, first_line: str, may_run: bool
 ) -> None:
-    (tmp_path / "upgrades").mkdir()
-    copyfile(OLDEST, tmp_path / "schema.sql")
-    await schema.init(empty_database, tmp_path)
-    upgrades = schema_scripts.read_scripts().upgrades
-    for script in upgrades:
-        if script.version < schema_scripts.STATED_FROM:
-            an_upgrade(tmp_path, script.version, script.name, script.content)
-    await schema.upgrade(empty_database, tmp_path)
-    scene = Scene(empty_database)
-    for script in upgrades:
-        if script.version >= schema_scripts.STATED_FROM:
-            await _run_by_hand(empty_database, script.content)
-            recorded = "SELECT name, old_nodes_may_run FROM schema_version WHERE version = :version"
-            assert await scene.sql(recorded, version=script.version) == [(script.name, script.old_nodes_may_run)]
-    await schema.check(empty_database)
-    assert (await schema.upgrade(empty_database)).ran == ()
+    await schema.init(empty_database, folder)
+    said = str(may_run).lower()
+    an_upgrade(
+        *(folder, NEXT, "add_note"),
+        f"-- old nodes: {first_line}\nCREATE TABLE note (a int);\n"
+        f"INSERT INTO schema_version (version, name, old_nodes_may_run) VALUES ({NEXT}, 'add_note', {said});",
+    )
+    [script] = schema_scripts.read_scripts(folder).upgrades
+    await _run_by_hand(empty_database, script.content)
+    recorded = "SELECT name, old_nodes_may_run FROM schema_version WHERE version = :version"
+    assert await Scene(empty_database).sql(recorded, version=NEXT) == [("add_note", may_run)]
+    await schema.check(empty_database, folder)
+    assert (await schema.upgrade(empty_database, folder)).ran == ()
 
 
 async def _run_by_hand(database: Database, content: str) -> None:

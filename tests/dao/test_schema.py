@@ -7,33 +7,20 @@ import re
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from shutil import copyfile
 
 import pytest
-import pytest_asyncio
 from sqlalchemy import text
 
 from dao.postgres import schema, schema_scripts
 from dao.postgres.database import SESSION_SETTINGS, Database
-from dao.postgres.errors import BadData
-from model.errors import Refused, ShoalError, Unavailable
-from tests.dao.catalog import catalog
+from model.errors import Refused, Unavailable
 from tests.dao.scene import Scene
 
-OLDEST = Path(__file__).parent / "schema_1.sql"
 SQL = Path(schema.__file__).parents[2] / "sql"
 
 NOW = schema_scripts.read_scripts().version
 NEXT = NOW + 1
 """The number of an upgrade that there is not yet."""
-
-
-@pytest.fixture
-def oldest(tmp_path: Path) -> Path:
-    """The scripts as they were first released: `schema_1.sql` is the whole schema of then."""
-    (tmp_path / "upgrades").mkdir()
-    copyfile(OLDEST, tmp_path / "schema.sql")
-    return tmp_path
 
 
 def an_upgrade(folder: Path, version: int, name: str, content: str) -> None:
@@ -91,101 +78,6 @@ def test_the_number_in_the_whole_schema_is_that_of_the_last_upgrade() -> None:
 # ------------------------------------------------------------------------------------------- brought up to date
 
 
-async def test_an_old_database_brought_up_to_date_is_the_same_as_a_new_one(
-    empty_database: Database, database: Database, oldest: Path
-) -> None:
-    old, new = Scene(empty_database), Scene(database)
-    await schema.init(empty_database, oldest)
-    assert not await old.sql("SELECT FROM pg_tables WHERE tablename = 'task_cache'"), "it is an old one"
-    assert (await schema.upgrade(empty_database)).version == NOW
-    upgraded, made = await catalog(old), await catalog(new)
-    for part, wanted in made.items():
-        assert upgraded[part] == wanted, part
-
-
-async def test_an_upgrade_keeps_what_stands_in_an_old_database(empty_database: Database, oldest: Path) -> None:
-    old = Scene(empty_database)
-    await schema.init(empty_database, oldest)
-    await old.sql("INSERT INTO command (type, workflow_code, priority) VALUES ('START_PROCESS', 1001, 'low')")
-    await old.sql(
-        "INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, "
-        "failure_strategy, priority, worker_group) VALUES (1, 1, 1, 'RUNNING_EXECUTION', 1, 'END', 'LOW', 'g')"
-    )
-    await old.sql(
-        "INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group, "
-        "workflow_priority, task_priority) VALUES (1, 1, 'a', 'FAKE', 'QUEUED', 'g', 'LOW', 'LOW')"
-    )
-    await schema.upgrade(empty_database)
-    assert await old.sql("SELECT type, workflow_code, priority_rank, dry_run FROM command") == [
-        ("START_PROCESS", 1001, 3, False)
-    ]
-    assert await old.sql("SELECT state, execution_type, run_times, time_zone FROM workflow_instance") == [
-        ("RUNNING_EXECUTION", "PARALLEL", 1, "UTC")
-    ]
-    assert await old.sql("SELECT state, flag, dry_run FROM task_instance") == [("QUEUED", "YES", False)]
-
-
-async def test_runs_and_tasks_in_states_that_are_no_more_go_on_after_the_upgrade(
-    empty_database: Database, folder: Path
-) -> None:
-    old = Scene(empty_database)
-    first = folder / "first"
-    (first / "upgrades").mkdir(parents=True)
-    copyfile(OLDEST, first / "schema.sql")
-    await schema.init(empty_database, first)
-    later = [each for each in (folder / "upgrades").glob("*.sql") if each.name >= "0005"]
-    for each in later:
-        each.rename(folder / each.name)
-    await schema.upgrade(empty_database, folder)
-    for id_, state, kind in (
-        *((1, "WAIT_TO_RUN", "PARALLEL"), (2, "SUBMITTED_SUCCESS", "PARALLEL"), (3, "WAIT_TO_RUN", "SERIAL_WAIT")),
-        *((4, "RUNNING_EXECUTION", "PARALLEL"), (5, "SUBMITTED_SUCCESS", "SERIAL_DISCARD")),
-    ):
-        await old.sql(
-            "INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, "
-            "failure_strategy, priority, worker_group, execution_type) "
-            "VALUES (:id, 1, 1, :state, 7, 'END', 'LOW', 'g', :kind)",
-            id=id_,
-            state=state,
-            kind=kind,
-        )
-        await old.sql(
-            "INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group, "
-            "workflow_priority, task_priority) VALUES (:id, 1, 'a', 'FAKE', 'SUBMITTED_SUCCESS', 'g', 'LOW', 'LOW')",
-            id=id_ if id_ < 5 else 77,
-        )
-    await old.sql("INSERT INTO command (type, workflow_instance_id) VALUES ('RECOVER_WAITING_THREAD', 1)")
-    for each in later:
-        (folder / each.name).rename(each)
-    await schema.upgrade(empty_database, folder)
-    assert await old.sql("SELECT state FROM workflow_instance ORDER BY id") == [
-        *("PAUSE", "PAUSE", "SERIAL_WAIT", "RUNNING_EXECUTION", "SERIAL_WAIT")
-    ]
-    assert await old.sql("SELECT state FROM task_instance ORDER BY workflow_instance_id") == [
-        *("PAUSE", "PAUSE", "PAUSE", "QUEUED", "KILL")
-    ]
-    assert await old.sql("SELECT type, workflow_instance_id FROM command ORDER BY id") == [
-        ("RECOVER_WAITING_THREAD", 1),
-        *(("RECOVER_SUSPENDED_PROCESS", 1), ("RECOVER_SUSPENDED_PROCESS", 2)),
-    ]
-    with pytest.raises(BadData, match="from SERIAL_WAIT to WAIT_TO_RUN"):
-        await old.sql("UPDATE workflow_instance SET state = 'WAIT_TO_RUN' WHERE id = 3")
-
-
-async def test_an_upgrade_lets_the_last_attempt_of_each_task_count(empty_database: Database, oldest: Path) -> None:
-    old = Scene(empty_database)
-    await schema.init(empty_database, oldest)
-    await old.sql(
-        "INSERT INTO task_instance (workflow_instance_id, task_code, attempt, task_name, task_type, state, ended_at, "
-        "worker_group, workflow_priority, task_priority) "
-        "SELECT run, code, attempt, 'a', 'FAKE', 'FAILURE', now(), 'g', 'LOW', 'LOW' "
-        "FROM generate_series(1, 2) AS run, generate_series(1, 3) AS code, generate_series(1, code) AS attempt"
-    )
-    await schema.upgrade(empty_database)
-    counting = "SELECT workflow_instance_id, task_code, attempt FROM task_instance WHERE flag = 'YES' ORDER BY 1, 2"
-    assert await old.sql(counting) == [(run, code, code) for run in (1, 2) for code in (1, 2, 3)]
-
-
 async def test_upgrades_run_in_order_and_once(empty_database: Database, folder: Path) -> None:
     await schema.init(empty_database, folder)
     an_upgrade(folder, NEXT, "add_note", "CREATE TABLE note (a int); INSERT INTO note VALUES (1);")
@@ -225,7 +117,7 @@ async def test_a_script_may_take_longer_than_our_statements(
 
 def test_each_upgrade_states_whether_old_nodes_may_run_meanwhile() -> None:
     for script in schema_scripts.read_scripts().upgrades:
-        assert script.version < schema_scripts.STATED_FROM or script.states_its_way, script.name
+        assert script.states_its_way, script.name
 
 
 async def test_a_script_that_waits_for_a_reader_holds_up_nobody_for_long_and_names_it(
@@ -244,53 +136,6 @@ async def test_a_script_that_waits_for_a_reader_holds_up_nobody_for_long_and_nam
             await upgrading
     await reader.close()
     assert (await schema.upgrade(empty_database, folder)).ran == ("widen",)
-
-
-@pytest_asyncio.fixture
-async def eight(empty_database: Database, folder: Path) -> Path:
-    """The scripts of this program, of which the database has run those up to 0008."""
-    first, ninth = folder / "first", next((folder / "upgrades").glob("0009_*"))
-    (first / "upgrades").mkdir(parents=True)
-    copyfile(OLDEST, first / "schema.sql")
-    await schema.init(empty_database, first)
-    later = [each for each in (folder / "upgrades").glob("*.sql") if each.name >= ninth.name]
-    for each in later:
-        each.rename(folder / each.name)
-    await schema.upgrade(empty_database, folder)
-    for each in later:
-        (folder / each.name).rename(each)
-    return folder
-
-
-async def test_while_an_upgrade_waits_to_make_indexes_it_holds_up_no_other_table(
-    empty_database: Database, eight: Path
-) -> None:
-    scene, writer = Scene(empty_database), Database(empty_database.url, application_name="a-writer")
-    async with writer.writing() as writing:
-        await writing.execute(text("LOCK TABLE task_instance IN ROW EXCLUSIVE MODE"))
-        upgrading = asyncio.create_task(schema.upgrade(empty_database, eight, locks_within_s=2))
-        while not upgrading.done():
-            held = "SELECT FROM pg_locks WHERE relation = 'workflow_instance'::regclass AND mode = 'ShareLock'"
-            assert not await scene.sql(held)
-            await writing.execute(text("SELECT 1"))
-        with pytest.raises(Unavailable):
-            await upgrading
-    await writer.close()
-    assert (await schema.upgrade(empty_database, eight)).version == NOW
-
-
-async def test_indexes_may_be_made_before_an_upgrade_but_must_be_complete(
-    empty_database: Database, eight: Path
-) -> None:
-    scene = Scene(empty_database)
-    await scene.sql("CREATE INDEX audit_action ON audit (action, id)")
-    made = await scene.sql("SELECT 'audit_action'::regclass::oid")
-    await scene.sql("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'audit_action'::regclass")
-    with pytest.raises(ShoalError, match="did not finish these indexes: audit_action; drop them and make them again"):
-        await schema.upgrade(empty_database, eight)
-    await scene.sql("UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'audit_action'::regclass")
-    assert (await schema.upgrade(empty_database, eight)).version == NOW
-    assert await scene.sql("SELECT 'audit_action'::regclass::oid") == made
 
 
 async def test_a_script_with_which_old_nodes_must_not_run_does_not_run_while_one_lives(

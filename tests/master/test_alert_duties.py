@@ -229,13 +229,6 @@ async def test_a_lost_node_is_reported_once_and_one_that_left_is_not(scene: Scen
         assert await scene.sql("SELECT kind, facts ->> 'epoch' FROM alert") == [("FAILOVER", str(lost.epoch))]
 
 
-async def test_who_was_lost_before_the_upgrade_is_not_reported(scene: Scene) -> None:
-    await scene.fence(await scene.master())
-    await scene.sql("UPDATE schema_version SET applied_at = clock_timestamp()")
-    await do(scene)
-    assert await alerts(scene) == []
-
-
 async def test_rows_that_somebody_wrote_by_hand_stop_no_rule(scene: Scene) -> None:
     late = await add_rule(scene, "late: load not ended by 06:00 -> group data")
     await scene.sql("UPDATE alert_rule SET updated_at = 'infinity'")
