@@ -14,6 +14,7 @@ from api.authentication import make_call
 from api.denials import Denials
 from api.events import add_events
 from api.health import add_health
+from api.heavy import HeavyRequests
 from api.login import add_login
 from api.login_page import add_login_page
 from api.middleware import Entrance
@@ -21,7 +22,7 @@ from api.open_streams import OpenStreams
 from api.openapi import serve_document
 from api.page import Page, add_page
 from api.rate_limits import RateLimits
-from api.routes import add_route
+from api.routes import Route, add_route
 from api.streams import add_stream
 from model.errors import ShoalError
 from service import problems as kinds
@@ -44,6 +45,7 @@ def create_app(
     *,
     hosts: Collection[str] = (),
     root_path: str = "",
+    heavy: HeavyRequests | None = None,
 ) -> FastAPI:
     """The application.
 
@@ -56,6 +58,7 @@ def create_app(
         page: the web page, if it was built.
         hosts: the names under which it may be reached; none = any.
         root_path: the path below which a proxy serves it.
+        heavy: answers heavy requests; None: this process does.
     """
     app = FastAPI(
         title="Shoal",
@@ -80,13 +83,13 @@ def create_app(
         limits.accounts.take(call.caller.key)
         return call
 
-    router = APIRouter(prefix=BASE)
+    router = APIRouter(prefix=BASE, route_class=Route)
     denials = Denials()
     for operation in ALL:
         if isinstance(operation, StreamOperation):
             add_stream(router, operation, call_of, denials, streams)
         else:
-            add_route(router, operation, call_of, denials)
+            add_route(router, operation, call_of, denials, heavy)
     add_login(router, backend)
     app.router.routes.extend(router.routes)  # `include_router` would make each a second time, at the first request
     add_login_page(app, backend, is_shown=page.document is None)

@@ -56,8 +56,8 @@ class File:
 class Page:
     """What was built: `document`, None if nothing was, and then `why_not`."""
 
-    def __init__(self, folder: Traversable) -> None:
-        self.files = dict(_files(folder, ""))
+    def __init__(self, folder: Traversable | None = None) -> None:
+        self.files = {} if folder is None else dict(_files(folder, ""))
         document = self.files.pop(DOCUMENT, None)
         self.document = None if document is None else document.content.decode()
         told = self.files.pop(WHY_NOT, None)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
+from api import problems
 from api.denials import Denials
+from api.heavy import LIGHT_BYTES_MAX, LIGHT_US_MAX, HeavyRequests
 from api.preferences import APPLIED, apply_wait, may_wait
 from dao.accounts.idempotency import Answer
+from model.cost import TooCostly, budget
+from service import problems as kinds
 from service.answered import headers_of
 from service.call import Call, Replayed
 from service.operation import BODY, QUERY, Operation
@@ -41,8 +46,53 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: MakeCall, denials: Denials) -> None:
-    """Add the route of an operation; `make_call` knows who sent a request, `denials` records who may not."""
+class Route(APIRoute):
+    """A route whose endpoint may have `elsewhere`: it answers heavy requests before their bodies are parsed.
+
+    Where it has none, nobody is known yet, and large bodies are refused.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """What answers a request."""
+        here = super().get_route_handler()
+        elsewhere = getattr(self.endpoint, "elsewhere", _refuse_large)
+
+        async def handle(request: Request) -> Response:
+            answer = await elsewhere(request)
+            return await here(request) if answer is None else answer
+
+        return handle
+
+
+async def _refuse_large(request: Request) -> Response | None:
+    if len(await request.body()) <= LIGHT_BYTES_MAX:
+        return None
+    said = f"the body is larger than {LIGHT_BYTES_MAX} bytes; send less"
+    return problems.problem(kinds.TOO_LARGE, said, request.state.request_id)
+
+
+def add_route(
+    router: APIRouter,
+    operation: Operation[Any, Any],
+    make_call: MakeCall,
+    denials: Denials,
+    heavy: HeavyRequests | None = None,
+) -> None:
+    """Add the route of an operation.
+
+    Args:
+        router: where it is added.
+        operation: which.
+        make_call: knows who sent a request.
+        denials: records who may not.
+        heavy: answers heavy requests; None: this process does.
+    """
+
+    async def elsewhere(request: Request) -> Response | None:
+        if heavy is None or len(await request.body()) <= LIGHT_BYTES_MAX:
+            return None
+        call = await make_call(request, operation)
+        return await heavy.answer(call.caller.key, request)
 
     waits = may_wait(operation)
 
@@ -52,7 +102,11 @@ def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: Make
         call = await make_call(request, operation)
         try:
             async with denials.recording(call, request):
-                answer = await operation(call, **given)
+                with budget(None if heavy is None else LIGHT_US_MAX):
+                    answer = await operation(call, **given)
+        except TooCostly:
+            assert heavy is not None
+            return await heavy.answer(call.caller.key, request)
         except Replayed as before:
             response = await _replayed(operation, call, before.answer, given.get(QUERY))
         else:
@@ -65,6 +119,7 @@ def add_route(router: APIRouter, operation: Operation[Any, Any], make_call: Make
     parameters = [parameter_of(each) for each in operation.signature.parameters.values()]
     parameters.append(inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request))
     endpoint.__dict__["__signature__"] = inspect.Signature(parameters)
+    endpoint.__dict__["elsewhere"] = elsewhere
     has_answer = operation.answer is not None
     router.add_api_route(
         operation.path,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -15,6 +15,7 @@ import uvicorn
 
 from api.app import create_app
 from api.connections import ApiConnection, TlsConnection
+from api.heavy import HeavyRequests
 from api.housekeeping import delete_expired
 from api.large_bulk import go_on
 from api.open_streams import OpenStreams
@@ -38,12 +39,26 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class ApiServer:
-    """Serves the API between `start` and `stop`. `page` is the web page; None = the installed one.
+    """Serves the API.
+
+    Args:
+        backend: what it works on.
+        settings: its own.
+        version: of Shoal.
+        open_backend: opens such a backend in another process, where heavy requests are handled.
+        page: the web page; None = the installed one.
 
     Raises `Refused` if its certificate cannot be read.
     """
 
-    def __init__(self, backend: Backend, settings: ApiSettings, version: str, page: Page | None = None) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        settings: ApiSettings,
+        version: str,
+        open_backend: Callable[[], Backend],
+        page: Page | None = None,
+    ) -> None:
         self._tls: ssl.SSLContext | None = None
         if settings.certificate is not None:
             try:
@@ -58,6 +73,7 @@ class ApiServer:
         self._backend = backend
         self._version = version
         self._page = page
+        self._heavy = HeavyRequests(open_backend, version, settings.request_cpu_s)
         self._listener: socket.socket | None = None
         self._server: _QuietServer | None = None
 
@@ -100,7 +116,9 @@ class ApiServer:
         page = await asyncio.to_thread(Page.installed) if self._page is None else self._page
         # In a thread: with its many routes it takes a second, in which a transaction on this loop would be ended.
         made_of = (backend, hub, self._version, streams, limits, page)
-        app = await asyncio.to_thread(create_app, *made_of, hosts=self._hosts(), root_path=settings.root_path)
+        app = await asyncio.to_thread(
+            create_app, *made_of, hosts=self._hosts(), root_path=settings.root_path, heavy=self._heavy
+        )
         made = partial(ApiConnection, line={}, connections_max=settings.connections_max, root_path=settings.root_path)
         tls = self._tls
         # Without uvicorn's TLS, in which a connection exists only after the handshake.
@@ -140,6 +158,7 @@ class ApiServer:
             showing.cancel()
             self._server.should_exit = True
             await serving
+            await self._heavy.close()
             self._listener.close()
 
     def _hosts(self) -> set[str]:

@@ -56,6 +56,9 @@ class ApiSettings(BaseModel):
     account_requests_per_s: int = Field(
         2000, ge=0, description="the same of one account, from wherever it asks; 0 = any number"
     )
+    request_cpu_s: int = Field(
+        30, gt=0, description="processor seconds that one large request may take; then it is ended, and answered 413"
+    )
     database_connections: int = Field(8, gt=0, le=100, description="connections to the database")
     drill_socket: Path | None = Field(
         None, description="set by `shoal up` for its API: where that asks for the death of a master, as a drill"

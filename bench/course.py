@@ -12,6 +12,7 @@ from bench import (
     buffers,
     command_line,
     dependents,
+    heavy,
     holds,
     idle,
     large,
@@ -40,6 +41,7 @@ PARTS = (
     "scraped",
     "stored",
     "api",
+    "heavy",
     "page",
     "retention",
     "history",
@@ -119,6 +121,8 @@ def _course(
         yield "tasks while their logs are copied", lambda: stored.beside_copies(server, sizes)
     if "api" in parts:
         yield f"the API with {sizes.api_runs:,} runs", lambda: api.api(server, sizes)
+    if "heavy" in parts:
+        yield "the API with its largest requests", lambda: heavy.heavy(server, sizes)
     if "page" in parts:
         yield "the web page in a browser", lambda: browser.page(sizes)
     if "retention" in parts:

@@ -47,6 +47,7 @@ class Sizes:
     api_starts: int
     api_events: int
     api_listeners: int
+    heavy_bytes: int
     page_tasks: int
     page_log_lines: int
     page_rounds: int
@@ -104,6 +105,7 @@ FULL = Sizes(
     api_starts=5_000,
     api_events=30,
     api_listeners=500,
+    heavy_bytes=3_900_000,
     page_tasks=2_000,
     page_log_lines=1_000_000,
     page_rounds=5,
@@ -160,6 +162,7 @@ QUICK = Sizes(
     api_starts=50,
     api_events=3,
     api_listeners=10,
+    heavy_bytes=100_000,
     page_tasks=400,
     page_log_lines=2_000,
     page_rounds=1,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dao.postgres.database import Database
@@ -11,6 +13,7 @@ from service.call import Backend
 from service.cluster.registered_masters import RegisteredMasters
 from service.cluster.slot_owners import SlotOwners
 from service.runs.stored_logs import StoredLogs
+from shoal.config.logging import configure_role_logging
 from shoal.config.settings import Settings
 from shoal.local.drill import DrillClient
 from worker.tasks.catalog import TaskCatalog
@@ -41,6 +44,14 @@ def backend_of(database: Database, settings: Settings) -> Backend:
         drill=DrillClient(settings.api.drill_socket) if settings.api.drill_socket is not None else None,
         channel_fault=_channel_fault,
     )
+
+
+def open_heavy_backend(settings: Settings) -> Backend:
+    """The backend of a process that handles heavy requests for an API with these settings."""
+    configure_role_logging(settings)
+    database = Database(settings.database(), application_name="shoal-api-heavy", connections_max=2)
+    # Whatever it begins for other processes to go on with, its API finds.
+    return replace(backend_of(database, settings), large_bulk=asyncio.Event())
 
 
 async def _connect(name: str, url: str) -> str:

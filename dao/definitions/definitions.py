@@ -14,6 +14,7 @@ from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from model.changes import Changes
 from model.choices import ReleaseState
+from model.cost import READ_SPEC_US, spend
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
 from model.layout import Layout
@@ -273,6 +274,7 @@ def _spec_or_reason(content: str) -> WorkflowSpec | Refused:
 
 def read_spec(content: str) -> WorkflowSpec:
     """Parse the content of a version. Raises `Refused`. Parses megabytes in small steps, to let other threads run."""
+    spend(len(content) * READ_SPEC_US)
     try:
         return WorkflowSpec.parse(json.loads(content, object_hook=_as_it_is))
     except (ValueError, RecursionError) as error:

@@ -22,6 +22,7 @@ from dao.definitions import definitions, startable
 from dao.definitions.startable import Startable
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
+from model.cost import TooCostly
 from model.errors import Refused, Unavailable
 from model.ids import WorkflowCode
 from service.call import Call, Change, Replayed, Subject
@@ -201,11 +202,13 @@ def _prepared(
     """The commands of these starts, whose versions have these contents. Takes seconds where they are large."""
     prepared = {}
     for key in set(wanted.values()):  # one definition after the other, so that only one is in memory
-        version = _read(contents[key]) if key in contents else None
+        version: ReadVersion | Refused | TooCostly | None = _read(contents[key]) if key in contents else None
         for each in [each for each, its in wanted.items() if its == key]:
             workflow = found[each.code]
             command: NewCommand | Exception
             try:
+                if isinstance(version, TooCostly):
+                    raise version
                 command = each.start.command(workflow, version, each.call.settings.secrets)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is the error of this one alone
                 command = error
@@ -213,8 +216,8 @@ def _prepared(
     return prepared
 
 
-def _read(content: str) -> ReadVersion | Refused:
+def _read(content: str) -> ReadVersion | Refused | TooCostly:
     try:
         return ReadVersion(definitions.read_spec(content))
-    except Refused as error:
+    except (Refused, TooCostly) as error:
         return error

@@ -7,7 +7,6 @@ revision. The right is asked of its project, so that a draft is out of reach whi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import unified_diff
 from typing import Annotated
 
 from pydantic import Field
@@ -21,6 +20,7 @@ from dao.postgres.database import database_time
 from dao.postgres.engine import AsyncConnection
 from model.errors import Forbidden, NotFound, Refused
 from model.ids import WorkflowCode
+from model.line_diff import unified
 from model.rights import Right
 from model.secret_values import without_sealed
 from service.call import ANY_VERSION, Call, Subject
@@ -235,7 +235,7 @@ async def diff_draft(call: Call, project: Name, name: Name) -> DraftDiff:
     async with call.reading() as connection:
         head = await _workflow(connection, draft.head)
         if head is None:
-            own = list(unified_diff([], draft.content.splitlines(), "nothing", DRAFT_FILE, lineterm=""))
+            own = list(unified([], draft.content.splitlines(), "nothing", DRAFT_FILE))
         else:
             own = await file_differs(connection, head, [document], call.settings.secrets)
             if draft.head.base_version is not None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 from dao.definitions import definitions, layouts, schedule_contents
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
+from model.cost import MATCH_LINE_US, spend
 from model.errors import NotFound, Refused
+from model.line_diff import MATCHED_MAX, unified
 from model.schedules import ScheduleSpec
 from model.secret_values import without_sealed
 from model.workflow import WorkflowSpec
@@ -71,7 +73,8 @@ async def exported(
     places = await layouts.read(connection, head.code, version) if layout else None
     content = WorkflowContent(head.project, head.name, head.release_state, spec, schedules, places)
     text = None if canonical else await written(connection, head, version, content, is_masked=is_masked)
-    return Exported(yaml_of(content) if text is None else text, is_as_written=text is not None)
+    yaml = await asyncio.to_thread(yaml_of, content) if text is None else text
+    return Exported(yaml, is_as_written=text is not None)
 
 
 async def versions_differ(connection: AsyncConnection, head: Definition, older: int, newer: int) -> list[str]:
@@ -88,11 +91,11 @@ async def versions_differ(connection: AsyncConnection, head: Definition, older: 
         await written(connection, head, version, content, is_masked=False)
         for version, content in zip(versions, contents, strict=True)
     ]
-    before, after = [
-        yaml_of(content, codes=False) if None in texts or text is None else text
-        for content, text in zip(contents, texts, strict=True)
-    ]
-    return _diff(before, after, f"{head.name} version {older}", f"{head.name} version {newer}")
+    of_older, of_newer = (f"{head.name} version {version}" for version in versions)
+    if None in texts:
+        return await asyncio.to_thread(_contents_differ, contents[0], contents[1], of_older, of_newer)
+    before, after = [text or "" for text in texts]
+    return await asyncio.to_thread(_diff, before, after, of_older, of_newer)
 
 
 async def file_differs(
@@ -131,8 +134,13 @@ async def file_differs(
     before = WorkflowContent(head.project, head.name, head.release_state, saved, own)
     after = replace(before, release_state=document.release_state, spec=spec, schedules=listed)
     label = f"{head.name} version {version or head.version}"
-    return _diff(yaml_of(before, codes=False), yaml_of(after, codes=False), label, document.file)
+    return await asyncio.to_thread(_contents_differ, before, after, label, document.file)
+
+
+def _contents_differ(before: WorkflowContent, after: WorkflowContent, of_before: str, of_after: str) -> list[str]:
+    return _diff(yaml_of(before, codes=False), yaml_of(after, codes=False), of_before, of_after)
 
 
 def _diff(before: str, after: str, of_before: str, of_after: str) -> list[str]:
-    return list(unified_diff(before.splitlines(), after.splitlines(), of_before, of_after, lineterm=""))
+    spend(min(len(after.splitlines()), MATCHED_MAX) * MATCH_LINE_US)
+    return list(unified(before.splitlines(), after.splitlines(), of_before, of_after))

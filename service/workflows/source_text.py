@@ -73,8 +73,7 @@ async def written(
     source = await source_texts.read(connection, head.code, version)
     if source is None:
         return None
-    # In a thread, since a large text takes seconds.
-    return await asyncio.to_thread(saying, _masked(source) if is_masked else source, content)
+    return await asyncio.to_thread(lambda: saying(_masked(source) if is_masked else source, content))
 
 
 def saying(source: str, content: WorkflowContent) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from ruamel.yaml.comments import CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
 from model.choices import ReleaseState
+from model.cost import YAML_US, spend
 from model.layout import Layout
 from model.parameters import parse_parameters
 from model.schedules import ScheduleSpec
@@ -62,6 +64,7 @@ def _whole_file(content: WorkflowContent, *, codes: bool) -> dict[str, Any]:
 
 def to_yaml(value: Any) -> str:
     """Plain data as YAML for people: texts of several lines as blocks."""
+    spend(len(json.dumps(value, default=str)) * YAML_US)
     yaml = YAML(pure=True)
     yaml.width = 2**30
     yaml.indent(mapping=2, sequence=4, offset=2)

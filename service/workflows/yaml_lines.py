@@ -19,6 +19,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scanner import Scanner
 
+from model.cost import YAML_US, spend
 from model.errors import Refused
 from service.workflows.requests import BYTES_MAX
 
@@ -112,6 +113,7 @@ class _Scanner(Scanner):
 
 def composed(text: str) -> Iterator[Node]:
     """The nodes of the documents in a text, with where each stands in it. Raises `BadYaml`."""
+    spend(len(text) * YAML_US)
     yaml = YAML(typ="safe", pure=True)
     yaml.Scanner = _Scanner
     yaml.allow_duplicate_keys = True  # we check for them ourselves: its message is a page long

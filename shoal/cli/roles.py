@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Awaitable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -209,7 +210,7 @@ async def api(
     from dao.postgres.readiness import wait_until_ready
     from metrics.database import DatabaseMetrics
     from node.address import host_name
-    from shoal.backend import backend_of
+    from shoal.backend import backend_of, open_heavy_backend
     from shoal.config.logging import configure_role_logging
     from shoal.config.metrics import serving_metrics
     from shoal.first_login import first_login
@@ -230,7 +231,7 @@ async def api(
     started = asyncio.Event()
     try:
         backend = backend_of(database, settings)
-        server = ApiServer(backend, settings.api, shoal_version())
+        server = ApiServer(backend, settings.api, shoal_version(), partial(open_heavy_backend, settings))
         server.listen()
         typer.echo(f"shoal: {SERVES} {server.url}", err=True)
         if (link := await first_login(database, system_user())) is not None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from dao.postgres.database import Database
 from model.rights import Scope
 from model.tokens import RANDOM_BYTES, make
 from service.call import Backend
-from shoal.backend import backend_of
+from shoal.backend import backend_of, open_heavy_backend
 from shoal.config.settings import load_settings
 
 BASE = "/api/v1"
@@ -53,8 +54,10 @@ class Serving:
 async def serving(database_url: str, registry_url: str | None = None, **settings: Any) -> AsyncIterator[Serving]:
     """An API on a free port of loopback. `settings` are its own."""
     database = Database(database_url, application_name="shoal-api", connections_max=8)
-    backend = backend_of(database, load_settings({"database_url": database_url, "registry_url": registry_url}))
-    server = ApiServer(backend, ApiSettings(port=0, **settings), "0.0.0-test", NO_PAGE)
+    whole = load_settings({"database_url": database_url, "registry_url": registry_url})
+    backend = backend_of(database, whole)
+    own = ApiSettings(port=0, **settings)
+    server = ApiServer(backend, own, "0.0.0-test", partial(open_heavy_backend, whole), NO_PAGE)
     server.listen()
     stop = asyncio.Event()
     running = asyncio.create_task(server.serve(stop))
