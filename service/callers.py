@@ -145,7 +145,7 @@ class Caller:
             return
         where = "on the cluster; ask an admin"
         if right not in CLUSTER_RIGHTS:
-            where = f'in project "{project}"; ask one of its owners'
+            where = f'in project "{project}"; an owner of the project or an administrator can give it'
         raise Forbidden(f"{self.name} may not do this: it needs {right} {where}")
 
     def need_account(self, account: AccountId) -> None:

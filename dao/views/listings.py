@@ -32,7 +32,7 @@ from model.states import TaskState, WaitReason, WorkflowState
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run in a list. `owner` is the address of its master.
+    """A run in a list. `owner` is the name of its master, or its address if it has none.
 
     `took_s` is the time in which its tasks, or those of its child runs, ran on workers; `elapsed_s` the time from its
     start to its end. Both still grow while it runs. `schedule_time` is the time that the run is for, to be shown in
@@ -202,6 +202,10 @@ def that_match(query: Select[Any], wanted: WantedRuns) -> Select[Any]:
     return query
 
 
+def _node_name() -> ColumnElement[str]:
+    return func.coalesce(func.nullif(node.c.name, ""), node.c.address)
+
+
 @cache  # to compose it takes longer than to run it
 def _runs() -> Select[Any]:
     i, d = workflow_instance.c, workflow_definition.c
@@ -214,7 +218,7 @@ def _runs() -> Select[Any]:
     return (
         select(
             *(i.id, i.workflow_code, d.name, i.workflow_version, i.state, i.priority, i.started_at),
-            *(worked_s(), elapsed_s(i.started_at, i.ended_at), i.reason, i.master_id, node.c.address, i.takeovers),
+            *(worked_s(), elapsed_s(i.started_at, i.ended_at), i.reason, i.master_id, _node_name(), i.takeovers),
             *(i.params, i.schedule_time, i.time_zone, i.command_type, i.execution_type, i.run_times),
             *(i.requested_state, func.coalesce(i.executing, i.scope), i.parent_instance_id, i.parent_task_code),
             *(d.project, parent_task.correlate(workflow_instance).scalar_subquery(), i.backfill, i.serial_key),
@@ -237,7 +241,7 @@ def tasks() -> Select[Any]:
         select(
             *(t.workflow_instance_id, t.id, t.task_code, t.attempt, t.task_name, t.task_type, t.state),
             *(t.kill_requested, t.worker_group),
-            *(t.task_priority, t.worker_id, node.c.address, node.c.log_url, func.to_char(t.queued_at, "YYYYMMDD")),
+            *(t.task_priority, t.worker_id, _node_name(), node.c.log_url, func.to_char(t.queued_at, "YYYYMMDD")),
             *(t.queued_at, t.started_at, t.ended_at, elapsed_s(t.started_at, t.ended_at)),
             *(t.exit_code, t.reason, t.outputs, t.wait_reason),
             cast(extract("epoch", t.due_at - func.clock_timestamp()), Double),

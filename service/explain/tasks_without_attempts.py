@@ -37,16 +37,23 @@ def without_attempts(
         ended: whether the run has ended.
     """
     latest = {attempt.code: attempt for attempt in attempts if attempt.valid and attempt.code in plan.tasks}
+    progress = _progress(plan, scope, latest)
+    # Of a run that is limited now: what an earlier execution did not choose.
+    skipped = progress.skipped if scope is None else progress.skipped | _progress(plan, None, latest).skipped
+    return {
+        task.name: _task_without_attempt(plan, progress, skipped, code, ended=ended)
+        for code, task in plan.tasks.items()
+        if code not in latest
+    }
+
+
+def _progress(plan: Plan, scope: Collection[TaskCode] | None, latest: Mapping[TaskCode, TaskRun]) -> Progress:
     progress = Progress(plan, scope)
     progress.begin()
     for code, attempt in latest.items():
         if attempt.state in (TaskState.SUCCESS, TaskState.FORCED_SUCCESS) and progress.is_in_scope(code):
             progress.succeeded(code, attempt.branch)
-    return {
-        task.name: _task_without_attempt(plan, progress, code, ended=ended)
-        for code, task in plan.tasks.items()
-        if code not in latest
-    }
+    return progress
 
 
 def latest_by_name(attempts: Iterable[TaskRun]) -> Mapping[str, TaskRun]:
@@ -72,12 +79,14 @@ def of_this_round(attempts: Iterable[TaskRun]) -> list[TaskRun]:
     return sorted(kept, key=lambda each: each.id)
 
 
-def _task_without_attempt(plan: Plan, progress: Progress, code: TaskCode, *, ended: bool) -> TaskWithoutAttempt:
+def _task_without_attempt(
+    plan: Plan, progress: Progress, skipped: Collection[TaskCode], code: TaskCode, *, ended: bool
+) -> TaskWithoutAttempt:
     if plan.tasks[code].is_forbidden:
         return TaskWithoutAttempt(NotBegun.FORBIDDEN)
+    if code in skipped:
+        return TaskWithoutAttempt(NotBegun.SKIPPED)
     if not progress.is_in_scope(code):
         return TaskWithoutAttempt(NotBegun.LEFT_OUT)
-    if code in progress.skipped:
-        return TaskWithoutAttempt(NotBegun.SKIPPED)
     missing = [plan.tasks[before].name for before in plan.graph.predecessors[code] if before not in progress.done]
     return TaskWithoutAttempt(NotBegun.NOT_BEGUN if ended else NotBegun.WAITING, tuple(missing))

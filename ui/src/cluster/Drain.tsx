@@ -67,8 +67,8 @@ export function Drain({ node, kind, isLast, isAdmin }: Props) {
           </Button>
         </Menu.Target>
         <Menu.Dropdown maw={340}>
-          <p className="why-not">{t(kind === "master" ? "drainMasterWhat" : "drainWorkerWhat", { name: node.name })}</p>
-          {isLast && <p className="why-not bad">{t(kind === "master" ? "drainLastMaster" : "drainLastWorker")}</p>}
+          <p className="aside">{t(kind === "master" ? "drainMasterWhat" : "drainWorkerWhat", { name: node.name })}</p>
+          {isLast && <p className="aside bad">{t(kind === "master" ? "drainLastMaster" : "drainLastWorker")}</p>}
           <Menu.Item onClick={() => act.mutate("drain")}>{t("drainNamed", { name: node.name })}</Menu.Item>
         </Menu.Dropdown>
       </Menu>{" "}

@@ -57,7 +57,7 @@ export function Palette({ findRef, after, onForgetAfter, onAdd }: Props) {
       </>
     );
   return (
-    <aside className="palette" aria-label={t("taskTypes")}>
+    <aside className="type-palette" aria-label={t("taskTypes")}>
       <TextInput
         ref={findRef}
         aria-label={t("findType")}

@@ -48,7 +48,7 @@ export function StatusLine({ graph, editing, isFixed, problems, hasYaml, onYaml,
             <ul className="problem-list">
               {problems.map((problem) => (
                 <li key={`${problem.line} ${problem.sentence}`}>
-                  <button type="button" className="problem" onClick={() => onProblem(problem)}>
+                  <button type="button" className="task-problem" onClick={() => onProblem(problem)}>
                     <i className="st" data-s={problem.isWarning ? "LATE" : "FAILURE"} />
                     <span>{problem.sentence}</span>
                   </button>

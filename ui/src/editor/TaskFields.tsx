@@ -55,7 +55,7 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
     <div className="form">
       {problems.map((problem) => (
         <div key={problem.sentence}>
-          <p className="problem" data-warning={problem.isWarning}>
+          <p className="task-problem" data-warning={problem.isWarning}>
             <i className="st" data-s={problem.isWarning ? "LATE" : "FAILURE"} />
             <span>{problem.sentence}</span>
           </p>
@@ -93,7 +93,7 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
         onChange={(after) => editing.edit((text) => setAfter(text, task.name, after))}
       />
       {params.map((each) => field(each, ["params", each.name], task.params[each.name]))}
-      {type?.problem && <p className="problem">{type.problem}</p>}
+      {type?.problem && <p className="task-problem">{type.problem}</p>}
       {GROUPS.map(({ word, fields }) => {
         const shown = fields.flatMap((name) => common.find((each) => each.name === name) ?? []);
         const given = shown.filter((each) => task.fields[each.name] !== undefined).length;

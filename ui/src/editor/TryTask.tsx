@@ -105,7 +105,7 @@ function Outcome({ run }: { run: string }) {
           {t("tryRun", { run })}
         </Link>
       </p>
-      {attempt?.reason && <p className="problem">{attempt.reason}</p>}
+      {attempt?.reason && <p className="task-problem">{attempt.reason}</p>}
       {log.error !== null && <Failure error={log.error} />}
       {log.data !== undefined && <pre className="try-log">{log.data === "" ? t("noLog") : log.data}</pre>}
       {log.data !== undefined && log.data.length >= LOG_BYTES && <p className="mute">{t("logCut")}</p>}

@@ -89,7 +89,7 @@ interface CardProps {
 
 function Card({ icon: Icon, title, about, children }: CardProps) {
   return (
-    <section className="panel card">
+    <section className="panel step-card">
       <h2>
         <Icon size={18} stroke={1.5} aria-hidden /> {title}
       </h2>

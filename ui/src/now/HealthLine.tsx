@@ -87,7 +87,14 @@ function Numbers() {
         to="/queue"
         name={t("queue")}
         value={commands === undefined || tasks === undefined ? undefined : count(commands + tasks)}
-        more={commands && tasks ? t("queueOf", { commands: count(commands), tasks: count(tasks) }) : undefined}
+        more={
+          commands && tasks
+            ? t("queueOf", {
+                commands: t("commandsOf", { count: commands, shown: count(commands) }),
+                tasks: t("tasksOf", { count: tasks, shown: count(tasks) }),
+              })
+            : undefined
+        }
       />
       <Fact to="/queue" name={t("oldest")} value={waiting.data && duration(oldest)} />
       <Fact to="/cluster" name={t("taken")} value={perS?.toFixed(1)} more={t("perS")} />

@@ -119,7 +119,7 @@ export function BackfillState({ id, asked, isExact }: Props) {
                   <Share state="FAILURE" part={failed.length} of={progress.total} />
                   <Share state="PAUSE" part={resumable.length} of={progress.total} />
                 </div>
-                <dl className="figures">
+                <dl className="backfill-figures">
                   {(
                     [
                       ["done", progress.done],

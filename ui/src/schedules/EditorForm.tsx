@@ -62,7 +62,7 @@ export function EditorForm({ schedule, before, onClose }: Props) {
   };
   const ruleFault = preview.error?.message.startsWith("cron") ? preview.error.message : undefined;
   return (
-    <form className="editor" onSubmit={submit}>
+    <form className="schedule-editor" onSubmit={submit}>
       <div className="form">
         {schedule === undefined && (
           <WorkflowSelect

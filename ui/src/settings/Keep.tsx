@@ -72,7 +72,7 @@ export function Keep({ project }: { project: Schemas["ProjectPageAnswer"] }) {
           onConfirm={() => save.mutate()}
           onClose={() => setAsking(false)}
         >
-          <p>{days === "" ? t("shorterDefaultHelp") : t("shorterHelp", { days })}</p>
+          <p>{days === "" ? t("shorterDefaultHelp") : t("shorterHelp", { count: Number(days) })}</p>
         </Confirm>
       )}
     </Panel>

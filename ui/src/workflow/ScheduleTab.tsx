@@ -81,7 +81,7 @@ function OneSchedule({ schedule, project }: { schedule: Schedule; project: strin
       {(schedule.problem ?? schedule.fault) && <p className="pad problem">{schedule.problem ?? schedule.fault}</p>}
       <div className="pad">
         {isOn && schedule.next_fires.length > 0 ? (
-          <ol className="fires" aria-label={t("next")}>
+          <ol className="next-fires" aria-label={t("next")}>
             {schedule.next_fires.map((fire) => (
               <li key={fire.utc}>
                 <Moment at={fire.utc} />{" "}

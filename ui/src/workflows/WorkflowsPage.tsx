@@ -12,6 +12,7 @@ import { BulkBar } from "./BulkBar";
 import { NewWorkflow } from "./NewWorkflow";
 import { barsOf, draftsIn, schedulesIn, type Workflow, type WorkflowFilter, workflowsOf } from "./queries";
 import { WorkflowTable } from "./WorkflowTable";
+import "@/lists/lists.css";
 import "./workflows.css";
 
 const STATES = ["all", "ONLINE", "OFFLINE", "draft"] as const;

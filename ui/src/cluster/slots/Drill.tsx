@@ -46,7 +46,7 @@ export function Drill() {
         </Menu.Target>
         <Menu.Dropdown maw={320}>
           {whyNot ? (
-            <p className="why-not">{whyNot}</p>
+            <p className="aside">{whyNot}</p>
           ) : (
             <>
               <Menu.Label>{t("drillWhat")}</Menu.Label>

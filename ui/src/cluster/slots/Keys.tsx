@@ -7,7 +7,7 @@ const KINDS = ["start", "schedule", "backfill", "other"] as const;
 export function Keys({ children }: { children: ReactNode }) {
   const { t } = useTranslation("cluster");
   return (
-    <div className="keys">
+    <div className="stage-legend">
       {KINDS.map((kind) => (
         <span key={kind}>
           <svg viewBox="0 0 14 12" aria-hidden="true">

@@ -104,10 +104,10 @@ export function Cost({ master }: { master: Schemas["GoneMasterAnswer"] }) {
         <span className="soft">{t(master.waiting > 0 ? "handOn" : "noRuns", { count: master.waiting })}</span>
       )}
       <span className="proof" title={master.is_complete ? t("howCounted") : t("notAllCounted")}>
-        <span className="pill" data-s={master.lost === 0 ? "SUCCESS" : "FAILURE"}>
+        <span className="verdict" data-s={master.lost === 0 ? "SUCCESS" : "FAILURE"}>
           {t("lostCount", { count: master.lost })}
         </span>
-        <span className="pill" data-s={master.doubled === 0 ? "SUCCESS" : "FAILURE"}>
+        <span className="verdict" data-s={master.doubled === 0 ? "SUCCESS" : "FAILURE"}>
           {t("doubledCount", { count: master.doubled })}
         </span>
       </span>

@@ -83,7 +83,7 @@ function OfAttempt({ attempt, numbers, isTall, task }: AttemptProps) {
   const isFinal = FINAL.includes(attempt.state);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a line of the address is gone to once; later by its row
   useEffect(() => {
-    const made = new LogReader(attempt.id, (bytes) => t("logMissed", { bytes: count(bytes) }));
+    const made = new LogReader(attempt.id, (bytes) => t("logMissed", { count: bytes, shown: count(bytes) }));
     setReader(made);
     void made.open(search.at ?? null).then(() => {
       if (!isFinal && search.at === undefined) made.follow();

@@ -11,14 +11,18 @@ export interface Line {
 const LF = 10;
 const decoder = new TextDecoder();
 
-/** The lines of bytes that begin at `at`. `isCut`: the first is the rest of a line, and is left out. `isEnd`: nothing
- * follows, so that a line without an end is one too. */
+/** A longer line is shown up to here; its bytes are counted all the same. */
+export const LINE_LENGTH_MAX = 1 << 16;
+
+/** The lines of bytes that begin at `at`. `isCut`: the first is the rest of a line, and is left out, unless
+ * it is all that there is. `isEnd`: nothing follows, so that a line without an end is one too. */
 export function linesOf(bytes: Uint8Array, at: number, isCut: boolean, isEnd: boolean): Line[] {
   const lines: Line[] = [];
-  let begin = isCut ? bytes.indexOf(LF) + 1 : 0;
+  const cut = isCut ? bytes.indexOf(LF) + 1 : 0;
+  let begin = cut < bytes.length ? cut : 0;
   while (begin < bytes.length) {
     const end = bytes.indexOf(LF, begin);
-    if (end < 0 && !isEnd) break;
+    if (end < 0 && !isEnd && lines.length > 0) break;
     const next = end < 0 ? bytes.length : end + 1;
     const text = decoder.decode(bytes.subarray(begin, end < 0 ? next : end)).replace(/\r$/, "");
     lines.push({
@@ -30,6 +34,12 @@ export function linesOf(bytes: Uint8Array, at: number, isCut: boolean, isEnd: bo
     begin = next;
   }
   return lines;
+}
+
+/** A line of which the first part was there, with the next one. */
+export function joined(begin: Line, rest: Line): Line {
+  const text = (begin.text + rest.text).slice(0, LINE_LENGTH_MAX);
+  return { at: begin.at, bytes: begin.bytes + rest.bytes, text, isWhole: rest.isWhole };
 }
 
 /** A row of the screen: a line, or with wrapped lines a part of one. */

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 
-/** A log of lines of ten bytes, of which the oldest were discarded. */
-const log = { start: 0, size: 1_000_000 };
+/** A log of lines of ten bytes, of which the oldest were discarded; those of a part are one line. */
+const log = { start: 0, size: 1_000_000, long: [0, 0] };
 const asked: string[] = [];
 
 function line(at: number): string {
@@ -12,7 +12,9 @@ function text(from: number, to: number): string {
   const begin = from - (from % 10);
   let all = "";
   for (let at = begin; at < to; at += 10) all += line(at);
-  return all.slice(from - begin, to - begin);
+  const [first = 0, last = 0] = log.long.map((at) => Math.max(0, at - begin));
+  const middle = all.slice(first, last).replaceAll("\n", "-");
+  return (all.slice(0, first) + middle + all.slice(last)).slice(from - begin, to - begin);
 }
 
 interface Asked {
@@ -48,7 +50,7 @@ vi.mock("@/api/client", () => {
 const { LogReader } = await import("./reader");
 
 beforeEach(() => {
-  Object.assign(log, { start: 0, size: 1_000_000 });
+  Object.assign(log, { start: 0, size: 1_000_000, long: [0, 0] });
   asked.length = 0;
 });
 
@@ -104,4 +106,20 @@ test("bytes that were discarded before a follower read them are shown as one lin
   ]);
   expect([reader.first, reader.to]).toEqual([null, 1006]);
   vi.unstubAllGlobals();
+});
+
+test("what is before and behind a line that is longer than what is read at once can be reached", async () => {
+  Object.assign(log, { size: 3_000_000, long: [100_000, 2_900_000] });
+  for (const from of [0, 1_500_000, null]) {
+    const reader = new LogReader("1", (bytes) => `${bytes} missed`);
+    await reader.open(from);
+    for (let turn = 0; turn < 40 && reader.hasLater; turn++) await reader.later();
+    expect(reader.to).toBe(3_000_000);
+    expect(reader.lines.at(-1)?.text).toBe("000299999");
+    for (let turn = 0; turn < 40 && reader.hasEarlier; turn++) await reader.earlier();
+    expect(reader.from).toBe(0);
+    expect(reader.lines[0]?.text).toBe("000000000");
+    const bytes = reader.lines.map((line) => line.bytes);
+    expect(Math.max(...bytes)).toBeGreaterThanOrEqual(2_000_000);
+  }
 });

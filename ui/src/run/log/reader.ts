@@ -3,7 +3,7 @@
  * the whole of a long log; what is far from where the reader is, is given back.
  */
 import { ApiProblem, api, bodyOf, ROOT } from "@/api/client";
-import { type Line, linesOf } from "./lines";
+import { joined, type Line, linesOf } from "./lines";
 
 const SLICE = 1 << 18;
 const BEFORE = 1 << 16;
@@ -78,8 +78,13 @@ export class LogReader {
       const before = Math.max(this.start, this.from - SLICE);
       const { bytes, from } = await this.slice(before, this.from - before);
       const lines = linesOf(bytes, from, from > this.start, true);
-      this.lines = [...lines, ...this.lines].slice(0, LINES_MAX);
       if (this.first !== null) this.first -= lines.length;
+      const [last, [next]] = [lines.at(-1), this.lines];
+      const isPart = last !== undefined && !last.isWhole && next !== undefined;
+      this.lines = isPart
+        ? [...lines.slice(0, -1), joined(last, next), ...this.lines.slice(1)]
+        : [...lines, ...this.lines];
+      this.lines = this.lines.slice(0, LINES_MAX);
       this.from = this.lines[0]?.at ?? from;
       this.to = endOf(this.lines, this.from);
     });
@@ -158,8 +163,7 @@ export class LogReader {
     const last = this.lines.at(-1);
     // The rest of a line whose begin was there already.
     if (last !== undefined && !last.isWhole && lines[0] !== undefined) {
-      const joined = { ...lines[0], at: last.at, text: last.text + lines[0].text };
-      this.lines = [...this.lines.slice(0, -1), joined, ...lines.slice(1)];
+      this.lines = [...this.lines.slice(0, -1), joined(last, lines[0]), ...lines.slice(1)];
     } else this.lines = [...this.lines, ...lines];
     const over = this.lines.length - LINES_MAX;
     if (over > 0) {

@@ -99,7 +99,7 @@ export function ParametersTab() {
         )}
       </Panel>
       <Panel title={t("when")}>
-        <dl className="facts">
+        <dl className="run-facts">
           {facts.map(([name, value]) => (
             <div key={name}>
               <dt>{name}</dt>
