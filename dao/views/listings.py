@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Double, Select, TextClause, case, cast, extract, func, select, text
+from sqlalchemy import ColumnElement, Double, Select, TextClause, case, cast, extract, func, select, text
 
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData

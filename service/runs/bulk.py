@@ -171,7 +171,10 @@ async def _wanted(call: Call, connection: AsyncConnection, asked: RunFilter) -> 
         call.permit(asked.project)
     visible = call.visible()
     if visible is not None and not visible:
-        raise Forbidden(f"{call.caller.name} may not do this: it needs {Right.OPERATE} in a project; an owner of the project or an administrator can give it")
+        raise Forbidden(
+            f"{call.caller.name} may not do this: it needs {Right.OPERATE} in a project; an owner of the project or an "
+            f"administrator can give it"
+        )
     return matching(asked, await started_after(connection, asked), visible)
 
 

@@ -110,7 +110,8 @@ async def _content(call: Call, files: Sequence[WorkflowFile]) -> FileContent:
     editable = call.visible()
     if editable is not None and not editable:
         raise Forbidden(
-            f"{call.caller.name} may not do this: it needs {Right.EDIT} in a project; an owner of the project or an administrator can give it"
+            f"{call.caller.name} may not do this: it needs {Right.EDIT} in a project; an owner of the project or an "
+            f"administrator can give it"
         )
     content = await _parsed(call, files)
     for each in content.workflows:

@@ -19,7 +19,7 @@ from model.workflow import WorkflowSpec
 from service.secret_keys import SecretSettings
 from service.workflows.sealing import masked, sealed_for_saving, sealed_schedule
 from service.workflows.source_text import written
-from service.workflows.workflow_text import WorkflowContent, yaml_of
+from service.workflows.workflow_text import WorkflowContent, comparable_yaml_of, yaml_of
 
 if TYPE_CHECKING:
     from service.workflows.workflow_file import WorkflowDocument
@@ -138,7 +138,7 @@ async def file_differs(
 
 
 def _contents_differ(before: WorkflowContent, after: WorkflowContent, of_before: str, of_after: str) -> list[str]:
-    return _diff(yaml_of(before, codes=False), yaml_of(after, codes=False), of_before, of_after)
+    return _diff(comparable_yaml_of(before), comparable_yaml_of(after), of_before, of_after)
 
 
 def _diff(before: str, after: str, of_before: str, of_after: str) -> list[str]:

@@ -37,9 +37,25 @@ class WorkflowContent:
     layout: Layout | None = None
 
 
-def yaml_of(content: WorkflowContent, *, codes: bool = True) -> str:
-    """The file. `codes`: with the codes of the tasks, where a new save would not give them the same."""
-    return to_yaml(_whole_file(content, codes=codes))
+def yaml_of(content: WorkflowContent) -> str:
+    """The file, with the codes of the tasks where a new save would not give them the same."""
+    return to_yaml(_whole_file(content, codes=True))
+
+
+def comparable_yaml_of(content: WorkflowContent) -> str:
+    """The same for a comparison: without codes, and the names in each `params` in order, since theirs has no meaning:
+    the database stores them in one of its own."""
+    whole = _whole_file(content, codes=False)
+    for each in (whole, *whole["tasks"], *whole.get("schedules", ())):
+        if "params" in each:
+            each["params"] = _in_order(each["params"])
+    return to_yaml(whole)
+
+
+def _in_order(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _in_order(each) for name, each in sorted(value.items())}
+    return [_in_order(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def section_of(content: WorkflowContent, name: str) -> str | None:

@@ -84,6 +84,20 @@ async def test_a_draft_is_saved_checked_compared_and_published(ada: httpx.AsyncC
     assert "two" not in str(sql("SELECT before, after FROM audit WHERE action = 'save_draft'"))
 
 
+@pytest.mark.parametrize("asked", ["", "?layout=true", "?canonical=true"])
+async def test_a_draft_of_what_is_published_changes_nothing(ada: httpx.AsyncClient, asked: str) -> None:
+    """The database stores the names of parameters in an order of its own."""
+    tasks = """
+      - {name: b, type: FAKE, after: [a]}
+      - {name: c, type: FAKE, after: [a]}
+      - {name: a, type: SWITCH, params: {cases: [{when: "1 == 1", then: b}], default: c}}
+    """
+    head = await apply(ada, f"name: w\nparams: {{zone: 1, a: 2}}\ntasks: {tasks}")
+    published = (await ada.get(f"{BASE}/workflow-definitions/{head['code']}/export{asked}")).json()["yaml"]
+    assert (await ada.put(DRAFT, json={"content": published})).status_code == 200
+    assert (await ada.get(f"{DRAFT}/diff")).json()["diff"] == []
+
+
 async def test_who_published_in_between_is_said_and_what(ada: httpx.AsyncClient, ben: httpx.AsyncClient) -> None:
     await apply(ada, text_of("one"))
     for who, script in ((ada, "adas"), (ben, "bens")):

@@ -134,3 +134,23 @@ def test_a_change_is_seen_without_a_reload(open_page: OpenPage, running: Running
     before = page.get_by_role("row").count()
     running.shoal("run", "hello", "--wait")
     expect(page.get_by_role("row")).to_have_count(before + 1)
+
+
+def test_a_narrow_window_has_a_way_to_every_page(open_page: OpenPage) -> None:
+    page = open_page(viewport={"width": 390, "height": 844})
+    pages = page.get_by_role("navigation", name="Pages").locator("visible=true")
+    for name in ("Schedules", "Alerts", "Settings"):
+        pages.get_by_role("button", name="More").click()
+        page.get_by_role("menuitem", name=name).click()
+        expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+        expect(pages.get_by_role("button", name="More")).to_have_attribute("aria-current", "page")
+
+
+def test_what_is_chosen_in_a_long_list_of_settings_comes_into_sight(open_page: OpenPage, running: RunningShoal) -> None:
+    files = [f"name: w\nproject: project-{number}\ntasks: [{{name: a, type: FAKE}}]\n" for number in range(30)]
+    running.apply("projects.yaml", "---\n".join(files))
+    page = open_page("/settings/projects", viewport={"width": 1280, "height": 720})
+    page.get_by_role("link", name="project-1", exact=True).click()
+    detail = page.get_by_role("region", name="project-1")
+    expect(detail).to_be_focused()
+    expect(detail.get_by_role("heading", name="Parameters of project-1")).to_be_in_viewport()

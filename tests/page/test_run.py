@@ -142,3 +142,28 @@ def test_a_long_serial_key_is_cut_and_whole_under_the_pointer(
     box = page.get_by_title(key).bounding_box()
     assert box is not None and box["width"] < 500
     assert page.evaluate("document.documentElement.scrollWidth") <= 1440
+
+
+def test_open_definition_selects_the_task_and_no_style_of_the_run_comes_along(
+    open_page: OpenPage, failed_run: str
+) -> None:
+    page = open_page(f"/runs/{failed_run}")
+    page.locator(node(page, "load")).click(button="right")
+    page.get_by_role("menuitem", name="Open definition").click()
+    expect(page.locator(f".selected > {node(page, 'load')}")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Name", exact=True)).to_have_value("load")
+
+    padding = "element => getComputedStyle(element).paddingLeft"
+    alone = open_page("/workflows/default/sales").locator(node(page, "load"))
+    assert page.locator(node(page, "load")).evaluate(padding) == alone.evaluate(padding)
+
+
+def test_a_long_name_leaves_the_other_columns_in_sight(open_page: OpenPage, running: RunningShoal) -> None:
+    name = f"orders_{'of_a_warehouse_' * 8}"[:120]
+    running.apply("long.yaml", f"name: {name}\ntasks: [{{name: a, type: FAKE}}]\n")
+    running.shoal("run", name, "--wait")
+    page = open_page("/runs")
+    cell = page.get_by_role("link", name=name)
+    expect(cell).to_have_attribute("title", name)
+    table = page.get_by_role("table")
+    assert table.evaluate("element => element.scrollWidth <= element.parentElement.clientWidth")

@@ -1,8 +1,10 @@
+import { Menu, UnstyledButton } from "@mantine/core";
 import {
   IconActivityHeartbeat,
   IconAdjustmentsHorizontal,
   IconBell,
   IconCalendarTime,
+  IconDots,
   IconInbox,
   IconListDetails,
   IconServer2,
@@ -75,10 +77,11 @@ export function Rail() {
   );
 }
 
-/** On a phone: the pages that are used there, under the thumb. */
+/** Where the window is narrow: the pages that are used most, under the thumb, and a menu of the others. */
 export function TabBar() {
   const { t } = useTranslation("app");
   const isHere = useIsHere();
+  const others = PAGES.filter((page) => !page.isOnPhone);
   return (
     <nav className="tabbar" aria-label={t("pages")}>
       {PAGES.filter((page) => page.isOnPhone).map(({ to, word, icon: Icon }) => (
@@ -88,6 +91,25 @@ export function TabBar() {
           {to === "/" && <Needs />}
         </Link>
       ))}
+      <Menu position="top-end">
+        <Menu.Target>
+          <UnstyledButton aria-current={others.some(({ to }) => isHere(to)) ? "page" : undefined}>
+            <IconDots size={20} stroke={1.5} aria-hidden />
+            {t("more")}
+          </UnstyledButton>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {others.map(({ to, word, icon: Icon }) => (
+            <Menu.Item
+              key={to}
+              leftSection={<Icon size={18} stroke={1.5} aria-hidden />}
+              renderRoot={(props: object) => <Link to={to} {...props} />}
+            >
+              {t(word)}
+            </Menu.Item>
+          ))}
+        </Menu.Dropdown>
+      </Menu>
     </nav>
   );
 }

@@ -100,7 +100,7 @@ function Outcome({ run }: { run: string }) {
   return (
     <div className="try-outcome">
       <p className="line">
-        <State state={found.data.state} /> <span className="mute">{duration(found.data.took_s)}</span>
+        <State state={found.data.state} /> <span className="mute">{duration(found.data.elapsed_s)}</span>
         <Link to="/runs/$id" params={{ id: run }}>
           {t("tryRun", { run })}
         </Link>

@@ -54,7 +54,7 @@ export function SampleCard() {
       <h2>
         {run !== undefined && <Mark state={run.state} />}
         {isOver
-          ? t("hello", { count: run.tasks.length, took: duration(run.took_s) })
+          ? t("hello", { count: run.tasks.length, took: duration(run.elapsed_s) })
           : t(run === undefined ? "helloNot" : "helloRuns")}
       </h2>
       <p className="soft">{t("helloHint")}</p>

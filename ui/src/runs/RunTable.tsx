@@ -85,6 +85,7 @@ export function RunTable({ runs, progress, usual, masters, selection, onSelect, 
                       to="/workflows/$project/$name"
                       params={{ project: run.project ?? "", name: run.workflow }}
                       search={{}}
+                      title={run.workflow}
                     >
                       {run.workflow}
                     </Link>

@@ -9,15 +9,15 @@ const MEDIAN_AT = 0.6;
 /** A run is marked as long from this many times the median on. */
 const LONG = 1.5;
 
-/** How long a run took, and a bar against the median of its workflow. */
+/** The time from the start of a run to its end, and a bar against the median of the same for its workflow. */
 export function Took({ run, usualS }: { run: Run; usualS: number | null | undefined }) {
   const { t } = useTranslation("runs");
   const isActive = ACTIVE.includes(run.state);
-  const tookS = isActive ? (Date.now() - Date.parse(run.started_at)) / 1000 : run.took_s;
+  const tookS = isActive ? (Date.now() - Date.parse(run.started_at)) / 1000 : run.elapsed_s;
   const share = usualS ? Math.min(1, (tookS / usualS) * MEDIAN_AT) : null;
   return (
     <span className="took">
-      {isActive ? <Elapsed since={run.started_at} /> : duration(run.took_s)}
+      {isActive ? <Elapsed since={run.started_at} /> : duration(run.elapsed_s)}
       {share !== null && usualS ? (
         <span
           className="took-bar"

@@ -6,6 +6,7 @@ import { api, bodyOf } from "@/api/client";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { Answer, Empty } from "@/parts/Answer";
+import { Detail } from "@/parts/Detail";
 import { Panel } from "@/parts/Panel";
 import { Project } from "./Project";
 import { projectList } from "./queries";
@@ -85,7 +86,11 @@ export function Projects() {
           />
         </footer>
       </Panel>
-      {project !== undefined && <Project key={project} name={String(project)} onGone={() => open(undefined)} />}
+      {project !== undefined && (
+        <Detail key={project} label={String(project)}>
+          <Project name={String(project)} onGone={() => open(undefined)} />
+        </Detail>
+      )}
     </>
   );
 }

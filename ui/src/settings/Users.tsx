@@ -7,6 +7,7 @@ import { api, bodyOf } from "@/api/client";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { Answer } from "@/parts/Answer";
+import { Detail } from "@/parts/Detail";
 import { Panel } from "@/parts/Panel";
 import { Moment } from "@/parts/Time";
 import { projectNames, userList } from "./queries";
@@ -90,7 +91,11 @@ export function Users() {
           </ValueForm>
         </footer>
       </Panel>
-      {chosen !== undefined && <User key={chosen.id} user={chosen} projects={projects.data ?? []} />}
+      {chosen !== undefined && (
+        <Detail key={chosen.id} label={chosen.name}>
+          <User user={chosen} projects={projects.data ?? []} />
+        </Detail>
+      )}
     </>
   );
 }
