@@ -17,6 +17,7 @@ from model import fields
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX
 from model.parameters import parse_parameters
+from model.project_limits import LIMIT_COLUMNS
 from model.retention import KEPT_DAYS_MAX
 from model.rights import Right
 from model.secret_values import without_sealed
@@ -68,8 +69,11 @@ class ProjectAnswer(Answer):
     name: str
     workflows: Annotated[int, Field(description="how many it has")]
     created_at: Moment | None = None
-    tenants: Annotated[Sequence[str] | None, Field(description="the only ones that its tasks may name")] = None
-    worker_groups: Annotated[Sequence[str] | None, Field(description="the only ones that its tasks may name")] = None
+    tenants: Annotated[Sequence[str] | None, Field(description="the only ones that it may use")] = None
+    worker_groups: Annotated[Sequence[str] | None, Field(description="the only ones that it may use")] = None
+    environments: Annotated[Sequence[str] | None, Field(description="the only ones that it may use")] = None
+    data_sources: Annotated[Sequence[str] | None, Field(description="the only ones that it may use")] = None
+    alert_groups: Annotated[Sequence[str] | None, Field(description="the only ones that it may use")] = None
     kept_days: Annotated[
         int | None,
         Field(
@@ -176,5 +180,6 @@ async def _page(connection: AsyncConnection, name: str) -> ProjectPageAnswer:
 
 
 def _version(project: Project) -> str:
-    content = json.dumps([project.params, project.tenants, project.worker_groups, project.kept_days])
+    limits = [getattr(project, name) for name in LIMIT_COLUMNS]
+    content = json.dumps([project.params, *limits, project.kept_days])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
