@@ -57,6 +57,13 @@ _PUT = text("""
 _REMOVE = text("DELETE FROM project_member WHERE account_id = :account AND project = :project")
 _ROLES = text("SELECT project, role FROM project_member WHERE account_id = :account ORDER BY project")
 _LIMITS = text(f"SELECT {_COLUMNS} FROM project p WHERE name = :project")  # noqa: S608 - the columns are constants
+# The project of a deleted workflow is remembered, since its runs may go on; what nobody knows is of the default one.
+_OF_WORKFLOW = text(f"""
+    SELECT w.project, {_COLUMNS}
+    FROM (SELECT coalesce((SELECT project FROM workflow_definition WHERE code = :code),
+                          (SELECT project FROM deleted_workflow WHERE code = :code), 'default') AS project) w
+    LEFT JOIN project p ON p.name = w.project
+""")  # noqa: S608 - the columns are constants
 _LIMITED_RUNS = text(f"""
     SELECT i.id, d.project, i.workflow_code, i.workflow_version, i.worker_group, i.environment, i.alert_group,
            i.warning_type, {_COLUMNS}
@@ -108,6 +115,12 @@ async def limits(connection: AsyncConnection, project: str) -> ProjectLimits:
     """What a project may use; all, if it has no row."""
     row = (await connection.execute(_LIMITS, {"project": project})).first()
     return NO_LIMITS if row is None else limits_of(row)
+
+
+async def of_workflow(connection: AsyncConnection, code: WorkflowCode) -> tuple[str, ProjectLimits]:
+    """The project of a workflow, and what it may use."""
+    row = (await connection.execute(_OF_WORKFLOW, {"code": code})).one()
+    return row.project, limits_of(row)
 
 
 async def limited_runs(connection: AsyncConnection, runs: Collection[WorkflowInstanceId]) -> list[LimitedRun]:

@@ -101,6 +101,7 @@ def worker_results(
         for each in queue
         if each.waiting and not served[each.worker_group] and (each.oldest_s or 0) > QUEUED_S
     ]
+    as_root = [f"{row} has no default tenant" for row in rows if row.heartbeat and row.heartbeat.runs_as_root]
     return [
         result_of(
             "workers", "workers are alive, and beat", [*none, *_silent(rows, silent_after)],
@@ -111,6 +112,12 @@ def worker_results(
             "groups", "each group that tasks wait for has a worker", waiting,
             "Start a worker of that group, shoal worker --group NAME, or undrain one; or stop the run and fix its "
             "worker_group.",
+        ),
+        result_of(
+            "root", "no task runs as root unless its tenant is root", as_root,
+            "A task without a tenant can read the worker's keys and database URL. Set worker.default_tenant, or start "
+            "the worker as an ordinary user.",
+            bad=Verdict.NOTE,
         ),
     ]  # fmt: skip
 
