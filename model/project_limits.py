@@ -72,7 +72,7 @@ class ProjectLimits:
         """Return if the project may use all of these. Raises `Refused`."""
         if self == NO_LIMITS:
             return
-        for kind, name in sorted(used, key=lambda each: (each[0], each[1] or "")):
+        for kind, name in sorted(used, key=lambda each: (each[1] is None, each[0], each[1] or "")):
             allowed = self.allowed(kind)
             if not allowed or name in allowed:
                 continue

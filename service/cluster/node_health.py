@@ -101,7 +101,6 @@ def worker_results(
         for each in queue
         if each.waiting and not served[each.worker_group] and (each.oldest_s or 0) > QUEUED_S
     ]
-    as_root = [f"{row} has no default tenant" for row in rows if row.heartbeat and row.heartbeat.runs_as_root]
     return [
         result_of(
             "workers", "workers are alive, and beat", [*none, *_silent(rows, silent_after)],
@@ -113,13 +112,18 @@ def worker_results(
             "Start a worker of that group, shoal worker --group NAME, or undrain one; or stop the run and fix its "
             "worker_group.",
         ),
-        result_of(
-            "root", "no task runs as root unless its tenant is root", as_root,
-            "A task without a tenant can read the worker's keys and database URL. Set worker.default_tenant, or start "
-            "the worker as an ordinary user.",
-            bad=Verdict.NOTE,
-        ),
     ]  # fmt: skip
+
+
+def root_result(workers: Sequence[NodeRow]) -> Result:
+    """Whether a worker runs tasks as root that name no tenant."""
+    as_root = [f"{row} has no default tenant" for row in workers if row.heartbeat and row.heartbeat.runs_as_root]
+    return result_of(
+        "root", "no task runs as root unless its tenant is root", as_root,
+        "A task without a tenant can read the worker's keys and database URL. Set worker.default_tenant, or start the "
+        "worker as an ordinary user.",
+        bad=Verdict.NOTE,
+    )  # fmt: skip
 
 
 def drains_result(found: Sequence[NamedDrain], rows: Sequence[NodeRow]) -> Result:
@@ -180,6 +184,7 @@ async def of_the_nodes(
             f"Set master.id_step to {increment}, for all masters.", f"step {increment}",
         ),
         *worker_results(workers, queue, silent_after),
+        root_result(workers),
         timing_result(rows := [*(master.row for master in slots.masters), *workers], timing),
         drains_result(await drains.every(connection), rows),
     ]  # fmt: skip
