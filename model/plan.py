@@ -125,6 +125,9 @@ class Plan:
         """
         coded = spec.coded()
         codes = {task.name: TaskCode(task.code or 0) for task in coded.tasks}
+        for each in coded.tasks:
+            secrets = [param.name for param in each.local_params if param.type is ParameterType.SECRET]
+            check_sealed(project, secrets, {param.name: param.value for param in each.local_params})
         tasks = {codes[task.name]: _planned(task, coded, codes) for task in coded.tasks}
         graph = coded.graph()
         evaluators: dict[TaskCode, tuple[TaskCode, ...]] = {}
@@ -144,10 +147,6 @@ class Plan:
 def _planned(task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode]) -> PlannedTask:
     params = json.dumps(task.params, ensure_ascii=False)
     logic = _logic(task)
-    check_sealed(
-        [param.name for param in task.local_params if param.type is ParameterType.SECRET],
-        {param.name: param.value for param in task.local_params},
-    )
     outs = {param.name: param.value for param in task.local_params if param.direct is Direct.OUT}
     types = {
         param.name: param.type

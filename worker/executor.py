@@ -184,7 +184,8 @@ class Executor:
     ) -> TaskResult:
         values = values_of(task, folder.make)
         if has_sealed(task.parameter_values):
-            values = self._secrets.parameters(values, secrets_used(task, values), file.hide)
+            used = secrets_used(task, values)
+            values = await self._secrets.parameters(task.workflow_code, values, used, file.hide)
         for secret in sorted(secrets_held(task.leases)):
             file.hide(secret)
         made = self._catalog.make(task.type, task.params, values, in_time=partial(with_time_expressions, task))

@@ -39,21 +39,23 @@ class NamedSecrets:
             hide(secret)
         return url
 
-    def parameters(
-        self, values: Mapping[str, str], used: Collection[str], hide: Callable[[str], None]
+    async def parameters(
+        self, workflow: WorkflowCode, values: Mapping[str, str], used: Collection[str], hide: Callable[[str], None]
     ) -> dict[str, str]:
-        """The values with the sealed ones of `used` decrypted; `hide` is called with them. Other sealed ones are left
-        out.
+        """The values with the sealed ones of `used` decrypted, for a run of that workflow; `hide` is called with them.
+        Other sealed ones are left out.
 
-        Raises `Refused`: the key is missing, or a sealed value belongs to another name.
+        Raises `Refused` (the key is missing, or a sealed value belongs to another name or project) or `Unavailable`.
         """
+        async with self._database.reading() as connection:
+            project, _ = await members.of_workflow(connection, workflow)
         found: dict[str, str] = {}
         for name, value in values.items():
             sealed = sealed_value(value)
             if sealed is None:
                 found[name] = value
             elif name in used:
-                found[name] = unseal(name, sealed, self._vault)
+                found[name] = unseal(name, sealed, self._vault, project)
                 hide(found[name])
         return found
 

@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from dao.definitions import projects
 from dao.definitions.projects import Project
 from dao.postgres.engine import AsyncConnection
+from dao.secrets.parameters import sealed_values
 from model import fields
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX
@@ -20,11 +21,11 @@ from model.parameters import parse_parameters
 from model.project_limits import LIMIT_COLUMNS
 from model.retention import KEPT_DAYS_MAX
 from model.rights import Right
-from model.secret_values import without_sealed
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation
 from service.pages import NamedPageQuery, PageOf, page_of
+from service.secret_keys import open_vault
 
 PROJECT = "project"
 PARAMS_MAX = 1_000
@@ -51,6 +52,10 @@ class ChangeProject(Asked):
 
     params: Annotated[
         Mapping[Text, Text], Field(max_length=PARAMS_MAX, default_factory=dict, description="set to these values")
+    ]
+    secrets: Annotated[
+        Mapping[Text, Text],
+        Field(max_length=PARAMS_MAX, default_factory=dict, description="the same for SECRET ones, which are sealed"),
     ]
     without: Annotated[Sequence[Text], Field(max_length=PARAMS_MAX, description="parameters that are removed")] = ()
     kept_days: Annotated[
@@ -143,10 +148,15 @@ async def change_project(call: Call, name: PathName, body: ChangeProject) -> Pro
         await projects.hold(change.connection, name)
         before = await projects.find(change.connection, name)
         call.expect(_version(before))
-        after = await projects.change(change.connection, name, body.params, body.without)
+        sealed = _sealed(call, name, body, before) if body.secrets else {}
+        after = await projects.change(change.connection, name, {**body.params, **sealed}, body.without)
         # Their names only: somebody may have written a secret into a value.
         change.before = {"params": sorted(parse_parameters(before.params, "params"))}
-        change.after = {"params": sorted(after), "set": sorted(body.params), "removed": list(body.without)}
+        change.after = {
+            "params": sorted(after),
+            "set": sorted({*body.params, *body.secrets}),
+            "removed": list(body.without),
+        }
         if body.kept_days is not None:
             await projects.keep(change.connection, name, None if body.kept_days == "default" else body.kept_days)
             change.before["kept_days"] = "default" if before.kept_days is None else before.kept_days
@@ -174,9 +184,14 @@ async def _page(connection: AsyncConnection, name: str) -> ProjectPageAnswer:
     params = parse_parameters(found.params, f'the parameters of project "{name}"')
     return ProjectPageAnswer(
         **ProjectAnswer.of(found).model_dump(),
-        params={each: without_sealed(value) for each, value in params.items()},
+        params=params,
         version=_version(found),
     )
+
+
+def _sealed(call: Call, name: str, body: ChangeProject, before: Project) -> Mapping[str, str]:
+    vault, stored = open_vault(call.settings.secrets), parse_parameters(before.params, "params")
+    return sealed_values(body.secrets, body.secrets.keys(), vault, name, stored)
 
 
 def _version(project: Project) -> str:

@@ -68,7 +68,7 @@ class Start:
             head.limits.check(head.project, used_by(spec) | used_by_start(self.new))
         else:
             spec = version
-        sealed = sealed_for(secrets_among(head, self.values, spec), self.values, secrets) if self.values else {}
+        sealed = sealed_for(head, secrets_among(head, self.values, spec), self.values, secrets) if self.values else {}
         params = json.dumps({**sealed, **(self.more or {})}, ensure_ascii=False)
         check_size(params, "params")  # as the master does, and the database for twice as much
         return replace(self.new, params=params, start_tasks=json.dumps(list(self.tasks)) if self.tasks else None)

@@ -173,7 +173,9 @@ async def _params(
         raise NotFound(f'schedule {id_} has no parameter "{missing[0]}"; it has {", ".join(before) or "none"}')
     await check_start(connection, head, changes.params, [], None)
     names = await secrets_of(connection, head, changes.params)
-    given = sealed_values(changes.params, names, open_vault(secrets), before) if names else dict(changes.params)
+    given = dict(changes.params)
+    if names:
+        given = sealed_values(changes.params, names, open_vault(secrets), head.project, before)
     left = {name: value for name, value in before.items() if name not in changes.without}
     return json.dumps({**left, **given}, ensure_ascii=False)
 
