@@ -63,7 +63,7 @@ class ExportAnswer(Answer):
 
     name: str
     version: int
-    yaml: Annotated[str, Field(description="of SECRET parameters asterisks, unless the caller may change the workflow")]
+    yaml: Annotated[str, Field(description="of SECRET parameters asterisks")]
     is_as_written: Annotated[
         bool, Field(description="it is the text that was saved, with its comments, not one made from the definition")
     ]
