@@ -90,7 +90,7 @@ _NAMED_IN_PARAMS = {"datasource": Resource.DATA_SOURCE, "alert_group": Resource.
 
 
 def used_by(spec: WorkflowSpec) -> Used:
-    """What the runs of a version use, whatever their starts say. A name with `${...}` is known to the worker only."""
+    """What the runs of a version use, whatever their starts say. A name with a `$` is known to the worker only."""
     found: set[tuple[Resource, str | None]] = {(Resource.WORKER_GROUP, spec.worker_group)}
     if spec.environment is not None:
         found.add((Resource.ENVIRONMENT, spec.environment))
@@ -111,7 +111,7 @@ def _used_by_task(task: TaskSpec, spec: WorkflowSpec) -> Iterator[tuple[Resource
     yield Resource.TENANT, task.tenant or spec.tenant
     for field, kind in _NAMED_IN_PARAMS.items():
         name = task.params.get(field)
-        if isinstance(name, str) and "${" not in name:
+        if isinstance(name, str) and "$" not in name:
             yield kind, name
 
 
