@@ -18,7 +18,7 @@ from api.preferences import APPLIED, apply_wait, may_wait
 from dao.accounts.idempotency import Answer
 from model.cost import TooCostly, budget
 from service import problems as kinds
-from service.answered import headers_of
+from service.answered import headers_of, json_of
 from service.call import Call, Replayed
 from service.operation import BODY, QUERY, Operation
 from service.wanted_fields import included
@@ -201,7 +201,7 @@ async def _replayed(operation: Operation[Any, Any], call: Call, stored: Answer, 
     body, status = stored.body, stored.status
     if operation.completes is not None:
         found = await operation.completes(call, operation.answer.model_validate_json(body), query)
-        body, status = found.model_dump_json(exclude_none=True).encode(), operation.status_of(found)
+        body, status = json_of(found), operation.status_of(found)
     return Response(body, status, headers, "application/json" if body else None)
 
 
@@ -209,5 +209,5 @@ def _response(operation: Operation[Any, Any], answer: Any, query: Any) -> Respon
     if answer is None:
         return Response(status_code=operation.status)
     assert isinstance(answer, BaseModel), operation.name
-    content = answer.model_dump_json(exclude_none=True, include=included(query, answer))
+    content = json_of(answer, included(query, answer))
     return Response(content, operation.status_of(answer), headers_of(answer), "application/json")

@@ -102,7 +102,7 @@ class Heartbeat(BaseModel):
     `silence` is how long it may be silent before it counts as dead; None if it does not report one.
     `drained` is the id of the drain for which it begins nothing any more, 0 = none; None: it cannot be drained, since
     its version is too old. One that is to be drained has the status BUSY too, which such a version knows.
-    `counted` is None if its version does not count.
+    `counted` is None if its version does not count. `runs_as_root`: tasks without a tenant run as root.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -123,6 +123,7 @@ class Heartbeat(BaseModel):
     silence: Silence | None = None
     drained: int | None = None
     counted: Counted | None = None
+    runs_as_root: bool = False
 
     @property
     def is_overloaded(self) -> bool:

@@ -18,6 +18,7 @@ from model.logic.dynamic import DynamicParams
 from model.logic.fields import LogicParams
 from model.logic.sub_process import SubProcessParams
 from model.near import nearest
+from model.project_limits import Used, used_by
 from model.secret_values import check_sealed
 from model.streams import StreamRule
 from model.workflow import TaskSpec, WorkflowSpec
@@ -65,7 +66,7 @@ class Plan:
     """One version of a workflow; it never changes, so all its instances share it and it is cached.
 
     `evaluators` maps each task to the CONDITIONS that ask for its end. `codes` are the tasks by name. `secrets` are the
-    names of the SECRET parameters.
+    names of the SECRET parameters. `used` is what the limits of its project are about.
     """
 
     workflow_code: WorkflowCode
@@ -81,6 +82,7 @@ class Plan:
     project: str = "default"
     project_code: int = 0
     secrets: frozenset[str] = frozenset()
+    used: Used = frozenset()
 
     @property
     def has_dependents(self) -> bool:
@@ -123,6 +125,9 @@ class Plan:
         """
         coded = spec.coded()
         codes = {task.name: TaskCode(task.code or 0) for task in coded.tasks}
+        for each in coded.tasks:
+            secrets = [param.name for param in each.local_params if param.type is ParameterType.SECRET]
+            check_sealed(project, secrets, {param.name: param.value for param in each.local_params})
         tasks = {codes[task.name]: _planned(task, coded, codes) for task in coded.tasks}
         graph = coded.graph()
         evaluators: dict[TaskCode, tuple[TaskCode, ...]] = {}
@@ -135,17 +140,13 @@ class Plan:
         has_children = any(isinstance(task.logic, SubProcessParams | DynamicParams) for task in tasks.values())
         return cls(
             *(code, version, coded, graph, tasks, codes, counts, evaluators, has_children),
-            *(name, project, project_code, spec.secret_names()),
+            *(name, project, project_code, spec.secret_names(), used_by(spec)),
         )
 
 
 def _planned(task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode]) -> PlannedTask:
     params = json.dumps(task.params, ensure_ascii=False)
     logic = _logic(task)
-    check_sealed(
-        [param.name for param in task.local_params if param.type is ParameterType.SECRET],
-        {param.name: param.value for param in task.local_params},
-    )
     outs = {param.name: param.value for param in task.local_params if param.direct is Direct.OUT}
     types = {
         param.name: param.type

@@ -102,8 +102,3 @@ def parse_scopes(given: Iterable[str]) -> frozenset[Scope]:
     if not found:
         raise Refused(f"a token needs a scope; there are {', '.join(known)}")
     return frozenset(found)
-
-
-def may_use(allowed: Collection[str] | None, name: str) -> bool:
-    """Whether a project that is limited to these tenants or worker groups may use this one; None or empty = all."""
-    return not allowed or name in allowed

@@ -1,36 +1,56 @@
-"""Values of SECRET parameters as they are stored and sent: sealed, `sealed:v1:<key id>:<name>:<data>`.
+"""Values of SECRET parameters as they are stored and sent: `sealed:v2:<key id>:<project mark>:<name>:<data>`.
 
 A value is sealed where it enters, by a process that has the keys, and opened by the worker for the task that uses it;
-everything in between passes it on unchanged. It contains its parameter's name and is invalid under another name. So a
-text that a task printed, or that a user supplied, cannot have a secret opened in a parameter of its choice.
+everything in between passes it on unchanged. It is bound to its project and to its parameter's name, both encrypted
+with it, and is invalid elsewhere. Only Shoal writes it: it is refused in what people give, and masked in what they get.
+So a text that somebody read or printed cannot have a secret opened where he may read it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from model.errors import Refused
 
 MASK = "******"
 SECRET_CHARACTERS_MIN = 6
 """A shorter one is not masked in logs: it would occur in ordinary words, and the masked gaps would reveal it."""
+SEALED_TEXT = (
+    "a sealed value, which only Shoal writes: give the secret itself, or ****** for the one that is stored there"
+)
 
-_PREFIX = "sealed:v1:"
-_SEALED = re.compile(f"{_PREFIX}([0-9a-f]{{12}}):([A-Za-z_][A-Za-z0-9_.]*):([A-Za-z0-9_=-]+)")
+_PREFIX = "sealed:v2:"
+_SEALED = re.compile(f"{_PREFIX}([0-9a-f]{{12}}):([0-9a-f]{{12}}):([A-Za-z_][A-Za-z0-9_.]*):([A-Za-z0-9_=-]+)")
+_SHOWN = re.compile(f"{_PREFIX}[A-Za-z0-9_.:=-]*")
+"""Also of a value that was cut off."""
 
 
 @dataclass(frozen=True, slots=True)
 class SealedValue:
-    """A sealed value: the id of its key, its parameter's name, and the encrypted data as text."""
+    """A sealed value: the id of its key, the mark of its project, its parameter's name, and the encrypted data as
+    text."""
 
     key_id: str
+    project: str
     name: str
     data: str
 
     def __str__(self) -> str:
-        return f"{_PREFIX}{self.key_id}:{self.name}:{self.data}"
+        return f"{_PREFIX}{self.key_id}:{self.project}:{self.name}:{self.data}"
+
+    def is_of(self, project: str) -> bool:
+        """Whether it was sealed for this project, as far as its text says: what is encrypted with it decides."""
+        return self.project == mark_of(project)
+
+
+@lru_cache
+def mark_of(project: str) -> str:
+    """What stands for a project in a sealed value: its name may have any characters."""
+    return hashlib.sha256(f"shoal project {project}".encode()).hexdigest()[:12]
 
 
 def sealed_value(text: str) -> SealedValue | None:
@@ -46,14 +66,34 @@ def has_sealed(text: str) -> bool:
 
 def without_sealed(text: str) -> str:
     """The text for people: each sealed value in it is replaced by asterisks."""
-    return _SEALED.sub(MASK, text) if has_sealed(text) else text
+    return _SHOWN.sub(MASK, text) if has_sealed(text) else text
 
 
-def check_sealed(secrets: Collection[str], values: Mapping[str, str]) -> None:
-    """Raises `Refused` for a secret that is given in clear; the message does not contain its value."""
+def without_foreign(project: str, values: Mapping[str, str]) -> Mapping[str, str]:
+    """The values without those that are sealed for another project."""
+    if not any(has_sealed(value) for value in values.values()):
+        return values
+    return {
+        name: value for name, value in values.items() if (found := sealed_value(value)) is None or found.is_of(project)
+    }
+
+
+def check_sealed(project: str, secrets: Collection[str], values: Mapping[str, str]) -> None:
+    """Raises `Refused` for a secret that is given in clear, and for a sealed value that is not its parameter's own.
+
+    The message contains neither.
+    """
     for name in sorted(secrets):
-        if values.get(name) and sealed_value(values[name]) is None:
+        if values.get(name) and not has_sealed(values[name]):
             raise Refused(
                 f'parameter "{name}" is SECRET and was given in clear, which nobody stores; give what '
                 f"`shoal secrets seal {name}` prints, or let `shoal` write it, which seals it"
             )
+    for name, value in values.items():
+        if has_sealed(value):
+            found = sealed_value(value)
+            if found is None or found.name != name or not found.is_of(project):
+                raise Refused(
+                    f'parameter "{name[:100]}" has a value that was sealed for another parameter or project than '
+                    f'"{project}", or has one in it; give the secret itself'
+                )

@@ -1,8 +1,15 @@
-"""An answer as it is sent, and kept for the same request to come: its headers and its body."""
+"""An answer as it is sent, and kept for the same request to come: its headers and its body, without sealed values."""
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from pydantic import BaseModel
+from pydantic.main import IncEx
+
+from model.secret_values import has_sealed, without_sealed
+
+R = TypeVar("R")
 
 
 def headers_of(answer: object) -> dict[str, str]:
@@ -13,6 +20,15 @@ def headers_of(answer: object) -> dict[str, str]:
     return found if location is None else {**found, "Location": location}
 
 
-def json_of(answer: object) -> bytes:
-    """The body; empty if there is none."""
-    return answer.model_dump_json(exclude_none=True).encode() if isinstance(answer, BaseModel) else b""
+def json_of(answer: object, include: IncEx | None = None) -> bytes:
+    """The body, with asterisks for each sealed value; empty if there is none."""
+    if not isinstance(answer, BaseModel):
+        return b""
+    return without_sealed(answer.model_dump_json(exclude_none=True, include=include)).encode()
+
+
+def masked(answer: R) -> R:
+    """The same answer with asterisks for each sealed value, for those who get it without a body."""
+    if isinstance(answer, BaseModel) and has_sealed(text := answer.model_dump_json()):
+        return type(answer).model_validate_json(without_sealed(text))
+    return answer

@@ -19,6 +19,7 @@ from pydantic import (
 
 from model.errors import Refused
 from model.parameters import is_storable
+from model.secret_values import SEALED_TEXT, has_sealed
 
 ID_MAX = 2**63 - 1
 
@@ -92,11 +93,13 @@ Moment = Annotated[datetime, BeforeValidator(_written), AfterValidator(_utc), Pl
 def _storable(given: str) -> str:
     if not is_storable(given):
         raise ValueError("it contains a NUL or half a character, which cannot be stored; remove it")
+    if has_sealed(given):
+        raise ValueError(f"it contains {SEALED_TEXT}")
     return given
 
 
 Text = Annotated[str, AfterValidator(_storable)]
-"""A text that the database can store."""
+"""A text that the database can store, and nobody has sealed."""
 
 
 class Answer(BaseModel):

@@ -1,6 +1,7 @@
 """Running one role as a process: signals, exit codes, and its reserved address.
 
-The first SIGTERM or SIGINT asks for a graceful stop, the second ends the process at once.
+The first SIGTERM, SIGINT or SIGHUP asks for a graceful stop; a second SIGTERM or SIGINT ends the process at once. A
+terminal that closes may send SIGHUP several times, and systemd sends it after SIGTERM, so that one never does.
 """
 
 from __future__ import annotations
@@ -45,14 +46,17 @@ async def until_stopped(
 
     signals = 0
 
+    def stop_softly() -> None:
+        stop.set()
+        if not started.is_set():
+            serving.cancel()
+
     def on_signal() -> None:
         nonlocal signals
         signals += 1
         if signals > 1:
             stop_hard("a second signal came")
-        stop.set()
-        if not started.is_set():
-            serving.cancel()
+        stop_softly()
 
     async def limit() -> None:
         await stop.wait()
@@ -63,6 +67,8 @@ async def until_stopped(
     limiting = loop.create_task(limit())
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup: it is to outlive its terminal
+        loop.add_signal_handler(signal.SIGHUP, stop_softly)
     try:
         with suppress(asyncio.CancelledError):
             await serving

@@ -32,12 +32,18 @@ CREATE TABLE project (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     tenants       text[] CONSTRAINT project_tenants CHECK (cardinality(tenants) > 0),
     worker_groups text[] CONSTRAINT project_worker_groups CHECK (cardinality(worker_groups) > 0),
+    environments  text[] CONSTRAINT project_environments CHECK (cardinality(environments) > 0),
+    data_sources  text[] CONSTRAINT project_data_sources CHECK (cardinality(data_sources) > 0),
+    alert_groups  text[] CONSTRAINT project_alert_groups CHECK (cardinality(alert_groups) > 0),
     kept_days     integer CONSTRAINT project_kept_days CHECK (kept_days BETWEEN 0 AND 36500)
 );
 COMMENT ON TABLE project IS 'What workflows of one project share. A project without a row has no parameters and the code 0.';
 COMMENT ON COLUMN project.params IS 'JSON object: project parameters, the last in precedence.';
-COMMENT ON COLUMN project.tenants IS 'The only tenants that its tasks may name; null = all.';
-COMMENT ON COLUMN project.worker_groups IS 'The only worker groups that its tasks may name; null = all.';
+COMMENT ON COLUMN project.tenants IS 'The only tenants that its tasks may run as, and each must name one; null = all, or none.';
+COMMENT ON COLUMN project.worker_groups IS 'The only worker groups that it may use; null = all.';
+COMMENT ON COLUMN project.environments IS 'The only environments that it may use; null = all.';
+COMMENT ON COLUMN project.data_sources IS 'The only data sources that it may use; null = all.';
+COMMENT ON COLUMN project.alert_groups IS 'The only alert groups that its runs and rules may notify; null = all.';
 COMMENT ON COLUMN project.kept_days IS 'For how many days its ended runs are kept; 0 = for ever, null = as long as the masters'' settings say.';
 
 CREATE TABLE workflow_definition (

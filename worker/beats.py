@@ -19,6 +19,7 @@ from registry.clock import boottime_s
 from registry.protocol import Registry
 from worker.launcher.client import Launcher
 from worker.settings import WorkerSettings
+from worker.tenants import runs_as_root
 from worker.writer import Writer
 
 log = structlog.get_logger()
@@ -129,6 +130,7 @@ class Beats:
             silence=self._life.silence,
             drained=self._life.drain_id if self._writer.begins_nothing else 0,
             counted=self._tally.counted(),
+            runs_as_root=runs_as_root(self._settings),
         )
 
     async def guard(self) -> None:

@@ -37,7 +37,7 @@ from worker.task_log import LogFile
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import ProcessRunner, Task, TaskContext, TaskResult
 from worker.tasks.process import exit_reason
-from worker.tenants import Account, Launching, TenantProcesses, account_of, give_to
+from worker.tenants import Account, Launching, TenantProcesses, account_for, give_to
 from worker.traces import log_fields, trace_of, trace_variable
 from worker.work_folder import WorkFolder
 
@@ -83,8 +83,7 @@ class Executor:
         self._logs = folder / "logs"
         self._folders = folder / "work"
         self._log_bytes_max = settings.log_bytes_max
-        self._tenants = settings.tenants
-        self._local_files = settings.local_files
+        self._settings = settings
         self._traced = traced
 
     async def run(self, task: ClaimedTask) -> Report:
@@ -185,7 +184,8 @@ class Executor:
     ) -> TaskResult:
         values = values_of(task, folder.make)
         if has_sealed(task.parameter_values):
-            values = self._secrets.parameters(values, secrets_used(task, values), file.hide)
+            used = secrets_used(task, values)
+            values = await self._secrets.parameters(task.workflow_code, values, used, file.hide)
         for secret in sorted(secrets_held(task.leases)):
             file.hide(secret)
         made = self._catalog.make(task.type, task.params, values, in_time=partial(with_time_expressions, task))
@@ -197,17 +197,20 @@ class Executor:
         if self._last_words and _needs_no_worker_to_report(made, task):
             launcher.last_word = self._last_words.of(task)
         account = None
-        if task.tenant is not None and (made.starts_processes or made.below_keeper):
-            account = await asyncio.to_thread(account_of, task.tenant, self._tenants)
+        if made.starts_processes or made.below_keeper:
+            account = await account_for(task.tenant, self._settings)
         if task.dry_run:
             file.write("[shoal] a dry run: its parameters are right, its work is left out\n")
             return TaskResult.success()
         async with probed(task, self._readiness, partial(self._probe, task, folder, account)):
             if made.below_keeper:
-                ended.append(await self._carried_out(task, made, values, file, folder, account, launcher))
+                result = await self._carried_out(task, made, values, file, folder, account, launcher)
             else:
-                ended.append(await made.run(self._context(task, values, file, folder, account, launcher)))
-        return ended[0]
+                result = await made.run(self._context(task, values, file, folder, account, launcher))
+            if result.alert is not None:
+                await self._secrets.check_alert_group(task.workflow_code, result.alert.group)
+            ended.append(result)
+        return result
 
     async def _probe(self, task: ClaimedTask, folder: WorkFolder, account: Account | None, argv: list[str]) -> int:
         return await self._processes.run(
@@ -229,8 +232,9 @@ class Executor:
         launcher: AttemptLauncher,
     ) -> TaskResult:
         """Run an attempt of a type that runs below a keeper (`worker/child.py`)."""
-        source = made.data_source(values)
-        urls = {source: await self._secrets.data_source(source, hide=file.hide)} if source is not None else {}
+        urls = {}
+        if (source := made.data_source(values)) is not None:
+            urls[source] = await self._secrets.data_source(task.workflow_code, source, file.hide)
         order = Order(
             made,
             task.workflow_instance_id,
@@ -242,7 +246,7 @@ class Executor:
             urls,
             file.secrets,
             folder.make(),
-            self._local_files,
+            self._settings.local_files,
         )
         if account is not None:
             give_to(folder.path, account.identity)
@@ -293,7 +297,7 @@ class Executor:
             make_folder=folder.make,
             make_environment=lambda: self._environment(task, account, folder),
             types=types_of(task),
-            data_source=partial(self._secrets.data_source, hide=file.hide),
+            data_source=partial(self._secrets.data_source, task.workflow_code, hide=file.hide),
             exports=partial(self._secrets.exports, task.environment) if task.environment else None,
         )
 

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -35,9 +34,10 @@ from worker.failed_attempt import lacks_means
 from worker.launcher.errors import LauncherKilled
 from worker.masking import Masking
 from worker.order import Order
+from worker.settings import WorkerSettings
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import TaskContext, TaskResult
-from worker.tenants import Launching
+from worker.tenants import Account, Launching, TenantProcesses, account_for, give_to
 from worker.work_folder import WorkFolder
 
 log = structlog.get_logger()
@@ -58,13 +58,14 @@ KILLED_MAX = 3
 class PoolChecks:
     """Checks what is due, a few at once.
 
-    `takes` says whether this worker takes anything new just now; what is loaded and run lies below `folder`.
+    `takes` says whether this worker takes anything new just now. They run as its default tenant.
     """
 
-    def __init__(self, life: Life, processes: Launching, folder: Path, takes: Callable[[], bool]) -> None:
+    def __init__(self, life: Life, processes: Launching, settings: WorkerSettings, takes: Callable[[], bool]) -> None:
         self._life = life
         self._processes = processes
-        self._folder = folder
+        self._settings = settings
+        self._folder = settings.place.absolute() / "work"
         self._takes = takes
         self._wake = asyncio.Event()
         self._catalog = TaskCatalog()
@@ -190,16 +191,23 @@ class PoolChecks:
     async def _result(self, due: DueCheck, folder: WorkFolder, timeout_s: float) -> TaskResult:
         values = {name: value if isinstance(value, str) else json.dumps(value) for name, value in due.data.items()}
         values.setdefault("name", due.name)
-        log, environment = _LastLine(), _environment(due)
+        account = await account_for(None, self._settings)
+        log, environment = _LastLine(), _environment(due, account)
         if isinstance(script := due.how.get("script"), str):
             made = self._catalog.make("SHELL", json.dumps({"script": script}), {})
-            return await made.run(_context(folder, environment, log, self._processes))
+            processes = self._processes if account is None else TenantProcesses(self._processes, account, folder.path)
+            return await made.run(_context(folder, environment, log, processes))
         if not isinstance(url := due.how.get("url"), str):
             raise Refused(f'the check of pool "{due.pool}" has neither a script nor a url')
         params = {"url": url, "timeout_s": timeout_s, "connect_timeout_s": timeout_s}
         made = self._catalog.make("HTTP", json.dumps(params), values)
         order = Order(made, *_NOBODY, due.name, 1, values, {}, {}, (), folder.make(), local_files=False)
-        code, result = await self._processes.carry_out(order, env=environment, cwd=folder.path, log=log)
+        if account is not None:
+            give_to(folder.path, account.identity)
+        identity = None if account is None else account.identity
+        code, result = await self._processes.carry_out(
+            order, env=environment, cwd=folder.path, log=log, identity=identity
+        )
         return result or TaskResult.failure(log.last_line() or f"its process ended with exit code {code}")
 
 
@@ -213,8 +221,9 @@ def _shown(reason: str, due: DueCheck) -> str:
 _NOBODY = (WorkflowInstanceId(0), TaskInstanceId(0))
 
 
-def _environment(due: DueCheck) -> Mapping[str, str]:
-    return {**passed_on(os.environ), VARIABLE: json.dumps({"name": due.name, "data": due.data})}
+def _environment(due: DueCheck, account: Account | None) -> Mapping[str, str]:
+    own = os.environ if account is None else account.environment(os.environ)
+    return {**passed_on(own), VARIABLE: json.dumps({"name": due.name, "data": due.data})}
 
 
 def _context(folder: WorkFolder, environment: Mapping[str, str], log: _LastLine, processes: Any) -> TaskContext:

@@ -48,6 +48,7 @@ from worker.old_logs import delete_old_logs
 from worker.pool_checks import PoolChecks
 from worker.settings import WorkerSettings
 from worker.spool import Spool
+from worker.tenants import account_for, runs_as_root
 from worker.writer import Writer
 
 log = structlog.get_logger()
@@ -101,11 +102,18 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set. A worker that was fenced kills what it ran and begins a new life.
 
-        Raises `Refused` for a wrong schema, a folder that another worker uses or a certificate that cannot be read,
-        `Unavailable` when a server is not reachable at start, `Outdated` when the schema became too new for it; it has
-        left by then.
+        Raises `Refused` for a wrong schema, a default tenant that it cannot become, a folder that another worker uses
+        or a certificate that cannot be read, `Unavailable` when a server is not reachable at start, `Outdated` when the
+        schema became too new for it; it has left by then.
         """
         store = open_store(self._log_store)
+        await account_for(None, self._settings)
+        if runs_as_root(self._settings):
+            log.warning(
+                "tasks_run_as_root",
+                so="a task without a tenant can read this worker's keys and database URL",
+                fix="set worker.default_tenant, or start it as an ordinary user",
+            )
         reserved_descriptors.fill()
         await in_thread(load_zones)
         await wait_until_ready(self._database_url, "worker", self._connect_timeout_s)
@@ -174,7 +182,7 @@ class Worker:
         )
         writer = Writer(life, executor, self._settings, overload, last_words.reported, news, copying.offer)
         news.readiness.on_news = writer.wake.set
-        checks = PoolChecks(life, launcher, self._settings.place.absolute() / "work", takes=lambda: writer.takes_new)
+        checks = PoolChecks(life, launcher, self._settings, takes=lambda: writer.takes_new)
         writer.pools.on_unchecked = checks.notice
         late = LateResults(lambda: writer.unreported, spool, last_words.reported)
         beats = Beats(life, registry, launcher, self._settings, overload, writer)

@@ -27,6 +27,7 @@ def _each_once(groups: tuple[str, ...]) -> tuple[str, ...]:
 Groups = Annotated[tuple[GroupName, ...], NoDecode, BeforeValidator(_split), AfterValidator(_each_once)]
 
 TenantName = Annotated[str, Field(pattern=r"^(\*|[A-Za-z_][A-Za-z0-9_.-]{0,31})$")]
+OneTenant = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,31}$")]
 Tenants = Annotated[tuple[TenantName, ...], NoDecode, BeforeValidator(_split)]
 
 
@@ -56,6 +57,9 @@ class WorkerSettings(BaseModel):
     )
     tenants: Tenants = Field(
         (), description="operating system users that tasks may run as, or * for all but root; needs root"
+    )
+    default_tenant: OneTenant | None = Field(
+        None, description="operating system user that tasks without a tenant, and checks of pools, run as; needs root"
     )
     local_files: bool = Field(
         False,

@@ -7,6 +7,7 @@ guarantee that nothing outlives its attempt.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pwd
 from collections.abc import Collection, Mapping
@@ -18,6 +19,7 @@ from model.errors import Refused
 from worker.launcher.last_word import LastWord
 from worker.launcher.wire import Identity
 from worker.order import Order
+from worker.settings import WorkerSettings
 from worker.tasks.plugin import TaskLog, TaskResult
 
 ALL = "*"
@@ -99,11 +101,25 @@ class TenantProcesses:
         return await self._launcher.run(argv, env=env, cwd=cwd, log=log, identity=self._account.identity)
 
 
+async def account_for(tenant: str | None, settings: WorkerSettings) -> Account | None:
+    """The user as whom a task with this tenant, or without one, runs; None: the worker's own. See `account_of`."""
+    name = tenant or settings.default_tenant
+    if name is None:
+        return None
+    allowed = settings.tenants if settings.default_tenant is None else (*settings.tenants, settings.default_tenant)
+    return await asyncio.to_thread(account_of, name, allowed)
+
+
+def runs_as_root(settings: WorkerSettings) -> bool:
+    """Whether tasks without a tenant run as root: then they can read all that the worker can, its keys too."""
+    return settings.default_tenant is None and os.geteuid() == 0
+
+
 def account_of(name: str, allowed: Collection[str]) -> Account:
     """The user of that name, for a task of this worker. May query a directory service: call it in a thread.
 
     Args:
-        allowed: the worker's setting `tenants`.
+        allowed: the worker's settings `tenants` and `default_tenant`.
 
     Raises:
         Refused: it is not allowed, there is no such user, or this worker cannot become another.

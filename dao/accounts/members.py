@@ -1,4 +1,4 @@
-"""`project_member`: the role of an account in a project; and which tenants and worker groups a project may use."""
+"""`project_member`: the role of an account in a project; and what a project may use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from model.ids import AccountId, WorkflowCode, WorkflowInstanceId
-from model.rights import Role, may_use
+from model.project_limits import LIMIT_COLUMNS, NO_LIMITS, ProjectLimits, limits_of
+from model.rights import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +26,21 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectLimits:
-    """The only tenants and worker groups that the tasks of a project may name; empty = all."""
+class LimitedRun:
+    """A run whose project is limited, with what its start said."""
 
-    tenants: frozenset[str] = frozenset()
-    worker_groups: frozenset[str] = frozenset()
+    id: WorkflowInstanceId
+    project: str
+    limits: ProjectLimits
+    workflow_code: WorkflowCode
+    workflow_version: int
+    worker_group: str
+    environment: str | None
+    alert_group: str | None
+    warning_type: str
 
-    def allow_tenant(self, tenant: str) -> bool:
-        """Whether a task may run as this user of the operating system."""
-        return may_use(self.tenants, tenant)
 
-    def allow_worker_group(self, group: str) -> bool:
-        """Whether a task may run on these workers."""
-        return may_use(self.worker_groups, group)
-
-
+_COLUMNS = ", ".join(f"p.{name}" for name in LIMIT_COLUMNS)
 _OF_PROJECT = text("""
     SELECT a.id, a.name, m.role, m.created_at, a.disabled_at IS NOT NULL
     FROM project_member m JOIN account a ON a.id = m.account_id
@@ -55,23 +56,31 @@ _PUT = text("""
 """)
 _REMOVE = text("DELETE FROM project_member WHERE account_id = :account AND project = :project")
 _ROLES = text("SELECT project, role FROM project_member WHERE account_id = :account ORDER BY project")
-_LIMITS = text("SELECT tenants, worker_groups FROM project WHERE name = :project")
-_LIMITED_RUNS = text("""
-    SELECT i.workflow_code, i.workflow_version, i.worker_group, array_agg(i.id)
+_LIMITS = text(f"SELECT {_COLUMNS} FROM project p WHERE name = :project")  # noqa: S608 - the columns are constants
+# The project of a deleted workflow is remembered, since its runs may go on; what nobody knows is of the default one.
+_OF_WORKFLOW = text(f"""
+    SELECT w.project, {_COLUMNS}
+    FROM (SELECT coalesce((SELECT project FROM workflow_definition WHERE code = :code),
+                          (SELECT project FROM deleted_workflow WHERE code = :code), 'default') AS project) w
+    LEFT JOIN project p ON p.name = w.project
+""")  # noqa: S608 - the columns are constants
+_LIMITED_RUNS = text(f"""
+    SELECT i.id, d.project, i.workflow_code, i.workflow_version, i.worker_group, i.environment, i.alert_group,
+           i.warning_type, {_COLUMNS}
     FROM workflow_instance i                                                -- index: workflow_instance_pkey
     JOIN workflow_definition d ON d.code = i.workflow_code
     JOIN project p ON p.name = d.project
-    WHERE i.id = ANY(CAST(:runs AS bigint[])) AND (p.tenants IS NOT NULL OR p.worker_groups IS NOT NULL)
-    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-""")
-_HOLD_LIMITS = text("""
-    INSERT INTO project (name) VALUES (:project) ON CONFLICT (name) DO UPDATE SET name = excluded.name
-    RETURNING tenants, worker_groups
-""")
-_LIMIT = text("""
-    UPDATE project SET tenants = CAST(:tenants AS text[]), worker_groups = CAST(:worker_groups AS text[])
+    WHERE i.id = ANY(CAST(:runs AS bigint[])) AND coalesce({_COLUMNS}) IS NOT NULL
+    ORDER BY i.id
+""")  # noqa: S608 - the columns are constants
+_HOLD_LIMITS = text(f"""
+    INSERT INTO project AS p (name) VALUES (:project) ON CONFLICT (name) DO UPDATE SET name = excluded.name
+    RETURNING {_COLUMNS}
+""")  # noqa: S608 - the columns are constants
+_LIMIT = text(f"""
+    UPDATE project SET {", ".join(f"{name} = CAST(:{name} AS text[])" for name in LIMIT_COLUMNS)}
     WHERE name = :project
-""")
+""")  # noqa: S608 - the columns are constants
 
 
 async def of_project(connection: AsyncConnection, project: str) -> Sequence[Member]:
@@ -104,26 +113,38 @@ async def remove(connection: AsyncConnection, account: AccountId, project: str) 
 
 async def limits(connection: AsyncConnection, project: str) -> ProjectLimits:
     """What a project may use; all, if it has no row."""
-    return _limits((await connection.execute(_LIMITS, {"project": project})).first())
+    row = (await connection.execute(_LIMITS, {"project": project})).first()
+    return NO_LIMITS if row is None else limits_of(row)
 
 
-async def limited_runs(
-    connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
-) -> list[tuple[WorkflowCode, int, str, list[WorkflowInstanceId]]]:
-    """Workflow, version and worker group of those of these runs whose project is limited; each once, with its runs."""
-    rows = await connection.execute(_LIMITED_RUNS, {"runs": sorted(set(runs))})
-    return [(WorkflowCode(code), version, group, ids) for code, version, group, ids in rows.all()]
+async def of_workflow(connection: AsyncConnection, code: WorkflowCode) -> tuple[str, ProjectLimits]:
+    """The project of a workflow, and what it may use."""
+    row = (await connection.execute(_OF_WORKFLOW, {"code": code})).one()
+    return row.project, limits_of(row)
 
 
-async def set_limits(
-    connection: AsyncConnection, project: str, tenants: Collection[str], worker_groups: Collection[str]
-) -> ProjectLimits:
-    """Say what a project may use, empty = all; a project without a row gets one. Returns what it might use before."""
-    before = _limits((await connection.execute(_HOLD_LIMITS, {"project": project})).first())
-    values = {"tenants": sorted(tenants) or None, "worker_groups": sorted(worker_groups) or None}
+async def limited_runs(connection: AsyncConnection, runs: Collection[WorkflowInstanceId]) -> list[LimitedRun]:
+    """Those of these runs whose project is limited, by id."""
+    rows = (await connection.execute(_LIMITED_RUNS, {"runs": sorted(set(runs))})).all()
+    return [
+        LimitedRun(
+            WorkflowInstanceId(row.id),
+            row.project,
+            limits_of(row),
+            WorkflowCode(row.workflow_code),
+            row.workflow_version,
+            row.worker_group,
+            row.environment,
+            row.alert_group,
+            row.warning_type,
+        )
+        for row in rows
+    ]
+
+
+async def set_limits(connection: AsyncConnection, project: str, limits: ProjectLimits) -> ProjectLimits:
+    """Say what a project may use; a project without a row gets one. Returns what it might use before."""
+    before = (await connection.execute(_HOLD_LIMITS, {"project": project})).one()
+    values = {name: sorted(getattr(limits, name)) or None for name in LIMIT_COLUMNS}
     await connection.execute(_LIMIT, {"project": project, **values})
-    return before
-
-
-def _limits(row: Sequence[Sequence[str] | None] | None) -> ProjectLimits:
-    return ProjectLimits() if row is None else ProjectLimits(*(frozenset(each or ()) for each in row))
+    return limits_of(before)

@@ -19,6 +19,7 @@ from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
 from model.layout import Layout
 from model.names import fault_of_workflow_name, faults_of_task_names
+from model.project_limits import LIMIT_COLUMNS, NO_LIMITS, ProjectLimits, limits_of
 from model.workflow import WorkflowSpec
 from model.workflow_problems import InvalidWorkflow, Problem
 
@@ -27,7 +28,7 @@ from model.workflow_problems import InvalidWorkflow, Problem
 class Definition:
     """The head of a workflow: its name, its current version, whether it may be started.
 
-    `project_params` is the JSON text of its project's parameters.
+    `project_params` is the JSON text of its project's parameters, `limits` what its project may use.
     """
 
     code: WorkflowCode
@@ -36,6 +37,7 @@ class Definition:
     version: int
     release_state: ReleaseState
     project_params: str = "{}"
+    limits: ProjectLimits = NO_LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,11 @@ _WHEREABOUTS = text("""
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
     WHERE d.code = ANY(CAST(:codes AS bigint[]))
 """)
-_HEAD = """
-    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params
+_HEAD = f"""
+    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{{}}') AS project_params,
+           {", ".join(f"p.{each}" for each in LIMIT_COLUMNS)}
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
-"""
+"""  # noqa: S608 - the columns are constants
 _HEADS = text(f"{_HEAD} WHERE d.code = ANY(CAST(:codes AS bigint[]))")
 _BY_NAME = text(f"{_HEAD} WHERE d.project = :project AND d.name = :name")
 _ALL = text(f"{_HEAD} WHERE NOT d.is_trial ORDER BY d.project, d.name LIMIT :limit")
@@ -255,9 +258,9 @@ def _codes(spec: WorkflowSpec) -> Mapping[str, int]:
 
 
 def _definition(row: Row[Any]) -> Definition:
-    return Definition(
-        WorkflowCode(row.code), row.project, row.name, row.version, ReleaseState(row.release_state), row.project_params
-    )
+    state = ReleaseState(row.release_state)
+    limits = limits_of(row)
+    return Definition(WorkflowCode(row.code), row.project, row.name, row.version, state, row.project_params, limits)
 
 
 def _as_it_is(found: dict[str, Any]) -> dict[str, Any]:

@@ -12,16 +12,18 @@ from sqlalchemy import text
 from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound, Refused
 from model.parameters import parse_parameters
+from model.project_limits import LIMIT_COLUMNS
 
 # Few rows: what the projects are is read whole, and counted for those of the page only.
-_PAGE = text("""
-    SELECT n.name, coalesce(p.params, '{}'), p.created_at, p.tenants, p.worker_groups, p.kept_days,
+_PAGE = text(f"""
+    SELECT n.name, coalesce(p.params, '{{}}'), p.created_at,
+           {", ".join(f"p.{each}" for each in LIMIT_COLUMNS)}, p.kept_days,
            (SELECT count(*) FROM workflow_definition d WHERE d.project = n.name AND NOT d.is_trial)
     FROM (SELECT name FROM project UNION SELECT project FROM workflow_definition WHERE NOT is_trial) n
     LEFT JOIN project p USING (name)
     WHERE n.name > :after AND (CAST(:names AS text[]) IS NULL OR n.name = ANY(CAST(:names AS text[])))
     ORDER BY n.name LIMIT :limit
-""")
+""")  # noqa: S608 - the columns are constants
 _INSERT = text("INSERT INTO project (name) VALUES (:name) ON CONFLICT DO NOTHING")
 _WORKFLOWS = text(
     "SELECT name FROM workflow_definition WHERE project = :name AND NOT is_trial ORDER BY name LIMIT :limit"
@@ -53,6 +55,9 @@ class Project:
     created_at: datetime | None
     tenants: Sequence[str] | None
     worker_groups: Sequence[str] | None
+    environments: Sequence[str] | None
+    data_sources: Sequence[str] | None
+    alert_groups: Sequence[str] | None
     kept_days: int | None
     workflows: int
 

@@ -67,6 +67,9 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "task_cache": "SELECT INSERT UPDATE",
         "environment": "SELECT",
         "data_source": "SELECT",
+        "project": "SELECT",
+        "workflow_definition": "SELECT",
+        "deleted_workflow": "SELECT",
         "alert": "INSERT",
     },
     "api": {

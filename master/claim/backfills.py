@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from dao.commands import commands
 from dao.commands.commands import NewCommand
-from dao.definitions import references
+from dao.definitions import definitions, references
 from dao.definitions.backfill_dates import dates_of
 from dao.postgres.engine import AsyncConnection
 from model.backfill import BackfillSpec, rest
@@ -21,6 +21,7 @@ from model.commands import BACKFILL, Start
 from model.errors import Refused
 from model.ids import WorkflowCode
 from model.plan import Plan
+from model.secret_values import without_foreign
 
 
 async def first_date(connection: AsyncConnection, command: Start, plan: Plan) -> Start:
@@ -42,7 +43,11 @@ async def first_date(connection: AsyncConnection, command: Start, plan: Plan) ->
         dates = rest(single, sorted({date for chain in (own, *others) for date in chain}))
         written = json.dumps({**json.loads(dates), "mode": spec.mode, "parallelism": spec.parallelism})
         below = await references.depending_on(connection, command.workflow_code)
-        new += [_chain(command, code, written, calendar, whole=True) for code in sorted(below)]
+        heads = await definitions.heads(connection, below)
+        for code in sorted(below):
+            project = heads[code].project if code in heads else plan.project
+            its = replace(command, params=without_foreign(project, command.params))
+            new.append(_chain(its, code, written, calendar, whole=True))
     if new:
         await commands.insert_many(connection, new)
     left = _with(command.params, rest(single, own[1:])) if len(own) > 1 else None

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dao.accounts import members
+from dao.accounts.members import LimitedRun
 from dao.runs import children, completion, control, serial_line
 from dao.runs.children import Above
 from dao.runs.code_lists import Unreadable
@@ -22,12 +24,14 @@ from master.claim.revival import revival
 from master.claim.serial import next_of
 from master.drive.driver import Driver
 from model.choices import ExecutionType
-from model.command_moves import COMMAND_MOVES, HALTING, CommandType, why_not
+from model.command_moves import COMMAND_MOVES, HALTING, REVIVING, CommandType, why_not
 from model.commands import CommandRow, Move, RecoverSerialWait
 from model.errors import NotFound, Refused
 from model.ids import CommandId, Epoch, WorkflowInstanceId
 from model.instances import WorkflowInstance
 from model.lines import Line
+from model.plan import Plan
+from model.project_limits import used_by_start
 from model.states import WorkflowState
 
 C, W = CommandType, WorkflowState
@@ -63,6 +67,8 @@ class Mover:
             if _is_resumed_from_above(row, move) and move.workflow_instance_id in locked
         }
         above = await children.above(connection, {id_ for id_ in resumed if id_ is not None}) if resumed else {}
+        revived = {move.workflow_instance_id for _, move in moves if move.type in REVIVING}
+        limited = {run.id: run for run in await members.limited_runs(connection, revived)} if revived else {}
         for row, move in moves:
             id_ = move.workflow_instance_id
             from_above = _is_resumed_from_above(row, move)
@@ -82,6 +88,7 @@ class Mover:
                 elif move.type in HALTING:
                     asked[id_] = after
                 else:
+                    self._check_limits(locked[id_], limited.get(id_), work)
                     after = await self._resume(locked[id_], move, work, from_above=from_above)
             except Refused as error:
                 work.refuse(row, str(error), id_ if id_ in locked else None)
@@ -95,6 +102,19 @@ class Mover:
             await control.ask_halt(connection, asked)
         if at_rest:
             await children.report_at_rest(connection, at_rest)
+
+    def _plan(self, instance: Locked, work: BatchWork) -> Plan:
+        """Raises `Refused` or `PlansMissing`."""
+        key = (instance.workflow_code, instance.workflow_version)
+        plan = self._driver.plans.at_hand([key], work.writes.plans)[key]
+        if isinstance(plan, Refused):
+            raise plan
+        return plan
+
+    def _check_limits(self, instance: Locked, limited: LimitedRun | None, work: BatchWork) -> None:
+        """Raises `Refused` if its project may no longer use what it needs."""
+        if limited is not None:
+            limited.limits.check(limited.project, self._plan(instance, work).used | used_by_start(limited))
 
     async def _resume(self, instance: Locked, move: Move, work: BatchWork, *, from_above: bool) -> WorkflowState:
         """Let an instance continue, or wait for its turn; returns its state. Raises `Refused`."""
@@ -188,10 +208,7 @@ class Mover:
         Raises `Refused`, having changed nothing.
         """
         connection, id_ = work.connection, instance.id
-        key = (instance.workflow_code, instance.workflow_version)
-        plan = self._driver.plans.at_hand([key], work.writes.plans)[key]
-        if isinstance(plan, Refused):
-            raise plan
+        plan = self._plan(instance, work)
         attempts = (await past_attempts.latest_attempts(connection, [id_]))[id_]
         if any(not attempt.state.is_final for attempt in attempts):
             # Of a run that ended since it could not be driven, tasks are still being killed: they must not run twice.

@@ -18,6 +18,7 @@ from model.ids import WorkflowCode, WorkflowInstanceId
 from model.lines import value_of_key
 from model.parameters import parse_parameters
 from model.plan import Plan
+from model.project_limits import NO_LIMITS, used_by_start
 from model.zones import zone
 
 
@@ -59,6 +60,8 @@ class ToStart:
         plan = self.plans[head.code, command.workflow_version or head.version]
         if isinstance(plan, Refused):
             raise plan
+        if head.limits != NO_LIMITS:
+            head.limits.check(head.project, plan.used | used_by_start(command))
         return head, plan
 
     def plan_of(self, command: Start) -> Plan | None:

@@ -18,7 +18,7 @@ from model.instances import WorkflowInstance
 from model.parameter_resolution import resolve
 from model.parameters import parse_parameters
 from model.plan import Plan, PlannedTask
-from model.secret_values import check_sealed
+from model.secret_values import check_sealed, has_sealed, without_foreign
 from model.zones import zone
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -50,10 +50,12 @@ def base_parameters(
 ) -> dict[str, str]:
     """Project, inherited (from the parent workflow), global and startup parameters; each overrides the one before.
 
-    Raises `Refused` if they grow too large, or if a secret is among them in plain text.
+    What a parent workflow of another project has sealed is not inherited.
+
+    Raises `Refused` if they grow too large, or if a secret is among them in plain text, or sealed for something else.
     """
-    values = _overlaid(plan, project, inherited, startup, at, time_zone)
-    check_sealed(plan.secrets, values)
+    values = _overlaid(plan, project, without_foreign(plan.project, inherited), startup, at, time_zone)
+    check_sealed(plan.project, plan.secrets, values)
     return values
 
 
@@ -123,7 +125,7 @@ class Parameters:
     def given_by(self, task: PlannedTask, outputs: str | None) -> Mapping[str, str]:
         """What a task that printed these outputs passes on: its OUT parameters if it declares any, else all of them."""
         given = parse_parameters(outputs, "its outputs") if outputs else {}
-        given = {name: value for name, value in given.items() if name not in self._plan.secrets}
+        given = {n: v for n, v in given.items() if n not in self._plan.secrets and not has_sealed(v)}
         if task.outputs is None:
             return given
         return {name: given.get(name, default) for name, default in task.outputs.items() if name in given or default}
@@ -134,7 +136,8 @@ class Parameters:
         if not names:
             return None
         values = {**self._known(), **self.contexts.at_the_end()}
-        return json.dumps({name: values[name] for name in names if name in values}, ensure_ascii=False)
+        given = {name: values[name] for name in names if name in values and not has_sealed(values[name])}
+        return json.dumps(given, ensure_ascii=False)
 
     def _known(self) -> Mapping[str, str]:
         if self._base is None:

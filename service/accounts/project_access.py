@@ -1,4 +1,4 @@
-"""The operations on who may do what in a project, and on which tenants and worker groups it may use."""
+"""The operations on who may do what in a project, and on what it may use."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.accounts import accounts, members
-from dao.accounts.members import ProjectLimits
 from model.errors import NotFound
 from model.fields import GroupName, Name, TenantName
+from model.project_limits import LIMIT_COLUMNS, ProjectLimits
 from model.rights import Right, Role
 from service.accounts.people import AccountName
 from service.call import Call, Subject
@@ -41,15 +41,28 @@ class MemberRole(Asked):
 
 
 class Limits(Asked):
-    """The only tenants and worker groups that the tasks of a project may name; empty = all."""
+    """The only ones of each kind that a project may use; empty or left out = all.
+
+    With `tenants` each task must name one, or its workflow: else it would run as the worker's own user.
+    """
 
     tenants: Annotated[Sequence[TenantName], Field(max_length=1000)] = ()
     worker_groups: Annotated[Sequence[GroupName], Field(max_length=1000)] = ()
+    environments: Annotated[Sequence[Name] | None, Field(max_length=1000)] = None
+    data_sources: Annotated[Sequence[Name] | None, Field(max_length=1000)] = None
+    alert_groups: Annotated[Sequence[Name] | None, Field(max_length=1000)] = None
 
     @classmethod
     def of(cls, limits: ProjectLimits) -> Limits:
         """As they are stored, sorted."""
-        return cls.model_construct(tenants=sorted(limits.tenants), worker_groups=sorted(limits.worker_groups))
+        named = {name: sorted(getattr(limits, name)) for name in LIMIT_COLUMNS}
+        always = ("tenants", "worker_groups")
+        return cls.model_validate({name: each for name, each in named.items() if each or name in always})
+
+    @property
+    def limits(self) -> ProjectLimits:
+        """The same as a value."""
+        return ProjectLimits(*(frozenset(getattr(self, name) or ()) for name in LIMIT_COLUMNS))
 
 
 @operation("GET", "/projects/{project}/members", Right.VIEW, "members")
@@ -88,7 +101,7 @@ async def remove_member(call: Call, project: Name, name: AccountName) -> None:
 
 @operation("GET", "/projects/{project}/limits", Right.VIEW, "members")
 async def get_project_limits(call: Call, project: Name) -> Limits:
-    """Show which tenants and worker groups a project may use; none = all."""
+    """Show which tenants, worker groups, environments, data sources and alert groups a project may use; none = all."""
     call.permit(project)
     async with call.reading() as connection:
         return Limits.of(await members.limits(connection, project))
@@ -96,10 +109,10 @@ async def get_project_limits(call: Call, project: Name) -> Limits:
 
 @operation("PUT", "/projects/{project}/limits", Right.ADMINISTER, "members")
 async def set_project_limits(call: Call, project: Name, body: Limits) -> Limits:
-    """Say which tenants and worker groups a project may use. Only an admin may: an owner could widen it."""
+    """Say what a project may use, in place of what was said before. Only an admin may: an owner could widen it."""
     async with call.changing(Subject("project", None, project, project)) as change:
-        before = await members.set_limits(change.connection, project, body.tenants, body.worker_groups)
-        after = Limits.of(ProjectLimits(frozenset(body.tenants), frozenset(body.worker_groups)))
+        before = await members.set_limits(change.connection, project, body.limits)
+        after = Limits.of(body.limits)
         change.before, change.after = Limits.of(before).model_dump(), after.model_dump()
         change.answer = after
     answer: Limits = change.answered()

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from dao.accounts import members
 from dao.alerts import groups, saved_rules
 from dao.definitions import definitions
 from model import fields
 from model.alert_rules import parse_rule
 from model.errors import NotFound, Refused
+from model.project_limits import Resource
 from model.rights import Right
 from service.call import ANY_VERSION, Call, Subject
 from service.fields import Answer, Asked, Moment, Text
@@ -132,7 +134,8 @@ async def save_alert_rule(call: Call, project: fields.Name, name: fields.Name, b
     async with call.changing(Subject(KIND, f"{project}/{name}", project, name)) as change:
         before = await saved_rules.hold(change.connection, project, name)
         _expect(call, before)
-        parse_rule(words)
+        limits = await members.limits(change.connection, project)
+        limits.check(project, [(Resource.ALERT_GROUP, parse_rule(words).group)])
         saved = await saved_rules.put(change.connection, project, name, words, call.caller.name, enabled=body.enabled)
         change.before = None if before is None else _said(before)
         change.after, change.answer = _said(saved), RuleAnswer.of(saved)

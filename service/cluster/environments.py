@@ -42,7 +42,7 @@ class EnvironmentsAnswer(Answer):
 class EnvironmentScript(Asked):
     """A bash script of exports. It is stored encrypted, and no answer contains it."""
 
-    script: Annotated[str, Field(max_length=SCRIPT_BYTES_MAX, repr=False, description="such as export TOKEN=secret")]
+    script: Annotated[Text, Field(max_length=SCRIPT_BYTES_MAX, repr=False, description="such as export TOKEN=secret")]
 
 
 @operation("GET", "/environments", Right.VIEW_CLUSTER, TAG)

@@ -115,6 +115,17 @@ def worker_results(
     ]  # fmt: skip
 
 
+def root_result(workers: Sequence[NodeRow]) -> Result:
+    """Whether a worker runs tasks as root that name no tenant."""
+    as_root = [f"{row} has no default tenant" for row in workers if row.heartbeat and row.heartbeat.runs_as_root]
+    return result_of(
+        "root", "no task runs as root unless its tenant is root", as_root,
+        "A task without a tenant can read the worker's keys and database URL. Set worker.default_tenant, or start the "
+        "worker as an ordinary user.",
+        bad=Verdict.NOTE,
+    )  # fmt: skip
+
+
 def drains_result(found: Sequence[NamedDrain], rows: Sequence[NodeRow]) -> Result:
     """Whether a master or worker has been drained for so long that somebody may have left it behind."""
     living = {(row.kind, row.shown): row for row in rows}
@@ -173,6 +184,7 @@ async def of_the_nodes(
             f"Set master.id_step to {increment}, for all masters.", f"step {increment}",
         ),
         *worker_results(workers, queue, silent_after),
+        root_result(workers),
         timing_result(rows := [*(master.row for master in slots.masters), *workers], timing),
         drains_result(await drains.every(connection), rows),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The tenants and worker groups that a project may use; checked when a workflow is saved or started."""
+"""Whether a project may use what is saved, started or let go on: an early answer. The master decides, for each run."""
 
 from __future__ import annotations
 
@@ -9,44 +9,35 @@ from dao.accounts import members
 from dao.definitions import definitions
 from model.errors import Refused
 from model.ids import WorkflowInstanceId
-from model.rights import may_use
+from model.project_limits import NO_LIMITS, StartOptions, Used, used_by, used_by_start
 from model.workflow import WorkflowSpec
 
 if TYPE_CHECKING:
-    from dao.accounts.members import ProjectLimits
     from dao.definitions.definitions import Definition
     from dao.postgres.engine import AsyncConnection
 
 
 async def check_limits(
-    connection: AsyncConnection, project: str, worker_groups: Iterable[str | None], tenants: Iterable[str | None] = ()
+    connection: AsyncConnection, project: str, spec: WorkflowSpec, starts: Iterable[StartOptions] = ()
 ) -> None:
-    """Return if the project may use all of these; None = not named. Raises `Refused`."""
+    """Return if the project may use all that a definition and its schedules name. Raises `Refused`."""
     limits = await members.limits(connection, project)
-    _check(project, "worker group", limits.worker_groups, worker_groups)
-    _check(project, "tenant", limits.tenants, tenants)
+    limits.check(project, used_by(spec).union(*map(used_by_start, starts)))
 
 
 async def check_limits_of_start(
-    connection: AsyncConnection, head: Definition, version: int | None, worker_group: str | None
+    connection: AsyncConnection, head: Definition, version: int | None, used: Used = frozenset()
 ) -> None:
-    """Refuse to start what was saved before its project was limited, and a worker group that a start names.
+    """Refuse to start what was saved before its project was limited, and what a start names beside.
 
     A version that is missing or cannot be read is left to the master. Raises `Refused`.
     """
     limits = await members.limits(connection, head.project)
-    if limits == members.ProjectLimits():
+    if limits == NO_LIMITS:
         return
     spec = await definitions.spec_of(connection, head.code, version or head.version)
     if isinstance(spec, WorkflowSpec):
-        check_spec(head, limits, spec, worker_group)
-
-
-def check_spec(head: Definition, limits: ProjectLimits, spec: WorkflowSpec, worker_group: str | None) -> None:
-    """The same for what has been read. Raises `Refused`."""
-    groups = [worker_group, spec.worker_group, *(task.worker_group for task in spec.tasks)]
-    _check(head.project, "worker group", limits.worker_groups, groups)
-    _check(head.project, "tenant", limits.tenants, [spec.tenant, *(task.tenant for task in spec.tasks)])
+        limits.check(head.project, used_by(spec) | used)
 
 
 async def check_limits_of_reruns(connection: AsyncConnection, runs: Collection[WorkflowInstanceId]) -> None:
@@ -60,22 +51,13 @@ async def refused_reruns(
 ) -> dict[WorkflowInstanceId, str]:
     """Those of these runs that may not run again, since their project may not use what they need; with the reason."""
     limited = await members.limited_runs(connection, runs)
-    heads = await definitions.heads(connection, {code for code, *_ in limited})
+    specs = await definitions.specs(connection, {(run.workflow_code, run.workflow_version) for run in limited})
+    used = {key: used_by(spec) for key, spec in specs.items() if isinstance(spec, WorkflowSpec)}
     refused: dict[WorkflowInstanceId, str] = {}
-    for code, version, group, ids in limited:
-        if (head := heads.get(code)) is None:
-            continue  # deleted meanwhile; the master refuses it
+    for run in limited:
         try:
-            await check_limits_of_start(connection, head, version, group)
+            its = used.get((run.workflow_code, run.workflow_version), frozenset())
+            run.limits.check(run.project, its | used_by_start(run))
         except Refused as reason:
-            refused |= dict.fromkeys(ids, str(reason))
+            refused[run.id] = str(reason)
     return refused
-
-
-def _check(project: str, what: str, allowed: Collection[str], named: Iterable[str | None]) -> None:
-    for each in named:
-        if each is not None and not may_use(allowed, each):
-            raise Refused(
-                f'project "{project}" may not use the {what} "{each}", only {", ".join(sorted(allowed))}; name one of '
-                f"those, or ask an admin"
-            )

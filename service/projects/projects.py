@@ -13,17 +13,19 @@ from pydantic_core import PydanticCustomError
 from dao.definitions import projects
 from dao.definitions.projects import Project
 from dao.postgres.engine import AsyncConnection
+from dao.secrets.parameters import sealed_values
 from model import fields
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX
 from model.parameters import parse_parameters
+from model.project_limits import LIMIT_COLUMNS
 from model.retention import KEPT_DAYS_MAX
 from model.rights import Right
-from model.secret_values import without_sealed
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation
 from service.pages import NamedPageQuery, PageOf, page_of
+from service.secret_keys import open_vault
 
 PROJECT = "project"
 PARAMS_MAX = 1_000
@@ -51,6 +53,10 @@ class ChangeProject(Asked):
     params: Annotated[
         Mapping[Text, Text], Field(max_length=PARAMS_MAX, default_factory=dict, description="set to these values")
     ]
+    secrets: Annotated[
+        Mapping[Text, Text],
+        Field(max_length=PARAMS_MAX, default_factory=dict, description="the same for SECRET ones, which are sealed"),
+    ]
     without: Annotated[Sequence[Text], Field(max_length=PARAMS_MAX, description="parameters that are removed")] = ()
     kept_days: Annotated[
         Annotated[int, Field(ge=0, le=KEPT_DAYS_MAX)] | Literal["default"] | None,
@@ -68,8 +74,11 @@ class ProjectAnswer(Answer):
     name: str
     workflows: Annotated[int, Field(description="how many it has")]
     created_at: Moment | None = None
-    tenants: Annotated[Sequence[str] | None, Field(description="the only ones that its tasks may name")] = None
-    worker_groups: Annotated[Sequence[str] | None, Field(description="the only ones that its tasks may name")] = None
+    tenants: Annotated[Sequence[str] | None, Field(description="the only ones that it may use")] = None
+    worker_groups: Annotated[Sequence[str] | None, Field(description="the only ones that it may use")] = None
+    environments: Annotated[Sequence[str] | None, Field(description="the only ones that it may use")] = None
+    data_sources: Annotated[Sequence[str] | None, Field(description="the only ones that it may use")] = None
+    alert_groups: Annotated[Sequence[str] | None, Field(description="the only ones that it may use")] = None
     kept_days: Annotated[
         int | None,
         Field(
@@ -139,10 +148,15 @@ async def change_project(call: Call, name: PathName, body: ChangeProject) -> Pro
         await projects.hold(change.connection, name)
         before = await projects.find(change.connection, name)
         call.expect(_version(before))
-        after = await projects.change(change.connection, name, body.params, body.without)
+        sealed = _sealed(call, name, body, before) if body.secrets else {}
+        after = await projects.change(change.connection, name, {**body.params, **sealed}, body.without)
         # Their names only: somebody may have written a secret into a value.
         change.before = {"params": sorted(parse_parameters(before.params, "params"))}
-        change.after = {"params": sorted(after), "set": sorted(body.params), "removed": list(body.without)}
+        change.after = {
+            "params": sorted(after),
+            "set": sorted({*body.params, *body.secrets}),
+            "removed": list(body.without),
+        }
         if body.kept_days is not None:
             await projects.keep(change.connection, name, None if body.kept_days == "default" else body.kept_days)
             change.before["kept_days"] = "default" if before.kept_days is None else before.kept_days
@@ -170,11 +184,17 @@ async def _page(connection: AsyncConnection, name: str) -> ProjectPageAnswer:
     params = parse_parameters(found.params, f'the parameters of project "{name}"')
     return ProjectPageAnswer(
         **ProjectAnswer.of(found).model_dump(),
-        params={each: without_sealed(value) for each, value in params.items()},
+        params=params,
         version=_version(found),
     )
 
 
+def _sealed(call: Call, name: str, body: ChangeProject, before: Project) -> Mapping[str, str]:
+    vault, stored = open_vault(call.settings.secrets), parse_parameters(before.params, "params")
+    return sealed_values(body.secrets, body.secrets.keys(), vault, name, stored)
+
+
 def _version(project: Project) -> str:
-    content = json.dumps([project.params, project.tenants, project.worker_groups, project.kept_days])
+    limits = [getattr(project, name) for name in LIMIT_COLUMNS]
+    content = json.dumps([project.params, *limits, project.kept_days])
     return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -20,6 +20,7 @@ from model.command_moves import CommandType
 from model.commands import BACKFILL
 from model.errors import Refused
 from model.ids import CommandId, WorkflowCode
+from model.project_limits import used_by_start
 from model.rights import Right
 from service.call import Call, Subject
 from service.fields import Answer, Id, Moment
@@ -131,8 +132,6 @@ async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQ
     async with call.changing(*subjects) as change:
         change.answer = answer
         if found.count:
-            for each in found.dependents.values():
-                await check_limits_of_start(change.connection, each, None, None)
             new = NewCommand(
                 CommandType.COMPLEMENT_DATA,
                 head.code,
@@ -141,6 +140,8 @@ async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQ
                 traceparent=call.caller.traceparent,
                 created_by=call.caller.name,
             )
+            for each in found.dependents.values():
+                await check_limits_of_start(change.connection, each, None, used_by_start(new))
             start = Start(new, body.params, more={BACKFILL: as_json(found.request)})
             command = await ask_start(change.connection, head, start, call.settings.secrets)
             change.after = {"command": str(command), **_said(found), "params": sorted(body.params)}

@@ -14,6 +14,7 @@ from model.command_moves import REVIVING, CommandType
 from model.commands import BACKFILL
 from model.errors import Refused
 from model.ids import WorkflowCode, WorkflowInstanceId
+from model.project_limits import Resource, Used
 from service.projects.limits import check_limits_of_reruns, check_limits_of_start
 
 if TYPE_CHECKING:
@@ -74,9 +75,10 @@ async def check_limits_of_retry(
     group: str | None,
 ) -> None:
     """Refuse what the projects of `head` and of its dependents may not use. Raises `Refused`."""
-    await check_limits_of_start(connection, head, version, group)
+    used: Used = frozenset() if group is None else frozenset({(Resource.WORKER_GROUP, group)})
+    await check_limits_of_start(connection, head, version, used)
     for each in await dependents_of(connection, error, type_, head.code):
-        await check_limits_of_start(connection, each, None, None)
+        await check_limits_of_start(connection, each, None)
 
 
 async def check_unchanged(connection: AsyncConnection, error: ErrorCommand) -> None:

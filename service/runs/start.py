@@ -8,18 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dao.accounts import members
-from dao.accounts.members import ProjectLimits
 from dao.commands import commands
 from dao.commands.commands import NewCommand
 from dao.definitions import definitions
 from dao.definitions.definitions import Definition
-from dao.definitions.startable import Startable
 from dao.postgres.engine import AsyncConnection
 from model.errors import Refused
 from model.ids import CommandId, WorkflowCode
 from model.parameters import check_size, parse_parameters
+from model.project_limits import NO_LIMITS, used_by, used_by_start
 from model.workflow import WorkflowSpec
-from service.projects.limits import check_spec
 from service.runs.start_check import ReadVersion, check_names, check_tasks
 from service.secret_keys import SecretSettings
 from service.workflows.sealing import sealed_for, secrets_among
@@ -41,26 +39,25 @@ class Start:
     tasks: Sequence[str] = ()
     more: Mapping[str, Any] | None = None
 
-    def content(self, found: Startable) -> tuple[WorkflowCode, int] | None:
+    def content(self, head: Definition) -> tuple[WorkflowCode, int] | None:
         """The version that must be read for `command`, if one must; most starts need none."""
-        if self.values or self.tasks or found.limits != ProjectLimits():
-            return found.head.code, self.new.workflow_version or found.head.version
+        if self.values or self.tasks or head.limits != NO_LIMITS:
+            return head.code, self.new.workflow_version or head.version
         return None
 
-    def command(self, found: Startable, version: ReadVersion | Refused | None, secrets: SecretSettings) -> NewCommand:
+    def command(self, head: Definition, version: ReadVersion | Refused | None, secrets: SecretSettings) -> NewCommand:
         """The command to insert.
 
         A version that is missing or cannot be read is left to the master, which writes an error command.
 
         Args:
-            found: the workflow.
+            head: the workflow.
             version: that of `content`; None: it is missing, or need not be read.
             secrets: where the keys are.
         Raises:
             Refused: a parameter or task is unknown, a secret cannot be sealed, the parameters are too large, or its
-                project is limited to others than its tenants and worker groups.
+                project may not use something that it names.
         """
-        head = found.head
         spec: WorkflowSpec | Refused | None
         if isinstance(version, ReadVersion):
             spec = version.spec
@@ -68,11 +65,10 @@ class Start:
             if self.values:
                 where = f'the parameters of project "{head.project}"'
                 check_names(head, version, self.values, parse_parameters(head.project_params, where))
-            if found.limits != ProjectLimits():
-                check_spec(head, found.limits, spec, self.new.worker_group)
+            head.limits.check(head.project, used_by(spec) | used_by_start(self.new))
         else:
             spec = version
-        sealed = sealed_for(secrets_among(head, self.values, spec), self.values, secrets) if self.values else {}
+        sealed = sealed_for(head, secrets_among(head, self.values, spec), self.values, secrets) if self.values else {}
         params = json.dumps({**sealed, **(self.more or {})}, ensure_ascii=False)
         check_size(params, "params")  # as the master does, and the database for twice as much
         return replace(self.new, params=params, start_tasks=json.dumps(list(self.tasks)) if self.tasks else None)
@@ -89,8 +85,8 @@ async def ask_start(connection: AsyncConnection, head: Definition, start: Start,
     Raises:
         Refused: see `Start.command`.
     """
-    found = Startable(head, await members.limits(connection, head.project))
-    content = start.content(found)
+    head = replace(head, limits=await members.limits(connection, head.project))
+    content = start.content(head)
     spec = None if content is None else await definitions.spec_of(connection, *content)
     version = ReadVersion(spec) if isinstance(spec, WorkflowSpec) else spec
-    return await commands.insert(connection, start.command(found, version, secrets))
+    return await commands.insert(connection, start.command(head, version, secrets))

@@ -18,8 +18,8 @@ from typing import Any
 from dao.accounts import audit, idempotency
 from dao.commands import commands
 from dao.commands.commands import NewCommand
-from dao.definitions import definitions, startable
-from dao.definitions.startable import Startable
+from dao.definitions import definitions
+from dao.definitions.definitions import Definition
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from model.cost import TooCostly
@@ -75,7 +75,7 @@ async def start_all(asked: Sequence[StartAsked]) -> list[CommandAsked | Exceptio
 class _Prepared:
     """The command of a start, or why it is refused, while its workflow is as it was `found`."""
 
-    found: Startable
+    found: Definition
     command: NewCommand | Exception
 
 
@@ -85,7 +85,7 @@ class _Batch:
     def __init__(self, asked: Sequence[StartAsked]) -> None:
         self.outcomes: dict[StartAsked, CommandAsked | Exception] = {}
         self._left = list(asked)
-        self._found: Mapping[WorkflowCode, Startable] = {}
+        self._found: Mapping[WorkflowCode, Definition] = {}
         self._prepared: dict[StartAsked, _Prepared] = {}
         self._commands: dict[StartAsked, NewCommand] = {}
 
@@ -118,7 +118,7 @@ class _Batch:
 
     async def find(self, connection: AsyncConnection) -> None:
         """Find the workflows."""
-        self._found = await startable.find(connection, {each.code for each in self._left})
+        self._found = await definitions.heads(connection, {each.code for each in self._left})
 
     def check_rights(self) -> None:
         def check(each: StartAsked) -> None:
@@ -150,9 +150,9 @@ class _Batch:
 
         def check(each: StartAsked) -> None:
             found = self._found[each.code]
-            check_startable(found.head)
+            check_startable(found)
             if each in late:
-                raise Unavailable(f'workflow "{found.head.name}" is being changed all the time; ask again')
+                raise Unavailable(f'workflow "{found.name}" is being changed all the time; ask again')
             if each.start.content(found) is None:
                 self._commands[each] = each.start.command(found, None, each.call.settings.secrets)
                 return
@@ -170,7 +170,7 @@ class _Batch:
         ids = await commands.insert_many(connection, [self._commands[each] for each in self._left])
         entries, answers = [], []
         for each, id_ in zip(self._left, ids, strict=True):
-            answer = CommandAsked(command_id=id_, workflow=self._found[each.code].head.name)
+            answer = CommandAsked(command_id=id_, workflow=self._found[each.code].name)
             change = Change(connection, after={"command": str(id_), **each.said}, answer=answer)
             entries.append(each.call.entry(self._subject(each), change))
             answers += each.call.keyed_answer(answer)
@@ -179,7 +179,7 @@ class _Batch:
         await idempotency.finish(connection, answers)
 
     def _subject(self, each: StartAsked) -> Subject:
-        return Subject(DEFINITION, each.code, self._found[each.code].head.project)
+        return Subject(DEFINITION, each.code, self._found[each.code].project)
 
     def _check(self, check: Callable[[StartAsked], None]) -> None:
         """Leave out those that fail."""
@@ -196,7 +196,7 @@ class _Batch:
 
 def _prepared(
     wanted: Mapping[StartAsked, tuple[WorkflowCode, int]],
-    found: Mapping[WorkflowCode, Startable],
+    found: Mapping[WorkflowCode, Definition],
     contents: Mapping[tuple[WorkflowCode, int], str],
 ) -> dict[StartAsked, _Prepared]:
     """The commands of these starts, whose versions have these contents. Takes seconds where they are large."""

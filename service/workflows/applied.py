@@ -122,8 +122,7 @@ async def save(call: Call, connection: AsyncConnection, content: FileContent) ->
     Raises as `save_all` and `save_pools`.
     """
     for each in content.workflows:
-        of_schedules = [schedule.worker_group for schedule in each.schedules]
-        await check_reach(call, connection, each.project, each.spec, of_schedules)
+        await check_reach(call, connection, each.project, each.spec, each.schedules)
     now = await database_time(connection)
     workflows = await save_all(connection, content.workflows, call.settings.secrets, now, by=call.caller.name)
     saved = await save_pools(connection, content.pools, call.caller.name) if content.pools else []

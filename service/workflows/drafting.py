@@ -191,8 +191,7 @@ async def publish_draft(call: Call, project: Name, name: Name) -> SavedWorkflow:
     draft, document = await _read(call, project, name)
     call.expect(draft.head.revision)
     async with call.changing(Subject("workflow-definition", None, project, name)) as change:
-        of_schedules = [schedule.worker_group for schedule in document.schedules]
-        await check_reach(call, change.connection, project, document.spec, of_schedules)
+        await check_reach(call, change.connection, project, document.spec, document.schedules)
         saved = await drafts.publish_draft(
             change.connection,
             draft.head,

@@ -63,7 +63,7 @@ class ExportAnswer(Answer):
 
     name: str
     version: int
-    yaml: Annotated[str, Field(description="of SECRET parameters asterisks, unless the caller may change the workflow")]
+    yaml: Annotated[str, Field(description="of SECRET parameters asterisks")]
     is_as_written: Annotated[
         bool, Field(description="it is the text that was saved, with its comments, not one made from the definition")
     ]
@@ -95,15 +95,7 @@ async def export_workflow(call: Call, code: Id, query: ExportQuery) -> ExportAns
     """Export a workflow and its schedules as a YAML file, which can be applied as the same definition."""
     async with call.reading() as connection:
         head = await permitted_head(call, connection, code)
-        may_edit = call.caller.may(Right.EDIT, head.project)
-        found = await exported(
-            connection,
-            head,
-            query.version,
-            layout=query.layout,
-            is_masked=not may_edit,
-            canonical=query.canonical,
-        )
+        found = await exported(connection, head, query.version, layout=query.layout, canonical=query.canonical)
     return ExportAnswer(
         name=head.name,
         version=query.version or head.version,

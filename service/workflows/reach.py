@@ -1,4 +1,4 @@
-"""What a workflow may refer to outside of itself: workflows of other projects, worker groups and tenants."""
+"""What a workflow may refer to outside of itself: workflows of other projects, and what its project may use."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dao.definitions import definitions
 from dao.postgres.engine import AsyncConnection
 from model.ids import WorkflowCode
 from model.logic.references import references
+from model.project_limits import StartOptions
 from model.rights import Right
 from model.workflow import WorkflowSpec
 from service.call import Call
@@ -19,18 +20,17 @@ async def check_reach(
     connection: AsyncConnection,
     project: str,
     spec: WorkflowSpec,
-    of_schedules: Iterable[str | None] = (),
+    schedules: Iterable[StartOptions] = (),
 ) -> None:
     """Let nobody start a workflow of another project by a task, or wait for it, who may not do so directly.
 
     Args:
-        of_schedules: the worker groups that its schedules name.
+        schedules: those that are saved with it.
     Raises:
         Forbidden: the caller lacks a right in another project.
-        Refused: the project may not use a worker group or a tenant.
+        Refused: the project may not use something that it names.
     """
-    groups = [spec.worker_group, *(task.worker_group for task in spec.tasks), *of_schedules]
-    await check_limits(connection, project, groups, [spec.tenant, *(task.tenant for task in spec.tasks)])
+    await check_limits(connection, project, spec, schedules)
     named = list(references(spec.tasks))
     codes = [WorkflowCode(each.workflow) for each in named if isinstance(each.workflow, int)]
     heads = await definitions.heads(connection, codes) if codes else {}

@@ -55,24 +55,21 @@ async def exported(
     version: int | None = None,
     *,
     layout: bool = False,
-    is_masked: bool = False,
     canonical: bool = False,
 ) -> Exported:
     """A version with the present schedules, as a file that `apply` reads; with its `layout` for who draws it.
 
-    `is_masked`: with asterisks instead of sealed values. `canonical`: made from the definition, even if somebody wrote
-    a text that says it. Raises as `read_version`.
+    With asterisks instead of sealed values, which `apply` takes for those that are stored. `canonical`: made from the
+    definition, even if somebody wrote a text that says it. Raises as `read_version`.
     """
     version = version or head.version
-    spec = await read_version(connection, head, version)
+    spec = masked(await read_version(connection, head, version))
     stored = await schedule_contents.contents_of(connection, head.code)
-    schedules = [(each.spec, each.online) for each in stored if each.spec is not None]
-    if is_masked:
-        spec = masked(spec)
-        schedules = [(replace(each, params=without_sealed(each.params)), on) for each, on in schedules]
+    found = [(each.spec, each.online) for each in stored if each.spec is not None]
+    schedules = [(replace(each, params=without_sealed(each.params)), on) for each, on in found]
     places = await layouts.read(connection, head.code, version) if layout else None
     content = WorkflowContent(head.project, head.name, head.release_state, spec, schedules, places)
-    text = None if canonical else await written(connection, head, version, content, is_masked=is_masked)
+    text = None if canonical else await written(connection, head, version, content, is_masked=True)
     yaml = await asyncio.to_thread(yaml_of, content) if text is None else text
     return Exported(yaml, is_as_written=text is not None)
 

@@ -66,8 +66,7 @@ async def put_workflow(call: Call, code: Id, body: PutWorkflow) -> ChangedWorkfl
     document = await asyncio.to_thread(_document, call, seen, body)
     async with call.changing(_subject(seen)) as change:
         head = await _held(call, change.connection, seen, is_read=True)
-        of_schedules = [schedule.worker_group for schedule in document.schedules]
-        await check_reach(call, change.connection, head.project, document.spec, of_schedules)
+        await check_reach(call, change.connection, head.project, document.spec, document.schedules)
         if body.yaml is not None:
             now = await database_time(change.connection)
             (saved,) = await save_all(change.connection, [document], call.settings.secrets, now, by=call.caller.name)

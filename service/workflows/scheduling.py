@@ -21,6 +21,7 @@ from model.errors import NotFound, Refused
 from model.ids import ScheduleId, WorkflowCode
 from model.moments import begin_of, end_of
 from model.parameters import parse_parameters
+from model.project_limits import used_by_start
 from model.schedules import ScheduleRow, ScheduleSpec, Timetable
 from model.workflow import WorkflowSpec
 from model.zones import zone
@@ -78,7 +79,7 @@ async def add(
     await definitions.lock(connection, head.code)
     spec = entry.spec(await zone_of(connection, head))
     await check_start(connection, head, entry.params, [], None)
-    await check_limits_of_start(connection, head, None, entry.worker_group)
+    await check_limits_of_start(connection, head, None, used_by_start(entry))
     spec = await sealed_schedule(connection, head, spec, secrets, await contents_of(connection, head.code))
     table = spec.checked(now)
     if not again:
@@ -137,7 +138,7 @@ async def check_limits_of_fires(connection: AsyncConnection, row: ScheduleRow) -
 
 async def _check_limits(connection: AsyncConnection, head: Definition, id_: ScheduleId) -> None:
     mine = next((each.spec for each in await contents_of(connection, head.code) if each.id == id_), None)
-    await check_limits_of_start(connection, head, None, mine.worker_group if mine is not None else None)
+    await check_limits_of_start(connection, head, None, used_by_start(mine) if mine is not None else frozenset())
 
 
 async def zone_of(connection: AsyncConnection, head: Definition) -> str:
@@ -172,7 +173,9 @@ async def _params(
         raise NotFound(f'schedule {id_} has no parameter "{missing[0]}"; it has {", ".join(before) or "none"}')
     await check_start(connection, head, changes.params, [], None)
     names = await secrets_of(connection, head, changes.params)
-    given = sealed_values(changes.params, names, open_vault(secrets), before) if names else dict(changes.params)
+    given = dict(changes.params)
+    if names:
+        given = sealed_values(changes.params, names, open_vault(secrets), head.project, before)
     left = {name: value for name, value in before.items() if name not in changes.without}
     return json.dumps({**left, **given}, ensure_ascii=False)
 

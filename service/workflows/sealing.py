@@ -36,7 +36,7 @@ async def sealed_for_saving(
     else:
         current = await definitions.spec_of(connection, head.code, head.version)
     before = current if isinstance(current, WorkflowSpec) else None
-    return sealed_spec(document.spec, before, open_vault(settings))
+    return sealed_spec(document.spec, before, open_vault(settings), document.project)
 
 
 async def sealed_for_start(
@@ -50,12 +50,14 @@ async def sealed_for_start(
 
     Raises `Refused`: there is no key, or the definition cannot be read to find out which are secret.
     """
-    return sealed_for(await secrets_of(connection, head, values, version), values, settings)
+    return sealed_for(head, await secrets_of(connection, head, values, version), values, settings)
 
 
-def sealed_for(secrets: Collection[str], values: Mapping[str, str], settings: SecretSettings) -> dict[str, str]:
+def sealed_for(
+    head: Definition, secrets: Collection[str], values: Mapping[str, str], settings: SecretSettings
+) -> dict[str, str]:
     """The values, with those of `secrets` sealed. Raises `Refused`: there is no key."""
-    return sealed_values(values, secrets, open_vault(settings)) if secrets else dict(values)
+    return sealed_values(values, secrets, open_vault(settings), head.project) if secrets else dict(values)
 
 
 async def secrets_of(
@@ -93,15 +95,17 @@ async def sealed_schedule(
     for other in others:
         if other.spec is not None:
             try:
-                as_there = sealed_values(values, names, vault, parse_parameters(other.params, "params"))
+                before = parse_parameters(other.params, "params")
+                as_there = sealed_values(values, names, vault, head.project, before)
             except Refused:
                 continue  # asterisks stand for nothing there; of what else is wrong the last line speaks
             found = replace(spec, params=json.dumps(as_there, ensure_ascii=False))
             if found.identity == other.spec.identity:
                 return found
-    return replace(spec, params=json.dumps(sealed_values(values, names, vault), ensure_ascii=False))
+    sealed = sealed_values(values, names, vault, head.project)
+    return replace(spec, params=json.dumps(sealed, ensure_ascii=False))
 
 
 def masked(spec: WorkflowSpec) -> WorkflowSpec:
-    """The same with asterisks instead of sealed values, for those who may not use them elsewhere."""
+    """The same with asterisks instead of sealed values, which a save takes for those that are stored."""
     return WorkflowSpec.parse(json.loads(without_sealed(spec.model_dump_json(exclude_defaults=True))))

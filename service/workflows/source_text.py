@@ -35,7 +35,7 @@ _SECTIONS = (
     ("layout", None),
 )
 """What may differ from the text, and before which section it stands where it is new."""
-_PLAIN_SEALED = re.compile(r"(?<![\"'\w])sealed:v1:[0-9a-f]{12}:[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z0-9_=-]+")
+_PLAIN_SEALED = re.compile(r"(?<![\"'\w])sealed:v2:[A-Za-z0-9_.:=-]+")
 
 
 def to_store(document: WorkflowDocument, spec: WorkflowSpec) -> str | None:

@@ -6,6 +6,7 @@ All problems are reported at once, each with file, line, task and fix; nothing i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, Protocol
@@ -18,6 +19,7 @@ from model.fields import NAME_LENGTH_MAX, Name
 from model.layout import Layout
 from model.names import fault_of_workflow_name, faults_of_task_names
 from model.near import nearest
+from model.secret_values import SEALED_TEXT, has_sealed
 from model.workflow import WorkflowSpec
 from model.workflow_problems import InvalidWorkflow, Problem
 from service.workflows.runnable_types import unrunnable
@@ -143,10 +145,17 @@ def workflows_of(
 
 def parse_spec(content: Mapping[str, Any], types: TaskTypes) -> WorkflowSpec:
     """A definition that stands in no file. Raises `InvalidWorkflow`."""
+    _refuse_sealed(content)
     spec = WorkflowSpec.parse(content)
     if problems := _task_problems(spec, types):
         raise InvalidWorkflow(problems)
     return spec
+
+
+def _refuse_sealed(content: Any) -> None:
+    """YAML and JSON have many ways to write a text, so it is what was read that counts. Raises `InvalidWorkflow`."""
+    if has_sealed(json.dumps(content, default=str, skipkeys=True)):
+        raise InvalidWorkflow([Problem(where=(), sentence=f"the definition contains {SEALED_TEXT}")])
 
 
 def _task_problems(spec: WorkflowSpec, types: TaskTypes) -> list[Problem]:
@@ -164,6 +173,8 @@ def _workflow(document: Document, file: str, types: TaskTypes | None) -> Workflo
     for place, entry in enumerate(_list(document.content.get("schedules"))):
         if isinstance(entry, dict) and isinstance(params := entry.get("params"), dict):
             content["schedules"][place]["params"] = {name: _written(value) for name, value in params.items()}
+    if types is not None:
+        _refuse_sealed(content)
     if (fault := _fault_of_kind(content)) is not None:
         raise InvalidWorkflow([fault])
     head_fields = {name: content.pop(name) for name in Head.model_fields if name in content}

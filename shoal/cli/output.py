@@ -14,7 +14,6 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from model.secret_values import without_sealed
 from service.words import STATES, exact, plain
 from shoal.cli.encoding import shows_all
 
@@ -141,10 +140,10 @@ def print_result(call: Invocation, fields: object, sentence: str, next_step: str
         hint(next_step)
 
 
-def print_json(value: object, *, shows_sealed: bool = False) -> None:
-    """Print one JSON document, with asterisks for sealed values unless the user asked for those."""
+def print_json(value: object) -> None:
+    """Print one JSON document."""
     text = json.dumps(value, ensure_ascii=not shows_all(sys.stdout), indent=2, default=_as_json)
-    sys.stdout.write((text if shows_sealed else without_sealed(text)) + "\n")
+    sys.stdout.write(text + "\n")
 
 
 def answer_fields(answer: BaseModel) -> dict[str, Any]:

@@ -41,15 +41,23 @@ async def params(call: Invocation, project: Project = "default") -> None:
 
 async def set_(
     call: Invocation,
-    param: Annotated[list[str], typer.Argument(metavar="NAME=VALUE", help="Values.")],
+    param: Annotated[list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Values.")] = None,
     project: Project = "default",
+    secret: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A SECRET parameter; its value is read from standard input.")
+    ] = None,
 ) -> None:
     """Set parameters of a project, for all runs that begin from now on."""
+    from model.errors import Refused
     from service.projects.projects import ChangeProject, change_project
+    from shoal.cli.secrets import read_secret
 
-    values = read_values(param, "the parameter")
+    if not param and secret is None:
+        raise Refused("there is nothing to set; give NAME=VALUE, or --secret NAME and its value on standard input")
+    values = read_values(param or [], "the parameter")
+    secrets = {} if secret is None else {secret: read_secret("value").removesuffix("\n").removesuffix("\r")}
     async with call.client() as client:
-        found = await client.ask(change_project, project, ChangeProject.read(params=values))
+        found = await client.ask(change_project, project, ChangeProject.read(params=values, secrets=secrets))
     _print(call, found)
 
 

@@ -70,18 +70,22 @@ async def rotate(call: Invocation) -> None:
     print_result(call, answer_fields(found), said)
 
 
-async def seal(call: Invocation, name: Annotated[str, typer.Argument(help="The name of the parameter.")]) -> None:
-    """Seal the value of a SECRET parameter, read from standard input; what is printed may be stored or inserted by SQL.
+async def seal(
+    call: Invocation,
+    name: Annotated[str, typer.Argument(help="The name of the parameter.")],
+    project: Annotated[str, typer.Option("--project", "-P", help="The project in which it is valid.")] = "default",
+) -> None:
+    """Seal the value of a SECRET parameter, read from standard input; what is printed may be inserted by SQL.
 
-    It is valid for a parameter of this name only. One line break at its end is ignored.
+    It is valid for a parameter of this name in this project only. One line break at its end is ignored.
     """
     from dao.secrets.parameters import seal as sealed
     from service.secret_keys import open_vault
     from shoal.cli.output import print_json
 
-    given = read_secret("value")
-    text = sealed(name, given.removesuffix("\n").removesuffix("\r"), open_vault(call.settings.secrets))
+    given = read_secret("value").removesuffix("\n").removesuffix("\r")
+    text = sealed(name, given, open_vault(call.settings.secrets), project)
     if call.as_json:
-        print_json({"name": name, "sealed": text}, shows_sealed=True)
+        print_json({"name": name, "project": project, "sealed": text})
         return
     sys.stdout.write(f"{text}\n")

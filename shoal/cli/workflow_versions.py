@@ -82,7 +82,7 @@ async def export(
         head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
         answer = await client.ask(export_workflow, head.code, ExportQuery.read(version=version))
     if call.as_json:
-        print_json(answer_fields(answer), shows_sealed=True)
+        print_json(answer_fields(answer))
         return
     sys.stdout.write(answer.yaml)
 

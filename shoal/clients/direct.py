@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
+from service.answered import masked
 from service.call import Backend, Call
 from service.callers import Caller
 from service.operation import QUERY, Operation
@@ -26,7 +27,7 @@ class DirectClient:
 
     async def ask(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """See `Client`."""
-        return await operation(Call(self.backend, self.caller, operation), *args, **kwargs)
+        return masked(await operation(Call(self.backend, self.caller, operation), *args, **kwargs))
 
     async def stream(self, operation: StreamOperation[P], *args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[bytes]:
         """See `Client`."""

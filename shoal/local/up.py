@@ -34,6 +34,7 @@ from shoal.local import example_runs, sample
 from shoal.local.browser import open_page
 from shoal.local.drill import DrillServer, socket_in
 from shoal.local.local_cluster import ALERT, API, Child, LocalCluster
+from worker.tenants import runs_as_root
 
 STEADY_AFTER_S = 60.0
 """A child that ran this long before it died is restarted at once."""
@@ -46,6 +47,11 @@ STOP_MARGIN_S = 20.0
 AFTER_DRILL_S = 12.0
 """A master that was killed as a drill is restarted after this pause: longer than others need to fence it and to take
 its runs over, so that this can be watched."""
+
+AS_ROOT = (
+    "you are root, and so is each task without a tenant: it can read the keys and the database of this cluster. "
+    "Set worker.default_tenant, or start this as an ordinary user."
+)
 
 Say = Callable[[str], None]
 
@@ -161,6 +167,8 @@ class Up:
             await cluster.start_again(api)
             self._line(f"api {api.name}", await self._joined(cluster, api))
         self._line(f"alert {sender.name}", await self._joined(cluster, sender))
+        if NodeKind.WORKER in self._kinds and runs_as_root(self._settings.worker):
+            self._line("root", AS_ROOT)
         if login is not None:
             self._line("first login", f"{self._settings.api.url(self._port)}{login}   (once, within 5 minutes)")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import httpx
 import pytest
 
 from dao.accounts import accounts, members
+from dao.secrets.vault import new_key
 from model.rights import Role
 from tests.api.serving import BASE, Serving, serving, token_of
 
@@ -16,7 +18,8 @@ PATH = f"{BASE}/projects"
 
 
 @pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
+async def api(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Serving]:
+    monkeypatch.setenv("SHOAL_SECRETS__KEYS", new_key())
     async with serving(database_url) as running:
         yield running
 
@@ -119,3 +122,39 @@ async def test_projects_are_listed_in_pages_and_only_those_of_the_caller(
         assert {each.status_code for each in refused} == {403}
     wrong_name = await admin.post(PATH, json={"name": "a\nb"})
     assert (wrong_name.status_code, wrong_name.json()["errors"][0]["pointer"]) == (422, "/name")
+
+
+async def test_a_sealed_value_comes_in_by_no_request_and_a_project_gets_its_secrets_in_clear(
+    admin: httpx.AsyncClient, sql: Any
+) -> None:
+    project = f"{BASE}/projects/etl"
+    await admin.post(f"{BASE}/projects", json={"name": "etl"})
+    headers = {"If-Match": "*"}
+    given = await admin.patch(project, json={"secrets": {"token": "hunter22"}}, headers=headers)
+    assert given.json()["params"] == {"token": "******"}, given.text
+    ((stored,),) = sql("SELECT params FROM project")
+    sealed = json.loads(stored)["token"]
+    kept = await admin.patch(project, json={"secrets": {"token": "******"}}, headers=headers)
+    assert (kept.status_code, sql("SELECT params FROM project")) == (200, [(stored,)])
+    escaped = "\\x73" + sealed[1:]
+    file = f'name: w\nproject: etl\nparams: {{token: "{escaped}"}}\ntasks: [{{name: a, type: FAKE}}]\n'
+    spec = {"params": {"token": {"type": "SECRET", "value": sealed}}, "tasks": [{"name": "a", "type": "FAKE"}]}
+    plain = await admin.post(f"{BASE}/workflow-definitions:apply", json=as_file(file.replace(f'"{escaped}"', "x")))
+    path = f"{BASE}/workflow-definitions/{plain.json()['workflows'][0]['code']}"
+    refused = [
+        await admin.patch(project, json={"params": {"token": sealed}}, headers=headers),
+        await admin.patch(project, json={"secrets": {"token": sealed}}, headers=headers),
+        await admin.post(f"{BASE}/workflow-definitions:apply", json=as_file(file)),
+        await admin.put(path, json={"spec": spec}, headers=headers),
+        await admin.post(f"{path}/runs", json={"params": {"token": sealed}}),
+        await admin.post(f"{path}/backfills", json={"dates": ["2026-01-01"], "params": {"token": f"x {sealed}"}}),
+        await admin.post(f"{path}/schedules", json={"crontab": "@daily", "params": {"token": sealed}}),
+        await admin.put(f"{BASE}/environments/e", json={"script": f"export A={sealed}"}),
+    ]
+    assert [each.status_code for each in refused] == [422] * len(refused), [each.text for each in refused]
+    assert all("a sealed value, which only Shoal writes" in each.text for each in refused)
+    assert not any(sealed in each.text for each in refused)
+
+
+def as_file(content: str) -> dict[str, object]:
+    return {"files": [{"name": "w.yaml", "content": content}]}

@@ -1,4 +1,4 @@
-"""Every operation, asked by every role, about its own project and another: allowed, or 403."""
+"""Every operation, asked by every role, about its own project and another: allowed, or 403; nothing sealed in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ from tests.dao.scene import Scene
 
 OWN, OTHER = "etl", "bi"
 SAME_FOR_ALL = {"get_workflow_schema", "list_task_types", "preview_schedule", "count_commands"}
-SPEC = json.dumps({"tasks": [{"name": "a", "code": 11, "type": "FAKE", "params": {}}]})
+SEALED = f"sealed:v2:{'0' * 12}:{'1' * 12}:password:AAAA="
+HAS_SEALED = json.dumps({"password": SEALED})
+TASKS = [{"name": "a", "code": 11, "type": "FAKE", "params": {}}]
+SPEC = json.dumps({"tasks": TASKS, "params": {"password": SEALED, "mine": SEALED}, "secrets": ["password"]})
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,8 @@ async def test_who_may_ask_for_what(database_url: str) -> None:
                             wrong.append(
                                 f"{asker.name}, {operation.name} in {project}: {answer.status_code} {answer.text}"
                             )
+                        if "sealed:" in answer.text:
+                            wrong.append(f"{asker.name}, {operation.name}: a sealed value in {answer.text}")
                         if row.is_list and asker.role is None and not asker.is_admin and is_allowed:
                             assert answer.json().get("items", []) == [] or operation.name in SAME_FOR_ALL
                         denied += not is_allowed
@@ -139,8 +144,17 @@ async def _objects(scene: Scene, place: int, project: str) -> dict[str, Any]:
     await scene.queue(run, 11, master=master)
     (task,) = await scene.sql("SELECT id FROM task_instance WHERE workflow_instance_id = :run", run=run)
     (command,) = await scene.sql(
-        "INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', :code) RETURNING id", code=code
+        "INSERT INTO command (type, workflow_code, params) VALUES ('START_PROCESS', :code, :sealed) RETURNING id",
+        code=code,
+        sealed=HAS_SEALED,
     )
+    await scene.sql(
+        """UPDATE task_instance SET parameter_values = :sealed, params = :sealed, outputs = :sealed, reason = :sealed
+           WHERE workflow_instance_id = :run""",
+        run=run,
+        sealed=HAS_SEALED,
+    )
+    await scene.sql("UPDATE workflow_instance SET params = :sealed WHERE id = :run", run=run, sealed=HAS_SEALED)
     same = dict.fromkeys(("workflow", "error", "schedule", "view", "operation", "alert", "silence"), code)
     return {"project": project, "run": run, "task": task, "command": command, "rule": "r", **same}
 
@@ -154,8 +168,10 @@ async def _restore(scene: Scene, code: int, project: str) -> None:
         ), version AS (
             INSERT INTO workflow_version (workflow_code, version, spec) VALUES (:code, 1, :spec) ON CONFLICT DO NOTHING
         ), schedule AS (
-            INSERT INTO schedule (id, workflow_code, crontab) OVERRIDING SYSTEM VALUE
-            VALUES (:code, :code, '0 0 5 * * ?') ON CONFLICT DO NOTHING
+            INSERT INTO schedule (id, workflow_code, crontab, params) OVERRIDING SYSTEM VALUE
+            VALUES (:code, :code, '0 0 5 * * ?', :sealed) ON CONFLICT DO NOTHING
+        ), project AS (
+            INSERT INTO project (name, params) VALUES (:project, :sealed) ON CONFLICT DO NOTHING
         ), operation AS (
             INSERT INTO bulk_operation (id, action, state, wanted, total, last_run, actor_kind, actor)
             OVERRIDING SYSTEM VALUE
@@ -178,10 +194,11 @@ async def _restore(scene: Scene, code: int, project: str) -> None:
             INSERT INTO saved_view (id, person, project, list, name, query, created_by) OVERRIDING SYSTEM VALUE
             VALUES (:code, 'account 0', :project, 'audit', 'v', '{}', 'nobody') ON CONFLICT DO NOTHING
         )
-        INSERT INTO error_command (command_id, type, workflow_code, reason, master_id)
-        VALUES (:code, 'START_PROCESS', :code, 'a test', 1) ON CONFLICT DO NOTHING
+        INSERT INTO error_command (command_id, type, workflow_code, params, reason, master_id)
+        VALUES (:code, 'START_PROCESS', :code, :sealed, 'a test of ' || :sealed, 1) ON CONFLICT DO NOTHING
         """,
         code=code,
         project=project,
         spec=SPEC,
+        sealed=HAS_SEALED,
     )

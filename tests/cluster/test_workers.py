@@ -191,13 +191,15 @@ async def test_with_CONTINUE_independent_branches_run_to_their_end(cluster: Clus
     assert states == [("fails", "FAILURE"), ("last", "SUCCESS"), ("slow", "SUCCESS")]
 
 
-async def test_a_stopping_worker_lets_its_tasks_end(cluster: Cluster) -> None:
+@pytest.mark.parametrize("numbers", [[signal.SIGTERM], [signal.SIGHUP, signal.SIGHUP]])
+async def test_a_stopping_worker_lets_its_tasks_end(cluster: Cluster, numbers: list[signal.Signals]) -> None:
     cluster.define(1, "short", tasks=[{"name": "a", "type": "SHELL", "params": {"script": "sleep 2"}}])
     await cluster.master()
     worker = await cluster.worker()
     cluster.start(1, 3)
     await eventually(lambda: _running(cluster) == 3)
-    worker.signal(signal.SIGTERM)
+    for number in numbers:
+        worker.signal(number)
     assert await worker.ended() == 0
     assert cluster.rows("SELECT state, attempt, count(*) FROM task_instance GROUP BY 1, 2") == [("SUCCESS", 1, 3)]
 

@@ -9,9 +9,9 @@ import pytest
 
 from dao.accounts import accounts, login_links, members, sessions, tokens
 from dao.accounts.accounts import Account
-from dao.accounts.members import ProjectLimits
 from model.errors import Changed, NotFound, Refused
 from model.ids import AccountId
+from model.project_limits import ProjectLimits
 from model.rights import Role, Scope
 from tests.dao.scene import Scene
 
@@ -198,10 +198,8 @@ async def test_a_role_that_is_given_or_taken_away_counts_at_the_next_request(sce
 async def test_a_project_may_use_all_tenants_and_groups_until_it_is_limited(scene: Scene) -> None:
     async with scene.writing() as connection:
         assert await members.limits(connection, "etl") == ProjectLimits()
-        await members.set_limits(connection, "etl", {"etl"}, {"big", "small"})
-        found = await members.limits(connection, "etl")
-        assert found.allow_tenant("etl")
-        assert not found.allow_tenant("root")
-        assert [found.allow_worker_group(each) for each in ("big", "default")] == [True, False]
-        assert await members.set_limits(connection, "etl", (), ()) == found
-        assert (await members.limits(connection, "etl")).allow_tenant("root")
+        limited = ProjectLimits(frozenset({"etl"}), frozenset({"big", "small"}), alert_groups=frozenset({"data"}))
+        assert await members.set_limits(connection, "etl", limited) == ProjectLimits()
+        assert await members.limits(connection, "etl") == limited
+        assert await members.set_limits(connection, "etl", ProjectLimits()) == limited
+        assert await members.limits(connection, "etl") == ProjectLimits()

@@ -13,7 +13,7 @@ from dao.accounts import audit, expired, idempotency, login_attempts, sessions, 
 from dao.accounts.audit import AuditFilter
 from dao.accounts.idempotency import KeyedRequest
 from dao.commands import bulk_operations
-from dao.definitions import startable
+from dao.definitions import definitions
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from model.audits import Outcome
@@ -71,7 +71,7 @@ CALLS: dict[str, tuple[Call, set[str], int]] = {
         {"idempotency_key_pkey"}, 64,
     ),
     "workflows to start": (
-        lambda c, _: startable.find(c, [WorkflowCode(n) for n in range(1, 65)]),
+        lambda c, _: definitions.heads(c, [WorkflowCode(n) for n in range(1, 65)]),
         {"workflow_definition_pkey", "project_name"}, 128,
     ),
     "what has expired": (

@@ -26,14 +26,15 @@ def a_workflow(given: Any = SECRET, outputs: list[str] | None = None, **task: An
 def test_a_secret_of_a_definition_is_stored_sealed_and_read_again() -> None:
     given = WorkflowSpec.parse(a_workflow(local_params={"pin": {"type": "SECRET", "value": "123456"}}))
     assert given.secret_names() == {"password", "pin"}
-    sealed = sealed_spec(given, None, VAULT)
+    sealed = sealed_spec(given, None, VAULT, "p")
     text = sealed.model_dump_json(exclude_defaults=True)
     assert "hunter22" not in text
     assert "123456" not in text
     assert WorkflowSpec.parse(json.loads(text)) == sealed
-    assert sealed_spec(given, sealed, VAULT) == sealed, "what is the same stays the same"
-    assert sealed_spec(sealed, sealed, VAULT) == sealed
-    other = sealed_spec(given, sealed, Vault([new_key()]))
+    assert sealed_spec(given, sealed, VAULT, "p") == sealed, "what is the same stays the same"
+    with pytest.raises(Refused, match="a sealed value, which only Shoal writes"):
+        sealed_spec(sealed, sealed, VAULT, "p")
+    other = sealed_spec(given, sealed, Vault([new_key()]), "p")
     assert other != sealed, "another key seals it again"
 
 
@@ -61,16 +62,16 @@ def test_where_a_secret_would_not_stay_one_it_is_refused_without_its_value(conte
 
 
 def test_a_sealed_value_says_whose_it_is_and_is_shown_as_asterisks() -> None:
-    sealed = seal("password", "hunter22", VAULT)
+    sealed = seal("password", "hunter22", VAULT, "p")
     found = sealed_value(sealed)
     assert found is not None
     assert (found.name, found.key_id, str(found)) == ("password", VAULT.key_ids[0], sealed)
-    assert sealed_value(f"x{sealed}") is sealed_value(f"{sealed} ") is sealed_value("sealed:v1:x") is None
+    assert sealed_value(f"x{sealed}") is sealed_value(f"{sealed} ") is sealed_value("sealed:v2:x") is None
     assert without_sealed(json.dumps({"a": sealed, "b": 1})) == '{"a": "******", "b": 1}'
 
 
 def test_a_command_is_kept_without_the_secrets_that_it_gave_in_clear() -> None:
-    sealed = seal("token", "hunter22", VAULT)
+    sealed = seal("token", "hunter22", VAULT, "p")
     params = json.dumps({"password": "hunter22", "token": sealed, "x": "1"})
     row = CommandRow(CommandId(1), "START_PROCESS", "1", None, None, params, None, None, None, "", "")
     kept = scrubbed(row, {"password", "token"})

@@ -128,13 +128,13 @@ async def test_no_table_log_or_answer_has_a_secret_in_clear(
     )  # fmt: skip
     said = "".join(each.out + each.err for each in (saved, again, ran, scheduled, asked, *answers))
     assert CANARY not in said
-    assert "sealed:v1:" not in said
+    assert "sealed:v2:" not in said
     assert "t ******" in said
     assert f"p {len(CANARY + '-global')} ******" in said, "the task had it"
     assert in_clear(cluster) == []
     file.unlink()
     assert on_disk(cluster) == []
-    assert "workflow_version.spec" in in_clear(cluster, "sealed:v1:"), "so it was looked for where it is"
+    assert "workflow_version.spec" in in_clear(cluster, "sealed:v2:"), "so it was looked for where it is"
 
 
 async def test_a_secret_given_in_clear_by_sql_is_refused_and_not_kept(secret_engine: Engine, keys: Path) -> None:
@@ -153,7 +153,7 @@ async def test_a_secret_given_in_clear_by_sql_is_refused_and_not_kept(secret_eng
         assert "shoal secrets seal password" in sentence
         kept = cluster.one("SELECT params FROM error_command WHERE command_id = %s", command)
         assert json.loads(kept) == {"password": "******", "other": "1"}
-        run = await secret_engine.run(code, params={"password": seal("password", "canary-4711", vault)})
+        run = await secret_engine.run(code, params={"password": seal("password", "canary-4711", vault, "default")})
         assert secret_engine.tasks(run) == {"a": "SUCCESS"}
         assert in_clear(cluster, "canary-4711") == []
     defined = secret_engine.define(sees, params={"password": {"type": "SECRET", "value": "a-clear-one"}})
@@ -166,7 +166,7 @@ async def test_a_secret_given_in_clear_by_sql_is_refused_and_not_kept(secret_eng
 
 
 async def test_a_secret_is_part_of_no_other_parameter(secret_engine: Engine, keys: Path) -> None:
-    sealed = seal("password", CANARY, Vault([keys.read_text()]))
+    sealed = seal("password", CANARY, Vault([keys.read_text()]), "default")
     code = secret_engine.define({"name": "a"}, params={"password": {"type": "SECRET", "value": sealed}})
     command = secret_engine.ask("START_PROCESS", code, params={"url": "http://me:${password}@host"})
     assert await secret_engine.refused(command) == (
@@ -177,10 +177,51 @@ async def test_a_secret_is_part_of_no_other_parameter(secret_engine: Engine, key
 async def test_a_sealed_value_is_made_from_standard_input(keys: Path, database_url: str) -> None:
     shoal = CommandLine.at(database_url, SHOAL_SECRETS__KEY_FILE=str(keys))
     made = await given(shoal, f"{CANARY}\n", "secrets", "seal", "password")
-    assert made.out.startswith("sealed:v1:") and CANARY not in made.out
+    assert made.out.startswith("sealed:v2:") and CANARY not in made.out
     as_json = await given(shoal, f"{CANARY}\n", "secrets", "seal", "password", "--json")
-    assert as_json.json["sealed"].startswith("sealed:v1:")
+    assert as_json.json["sealed"].startswith("sealed:v2:")
     short = await given(shoal, "12345\n", "secrets", "seal", "password")
     assert (short.code, "fewer than 6 characters" in short.sentence) == (2, True)
     none = await given(CommandLine.at(database_url), f"{CANARY}\n", "secrets", "seal", "password")
     assert (none.code, "there is no key to encrypt the parameter password" in none.sentence) == (2, True)
+
+
+SEES = {"name": "a", "type": "SHELL", "params": {"script": "echo ${password}"}}
+
+
+async def test_a_secret_of_another_project_comes_in_by_no_row(secret_engine: Engine, keys: Path) -> None:
+    """Somebody who read it there, and may write here: into a start, a definition, a project, or another name."""
+    foreign = seal("password", CANARY, Vault([keys.read_text()]), "theirs")
+    own = seal("token", CANARY, Vault([keys.read_text()]), "default")
+    sentence = "was sealed for another parameter or project than"
+    secret = {"password": {"type": "SECRET"}}
+    for params in ({"password": foreign}, {"password": own}, {"x": own}, {"x": f"a {own}"}):
+        code = secret_engine.define(SEES, params=secret)
+        assert sentence in await secret_engine.refused(secret_engine.ask("START_PROCESS", code, params=params))
+    for defined in ({"password": foreign}, {"password": {"type": "SECRET", "value": foreign}}):
+        code = secret_engine.define(SEES, params=defined)
+        assert sentence in await secret_engine.refused(secret_engine.ask("START_PROCESS", code))
+    code = secret_engine.define({**SEES, "local_params": {"password": {"type": "SECRET", "value": foreign}}})
+    assert sentence in await secret_engine.refused(secret_engine.ask("START_PROCESS", code))
+    secret_engine.cluster.rows(
+        "INSERT INTO project (name, params) VALUES ('default', %s)", json.dumps({"password": foreign})
+    )
+    code = secret_engine.define(SEES)
+    assert sentence in await secret_engine.refused(secret_engine.ask("START_PROCESS", code))
+    assert on_disk(secret_engine.cluster) == []
+
+
+async def test_a_secret_goes_down_to_a_child_of_its_own_project_only(secret_engine: Engine, keys: Path) -> None:
+    cluster, vault = secret_engine.cluster, Vault([keys.read_text()])
+    script = "if [[ ${password} == can* ]]; then echo '${setValue(had=it)}'; else echo '${setValue(had=nothing)}'; fi"
+    below = [secret_engine.define({"name": "c", "type": "SHELL", "params": {"script": script}}) for _ in range(2)]
+    cluster.rows("UPDATE workflow_definition SET project = 'theirs' WHERE code = %s", below[1])
+    tasks = [{"name": f"t{place}", "type": "SUB_PROCESS", "params": {"workflow": c}} for place, c in enumerate(below)]
+    code = secret_engine.define(*tasks, params={"password": {"type": "SECRET"}})
+    run = await secret_engine.run(code, params={"password": seal("password", CANARY, vault, "default")})
+    query = "SELECT id, workflow_code, params FROM workflow_instance WHERE parent_instance_id = %s"
+    given = {
+        workflow: (secret_engine.printed(child, "c"), params) for child, workflow, params in cluster.rows(query, run)
+    }
+    assert given[below[0]][0] == {"had": "it"}
+    assert given[below[1]] == ({"had": "nothing"}, "{}")

@@ -149,7 +149,7 @@ schedules:
 
 def stored(text: str) -> tuple[str | None, WorkflowContent]:
     document = read(text)
-    spec = sealed_spec(document.spec, None, Vault([new_key()]))
+    spec = sealed_spec(document.spec, None, Vault([new_key()]), "default")
     return to_store(document, spec), replace(content_of(text), spec=spec.coded(), schedules=())
 
 
@@ -178,6 +178,6 @@ def test_a_text_in_which_a_secret_would_stay_is_not_stored(text: str) -> None:
         document = read(text.replace("x: &s", "description: &s"))
     except BadYaml:
         pytest.fail("the case itself is wrong")
-    spec = sealed_spec(document.spec, None, Vault([new_key()]))
+    spec = sealed_spec(document.spec, None, Vault([new_key()]), "default")
     found = to_store(document, spec)
     assert found is None or "hunter22" not in found

@@ -28,7 +28,7 @@ from model.timing import Timing
 from registry.process import this_process
 from service.cluster.check_result import Result, Verdict, result_of, unknown
 from service.cluster.log_service_health import Answer, ask, log_service_results
-from service.cluster.node_health import drains_result, master_results, timing_result, worker_results
+from service.cluster.node_health import drains_result, master_results, root_result, timing_result, worker_results
 from service.cluster.server_health import clock_result, database_result, room_for_nodes_result
 from service.cluster.slot_report import MasterSlot, SlotReport
 from shoal.cluster.machine_health import disk_result, process_faults, process_result
@@ -352,3 +352,10 @@ async def test_masters_that_are_all_drained_and_groups_whose_workers_are_take_no
     worker = node(2, NodeKind.WORKER, drain=Drain(2, 5.0, "anna"))
     found = worker_results([worker], [GroupQueue("default", 4, 60.0, 0)], SILENT)
     assert shown(found[1]) == ["4 tasks of group default for up to 1 min 0 s; its workers are drained"]
+
+
+def test_a_worker_that_runs_as_root_without_a_default_tenant_is_a_note() -> None:
+    assert root_result([node(9, NodeKind.WORKER)]).verdict is Verdict.PASSED
+    beat = Heartbeat(epoch=Epoch(9), kind=NodeKind.WORKER, address="n9:1", runs_as_root=True)
+    as_root = node(9, NodeKind.WORKER, heartbeat=beat)
+    assert (root_result([as_root]).verdict, root_result([as_root]).count) == (Verdict.NOTE, 1)

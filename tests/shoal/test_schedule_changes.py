@@ -224,7 +224,7 @@ async def test_a_secret_of_a_listed_schedule_is_sealed_and_stays_the_same(
     assert "Schedule" not in again.out
     ((params,),) = sql("SELECT params FROM schedule")
     assert "hunter22" not in params
-    assert "sealed:v1:" in params
+    assert "sealed:v2:" in params
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from dao.tasks.task_claims import Report
-from model.ids import Epoch
+from model.ids import Epoch, WorkflowCode
 from model.states import TaskState
 from node.overload import Overload
 from tests.cluster.test_tenants import as_root, open_folder
@@ -30,7 +30,7 @@ class OneUrl:
 
     url: str
 
-    async def data_source(self, _name: str, hide: Callable[[str], None]) -> str:
+    async def data_source(self, _workflow: WorkflowCode, _name: str, hide: Callable[[str], None]) -> str:
         del hide
         return self.url
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from sqlalchemy import text
 
 from dao.postgres.database import Database
 from dao.secrets import data_sources, environments
@@ -44,9 +45,12 @@ class Bench:
         async with self.database.writing() as connection:
             await environments.put(connection, name, script, self.vault)
 
-    async def run(self, type_: str, environment: str | None = None, **params: Any) -> tuple[Report, str]:
+    async def run(
+        self, type_: str, environment: str | None = None, values: dict[str, str] | None = None, **params: Any
+    ) -> tuple[Report, str]:
         """Run a task; the report, and its log."""
-        task = replace(self.claimed, type=type_, params=json.dumps(params), environment=environment)
+        given = {"parameter_values": json.dumps(values or {}), "environment": environment}
+        task = replace(self.claimed, type=type_, params=json.dumps(params), **given)
         report = await self.executor.run(task)
         logs = list((self.folder / "logs").rglob("*.log"))
         text = logs[0].read_text() if logs else ""
@@ -109,6 +113,16 @@ async def test_an_environment_that_fails_fails_the_task_and_is_not_logged(bench:
     assert (report.state, report.exit_code) == (TaskState.FAILURE, code or None)
     assert report.reason.startswith(f"the task's environment failed with exit code {code}, so the task itself did not")
     assert log == ""
+
+
+async def test_a_data_source_that_the_project_may_not_use_is_not_opened(bench: Bench) -> None:
+    """Its name may be made of parameters, so that no master knows it."""
+    async with bench.database.writing() as connection:
+        await data_sources.put(connection, "hr", "sqlite:////tmp/hr.db", bench.vault)
+        await connection.execute(text("INSERT INTO workflow_definition (code, name) VALUES (1001, 'w')"))
+        await connection.execute(text("INSERT INTO project (name, data_sources) VALUES ('default', '{shop}')"))
+    report, _ = await bench.run("SQL", datasource="${name}", sql="SELECT 1", values={"name": "hr"})
+    assert report.reason.startswith('project "default" may not use the data source "hr", only shop')
 
 
 async def test_an_unknown_environment_fails_the_task_with_its_name(bench: Bench) -> None:

@@ -22,6 +22,7 @@ from tests.dao.pool_scene import PoolScene
 from tests.eventually import eventually
 from worker.launcher.errors import DeadlinePassed, LauncherKilled, NoMeans
 from worker.pool_checks import PoolChecks
+from worker.settings import WorkerSettings
 
 STATE = "SELECT name, set_aside_why, checked_at IS NOT NULL, checking_by IS NOT NULL FROM pool_resource ORDER BY name"
 
@@ -73,7 +74,9 @@ async def checks(
     monkeypatch.setattr(worker.pool_checks.REST, "max_s", 0.01)
     await pools.pool("a", 1, {"script": "true", "every_s": 3600})
     processes: Any = launches
-    made = PoolChecks(Life(pools.database, await pools.worker(), Timing()), processes, tmp_path, lambda: True)
+    made = PoolChecks(
+        Life(pools.database, await pools.worker(), Timing()), processes, WorkerSettings(folder=tmp_path), lambda: True
+    )
     running = asyncio.create_task(made.run())
     yield made
     running.cancel()

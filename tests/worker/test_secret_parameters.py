@@ -17,6 +17,7 @@ from dao.secrets.vault import Vault, key_id_of, new_key
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.ids import Epoch
 from model.nodes import NodeKind
+from model.secret_values import mark_of
 from model.states import TaskState
 from node.overload import Overload
 from tests.dao.scene import Scene as Rows
@@ -58,7 +59,7 @@ class Bench:
 
     def sealed(self, name: str = "password") -> dict[str, str]:
         """The parameter as a task's row has it."""
-        return {name: seal(name, SECRET, self.vault)}
+        return {name: seal(name, SECRET, self.vault, "default")}
 
 
 @pytest_asyncio.fixture
@@ -120,13 +121,23 @@ async def test_a_request_has_the_secret_in_its_header_and_body(bench: Bench) -> 
     assert "zq4" not in log + (report.outputs or "") + report.reason
 
 
-async def test_a_sealed_value_counts_for_its_own_name_and_key_only(bench: Bench) -> None:
+async def test_a_sealed_value_counts_for_its_own_name_project_and_key_only(bench: Bench) -> None:
     report, log = await bench.run("SHELL", {"x": bench.sealed()["password"]}, script="echo ${x}")
     assert report.reason.startswith('parameter "x" holds the sealed value of "password"; a secret is known by its own')
     renamed = bench.sealed()["password"].replace(":password:", ":x:")
     report, log = await bench.run("SHELL", {"x": renamed}, script="echo ${x}")
-    assert report.reason == "what is stored as parameter x was encrypted as something else; set it again"
+    wrong = "what is stored as parameter x of project default was encrypted as something else; set it again"
+    assert report.reason == wrong
+    foreign = seal("x", SECRET, bench.vault, "other")
+    report, _ = await bench.run("SHELL", {"x": foreign}, script="echo ${x}")
+    assert report.reason.startswith(
+        'parameter "x" holds a value that was sealed for another project, which a run of "d'
+    )
+    marked = foreign.replace(mark_of("other"), mark_of("default"))
+    report, _ = await bench.run("SHELL", {"x": marked}, script="echo ${x}")
+    assert report.reason == wrong, "what is encrypted decides, not the mark"
     other = new_key()
-    report, log = await bench.run("SHELL", {"x": seal("x", SECRET, Vault([other]))}, script="echo ${x}")
-    assert f"the parameter x is encrypted with key {key_id_of(other)}, which this process lacks" in report.reason
+    report, log = await bench.run("SHELL", {"x": seal("x", SECRET, Vault([other]), "default")}, script="echo ${x}")
+    lacks = f"the parameter x of project default is encrypted with key {key_id_of(other)}, which this process lacks"
+    assert lacks in report.reason
     assert "zq4" not in log

@@ -103,6 +103,18 @@ async def test_a_tenant_sees_nothing_of_the_worker(tenants: Errands) -> None:
 
 
 @as_root
+async def test_a_task_without_a_tenant_runs_as_the_default_one(tenants: Errands) -> None:
+    """As root it would read the memory and environment of its worker, and with it keys and database URL."""
+    tenants.settings = {"default_tenant": "nobody"}
+    script = f"id -un; cat /proc/{os.getpid()}/environ 2>&1 | grep -c denied"
+    assert (await tenants.shell(script)).state is TaskState.SUCCESS
+    assert tenants.log == "nobody\n1\n"
+    other = await tenants.shell("id -un", tenant="daemon")
+    assert "runs nothing as the tenant" in other.reason
+    assert (await tenants.shell("id -un", tenant="nobody")).state is TaskState.SUCCESS
+
+
+@as_root
 async def test_what_a_tenant_prints_goes_to_the_log_by_every_way(tenants: Errands) -> None:
     script = "echo one; echo two >&2; echo three > /dev/stdout; echo four > /dev/stderr; echo '${setValue(a=1)}'"
     end = await tenants.shell(script, tenant="nobody")

@@ -11,7 +11,15 @@ import { Act } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 
-/** Which tenants and worker groups a project may use. */
+const KINDS = [
+  ["tenants", "tenants"],
+  ["worker_groups", "workerGroups"],
+  ["environments", "environments"],
+  ["data_sources", "dataSources"],
+  ["alert_groups", "alertGroups"],
+] as const;
+
+/** What a project may use. A save replaces all of it, so the form has all kinds. */
 export function Limits({ project }: { project: string }) {
   const path = { project };
   const found = useQuery({
@@ -26,16 +34,10 @@ function LimitsForm({ project, limits }: { project: string; limits: Schemas["Lim
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("ADMIN");
   const done = useDone("projects");
-  const [tenants, setTenants] = useState([...(limits.tenants ?? [])]);
-  const [groups, setGroups] = useState([...(limits.worker_groups ?? [])]);
+  const [named, setNamed] = useState<Schemas["Limits"]>(limits);
   const save = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.PUT("/api/v1/projects/{project}/limits", {
-          params: { path: { project } },
-          body: { tenants, worker_groups: groups },
-        }),
-      ),
+      bodyOf(api.PUT("/api/v1/projects/{project}/limits", { params: { path: { project } }, body: named })),
     onSuccess: () => done(t("savedNamed", { name: project })),
   });
   return (
@@ -48,26 +50,20 @@ function LimitsForm({ project, limits }: { project: string; limits: Schemas["Lim
       }
     >
       <div className="fields pad">
-        <TagsInput
-          label={t("tenants")}
-          description={t("limitsHelp")}
-          placeholder={tenants.length === 0 ? t("all") : ""}
-          value={tenants}
-          readOnly={whyNot !== null}
-          error={faultAt(save.error, "tenants")}
-          onChange={setTenants}
-        />
-        <TagsInput
-          label={t("workerGroups")}
-          description={t("limitsHelp")}
-          placeholder={groups.length === 0 ? t("all") : ""}
-          value={groups}
-          readOnly={whyNot !== null}
-          error={faultAt(save.error, "worker_groups")}
-          onChange={setGroups}
-        />
+        {KINDS.map(([kind, label]) => (
+          <TagsInput
+            key={kind}
+            label={t(label)}
+            description={t(kind === "tenants" ? "limitsTenantsHelp" : "limitsHelp")}
+            placeholder={named[kind]?.length ? "" : t("all")}
+            value={[...(named[kind] ?? [])]}
+            readOnly={whyNot !== null}
+            error={faultAt(save.error, kind)}
+            onChange={(names) => setNamed({ ...named, [kind]: names })}
+          />
+        ))}
         <div className="whole">
-          <Refusal error={faultBeside(save.error, "tenants", "worker_groups")} />
+          <Refusal error={faultBeside(save.error, ...KINDS.map(([kind]) => kind))} />
         </div>
       </div>
     </Panel>
