@@ -132,6 +132,22 @@ async def test_who_needs_several_gets_them_however_slow_their_checks_are(pools: 
     assert await pools.holders() == dict.fromkeys(("a-1", "a-2", "a-3"), task.id)
 
 
+async def test_who_needs_several_gets_them_whatever_else_waits_in_the_line(pools: PoolScene) -> None:
+    """More than any claim reads one by one, of a group that nobody serves; and one that needs more, of which some are
+    given back all the time."""
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 4, {"script": "true", "every_s": 0, "timeout_s": 20})
+    await pools.wait_for(master, *[{"a": 1}] * 60, {"a": 4}, worker_group="gpu")
+    await pools.wait_for(master, {"a": 3})
+    names = await take(pools, worker, 3)
+    for name in names:  # one after the other, 7 s each
+        await record(pools, worker, name, None)
+        await age(pools, 7)
+    await pools.sql("UPDATE pool_resource SET free_since = clock_timestamp() WHERE name = 'a-4'")
+    [task] = await pools.claim_for_pools(worker)
+    assert await pools.holders() == dict.fromkeys(names, task.id)
+
+
 async def test_what_passed_long_ago_is_checked_again_also_for_who_needs_several(pools: PoolScene) -> None:
     """After twice the time that checking so many may take, and `every`."""
     master, worker = await pools.master(), await pools.worker()
