@@ -545,6 +545,8 @@ CREATE TABLE workflow_instance (
     serial_key         text NOT NULL DEFAULT '',
     traceparent        text,
     resumes            integer[],
+    ended_before       timestamptz,
+    succeeded_before   timestamptz,
     -- A row whose end and state contradict each other could be neither driven nor failed over.
     CONSTRAINT workflow_instance_end CHECK ((ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')))
 ) WITH (fillfactor = 80);
@@ -563,6 +565,8 @@ COMMENT ON COLUMN workflow_instance.running_since IS 'From when its timeout coun
 COMMENT ON COLUMN workflow_instance.serial_key IS 'Of a serial workflow: in which of its lines the run is; empty = in the one of the runs without a key.';
 COMMENT ON COLUMN workflow_instance.traceparent IS 'That of the command that started it; null = it has a trace of its own.';
 COMMENT ON COLUMN workflow_instance.resumes IS 'Of one that was let go on and waits for its turn: the tasks whose children go on then; null = none.';
+COMMENT ON COLUMN workflow_instance.ended_before IS 'Of one that was run again: when it had ended before, as SUCCESS or FAILURE.';
+COMMENT ON COLUMN workflow_instance.succeeded_before IS 'Of one that was run again: when it had succeeded before, with all of its tasks.';
 COMMENT ON COLUMN workflow_instance.takeovers IS 'How many owners in a row were fenced soon after they had begun to drive it; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
 COMMENT ON COLUMN workflow_instance.owned_since IS 'Since when its owner drives it; null = since it was made.';
 -- Statements: what a master owns; what a dead master left.
@@ -595,6 +599,10 @@ CREATE INDEX workflow_instance_by_state ON workflow_instance ((parent_instance_i
 -- Statements: in which blocks of ids a run started since; in which wide blocks, of which a long history has few.
 CREATE INDEX workflow_instance_started ON workflow_instance ((id / 4096), started_at);
 CREATE INDEX workflow_instance_started_wide ON workflow_instance ((id / 65536), started_at);
+-- Statement: whether any run of a workflow ended in time; those that were run again since.
+CREATE INDEX workflow_instance_ended ON workflow_instance (workflow_code, ended_at)
+    WHERE state IN ('SUCCESS', 'FAILURE') AND NOT dry_run AND command_type <> 'COMPLEMENT_DATA';
+CREATE INDEX workflow_instance_ended_before ON workflow_instance (workflow_code, ended_before) WHERE ended_before IS NOT NULL;
 
 CREATE TABLE task_instance (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
