@@ -17,7 +17,7 @@ from model.ids import Epoch, WorkflowInstanceId
 
 _AWAITED = text("""
     SELECT coalesce(bool_or(execution_type <> 'PARALLEL'), false) AS serial,
-           coalesce(bool_or(backfill IS NOT NULL AND state = 'SUCCESS'), false) AS backfill,
+           coalesce(bool_or(backfill IS NOT NULL AND state = 'SUCCESS' AND executing IS NULL), false) AS backfill,
            coalesce(bool_or(parent_instance_id IS NOT NULL), false) AS parent
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[]))
 """)
@@ -40,12 +40,14 @@ _WAKE_LINE = text(f"""
     SELECT DISTINCT 'RECOVER_SERIAL_WAIT', workflow_code, {CALL.format(key="serial_key")}, 'serial'
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) AND execution_type <> 'PARALLEL'
 """)  # noqa: S608 - the part is a constant
-# Only once: a date that is run again does not backfill later dates again.
+# Only once: a date that is run again does not backfill later dates again. Nor does one of which an EXECUTE_TASK left
+# tasks to do.
 _NEXT_DATE = text("""
     WITH ended AS (
         UPDATE workflow_instance i SET backfill = NULL
         FROM (SELECT id, backfill FROM workflow_instance
-              WHERE id = ANY(CAST(:ids AS bigint[])) AND backfill IS NOT NULL AND state = 'SUCCESS') AS old
+              WHERE id = ANY(CAST(:ids AS bigint[])) AND backfill IS NOT NULL AND state = 'SUCCESS'
+                AND executing IS NULL) AS old
         WHERE i.id = old.id
         RETURNING i.*, old.backfill AS left_to_fill
     )

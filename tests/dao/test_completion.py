@@ -45,6 +45,20 @@ async def test_nobody_waits_for_an_ordinary_run(scene: Scene) -> None:
     assert await scene.sql("SELECT (SELECT count(*) FROM command), (SELECT count(*) FROM task_event)") == [(0, 0)]
 
 
+@pytest.mark.parametrize("is_whole", [False, True])
+async def test_a_rerun_of_some_tasks_that_left_others_to_do_does_not_go_on_with_the_next_date(
+    scene: Scene, is_whole: bool
+) -> None:
+    master = await scene.master()
+    id_ = await scene.instance(master, backfill='{"backfill": {"dates": ["2026-01-02T00:00:00Z"]}}')
+    await scene.sql("UPDATE workflow_instance SET executing = '[1]'")
+    async with scene.writing() as connection:
+        ended = InstanceEnd(id_, W.SUCCESS, "", is_whole=is_whole)
+        await completion.notify_awaiting(connection, await workflow_instances.finish(connection, [ended], master.epoch))
+    assert await commands(scene, "type") == ["COMPLEMENT_DATA"] * is_whole
+    assert await scene.sql("SELECT executing FROM workflow_instance") == [None if is_whole else "[1]"]
+
+
 async def test_an_ordinary_end_wakes_no_master(scene: Scene) -> None:
     """An INSERT into `command` notifies all, even one of no rows."""
     master = await scene.master()
