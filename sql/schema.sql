@@ -604,6 +604,11 @@ CREATE INDEX workflow_instance_ended ON workflow_instance (workflow_code, ended_
     WHERE state IN ('SUCCESS', 'FAILURE') AND NOT dry_run AND command_type <> 'COMPLEMENT_DATA';
 CREATE INDEX workflow_instance_ended_before ON workflow_instance (workflow_code, ended_before) WHERE ended_before IS NOT NULL;
 
+CREATE TABLE deleted_run (
+    id bigint PRIMARY KEY
+);
+COMMENT ON TABLE deleted_run IS 'Large runs that were deleted, and of which attempts are still to be deleted (docs/retention.md).';
+
 CREATE TABLE task_instance (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
     workflow_instance_id bigint NOT NULL,

@@ -177,7 +177,8 @@ _SCHEDULES_LATE = finding("""
 """)
 
 # A round of many steps lasts for as long as it does: only what is not begun is late. The alerts are done only while
-# there is something to do, which is late when it has waited for as long: `due_at` may be of days ago.
+# there is something to do, which is late when it has waited for as long: `due_at` may be of days ago. What other duties
+# find is found by checks of their own.
 _DUTIES_FAIL = finding(f"""
     SELECT format('duty %s has failed %s times in a row: %s', name, failures, left(coalesce(error, '?'), 300)) AS what
     FROM duty WHERE failures >= 3
@@ -187,6 +188,10 @@ _DUTIES_FAIL = finding(f"""
       AND (name <> '{DutyName.ALERT_RULES}' OR {PENDING_FOR_LONG})
       AND EXISTS (SELECT FROM node n JOIN node_beat b ON b.node_id = n.id
                   WHERE n.kind = 'MASTER' AND n.state = 'ALIVE' AND b.heartbeat LIKE '%"status":"NORMAL"%')
+    UNION ALL
+    SELECT format('duty %s: %s', name, left(result, 300))
+    FROM (SELECT * FROM duty_done WHERE name = '{DutyName.RETENTION}' ORDER BY due_at DESC LIMIT 1) AS last  -- its key
+    WHERE NOT is_fine
 """)  # noqa: S608 - the parts are constants
 
 BEFORE_REASONS = (
