@@ -803,13 +803,15 @@ CREATE TABLE pool_resource (
     set_aside_at    timestamptz,
     set_aside_why   text,
     set_aside_by    text,
+    found_why       text,
     checked_at      timestamptz,
     checking_by     bigint,
     checking_since  timestamptz,
     CONSTRAINT pool_resource_name UNIQUE (pool_code, name),
     CONSTRAINT pool_resource_holder CHECK ((task_instance_id IS NULL) = (worker_id IS NULL) AND (task_instance_id IS NULL) = (taken_at IS NULL)),
     CONSTRAINT pool_resource_checker CHECK ((checking_by IS NULL) = (checking_since IS NULL) AND (checking_by IS NULL OR task_instance_id IS NULL)),
-    CONSTRAINT pool_resource_set_aside CHECK ((set_aside_at IS NULL) = (set_aside_why IS NULL) AND (set_aside_by IS NULL OR set_aside_at IS NOT NULL))
+    CONSTRAINT pool_resource_set_aside CHECK ((set_aside_at IS NULL) = (set_aside_why IS NULL) AND (set_aside_by IS NULL OR set_aside_at IS NOT NULL)),
+    CONSTRAINT pool_resource_found CHECK (found_why IS NULL OR set_aside_by IS NOT NULL)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 COMMENT ON TABLE pool_resource IS 'One resource of a pool, and who holds it: one attempt on one worker, a check of it, or nobody.';
 COMMENT ON COLUMN pool_resource.data IS 'JSON object: what the task that holds it finds of it.';
@@ -821,6 +823,7 @@ COMMENT ON COLUMN pool_resource.free_since IS 'When it was last given back: the 
 COMMENT ON COLUMN pool_resource.set_aside_at IS 'Since when nobody gets it, whoever holds it now; null = it is given.';
 COMMENT ON COLUMN pool_resource.set_aside_why IS 'Why, in a sentence.';
 COMMENT ON COLUMN pool_resource.set_aside_by IS 'The person who did; null = its check, and a check that passes takes it back.';
+COMMENT ON COLUMN pool_resource.found_why IS 'While a person keeps it set aside: why its last check failed, which holds when the person takes it back; null = it did not fail.';
 COMMENT ON COLUMN pool_resource.checked_at IS 'When its last check ended; null = it was never checked, or is to be checked again.';
 COMMENT ON COLUMN pool_resource.checking_by IS 'The epoch of the worker that checks it; nobody gets it meanwhile.';
 -- Statement: what an attempt holds.

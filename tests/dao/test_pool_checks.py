@@ -9,6 +9,7 @@ import pytest_asyncio
 from sqlalchemy import text
 
 from dao.cluster.nodes import Me
+from dao.pools import resource_changes, saved_pools
 from dao.postgres.database import Database
 from dao.tasks import pool_checks, task_claims
 from dao.tasks.pool_checks import Checked
@@ -69,6 +70,36 @@ async def test_what_fails_is_set_aside_until_a_later_check_passes_and_others_go_
     await record(pools, worker, "a-1", None)
     assert await set_aside(pools) == {}
     assert [task.code for task in await pools.claim_for_pools(worker)] == [2]
+
+
+@pytest.mark.parametrize("found", ["before", "meanwhile", "repaired"])
+async def test_who_takes_back_what_he_set_aside_leaves_what_its_check_found(pools: PoolScene, found: str) -> None:
+    """That holds until a check passes, or until it is taken back once more."""
+    worker = await pools.worker()
+    await pools.pool("a", 1, {"url": "http://x/", "every_s": 60})
+    await take(pools, worker)
+    if found != "meanwhile":
+        await record(pools, worker, "a-1", "its check failed: 500")
+    if found == "repaired":
+        await age(pools, 61)
+        assert await take(pools, worker) == ["a-1"]
+    async with pools.database.writing() as connection:
+        pool = await saved_pools.head(connection, "a")
+        assert await resource_changes.set_aside(connection, pool, "a-1", "moving house", "anna")
+    if found == "meanwhile":
+        await record(pools, worker, "a-1", "its check failed: 500")
+    if found == "repaired":
+        await record(pools, worker, "a-1", None)
+    assert await set_aside(pools) == {"a-1": "moving house"}
+    async with pools.database.writing() as connection:
+        await resource_changes.take_back(connection, pool, "a-1")
+    if found == "repaired":
+        assert await set_aside(pools) == {}
+        return
+    assert await set_aside(pools) == {"a-1": "its check failed: 500"}
+    async with pools.database.writing() as connection:
+        await resource_changes.take_back(connection, pool, "a-1")
+    assert await set_aside(pools) == {}
 
 
 async def test_a_resource_is_checked_again_every_so_often(pools: PoolScene) -> None:
