@@ -590,6 +590,8 @@ CREATE INDEX workflow_instance_time ON workflow_instance (workflow_code, schedul
 -- Statement: the children of a task; each is made once.
 CREATE UNIQUE INDEX workflow_instance_child ON workflow_instance (parent_instance_id, parent_task_code, parent_attempt, child_index)
     WHERE parent_instance_id IS NOT NULL;
+-- Statement: of which workflows a backfill goes on after one of their runs.
+CREATE INDEX workflow_instance_chain ON workflow_instance (workflow_code) WHERE backfill IS NOT NULL;
 -- A fire time starts one run, whatever masters believe.
 CREATE UNIQUE INDEX workflow_instance_fire ON workflow_instance (schedule_id, schedule_time) WHERE schedule_id IS NOT NULL;
 -- Statements: pages of runs, newest first, of each workflow and state, without children or with. Of expressions that no other

@@ -165,6 +165,36 @@ async def test_runs_that_a_dependent_may_need_stay(scene: Scene) -> None:
     assert await left(scene) == {near, far, waits}, "one waits for it now"
 
 
+@pytest.mark.parametrize("stands", ["in a command", "in a run", "in a run that failed"])
+async def test_runs_that_a_later_date_of_a_backfill_waits_for_stay(scene: Scene, stands: str) -> None:
+    """Also if it waits in a workflow below the one that is backfilled."""
+    item = {"workflow": "a", "cycle": "today"}
+    waits = {"tasks": [{"name": "w", "type": "DEPENDENT", "params": {"groups": [{"items": [item]}]}}]}
+    runs = {"tasks": [{"name": "s", "type": "SUB_PROCESS", "params": {"workflow": "e"}}]}
+    await scene.sql(
+        "INSERT INTO workflow_definition (code, project, name) VALUES (1005, 'default', 'e'), (1006, 'default', 'f')"
+    )
+    for code, spec in ((1005, waits), (1006, runs)):
+        await scene.sql(
+            "INSERT INTO workflow_version (workflow_code, version, spec) VALUES (:code, 1, CAST(:spec AS json))",
+            code=code, spec=json.dumps(spec),
+        )  # fmt: skip
+    needed, other = await finished(scene, OLD), await finished(scene, OLD, code=1003 + 1)
+    if stands == "in a command":
+        await scene.sql("INSERT INTO command (type, workflow_code) VALUES ('COMPLEMENT_DATA', 1006)")
+    else:
+        ended = YOUNG if stands == "in a run that failed" else None
+        chain = await finished(scene, ended, code=1006, state="FAILURE")
+        await scene.sql("UPDATE workflow_instance SET backfill = '{}' WHERE id = :id", id=chain)
+    await delete_old(scene)
+    assert needed in await left(scene)
+    assert other not in await left(scene)
+    await scene.sql("DELETE FROM command")
+    await scene.sql("UPDATE workflow_instance SET backfill = NULL")
+    await delete_old(scene)
+    assert needed not in await left(scene)
+
+
 async def test_a_run_that_is_continued_or_locked_meanwhile_stays(scene: Scene) -> None:
     run, locked = await finished(scene, OLD), await finished(scene, OLD)
     async with scene.database.reading() as connection:
