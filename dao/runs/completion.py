@@ -21,13 +21,15 @@ _AWAITED = text("""
            coalesce(bool_or(parent_instance_id IS NOT NULL), false) AS parent
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[]))
 """)
-# `coalesce`: with IS NOT NULL alone and no statistics on children, the planner might scan their whole index.
+# `coalesce`: with IS NOT NULL alone and no statistics on children, the planner might scan their whole index. Nobody
+# reads an event of a parent that was deleted.
 _NOTIFY_PARENT = text("""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, child_index)
         SELECT parent_instance_id, parent_task_code, parent_attempt, state,
                CASE WHEN state = 'SUCCESS' THEN outputs ELSE reason END, child_index
-        FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(parent_instance_id, 0) > 0
+        FROM workflow_instance c WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(parent_instance_id, 0) > 0
+          AND (SELECT p.id FROM workflow_instance p WHERE p.id = c.parent_instance_id) IS NOT NULL
           AND num_nulls(parent_task_code, parent_attempt, child_index) = 0      -- else it stands under nothing
         RETURNING workflow_instance_id
     )
