@@ -84,6 +84,12 @@ _IDS_COME_AGAIN = finding(f"""
                  greatest({waiting_ids(1, "DESC")}, (SELECT max(command_id) FROM command_history), 0) AS there
          ) AS ids
     WHERE given < there
+    UNION ALL
+    SELECT format('the sequence of the ids of %s gives them with CACHE %s, INCREMENT %s%s: of two rows the younger may '
+                  'have the smaller id', name, seqcache, seqincrement, CASE WHEN seqcycle THEN ' and CYCLE' END)
+    FROM unnest(ARRAY['command', 'workflow_instance', 'task_event']) AS name
+    JOIN pg_sequence ON seqrelid = pg_get_serial_sequence(name, 'id')::regclass
+    WHERE seqcache > 1 OR seqincrement < 1 OR seqcycle
 """)  # noqa: S608 - the part is a constant
 # A run whose master is gone, or never existed, needs a RECOVER command, which any master may write.
 _RUNS_WITHOUT_OWNER = finding("""
@@ -216,7 +222,8 @@ BEFORE_REASONS = (
         "the ids of commands go on, none comes again",
         "A backup was restored over a younger state, or the sequence was set back: "
         "SELECT setval(pg_get_serial_sequence('command', 'id'), greatest((SELECT max(id) FROM command), "
-        "(SELECT max(command_id) FROM command_history))).",
+        "(SELECT max(command_id) FROM command_history))). Or its ids are out of order: ALTER SEQUENCE command_id_seq "
+        "CACHE 1 NO CYCLE.",
         _IDS_COME_AGAIN,
     ),
     Check(

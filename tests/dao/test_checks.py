@@ -261,6 +261,11 @@ async def duty_fails(scene: Scene) -> str:
     return "duty sweep has failed 3 times in a row: no right on x"
 
 
+async def ids_in_blocks(scene: Scene) -> str:
+    await scene.sql("ALTER SEQUENCE command_id_seq CACHE 20")
+    return "the sequence of the ids of command gives them with CACHE 20, INCREMENT 1: of two rows"
+
+
 async def retention_leaves_some(scene: Scene) -> str:
     await scene.sql(
         "INSERT INTO duty_done (name, due_at, node_id, node_name, began_at, ended_at, steps, late, is_fine, result) "
@@ -359,6 +364,7 @@ BREAKING: dict[Callable[[Scene], Awaitable[str]], str] = {
     duty_fails: "duties_are_done",
     duty_late: "duties_are_done",
     retention_leaves_some: "duties_are_done",
+    ids_in_blocks: "ids_are_new",
     refused_without_alert: "duties_are_done",
     lost_without_alert: "duties_are_done",
     long_task_without_alert: "duties_are_done",
