@@ -136,8 +136,8 @@ _DELETE = text(f"""
     ), logs AS (                                                                    -- index: stored_log_pkey
         DELETE FROM stored_log WHERE task_instance_id = ANY(ARRAY(SELECT id FROM attempts))
     ), events AS (
-        DELETE FROM task_event WHERE id = ANY(ARRAY(
-            SELECT id FROM task_event WHERE workflow_instance_id = ANY(ARRAY(SELECT id FROM going)) LIMIT :rows_max))
+        DELETE FROM task_event WHERE ctid = ANY(ARRAY(                              -- index: task_event_run
+            SELECT ctid FROM task_event WHERE workflow_instance_id = ANY(ARRAY(SELECT id FROM going)) LIMIT :rows_max))
     ), asked AS (
         (SELECT h.command_id FROM command_history h                                 -- index: command_history_run
          WHERE h.workflow_instance_id = ANY(ARRAY(SELECT id FROM going))
