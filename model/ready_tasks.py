@@ -20,13 +20,15 @@ from model.plan import Plan
 class Progress:
     """The progress of one workflow instance. `scope` limits it to some tasks; None = all."""
 
-    __slots__ = ("_left", "_live", "_plan", "_scope", "done", "skipped")
+    __slots__ = ("_chosen", "_left", "_live", "_plan", "_scope", "done", "skipped")
 
     def __init__(self, plan: Plan, scope: Collection[TaskCode] | None) -> None:
         self._plan = plan
         self._scope = scope
         self._left = dict(plan.predecessor_count)
         self._live: set[TaskCode] = set(plan.graph.roots)
+        self._chosen: dict[TaskCode, frozenset[TaskCode] | None] = {}
+        """With a scope: what succeeded, within it or before, and the tasks that it chose."""
         self.done: set[TaskCode] = set()
         """What succeeded, was skipped or passed over, or is out of scope."""
         self.skipped: set[TaskCode] = set()
@@ -49,12 +51,34 @@ class Progress:
     def succeeded(self, code: TaskCode, chosen: frozenset[TaskCode] | None = None) -> list[TaskCode]:
         """A task succeeded, and chose these tasks if it is one that chooses; returns what may begin now."""
         self.done.add(code)
+        if self._scope is not None:
+            self._chosen[code] = chosen
         after = self._plan.graph.successors[code]
         if chosen is None:
             return self._beginning(self._decide_edges(code, after, live=True))
         dead = self._plan.tasks[code].branches - chosen
         ready = self._decide_edges(code, [each for each in after if each not in dead], live=True)
         return self._beginning(ready + self._decide_edges(code, [each for each in after if each in dead], live=False))
+
+    def kept(self, code: TaskCode, chosen: frozenset[TaskCode] | None) -> None:
+        """A task that is out of scope had succeeded before, and chose these tasks if it is one that chooses."""
+        self._chosen[code] = chosen
+
+    def is_whole(self, failed: Collection[TaskCode]) -> bool:
+        """Whether nothing would begin without the scope either, given that these tasks failed."""
+        if self._scope is None:
+            return True
+        whole = Progress(self._plan, None)
+        pending = whole.begin()
+        while pending:
+            code = pending.pop()
+            if code in self._chosen:
+                pending += whole.succeeded(code, self._chosen[code])
+            elif code in failed:
+                pending += whole.failed(code)
+            else:
+                return False
+        return True
 
     def failed(self, code: TaskCode) -> list[TaskCode]:
         """A task finally failed; returns the CONDITIONS that may begin now."""

@@ -18,6 +18,8 @@ ATTEMPTS_FIRST = 500
 """How many attempts the first step of a round deletes, unless a single run has more."""
 ATTEMPTS_MIN, ATTEMPTS_MAX = 50, 2_000
 """The fewest and the most that a later one deletes."""
+ROWS_MAX = 2 * ATTEMPTS_MAX
+"""The most attempts that one statement deletes: of a larger run the others are deleted in later steps."""
 PAUSE_SHARE = 50
 """How many times longer than a step that deletes runs the pause after it is. Nobody waits for the deletion, and whoever
 works shares the processors and the disk with it."""

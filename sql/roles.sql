@@ -68,7 +68,7 @@ BEGIN
     EXECUTE format('GRANT INSERT ON alert TO %s', worker);  -- results of SQL tasks
     -- It takes, checks and gives back resources, and holds their pool meanwhile; their lines are written by triggers.
     EXECUTE format('GRANT UPDATE (changed_at) ON resource_pool TO %s', worker);
-    EXECUTE format('GRANT UPDATE (task_instance_id, worker_id, taken_at, free_since, set_aside_at, set_aside_why, set_aside_by, '
+    EXECUTE format('GRANT UPDATE (task_instance_id, worker_id, taken_at, free_since, set_aside_at, set_aside_why, set_aside_by, found_why, '
                    'checked_at, checking_by, checking_since), DELETE ON pool_resource TO %s', worker);
 
     -- Whoever serves people: sees everything (secrets are sealed), asks for anything, writes definitions, drives nothing.

@@ -551,6 +551,8 @@ CREATE TABLE workflow_instance (
     serial_key         text NOT NULL DEFAULT '',
     traceparent        text,
     resumes            integer[],
+    ended_before       timestamptz,
+    succeeded_before   timestamptz,
     -- A row whose end and state contradict each other could be neither driven nor failed over.
     CONSTRAINT workflow_instance_end CHECK ((ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')))
 ) WITH (fillfactor = 80);
@@ -569,6 +571,8 @@ COMMENT ON COLUMN workflow_instance.running_since IS 'From when its timeout coun
 COMMENT ON COLUMN workflow_instance.serial_key IS 'Of a serial workflow: in which of its lines the run is; empty = in the one of the runs without a key.';
 COMMENT ON COLUMN workflow_instance.traceparent IS 'That of the command that started it; null = it has a trace of its own.';
 COMMENT ON COLUMN workflow_instance.resumes IS 'Of one that was let go on and waits for its turn: the tasks whose children go on then; null = none.';
+COMMENT ON COLUMN workflow_instance.ended_before IS 'Of one that was run again: when it had ended before, as SUCCESS or FAILURE.';
+COMMENT ON COLUMN workflow_instance.succeeded_before IS 'Of one that was run again: when it had succeeded before, with all of its tasks.';
 COMMENT ON COLUMN workflow_instance.takeovers IS 'How many owners in a row were fenced soon after they had begun to drive it; at 3 it ends as FAILURE, so that a poisonous one does not walk through the cluster.';
 COMMENT ON COLUMN workflow_instance.owned_since IS 'Since when its owner drives it; null = since it was made.';
 -- Statements: what a master owns; what a dead master left.
@@ -592,6 +596,8 @@ CREATE INDEX workflow_instance_time ON workflow_instance (workflow_code, schedul
 -- Statement: the children of a task; each is made once.
 CREATE UNIQUE INDEX workflow_instance_child ON workflow_instance (parent_instance_id, parent_task_code, parent_attempt, child_index)
     WHERE parent_instance_id IS NOT NULL;
+-- Statement: of which workflows a backfill goes on after one of their runs.
+CREATE INDEX workflow_instance_chain ON workflow_instance (workflow_code) WHERE backfill IS NOT NULL;
 -- A fire time starts one run, whatever masters believe.
 CREATE UNIQUE INDEX workflow_instance_fire ON workflow_instance (schedule_id, schedule_time) WHERE schedule_id IS NOT NULL;
 -- Statements: pages of runs, newest first, of each workflow and state, without children or with. Of expressions that no other
@@ -601,6 +607,15 @@ CREATE INDEX workflow_instance_by_state ON workflow_instance ((parent_instance_i
 -- Statements: in which blocks of ids a run started since; in which wide blocks, of which a long history has few.
 CREATE INDEX workflow_instance_started ON workflow_instance ((id / 4096), started_at);
 CREATE INDEX workflow_instance_started_wide ON workflow_instance ((id / 65536), started_at);
+-- Statement: whether any run of a workflow ended in time; those that were run again since.
+CREATE INDEX workflow_instance_ended ON workflow_instance (workflow_code, ended_at)
+    WHERE state IN ('SUCCESS', 'FAILURE') AND NOT dry_run AND command_type <> 'COMPLEMENT_DATA';
+CREATE INDEX workflow_instance_ended_before ON workflow_instance (workflow_code, ended_before) WHERE ended_before IS NOT NULL;
+
+CREATE TABLE deleted_run (
+    id bigint PRIMARY KEY
+);
+COMMENT ON TABLE deleted_run IS 'Large runs that were deleted, and of which attempts are still to be deleted (docs/retention.md).';
 
 CREATE TABLE task_instance (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
@@ -796,13 +811,15 @@ CREATE TABLE pool_resource (
     set_aside_at    timestamptz,
     set_aside_why   text,
     set_aside_by    text,
+    found_why       text,
     checked_at      timestamptz,
     checking_by     bigint,
     checking_since  timestamptz,
     CONSTRAINT pool_resource_name UNIQUE (pool_code, name),
     CONSTRAINT pool_resource_holder CHECK ((task_instance_id IS NULL) = (worker_id IS NULL) AND (task_instance_id IS NULL) = (taken_at IS NULL)),
     CONSTRAINT pool_resource_checker CHECK ((checking_by IS NULL) = (checking_since IS NULL) AND (checking_by IS NULL OR task_instance_id IS NULL)),
-    CONSTRAINT pool_resource_set_aside CHECK ((set_aside_at IS NULL) = (set_aside_why IS NULL) AND (set_aside_by IS NULL OR set_aside_at IS NOT NULL))
+    CONSTRAINT pool_resource_set_aside CHECK ((set_aside_at IS NULL) = (set_aside_why IS NULL) AND (set_aside_by IS NULL OR set_aside_at IS NOT NULL)),
+    CONSTRAINT pool_resource_found CHECK (found_why IS NULL OR set_aside_by IS NOT NULL)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 COMMENT ON TABLE pool_resource IS 'One resource of a pool, and who holds it: one attempt on one worker, a check of it, or nobody.';
 COMMENT ON COLUMN pool_resource.data IS 'JSON object: what the task that holds it finds of it.';
@@ -814,6 +831,7 @@ COMMENT ON COLUMN pool_resource.free_since IS 'When it was last given back: the 
 COMMENT ON COLUMN pool_resource.set_aside_at IS 'Since when nobody gets it, whoever holds it now; null = it is given.';
 COMMENT ON COLUMN pool_resource.set_aside_why IS 'Why, in a sentence.';
 COMMENT ON COLUMN pool_resource.set_aside_by IS 'The person who did; null = its check, and a check that passes takes it back.';
+COMMENT ON COLUMN pool_resource.found_why IS 'While a person keeps it set aside: why its last check failed, which holds when the person takes it back; null = it did not fail.';
 COMMENT ON COLUMN pool_resource.checked_at IS 'When its last check ended; null = it was never checked, or is to be checked again.';
 COMMENT ON COLUMN pool_resource.checking_by IS 'The epoch of the worker that checks it; nobody gets it meanwhile.';
 -- Statement: what an attempt holds.

@@ -84,6 +84,12 @@ _IDS_COME_AGAIN = finding(f"""
                  greatest({waiting_ids(1, "DESC")}, (SELECT max(command_id) FROM command_history), 0) AS there
          ) AS ids
     WHERE given < there
+    UNION ALL
+    SELECT format('the sequence of the ids of %s gives them with CACHE %s, INCREMENT %s%s: of two rows the younger may '
+                  'have the smaller id', name, seqcache, seqincrement, CASE WHEN seqcycle THEN ' and CYCLE' END)
+    FROM unnest(ARRAY['command', 'workflow_instance', 'task_event']) AS name
+    JOIN pg_sequence ON seqrelid = pg_get_serial_sequence(name, 'id')::regclass
+    WHERE seqcache > 1 OR seqincrement < 1 OR seqcycle
 """)  # noqa: S608 - the part is a constant
 # A run whose master is gone, or never existed, needs a RECOVER command, which any master may write.
 _RUNS_WITHOUT_OWNER = finding("""
@@ -177,7 +183,8 @@ _SCHEDULES_LATE = finding("""
 """)
 
 # A round of many steps lasts for as long as it does: only what is not begun is late. The alerts are done only while
-# there is something to do, which is late when it has waited for as long: `due_at` may be of days ago.
+# there is something to do, which is late when it has waited for as long: `due_at` may be of days ago. What other duties
+# find is found by checks of their own.
 _DUTIES_FAIL = finding(f"""
     SELECT format('duty %s has failed %s times in a row: %s', name, failures, left(coalesce(error, '?'), 300)) AS what
     FROM duty WHERE failures >= 3
@@ -187,6 +194,10 @@ _DUTIES_FAIL = finding(f"""
       AND (name <> '{DutyName.ALERT_RULES}' OR {PENDING_FOR_LONG})
       AND EXISTS (SELECT FROM node n JOIN node_beat b ON b.node_id = n.id
                   WHERE n.kind = 'MASTER' AND n.state = 'ALIVE' AND b.heartbeat LIKE '%"status":"NORMAL"%')
+    UNION ALL
+    SELECT format('duty %s: %s', name, left(result, 300))
+    FROM (SELECT * FROM duty_done WHERE name = '{DutyName.RETENTION}' ORDER BY due_at DESC LIMIT 1) AS last  -- its key
+    WHERE NOT is_fine
 """)  # noqa: S608 - the parts are constants
 
 BEFORE_REASONS = (
@@ -211,7 +222,8 @@ BEFORE_REASONS = (
         "the ids of commands go on, none comes again",
         "A backup was restored over a younger state, or the sequence was set back: "
         "SELECT setval(pg_get_serial_sequence('command', 'id'), greatest((SELECT max(id) FROM command), "
-        "(SELECT max(command_id) FROM command_history))).",
+        "(SELECT max(command_id) FROM command_history))). Or its ids are out of order: ALTER SEQUENCE command_id_seq "
+        "CACHE 1 NO CYCLE.",
         _IDS_COME_AGAIN,
     ),
     Check(

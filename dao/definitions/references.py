@@ -28,6 +28,11 @@ _WAITING = text("""
     JOIN workflow_version v ON v.workflow_code = i.workflow_code AND v.version = i.workflow_version
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
 """)
+# Of chains that stopped, too: they go on when their last run is repeated.
+_BACKFILLED = text("""
+    SELECT workflow_code FROM workflow_instance WHERE backfill IS NOT NULL          -- index: workflow_instance_chain
+    UNION SELECT workflow_code FROM command WHERE type = 'COMPLEMENT_DATA' AND workflow_code IS NOT NULL
+""")
 _NAMES = text("SELECT code, project, name FROM workflow_definition")
 
 
@@ -88,15 +93,21 @@ async def named_by(connection: AsyncConnection, code: WorkflowCode) -> list[str]
 
 
 async def needed_by_dependents(connection: AsyncConnection) -> tuple[set[WorkflowCode], set[WorkflowCode]]:
-    """The workflows that DEPENDENT tasks name: in current versions; and in runs that wait for them now."""
+    """The workflows that DEPENDENT tasks name: in current versions; and in runs that wait for them now, or will when
+    their turn comes in a chain of a backfill."""
     codes = await _codes(connection)
-    named = {
-        code
-        for naming in await _namings(connection, ["DEPENDENT"])
-        for reference, code in naming.named
-        if code is not None and not reference.runs
-    }
+    named: set[WorkflowCode] = set()
+    depends: dict[WorkflowCode, set[WorkflowCode]] = {}
+    runs: dict[WorkflowCode, set[WorkflowCode]] = {}
+    for naming in await _namings(connection, ["DEPENDENT", "SUB_PROCESS", "DYNAMIC"]):
+        for reference, code in naming.named:
+            if code is not None:
+                (runs if reference.runs else depends).setdefault(naming.code, set()).add(code)
+                named |= set() if reference.runs else {code}
     waited: set[WorkflowCode] = set()
+    for (backfilled,) in (await connection.execute(_BACKFILLED)).all():
+        for each in _reached(WorkflowCode(backfilled), runs):
+            waited |= depends.get(each, set())
     for row in (await connection.execute(_WAITING)).all():
         waited |= {code for each in _references(row.spec) if (code := _code(each, row.project, codes)) is not None}
     return named, waited

@@ -29,11 +29,14 @@ _READ = text("""
     WHERE pool_code = :code AND name = :name AND NOT removed
 """)
 _SET = text("""
-    UPDATE pool_resource SET set_aside_at = clock_timestamp(), set_aside_why = :why, set_aside_by = :by
+    UPDATE pool_resource
+    SET found_why = set_aside_why, set_aside_at = clock_timestamp(), set_aside_why = :why, set_aside_by = :by
     WHERE pool_code = :code AND name = :name AND NOT removed
 """)
 _TAKE_BACK = text("""
-    UPDATE pool_resource SET set_aside_at = NULL, set_aside_why = NULL, set_aside_by = NULL
+    UPDATE pool_resource
+    SET set_aside_at = CASE WHEN found_why IS NOT NULL THEN clock_timestamp() END, set_aside_why = found_why,
+        set_aside_by = NULL, found_why = NULL
     WHERE pool_code = :code AND name = :name AND NOT removed
 """)
 _NAMES = text("SELECT name FROM pool_resource WHERE pool_code = :code AND NOT removed ORDER BY place, id")
@@ -63,7 +66,10 @@ async def set_aside(connection: AsyncConnection, pool: PoolHead, resource: str, 
 
 
 async def take_back(connection: AsyncConnection, pool: PoolHead, resource: str) -> SetAside:
-    """Let a resource that is set aside be given again, and return how it was. Raises `NotFound`, `Refused`."""
+    """Let a resource that is set aside be given again, and return how it was. Raises `NotFound`, `Refused`.
+
+    What a person set aside stays so if its check had failed before, until that passes or a person takes it back again.
+    """
     before = await read(connection, pool, resource)
     if before.at is None:
         raise Refused(

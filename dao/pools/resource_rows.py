@@ -77,8 +77,9 @@ _NO_CHECK = text("""
     UPDATE pool_resource
     SET checking_by = NULL, checking_since = NULL,
         set_aside_at = CASE WHEN set_aside_by IS NOT NULL THEN set_aside_at END,
-        set_aside_why = CASE WHEN set_aside_by IS NOT NULL THEN set_aside_why END
-    WHERE pool_code = :code AND (checking_by IS NOT NULL OR set_aside_at IS NOT NULL AND set_aside_by IS NULL)
+        set_aside_why = CASE WHEN set_aside_by IS NOT NULL THEN set_aside_why END, found_why = NULL
+    WHERE pool_code = :code AND (checking_by IS NOT NULL OR found_why IS NOT NULL
+                                 OR set_aside_at IS NOT NULL AND set_aside_by IS NULL)
 """)
 _COUNTS = text("""
     SELECT count(*) FILTER (WHERE NOT removed), count(*) FILTER (WHERE removed) FROM pool_resource

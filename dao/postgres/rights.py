@@ -43,6 +43,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "project": "SELECT",
         "workflow_definition": "SELECT UPDATE(updated_at)",
         "deleted_workflow": "SELECT",
+        "deleted_run": "SELECT INSERT DELETE",
         "workflow_version": "SELECT",
         "alert": "SELECT INSERT UPDATE DELETE",
         "alert_condition": "SELECT INSERT UPDATE DELETE",

@@ -3,21 +3,29 @@
 A run goes when it ended longer ago than its project keeps runs, unless it has a parent or an unfinished run below it, a
 command waits that lets it go on, or a DEPENDENT task may need it (docs/retention.md). A parent goes before its
 children: so nothing that can still be continued misses a child, and no child is made again.
+
+Each statement deletes a bounded number of rows, however large a run is: what is left of its attempts is deleted later,
+for its row in `deleted_run`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
+from dao.postgres.errors import BadData, translating
 from dao.retention.floor import FLOOR, ID_STEP, MAY_GO
+from model.errors import Unavailable
 from model.ids import WorkflowCode, WorkflowInstanceId
-from model.retention import DEPENDENT_REACH, READ_MAX
+from model.retention import DEPENDENT_REACH, READ_MAX, ROWS_MAX
+
+OVERDUE_READS = 50
 
 KEPT = """
     CASE WHEN coalesce(p.kept_days, :kept_days) > 0
@@ -53,19 +61,27 @@ class OldRuns:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """How many runs and attempts were deleted, and how long that took."""
+    """How many runs and attempts were deleted, and how long that took; `why_not` is why nothing was, if that failed."""
 
     runs: int
     attempts: int
     took_s: float
+    why_not: str | None = None
 
 
 # Ids rise with time: behind a batch in which every run began later than the shortest time ago, nothing is old enough.
 # Times in the future say nothing: the clock, or somebody, was wrong.
 # Of the runs that were read, only those are examined that this step deletes, and their attempts are counted only
-# until there are enough: `old` is evaluated as its readers need it, in the order of the ids.
+# until there are enough: `old` is evaluated as its readers need it, in the order of the ids. From the unfinished runs
+# up, not from a run down: it may have a million children.
 _FIND = text(f"""
-    WITH m AS MATERIALIZED (SELECT now() AS now, now() - {SHORTEST} AS horizon), walked AS MATERIALIZED (
+    WITH RECURSIVE m AS MATERIALIZED (SELECT now() AS now, now() - {SHORTEST} AS horizon), above_unfinished (id) AS (
+        SELECT parent_instance_id FROM workflow_instance                   -- index: workflow_instance_unfinished
+        WHERE ended_at IS NULL AND coalesce(parent_instance_id, 0) > 0
+        UNION
+        SELECT w.parent_instance_id FROM above_unfinished a JOIN workflow_instance w ON w.id = a.id
+        WHERE coalesce(w.parent_instance_id, 0) > 0
+    ), walked AS MATERIALIZED (
         SELECT coalesce(max(id), :after) AS last,
                count(*) < :read_max OR coalesce(min(started_at) FILTER (WHERE started_at <= now) >= min(horizon),
                                                 min(horizon) IS NULL) AS is_over
@@ -85,11 +101,8 @@ _FIND = text(f"""
           AND NOT (i.workflow_code = ANY(CAST(:named AS bigint[]))
                    AND i.schedule_time > m.now - CAST(:reach AS interval))
           AND (SELECT 1 FROM workflow_instance above WHERE above.id = i.parent_instance_id) IS NULL
-          AND NOT EXISTS (
-              WITH RECURSIVE below (id, ended_at) AS (                              -- index: workflow_instance_child
-                  SELECT c.id, c.ended_at FROM workflow_instance c WHERE c.parent_instance_id = i.id
-                  UNION SELECT c.id, c.ended_at FROM below b JOIN workflow_instance c ON c.parent_instance_id = b.id
-              ) SELECT FROM below b WHERE b.ended_at IS NULL)
+          AND NOT ((SELECT 1 FROM workflow_instance c WHERE c.parent_instance_id = i.id LIMIT 1) IS NOT NULL
+                   AND i.id IN (SELECT id FROM above_unfinished))
     ), enough AS MATERIALIZED (     -- the run with the last attempt of this step; none: all of them may go
         SELECT o.id FROM old o CROSS JOIN LATERAL (
             SELECT FROM task_instance t WHERE t.workflow_instance_id = o.id OFFSET 0) AS t
@@ -102,23 +115,34 @@ _FIND = text(f"""
            coalesce((SELECT id FROM enough), w.last), w.is_over AND NOT EXISTS (SELECT FROM enough)
     FROM walked w
 """)  # noqa: S608 - the parts are constants
-# What was continued meanwhile, or is locked, stays.
+# What was continued meanwhile, or is locked, stays. Commands of the history that are left go as those without a run do,
+# and events as those that nobody will read.
 _DELETE = text(f"""
     WITH going AS MATERIALIZED (
         SELECT i.id, i.command_id
         FROM unnest(CAST(:ids AS bigint[]), CAST(:ended_at AS timestamptz[])) AS o (id, ended_at)
         JOIN workflow_instance i ON i.id = o.id AND coalesce(i.ended_at = o.ended_at, false)
         FOR UPDATE OF i SKIP LOCKED
+    ), own AS MATERIALIZED (
+        SELECT t.id FROM going g CROSS JOIN LATERAL (
+            SELECT id FROM task_instance                                            -- index: task_instance_attempt
+            WHERE workflow_instance_id = g.id OFFSET 0) AS t
+        LIMIT :rows_max
+    ), left_over AS (
+        INSERT INTO deleted_run (id) SELECT id FROM going WHERE (SELECT count(*) FROM own) = :rows_max
+        ON CONFLICT DO NOTHING
     ), attempts AS (
-        DELETE FROM task_instance WHERE workflow_instance_id = ANY(ARRAY(SELECT id FROM going)) RETURNING id
+        DELETE FROM task_instance WHERE id = ANY(ARRAY(SELECT id FROM own)) RETURNING id
     ), logs AS (                                                                    -- index: stored_log_pkey
         DELETE FROM stored_log WHERE task_instance_id = ANY(ARRAY(SELECT id FROM attempts))
     ), events AS (
-        DELETE FROM task_event WHERE workflow_instance_id = ANY(ARRAY(SELECT id FROM going))
+        DELETE FROM task_event WHERE ctid = ANY(ARRAY(                              -- index: task_event_run
+            SELECT ctid FROM task_event WHERE workflow_instance_id = ANY(ARRAY(SELECT id FROM going)) LIMIT :rows_max))
     ), asked AS (
-        SELECT h.command_id FROM command_history h                                  -- index: command_history_run
-        WHERE h.workflow_instance_id = ANY(ARRAY(SELECT id FROM going))
-          AND h.type NOT IN ('START_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA', 'START_CURRENT_TASK_PROCESS')
+        (SELECT h.command_id FROM command_history h                                 -- index: command_history_run
+         WHERE h.workflow_instance_id = ANY(ARRAY(SELECT id FROM going))
+           AND h.type NOT IN ('START_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA', 'START_CURRENT_TASK_PROCESS')
+         LIMIT :rows_max)
         UNION ALL SELECT command_id FROM going
     ), history AS (
         DELETE FROM command_history
@@ -131,12 +155,32 @@ _DELETE = text(f"""
     )
     SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM attempts)
 """)  # noqa: S608 - the parts are constants
-# Of the first runs by id: what is over for longest.
+_LEFT_OVER = text("SELECT min(id) FROM deleted_run WHERE id > :after")  # index: deleted_run_pkey
+_DELETE_LEFT = text("""
+    WITH own AS MATERIALIZED (
+        SELECT id FROM task_instance WHERE workflow_instance_id = :run              -- index: task_instance_attempt
+        LIMIT :rows_max
+    ), attempts AS (
+        DELETE FROM task_instance WHERE id = ANY(ARRAY(SELECT id FROM own)) RETURNING id
+    ), logs AS (                                                                    -- index: stored_log_pkey
+        DELETE FROM stored_log WHERE task_instance_id = ANY(ARRAY(SELECT id FROM attempts))
+    ), done AS (
+        DELETE FROM deleted_run WHERE id = :run AND (SELECT count(*) FROM own) < :rows_max
+    )
+    SELECT 0, (SELECT count(*) FROM attempts)
+""")
+# Of the next runs by id: what is over for longest.
 _OVERDUE = text(f"""
-    SELECT count(*), coalesce(max(extract(epoch FROM now() - ({KEPT}) - i.ended_at)), 0)::float8 / 86400
-    FROM (SELECT * FROM workflow_instance ORDER BY id LIMIT :read_max) AS i        -- index: workflow_instance_pkey
-    {project_of("i.workflow_code")}
-    WHERE i.parent_instance_id IS NULL AND isfinite(i.ended_at) AND i.ended_at < now() - ({KEPT})
+    SELECT count(over_since), coalesce(max(extract(epoch FROM now() - over_since)), 0)::float8 / 86400, max(id),
+           count(*) < :read_max OR coalesce(min(started_at) FILTER (WHERE started_at <= now()) >= now() - {SHORTEST},
+                                            {SHORTEST} IS NULL)
+    FROM (
+        SELECT i.id, i.started_at,
+               CASE WHEN i.parent_instance_id IS NULL AND isfinite(i.ended_at) AND i.ended_at < now() - ({KEPT})
+                    THEN i.ended_at + ({KEPT}) END AS over_since
+        FROM (SELECT * FROM workflow_instance
+              WHERE id > :after ORDER BY id LIMIT :read_max) AS i                  -- index: workflow_instance_pkey
+        {project_of("i.workflow_code")}) AS each
 """)  # noqa: S608 - the part is a constant of this module
 
 
@@ -162,21 +206,54 @@ async def find(
     return OldRuns(*(await connection.execute(_FIND, {**values, **limits})).one())
 
 
-async def delete(connection: FencedTransaction, old: OldRuns) -> Deleted:
-    """Delete these runs with their attempts, events, and commands, except those that were continued meanwhile."""
+async def delete(connection: FencedTransaction, old: OldRuns, rows_max: int = ROWS_MAX) -> Deleted:
+    """Delete these runs with their attempts, events, and commands, except those that were continued meanwhile.
+
+    Of attempts up to `rows_max`: what is left of them is recorded in `deleted_run`. If it fails, nothing was written.
+    """
     if not old.ids:
         return Deleted(0, 0, 0.0)
     began_s = time.monotonic()
     step = (await connection.execute(ID_STEP)).scalar_one()
-    values = {"ids": list(old.ids), "ended_at": list(old.ended_at), "id_step": step}
-    runs, attempts = (await connection.execute(_DELETE, values)).one()
+    values = {"ids": list(old.ids), "ended_at": list(old.ended_at), "id_step": step, "rows_max": rows_max}
+    return await _deleted(connection, _DELETE, values, began_s)
+
+
+async def left_over(connection: AsyncConnection, after: int) -> WorkflowInstanceId | None:
+    """The first run, after this id, that was deleted before all of its attempts."""
+    run = (await connection.execute(_LEFT_OVER, {"after": after})).scalar()
+    return None if run is None else WorkflowInstanceId(run)
+
+
+async def delete_left(connection: FencedTransaction, run: WorkflowInstanceId, rows_max: int = ROWS_MAX) -> Deleted:
+    """Delete up to so many attempts of a run that is deleted. If it fails, nothing was written."""
+    return await _deleted(connection, _DELETE_LEFT, {"run": run, "rows_max": rows_max}, time.monotonic())
+
+
+async def _deleted(
+    connection: FencedTransaction, statement: TextClause, values: Mapping[str, Any], began_s: float
+) -> Deleted:
+    """In a savepoint: the transaction goes on after rows that are locked, or cannot be deleted in time."""
+    try:
+        with translating():
+            async with connection.begin_nested():
+                runs, attempts = (await connection.execute(statement, values)).one()
+    except (BadData, Unavailable) as error:
+        return Deleted(0, 0, time.monotonic() - began_s, str(error))
     return Deleted(runs, attempts, time.monotonic() - began_s)
 
 
 async def overdue(connection: AsyncConnection, kept_days: int, read_max: int) -> tuple[int, float]:
-    """How many of the first `read_max` runs (children not counted) are past their time, and by how many days at most.
+    """How many runs (children not counted) are past their time, and by how many days at most: of the first `read_max`
+    by id among which there are any. It reads up to `OVERDUE_READS` times as many.
 
     Those that stay for another reason are counted too (docs/retention.md).
     """
-    count, days = (await connection.execute(_OVERDUE, {"kept_days": kept_days, "read_max": read_max})).one()
-    return count, days
+    after = 0
+    for _ in range(OVERDUE_READS):
+        values = {"kept_days": kept_days, "after": after, "read_max": read_max}
+        count, days, last, is_over = (await connection.execute(_OVERDUE, values)).one()
+        if count or is_over:
+            return count, days
+        after = last
+    return 0, 0.0

@@ -59,11 +59,11 @@ _STOPPED = text("""
       AND d.project = coalesce(CAST(:project AS text), d.project)
     ORDER BY e.command_id DESC LIMIT :limit
 """)
-# A run that was limited to some tasks at its start, or whose tasks did no work, has not done its date.
+# A run that was limited to some tasks, at its start or since, or whose tasks did no work, has not done its date.
 _DONE = text("""
     SELECT DISTINCT schedule_time FROM workflow_instance                         -- index: workflow_instance_time
     WHERE workflow_code = :code AND schedule_time = ANY(CAST(:dates AS timestamptz[])) AND state = 'SUCCESS'
-      AND scope IS NULL AND NOT dry_run
+      AND scope IS NULL AND executing IS NULL AND NOT dry_run
 """)
 
 

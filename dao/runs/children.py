@@ -173,6 +173,7 @@ _REPORT_AT_REST = text("""
         FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[])) AS r (child_id, reason)
         JOIN workflow_instance c ON c.id = r.child_id
                                 AND coalesce(c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL, false)
+        WHERE (SELECT p.id FROM workflow_instance p WHERE p.id = c.parent_instance_id) IS NOT NULL
         RETURNING workflow_instance_id
     )
     SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id

@@ -17,17 +17,19 @@ from model.ids import Epoch, WorkflowInstanceId
 
 _AWAITED = text("""
     SELECT coalesce(bool_or(execution_type <> 'PARALLEL'), false) AS serial,
-           coalesce(bool_or(backfill IS NOT NULL AND state = 'SUCCESS'), false) AS backfill,
+           coalesce(bool_or(backfill IS NOT NULL AND state = 'SUCCESS' AND executing IS NULL), false) AS backfill,
            coalesce(bool_or(parent_instance_id IS NOT NULL), false) AS parent
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[]))
 """)
-# `coalesce`: with IS NOT NULL alone and no statistics on children, the planner might scan their whole index.
+# `coalesce`: with IS NOT NULL alone and no statistics on children, the planner might scan their whole index. Nobody
+# reads an event of a parent that was deleted.
 _NOTIFY_PARENT = text("""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, child_index)
         SELECT parent_instance_id, parent_task_code, parent_attempt, state,
                CASE WHEN state = 'SUCCESS' THEN outputs ELSE reason END, child_index
-        FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(parent_instance_id, 0) > 0
+        FROM workflow_instance c WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(parent_instance_id, 0) > 0
+          AND (SELECT p.id FROM workflow_instance p WHERE p.id = c.parent_instance_id) IS NOT NULL
           AND num_nulls(parent_task_code, parent_attempt, child_index) = 0      -- else it stands under nothing
         RETURNING workflow_instance_id
     )
@@ -40,12 +42,14 @@ _WAKE_LINE = text(f"""
     SELECT DISTINCT 'RECOVER_SERIAL_WAIT', workflow_code, {CALL.format(key="serial_key")}, 'serial'
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) AND execution_type <> 'PARALLEL'
 """)  # noqa: S608 - the part is a constant
-# Only once: a date that is run again does not backfill later dates again.
+# Only once: a date that is run again does not backfill later dates again. Nor does one of which an EXECUTE_TASK left
+# tasks to do.
 _NEXT_DATE = text("""
     WITH ended AS (
         UPDATE workflow_instance i SET backfill = NULL
         FROM (SELECT id, backfill FROM workflow_instance
-              WHERE id = ANY(CAST(:ids AS bigint[])) AND backfill IS NOT NULL AND state = 'SUCCESS') AS old
+              WHERE id = ANY(CAST(:ids AS bigint[])) AND backfill IS NOT NULL AND state = 'SUCCESS'
+                AND executing IS NULL) AS old
         WHERE i.id = old.id
         RETURNING i.*, old.backfill AS left_to_fill
     )

@@ -97,6 +97,9 @@ _REVIVE = text(f"""
     SET state = CASE WHEN r.waits THEN 'SERIAL_WAIT' ELSE 'RUNNING_EXECUTION' END,
         master_id = CASE WHEN r.waits THEN 0 ELSE CAST(:master AS bigint) END,
         ended_at = NULL, reason = NULL, requested_state = NULL,
+        ended_before = CASE WHEN i.state IN ('SUCCESS', 'FAILURE') THEN i.ended_at ELSE i.ended_before END,
+        succeeded_before = CASE WHEN i.state = 'SUCCESS' AND i.executing IS NULL THEN i.ended_at
+                                ELSE i.succeeded_before END,
         takeovers = 0, owned_since = clock_timestamp(), running_since = clock_timestamp(), outputs = NULL,
         run_times = i.run_times + CASE WHEN r.repeats THEN 1 ELSE 0 END,
         executing = CASE WHEN r.keeps_executing THEN i.executing ELSE r.new_executing END,

@@ -75,21 +75,27 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What to look up: the latest run of a workflow with a schedule time in [begin, end), and a task of it if named."""
+    """What to look up: the latest run of a workflow with a schedule time in [begin, end), and a task of it if named;
+    `whole`: only runs that were started for all tasks."""
 
     workflow_code: WorkflowCode
     begin: datetime
     end: datetime
     task: str | None = None
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The run's state, the state of its task if one was named and has begun, and whether a valid task of it failed."""
+    """The run's state, the state of its task if one was named and has begun, and whether a valid task of it failed.
+
+    `is_whole`: an EXECUTE_TASK left nothing to do.
+    """
 
     state: WorkflowState
     task: TaskState | None
     any_failed: bool
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +147,9 @@ _CODES = text("""
     JOIN unnest(CAST(:projects AS text[]), CAST(:names AS text[])) AS w (project, name)
       ON d.project = w.project AND d.name = w.name
 """)
-# Dry runs did nothing to depend on.
+# Dry runs did nothing to depend on, and a start of some tasks is no run of the whole workflow.
 _FIND = text("""
-    SELECT w.place, run.state,
+    SELECT w.place, run.state, run.executing IS NULL AS is_whole,
            (SELECT t.state FROM task_instance t
             WHERE t.workflow_instance_id = run.id AND t.task_name = w.task AND t.flag = 'YES'
             ORDER BY t.attempt DESC LIMIT 1) AS task,
@@ -154,11 +160,12 @@ _FIND = text("""
                                  WHERE later.workflow_instance_id = t.workflow_instance_id
                                    AND later.task_code = t.task_code AND later.attempt > t.attempt)) END AS any_failed
     FROM unnest(CAST(:codes AS bigint[]), CAST(:begins AS timestamptz[]), CAST(:ends AS timestamptz[]),
-                CAST(:tasks AS text[])) WITH ORDINALITY AS w (code, begin_at, end_at, task, place)
+                CAST(:tasks AS text[]), CAST(:whole AS boolean[])) WITH ORDINALITY
+         AS w (code, begin_at, end_at, task, whole, place)
     CROSS JOIN LATERAL (
-        SELECT i.id, i.state FROM workflow_instance i                          -- index: workflow_instance_time
+        SELECT i.id, i.state, i.executing FROM workflow_instance i             -- index: workflow_instance_time
         WHERE i.workflow_code = w.code AND i.schedule_time >= w.begin_at AND i.schedule_time < w.end_at
-          AND NOT i.dry_run
+          AND NOT i.dry_run AND (i.scope IS NULL OR NOT w.whole)
         ORDER BY i.schedule_time DESC, i.id DESC LIMIT 1
     ) AS run
 """)
@@ -224,11 +231,12 @@ async def find(connection: AsyncConnection, spans: Sequence[Span]) -> dict[Span,
         "begins": [span.begin for span in spans],
         "ends": [span.end for span in spans],
         "tasks": [span.task for span in spans],
+        "whole": [span.whole for span in spans],
     }
     rows = (await connection.execute(_FIND, values)).all()
     return {
         spans[row.place - 1]: Found(
-            WorkflowState(row.state), None if row.task is None else TaskState(row.task), row.any_failed
+            WorkflowState(row.state), None if row.task is None else TaskState(row.task), row.any_failed, row.is_whole
         )
         for row in rows
     }

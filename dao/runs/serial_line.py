@@ -43,6 +43,11 @@ class InLine:
 _LOCK = text("""
     SELECT code FROM workflow_definition WHERE code = ANY(CAST(:codes AS bigint[])) ORDER BY code FOR NO KEY UPDATE
 """)
+# Of a workflow whose row somebody deleted while runs wait: they go on, one at a time.
+_LOCK_DELETED = text("""
+    SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'shoal line', current_schema(), code), 0))
+    FROM (SELECT code FROM unnest(CAST(:codes AS bigint[])) AS given (code) ORDER BY code) AS gone
+""")
 _LINES = "unnest(CAST(:codes AS bigint[]), CAST(:keys AS text[])) AS line (code, key)"
 # `IS NOT TRUE`: the same expression as in its index, which no other statement uses. Reads the first index entry of each
 # kind.
@@ -199,7 +204,9 @@ async def lock(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> 
     A caller that needs several workflows requests all of them at once: they are locked in one order, so there is no
     deadlock.
     """
-    await connection.execute(_LOCK, {"codes": sorted(set(codes))})
+    locked = (await connection.execute(_LOCK, {"codes": sorted(set(codes))})).scalars().all()
+    if deleted := set(codes) - set(locked):
+        await connection.execute(_LOCK_DELETED, {"codes": sorted(deleted)})
 
 
 async def heads(connection: AsyncConnection, lines: Collection[Line]) -> list[InLine]:

@@ -75,12 +75,14 @@ class NewInstance:
 
 @dataclass(frozen=True, slots=True)
 class InstanceEnd:
-    """How a run ended; `reason` is empty for a success; `outputs` is JSON text or None."""
+    """How a run ended; `reason` is empty for a success; `outputs` is JSON text or None. `is_whole`: of a success, also
+    the tasks to which it was not limited have done their part."""
 
     id: WorkflowInstanceId
     state: WorkflowState
     reason: str
     outputs: str | None = None
+    is_whole: bool = False
 
 
 _INSTANCES = RowArrays(
@@ -121,13 +123,15 @@ _ENTER = text("""
       AND coalesce(i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE'), false)
     RETURNING i.id
 """)
-_ENDS = RowArrays({"id": "bigint", **dict.fromkeys(("state", "reason", "outputs"), "text")})
+_ENDS = RowArrays({"id": "bigint", **dict.fromkeys(("state", "reason", "outputs"), "text"), "is_whole": "boolean"})
+# An EXECUTE_TASK that left nothing to do leaves no limit either: whoever asks sees a whole success.
 # Checks the state, not `ended_at`: see `dao.tasks.task_instances`, queue.
 _FINISH = text(f"""
     WITH ended AS (
         UPDATE workflow_instance i
         SET state = n.state, reason = nullif(n.reason, ''), ended_at = clock_timestamp(), outputs = n.outputs,
-            requested_state = NULL
+            requested_state = NULL,
+            executing = CASE WHEN NOT (n.state = 'SUCCESS' AND n.is_whole) THEN i.executing END
         FROM {_ENDS.unnest}
         WHERE i.id = n.id
           AND coalesce(i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)

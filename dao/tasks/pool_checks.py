@@ -51,7 +51,8 @@ _RECORD = text("""
             set_aside_at = CASE WHEN NOT n.has_result OR r.set_aside_by IS NOT NULL THEN r.set_aside_at
                                 WHEN n.why IS NOT NULL THEN coalesce(r.set_aside_at, clock_timestamp()) END,
             set_aside_why = CASE WHEN NOT n.has_result OR r.set_aside_by IS NOT NULL THEN r.set_aside_why
-                                 ELSE n.why END
+                                 ELSE n.why END,
+            found_why = CASE WHEN NOT n.has_result THEN r.found_why WHEN r.set_aside_by IS NOT NULL THEN n.why END
         FROM held n
         WHERE r.id = n.id
         RETURNING r.pool_code

@@ -17,7 +17,7 @@ from dao.cluster.node_rows import SHOWN
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.tasks import pool_leases
-from dao.tasks.pool_conditions import FREE, FRESH, POOLS_IN_LINE, TOGETHER
+from dao.tasks.pool_conditions import FREE, FRESH, GROUP, HASH, KINDS, OF_KIND, POOL, POOLS_IN_LINE, TOGETHER
 from dao.tasks.task_claims import COLUMNS, ClaimedTask
 from model.changes import Changes
 from model.choices import Priority
@@ -79,39 +79,26 @@ _ROOMS = text(f"""
         FROM pool_resource r WHERE r.pool_code = p.code) AS r                  -- index: pool_resource_name
     LEFT JOIN of_streams s ON s.pool_code = p.code
 """)  # noqa: S608 - the parts are constants
-# Those of a line that need the same differ only in their order. So of each kind, which is a group and what it needs,
-# the first are read, as many as may get it and one that may reserve: however many wait, and for whatever they do. One
-# step of the index finds the next kind. The expressions are what only this index has, whatever the statistics say. A
-# row that was changed by hand may have anything: a cast of it would end the statement, for all lines.
-_POOL, _GROUP, _HASH = "(l.pool_name || '')", "(l.worker_group || '')", "jsonb_hash_extended(l.needs, 0)"
+# Those of a line that need the same differ only in their order. So of each kind the first are read, as many as may get
+# it and one that may reserve: however many wait, and for whatever they do. A row that was changed by hand may have
+# anything: a cast of it would end the statement, for all lines.
 _WAITERS = text(f"""
-    WITH RECURSIVE kind (pool_name, free, worker_group, hash, needs) AS (
-        SELECT pool.name, pool.free, first.*
-        FROM unnest(CAST(:pools AS text[]), CAST(:pools_free AS bigint[])) AS pool (name, free)
-        CROSS JOIN LATERAL (
-            SELECT {_GROUP}, {_HASH}, l.needs FROM pool_line l WHERE {_POOL} = pool.name
-            ORDER BY {_POOL}, {_GROUP}, {_HASH} LIMIT 1) AS first                           -- index: pool_line_kind
-        UNION ALL
-        SELECT k.pool_name, k.free, next.*
-        FROM kind k CROSS JOIN LATERAL (
-            SELECT {_GROUP}, {_HASH}, l.needs FROM pool_line l
-            WHERE {_POOL} = k.pool_name AND ({_GROUP}, {_HASH}) > (k.worker_group, k.hash)
-            ORDER BY {_POOL}, {_GROUP}, {_HASH} LIMIT 1) AS next
-    )
-    SELECT first.* FROM kind k
+    WITH RECURSIVE pool (name, free) AS MATERIALIZED (
+        SELECT * FROM unnest(CAST(:pools AS text[]), CAST(:pools_free AS bigint[]))
+    ), {KINDS}
+    SELECT first.* FROM kind k JOIN pool ON pool.name = k.pool_name
     CROSS JOIN LATERAL (
         SELECT l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id, l.worker_group,
                l.needs, queued.is_stream
         FROM pool_line l
         CROSS JOIN LATERAL (SELECT t.stream IS NOT NULL AS is_stream FROM task_instance t
                             WHERE t.id = l.task_instance_id AND t.state = 'QUEUED' OFFSET 0) AS queued
-        WHERE {_POOL} = k.pool_name AND ({_GROUP}, {_HASH}) >= (k.worker_group, k.hash)
-          AND ({_GROUP}, {_HASH}) <= (k.worker_group, k.hash)
+        WHERE {OF_KIND}
           -- One of no run would keep its place, and the resources that it needs, in each claim.
           AND (SELECT i.id FROM workflow_instance i WHERE i.id = l.workflow_instance_id) IS NOT NULL
-        ORDER BY {_POOL}, {_GROUP}, {_HASH}, l.workflow_priority, l.workflow_instance_id, l.task_priority,
+        ORDER BY {POOL}, {GROUP}, {HASH}, l.workflow_priority, l.workflow_instance_id, l.task_priority,
                  l.task_instance_id
-        LIMIT least(k.free, :read_max) + 1) AS first
+        LIMIT least(pool.free, :read_max) + 1) AS first
     WHERE k.worker_group = ANY(CAST(:served AS text[])) AND jsonb_typeof(k.needs) = 'object'
       -- What could not begin even if nobody had any reserves nothing.
       AND NOT EXISTS (SELECT FROM jsonb_each(CASE jsonb_typeof(k.needs) WHEN 'object' THEN k.needs END) AS need

@@ -22,32 +22,46 @@ CHECKS_AT_ONCE = 8
 """So many checks run at once on one worker."""
 CHECK_TIMEOUT_S = 10.0
 """The limit of a check that names none."""
-LINE_READ_MAX = 50
-"""Of so many that wait for a pool it is read how many they need."""
+POOL, GROUP, HASH = "(l.pool_name || '')", "(l.worker_group || '')", "jsonb_hash_extended(l.needs, 0)"
+"""Of rows of `pool_line l`: expressions that only the index pool_line_kind has, whatever the statistics say."""
+_FIRST = f"SELECT {POOL}, {GROUP}, {HASH}, l.needs, l.needed FROM pool_line l"  # noqa: S608 - constants
+KINDS = f"""
+    kind (pool_name, worker_group, hash, needs, needed) AS (
+        SELECT first.* FROM pool CROSS JOIN LATERAL (
+            {_FIRST} WHERE {POOL} = pool.name
+            ORDER BY {POOL}, {GROUP}, {HASH} LIMIT 1) AS first                              -- index: pool_line_kind
+        UNION ALL
+        SELECT next.* FROM kind k CROSS JOIN LATERAL (
+            {_FIRST} WHERE {POOL} = k.pool_name AND ({GROUP}, {HASH}) > (k.worker_group, k.hash)
+            ORDER BY {POOL}, {GROUP}, {HASH} LIMIT 1) AS next
+    )"""  # noqa: S608 - constants
+"""What waits in the lines of the pools in `pool (name)`, by kind: a kind is a worker group and what its attempts need.
+Each kind takes one step of the index, however many wait. A part of a WITH RECURSIVE."""
+OF_KIND = f"""
+    {POOL} = k.pool_name AND ({GROUP}, {HASH}) >= (k.worker_group, k.hash)
+    AND ({GROUP}, {HASH}) <= (k.worker_group, k.hash)"""
+"""Whether a row of `pool_line l` is of the kind `k`."""
 _ROUND_S = (
     f"least(greatest(coalesce((p.validity_check ->> 'timeout_s')::numeric, {CHECK_TIMEOUT_S}), 0), {SECONDS_MAX})"
 )
 _CAN_BE_FREE = "c.pool_code = p.code AND c.task_instance_id IS NULL AND c.set_aside_at IS NULL AND NOT c.removed"
 TOGETHER = f"""
     LEFT JOIN LATERAL (
-        SELECT greatest(max(among.free_since),
-                        clock_timestamp() - make_interval(secs => least(
-                            {_EVERY_S} + 2 * ceil(wanted.number / {CHECKS_AT_ONCE}.0) * {_ROUND_S}, {SECONDS_MAX}
-                        )::float8)) AS since
-        FROM (SELECT max(l.needed) AS number
-              FROM (SELECT needed FROM pool_line WHERE pool_name = p.name                    -- index: pool_line_pkey
-                    ORDER BY pool_name, workflow_priority, workflow_instance_id, task_priority, task_instance_id
-                    LIMIT {LINE_READ_MAX}) AS l
-              WHERE l.needed <= (SELECT count(*) FROM pool_resource c WHERE {_CAN_BE_FREE})) AS wanted
-        CROSS JOIN LATERAL (SELECT c.free_since FROM pool_resource c WHERE {_CAN_BE_FREE}
-                            ORDER BY c.free_since LIMIT wanted.number) AS among
-        WHERE p.validity_check IS NOT NULL AND wanted.number > 1
-        GROUP BY wanted.number) AS together ON true"""  # noqa: S608 - constants
+        WITH RECURSIVE pool (name) AS (SELECT p.name WHERE p.validity_check IS NOT NULL), {KINDS}
+        SELECT min(greatest(nth.free_since,
+                            clock_timestamp() - make_interval(secs => least(
+                                {_EVERY_S} + 2 * ceil(nth.place / {CHECKS_AT_ONCE}.0) * {_ROUND_S}, {SECONDS_MAX}
+                            )::float8))) AS since
+        FROM (SELECT DISTINCT needed FROM kind WHERE needed > 1) AS several
+        JOIN (SELECT c.free_since, row_number() OVER (ORDER BY c.free_since) AS place
+              FROM pool_resource c WHERE {_CAN_BE_FREE}) AS nth ON nth.place = several.needed
+    ) AS together ON true"""  # noqa: S608 - constants
 """Joins to `resource_pool p` as `together` since when checks count for somebody who needs several at once: since the
 last of so many was given back. A worker checks a few at a time, so without it what passed first would be too old when
-the last has passed, for ever if checks are slow; all those that are older are checked together. Null if nobody who
-waits needs several, or there are not so many. At most for twice as long as checking so many may take: then they are
-checked again, and are good together for as long as that took, and more."""
+the last has passed, for ever if checks are slow; all those that are older are checked together. The earliest of these
+times counts, so that nobody waits for what another needs. Null if nobody who waits needs several, or there are not so
+many. At most for twice as long as checking so many may take: then they are checked again, and are good together for as
+long as that took, and more."""
 LATE_S = 60
 """A check that takes this much longer than its timeout has been dropped by its worker: another checks."""
 

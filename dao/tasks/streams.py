@@ -15,7 +15,7 @@ from sqlalchemy import Row, text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import KILL, changed, notify
-from dao.tasks.pool_conditions import FREE, POOLS_IN_LINE
+from dao.tasks.pool_conditions import FREE, KINDS, OF_KIND, POOLS_IN_LINE
 from dao.tasks.stream_claims import OVERDUE
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
@@ -49,15 +49,12 @@ class LivingStream:
 
 
 class FirstInLine(NamedTuple):
-    """Some of those who get next what becomes free in a pool: streams of a worker group, or other tasks of it."""
+    """Who may get what becomes free in a pool: streams of a worker group that wait for it, or other tasks of it."""
 
     pool: str
     worker_group: str
     is_stream: bool
 
-
-FIRST_READ_MAX = 50
-"""So many of each line are read."""
 
 _ANY = text("""
     SELECT EXISTS (SELECT FROM stream_restart) OR EXISTS (SELECT FROM rebalance)
@@ -87,28 +84,35 @@ _LIVING = text(f"""
     WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_stream
     ORDER BY id DESC
 """)  # noqa: S608 - the part is a constant
-# What a pool could not give even if nobody had any waits for nobody's resources.
+# What a pool could not give even if nobody had any waits for nobody's resources. Of each kind one task is found behind
+# its streams, and the streams are found by themselves, which are few: however many wait, and for whatever they do.
 _FIRST_IN_LINE = text(f"""
-    {POOLS_IN_LINE}
-    SELECT DISTINCT line.name, first.worker_group, first.is_stream
-    FROM line CROSS JOIN LATERAL (
-        SELECT l.worker_group, queued.is_stream FROM pool_line l
-        CROSS JOIN LATERAL (SELECT t.stream IS NOT NULL AS is_stream FROM task_instance t
-                            WHERE t.id = l.task_instance_id AND t.state = 'QUEUED' OFFSET 0) AS queued
-        WHERE l.pool_name = line.name AND jsonb_typeof(l.needs) = 'object' AND NOT EXISTS (
-            SELECT FROM jsonb_each(CASE jsonb_typeof(l.needs) WHEN 'object' THEN l.needs END) AS need (name, given)
-            -- Whatever somebody wrote by hand fails nothing: what is no number is more than any pool has.
-            CROSS JOIN LATERAL (
-                SELECT CASE jsonb_typeof(need.given) WHEN 'number' THEN least(greatest(need.given::numeric, 0), 1e9)
-                       ELSE 1e9 END::bigint AS number) AS asked
-            WHERE asked.number > (
-                SELECT count(*) FROM (
-                    SELECT FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
-                    WHERE p.name = need.name AND r.set_aside_at IS NULL AND NOT r.removed
-                    LIMIT asked.number) AS size))
-        ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
-        LIMIT {FIRST_READ_MAX}) AS first
-""")  # noqa: S608 - the part is a constant
+    {POOLS_IN_LINE}, pool (name) AS (SELECT name FROM line WHERE name IS NOT NULL), {KINDS}, stream AS MATERIALIZED (
+        SELECT worker_group, resources AS needs FROM task_instance                  -- index: task_instance_stream
+        WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
+          AND state NOT IN ('DISPATCH', 'RUNNING_EXECUTION') AND resources IS NOT NULL
+    ), waiting AS (
+        SELECT k.pool_name, k.worker_group, k.needs, false AS is_stream FROM kind k
+        WHERE EXISTS (
+            SELECT FROM (SELECT l.task_instance_id FROM pool_line l WHERE {OF_KIND} OFFSET 0) AS own
+            CROSS JOIN LATERAL (SELECT FROM task_instance t WHERE t.id = own.task_instance_id AND t.state = 'QUEUED'
+                                AND t.stream IS NULL OFFSET 0) AS queued)
+        UNION
+        SELECT jsonb_object_keys(s.needs), s.worker_group, s.needs, true FROM stream s
+    )
+    SELECT DISTINCT w.pool_name, w.worker_group, w.is_stream FROM waiting w
+    WHERE jsonb_typeof(w.needs) = 'object' AND NOT EXISTS (
+        SELECT FROM jsonb_each(CASE jsonb_typeof(w.needs) WHEN 'object' THEN w.needs END) AS need (name, given)
+        -- Whatever somebody wrote by hand fails nothing: what is no number is more than any pool has.
+        CROSS JOIN LATERAL (
+            SELECT CASE jsonb_typeof(need.given) WHEN 'number' THEN least(greatest(need.given::numeric, 0), 1e9)
+                   ELSE 1e9 END::bigint AS number) AS asked
+        WHERE asked.number > (
+            SELECT count(*) FROM (
+                SELECT FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
+                WHERE p.name = need.name AND r.set_aside_at IS NULL AND NOT r.removed
+                LIMIT asked.number) AS size))
+""")  # noqa: S608 - the parts are constants
 _HAND_OVER = text("""
     UPDATE task_instance t SET handover = n.why
     FROM unnest(CAST(:ids AS bigint[]), CAST(:whys AS text[])) AS n (id, why)
@@ -224,7 +228,7 @@ async def living(connection: AsyncConnection) -> list[LivingStream]:
 
 
 async def first_in_line(connection: AsyncConnection) -> set[FirstInLine]:
-    """Who gets next what becomes free in the pools."""
+    """Who may get what becomes free in the pools."""
     return {FirstInLine(*row) for row in (await connection.execute(_FIRST_IN_LINE)).all()}
 
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from dao.tasks.pool_conditions import GROUP, HASH, KINDS, OF_KIND, POOL
 from dao.views import usual_times
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode
 
 HOLDERS_READ_MAX = 200
-FIRST_READ_MAX = 20
-"""Of so many that are first in a line it is read how many they need."""
 WORKFLOWS_READ_MAX = 5
 """Of so many workflows of those who hold resources the usual times are read."""
 
@@ -67,14 +66,16 @@ _WAITING = text(f"""
                min(set_aside_why) FILTER (WHERE NOT removed) AS set_aside_why
         FROM pool_resource WHERE pool_code = p.code) AS r ON true
     LEFT JOIN LATERAL (
+        WITH RECURSIVE pool (name) AS (SELECT need.name), {KINDS}
         SELECT first.needed,
                CASE WHEN {_PROJECT.format("x")} = {_PROJECT.format("t")}
                     THEN format('%s/%s', x.workflow_instance_id, x.task_name) ELSE 'a task' END AS kept_for
-        FROM (SELECT l.* FROM pool_line l WHERE l.pool_name = need.name                  -- index: pool_line_pkey
-              ORDER BY l.pool_name, l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
-              LIMIT {FIRST_READ_MAX}) AS first
+        FROM kind k CROSS JOIN LATERAL (
+            SELECT l.* FROM pool_line l WHERE {OF_KIND}
+            ORDER BY {POOL}, {GROUP}, {HASH}, l.workflow_priority, l.workflow_instance_id, l.task_priority,
+                     l.task_instance_id LIMIT 1) AS first
         JOIN task_instance x ON x.id = first.task_instance_id
-        WHERE first.needed > r.size - r.taken - r.set_aside - r.checked - r.leaving AND first.needed <= r.size
+        WHERE k.needed > r.size - r.taken - r.set_aside - r.checked - r.leaving AND k.needed <= r.size
           AND (first.workflow_priority, first.workflow_instance_id, first.task_priority, first.task_instance_id)
               < (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id)
         ORDER BY first.workflow_priority, first.workflow_instance_id, first.task_priority, first.task_instance_id

@@ -72,7 +72,7 @@ def _spans(
         of_zone = zone(task.time_zone)
         return {
             item: [
-                Span(_code(task, item, codes), begin, end, item.task)
+                Span(_code(task, item, codes), begin, end, item.task, item.task is None or item.all_tasks)
                 for begin, end in intervals(item.cycle, task.schedule_time, of_zone)
             ]
             for item in params.items()
@@ -124,17 +124,19 @@ def _within_timeout(task: WaitingTask, verdict: Verdict) -> Verdict:
 
 
 def _state(item: DependentItem, found: Found | None) -> State | None:
-    """The state that counts for what was found. A run that was stopped, killed or paused has not succeeded."""
+    """The state that counts for what was found. A run that was stopped, killed or paused has not succeeded, nor
+    has one that an EXECUTE_TASK limited to some tasks while others were not done."""
     if found is None:
         return None
     if item.task is None:
         if not found.state.is_final:
             return State.RUNNING
-        return State.SUCCESS if found.state is W.SUCCESS else State.FAILURE
+        return State.SUCCESS if found.state is W.SUCCESS and found.is_whole else State.FAILURE
     if item.all_tasks:
         if not found.state.is_final:
             return State.RUNNING
-        return State.FAILURE if found.any_failed or found.state in (W.PAUSE, W.STOP) else State.SUCCESS
+        has_failed = found.any_failed or not found.is_whole or found.state in (W.PAUSE, W.STOP)
+        return State.FAILURE if has_failed else State.SUCCESS
     if found.task in (T.SUCCESS, T.FORCED_SUCCESS):
         return State.SUCCESS
     return State.FAILURE if found.state.is_final else State.RUNNING

@@ -79,11 +79,15 @@ class KillTasks:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The instance is over; `reason` is a sentence, empty for a success; `outputs` a JSON object or None."""
+    """The instance is over; `reason` is a sentence, empty for a success; `outputs` a JSON object or None.
+
+    `is_whole`: of a success that was limited to some tasks, whether all others have done their part as well.
+    """
 
     state: WorkflowState
     reason: str
     outputs: str | None = None
+    is_whole: bool = True
 
 
 Effect = Enter | TaskAttempt | AttemptEnd | StartChild | ResumeChild | HoldTasks | KillTasks | Finish

@@ -166,6 +166,7 @@ class WorkflowRunnable:
             elif attempt.state in _SUCCEEDED:
                 self._give(attempt.code, attempt.outputs)
                 self._ends.kept.add(attempt.code)
+                self._progress.kept(attempt.code, attempt.branch)
             elif attempt.state in _FAILED:
                 self._ends.failed[attempt.code] = attempt.state
         if self.state is not W.RUNNING_EXECUTION:
@@ -300,4 +301,6 @@ class WorkflowRunnable:
             state, reason = self._ends.verdict(self.state, is_complete=is_complete)
         assert state in WORKFLOW_TRANSITIONS[self.state], f"{self.state} cannot become {state}"
         self.state = state
-        return [Finish(state, reason, self._parameters.at_the_end() if state is W.SUCCESS else None)]
+        if state is not W.SUCCESS:
+            return [Finish(state, reason)]
+        return [Finish(state, reason, self._parameters.at_the_end(), self._progress.is_whole(self._ends.failed))]

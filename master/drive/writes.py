@@ -113,8 +113,8 @@ class Writes:
                 case KillTasks(reason):
                     self._halts[id_] = (TaskState.KILL, reason)
                     self._halting[id_] = runnable
-                case Finish(end, reason, outputs):
-                    self.ends.append(InstanceEnd(id_, end, reason, outputs))
+                case Finish(end, reason, outputs, is_whole):
+                    self.ends.append(InstanceEnd(id_, end, reason, outputs, is_whole))
 
     def note_success(self, runnable: WorkflowRunnable, code: TaskCode) -> None:
         """A task of it succeeded; nothing for one that its definition does not know."""

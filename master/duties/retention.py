@@ -9,6 +9,7 @@ from typing import Any
 from dao.definitions import references
 from dao.postgres.database import FencedTransaction
 from dao.retention import old_audit, old_commands, old_runs
+from dao.retention.old_runs import OldRuns
 from model import duties
 from model.duties import Step
 from model.ids import WorkflowCode
@@ -19,7 +20,9 @@ from model.retention import ATTEMPTS_FIRST, ATTEMPTS_MAX, ATTEMPTS_MIN, PAUSE_SH
 class Progress:
     """How far a round has come: which part, after which id, and what was deleted so far.
 
-    `attempts_max`: how many attempts the next step deletes.
+    `attempts_max`: how many attempts the next step deletes. Runs up to `alone_to` are deleted one by one, since one of
+    them cannot be deleted; `stuck` were quarantined until the next round, the first because of `why`. `left_after`: up
+    to which deleted run all attempts were deleted, as far as possible.
     """
 
     part: Part
@@ -31,6 +34,10 @@ class Progress:
     named: list[int]
     waited: list[int]
     attempts_max: int
+    alone_to: int = 0
+    stuck: int = 0
+    why: str = ""
+    left_after: int = 0
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Progress | None:
@@ -43,7 +50,10 @@ class Progress:
             attempts_max = int(given.get("attempts_max", ATTEMPTS_FIRST))  # a master of a version before wrote none
             if not ATTEMPTS_MIN <= attempts_max <= ATTEMPTS_MAX:
                 return None
-            return cls(Part(given["part"]), after, runs, attempts, commands, audit, named, waited, attempts_max)
+            alone_to, stuck, left_after = (int(given.get(name, 0)) for name in ("alone_to", "stuck", "left_after"))
+            counts = runs, attempts, commands, audit
+            stands = alone_to, stuck, str(given.get("why", ""))[:500], left_after
+            return cls(Part(given["part"]), after, *counts, named, waited, attempts_max, *stands)
         except (KeyError, TypeError, ValueError, OverflowError):
             return None
 
@@ -54,10 +64,15 @@ class Progress:
     @property
     def result(self) -> str:
         """What was deleted, in words."""
-        return (
+        done = (
             f"deleted {self.runs} runs with {self.attempts} attempts, {self.commands} other commands and "
             f"{self.audit} audit rows"
         )
+        return done if not self.stuck else f"{done}; {self.stuck} runs could not be deleted: {self.why}"
+
+    def quarantined(self, run: int, why: str | None) -> Progress:
+        """A run that cannot be deleted is left until the next round."""
+        return replace(self, stuck=self.stuck + 1, why=self.why or f"run {run}: {why}"[:500])
 
 
 async def delete_old(connection: FencedTransaction, kept_days: int, given: Mapping[str, Any]) -> Step:
@@ -66,15 +81,11 @@ async def delete_old(connection: FencedTransaction, kept_days: int, given: Mappi
     pause_share = duties.PAUSE_SHARE
     match progress.part:
         case Part.RUNS:
-            named, waited = (list(map(WorkflowCode, codes)) for codes in (progress.named, progress.waited))
-            found = await old_runs.find(connection, progress.after, kept_days, named, waited, progress.attempts_max)
-            gone = await old_runs.delete(connection, found)
-            runs, attempts = progress.runs + gone.runs, progress.attempts + gone.attempts
-            after, is_over = found.after, found.is_over
-            attempts_max = attempts_of_next(progress.attempts_max, gone.attempts, gone.took_s)
-            progress = replace(progress, runs=runs, attempts=attempts, attempts_max=attempts_max)
-            if gone.runs:  # one that walks past runs that stay writes nothing
-                pause_share = PAUSE_SHARE
+            before = progress
+            progress, is_over = await _delete_runs(connection, kept_days, progress)
+            after = progress.after
+            if progress.attempts > before.attempts or progress.runs > before.runs:
+                pause_share = PAUSE_SHARE  # one that walks past runs that stay writes nothing
         case Part.COMMANDS:
             commands = await old_commands.delete(connection, progress.after, kept_days)
             after, is_over = commands.after, commands.is_over
@@ -87,8 +98,33 @@ async def delete_old(connection: FencedTransaction, kept_days: int, given: Mappi
         return _not_yet(replace(progress, after=after), pause_share)
     following = progress.part.next
     if following is None:
-        return Step(progress.result)
+        return Step(progress.result, is_fine=not progress.stuck)
     return _not_yet(replace(progress, part=following, after=0), pause_share)
+
+
+async def _delete_runs(connection: FencedTransaction, kept_days: int, progress: Progress) -> tuple[Progress, bool]:
+    """First what is left of large runs, then the next runs; returns whether that was all."""
+    left = await old_runs.left_over(connection, progress.left_after)
+    if left is not None:
+        gone = await old_runs.delete_left(connection, left)
+        if gone.why_not is not None:
+            progress = replace(progress.quarantined(left, gone.why_not), left_after=left)
+        return replace(progress, attempts=progress.attempts + gone.attempts), False
+    is_alone = progress.after < progress.alone_to
+    named, waited = (list(map(WorkflowCode, codes)) for codes in (progress.named, progress.waited))
+    attempts_max = 1 if is_alone else progress.attempts_max
+    found = await old_runs.find(connection, progress.after, kept_days, named, waited, attempts_max)
+    if is_alone and len(found.ids) > 1:
+        found = OldRuns(found.ids[:1], found.ended_at[:1], found.ids[0], is_over=False)
+    gone = await old_runs.delete(connection, found)
+    if gone.why_not is not None:
+        if len(found.ids) > 1:
+            return replace(progress, alone_to=found.after), False
+        progress = progress.quarantined(found.ids[0], gone.why_not)
+    elif not is_alone:
+        progress = replace(progress, attempts_max=attempts_of_next(attempts_max, gone.attempts, gone.took_s))
+    runs, attempts = progress.runs + gone.runs, progress.attempts + gone.attempts
+    return replace(progress, after=found.after, runs=runs, attempts=attempts), found.is_over
 
 
 def _not_yet(progress: Progress, pause_share: int) -> Step:

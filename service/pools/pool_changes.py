@@ -100,14 +100,18 @@ async def set_aside_resource(call: Call, name: Name, body: SetAsideResource) -> 
 
 @operation("POST", "/resource-pools/{name}/take-back", Right.ADMINISTER, TAG)
 async def take_resource_back(call: Call, name: Name, body: TakeBackResource) -> ResourceChange:
-    """Let a resource that is set aside, by a person or its check, be given again."""
+    """Let a resource that is set aside, by a person or its check, be given again.
+
+    One that a person set aside after its check had failed stays set aside by its check.
+    """
     await _check_resource(call, name, body.resource)
     async with call.changing(Subject(KIND, name, name=name)) as change:
         pool = await _held(call, change, name)
         before = await resource_changes.take_back(change.connection, pool, body.resource)
         change.before = {"set_aside": True, "by": before.by or "its check"}
-        change.after = {"resource": body.resource, "set_aside": False}
-        change.answer = await _changed(change.connection, pool, body.resource, is_new=True)
+        change.answer = now = await _changed(change.connection, pool, body.resource, is_new=True)
+        after = _by_whom(now.set_aside_at, now.set_aside_why, now.set_aside_by)
+        change.after = {"resource": body.resource, "set_aside": now.set_aside_at is not None, **after}
     answer: ResourceChange = change.answered()
     return answer
 

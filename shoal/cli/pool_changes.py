@@ -91,7 +91,12 @@ async def take_back(call: Invocation, pool: PoolName, resource: Resource) -> Non
         found = await client.ask(take_resource_back, pool, TakeBackResource.read(resource=resource))
     when = "when the task that holds it has ended" if found.is_held else "from now on"
     said = f'"{plain(resource)}" of pool "{pool}" is given again {when}.'
-    print_result(call, answer_fields(found), said)
+    if found.set_aside_at is not None:
+        said = (
+            f'"{plain(resource)}" of pool "{pool}" is set aside by its check still: {plain(found.set_aside_why or "")}'
+        )
+    again = f"Give it despite that: shoal pool take-back {quote(pool)} {quote(resource)}"
+    print_result(call, answer_fields(found), said, again if found.set_aside_at is not None else "")
 
 
 async def delete(

@@ -202,7 +202,11 @@ async def wait_for_others(p: Program) -> None:
     tasks = [TaskInstanceId(row.id) for row, _ in p.rows(p.server.tasks, waits_for_others)]
     wanted = p.some([*tasks, TaskInstanceId(10**6)])
     await p.call(dependencies.still_waiting, me.epoch, wanted)
-    spans = [Span(WorkflowCode(code), *p.random.choice(_SPANS), task) for code in CODES for task in (None, "task 1")]
+    spans = [
+        Span(WorkflowCode(code), *p.random.choice(_SPANS), task, p.chance(0.5))
+        for code in CODES
+        for task in (None, "task 1")
+    ]
     await p.call(dependencies.find, [*spans, *(replace(span, task="ALL") for span in spans)])
     completion = [DependentEnd(id_, p.random.choice((T.SUCCESS, T.FAILURE)), "it was judged") for id_ in wanted]
     await p.call(dependencies.end, completion, me.epoch)

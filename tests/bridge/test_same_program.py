@@ -36,7 +36,13 @@ NOT_COMPARED = {
     *(f"dao.duties.duties.{name}" for name in ("read_next", "add", "take", "record", "failed")),
     *(
         f"dao.retention.{name}"
-        for name in ("old_runs.find", "old_runs.delete", "old_commands.delete", "old_audit.delete")
+        for name in (
+            "old_runs.find",
+            "old_runs.left_over",
+            "old_runs.delete",
+            "old_commands.delete",
+            "old_audit.delete",
+        )
     ),
     *(f"dao.tasks.pool_claims.{name}" for name in ("hold_pools", "rooms", "waiters", "claim")),
     *(f"dao.tasks.pool_leases.{name}" for name in ("free", "held")),

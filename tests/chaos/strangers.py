@@ -35,7 +35,7 @@ TABLES = (
     "resource_pool", "pool_resource", "pool_line", "stream_restart", "rebalance",
     "alert", "alert_channel", "alert_condition", "alert_delivery", "alert_group", "alert_group_channel", "alert_rule",
     "alert_rule_state", "alert_silence", "run_end",
-    "log_store", "stored_log", "log_copying", "deleted_workflow",
+    "log_store", "stored_log", "log_copying", "deleted_workflow", "deleted_run",
 )  # fmt: skip
 """All that there are."""
 _LOCKS = {

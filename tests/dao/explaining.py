@@ -53,6 +53,10 @@ class Explaining:
         self.plan = Plan()
         self.info = connection.info
 
+    def begin_nested(self) -> Any:
+        """As `AsyncConnection.begin_nested`."""
+        return self._connection.begin_nested()
+
     async def execute(self, statement: Any, values: Any = None) -> Any:
         """As `AsyncConnection.execute`."""
         undone = await self._connection.begin_nested()

@@ -339,7 +339,7 @@ HOT = VIEWS | {
     ),
     "streams for a master": Hot(lambda c: streams.living(c), {"task_instance_stream"}, 110),
     "who is first in the lines of pools": Hot(
-        lambda c: streams.first_in_line(c), {"pool_line_pkey", "task_instance_pkey"}, 400
+        lambda c: streams.first_in_line(c), {"pool_line_kind", "task_instance_pkey", "task_instance_stream"}, 400
     ),
     "whether there are streams": Hot(lambda c: streams.any_to_do(c), {"task_instance_stream"}, 10),
     "handover of streams": Hot(

@@ -25,7 +25,7 @@ async def test_a_date_is_done_when_a_whole_run_of_it_has_succeeded(scene: Scene)
             "state = 'SUCCESS', scope = '[1]'",
             "state = 'SUCCESS', dry_run = true",
             "state = 'SUCCESS', command_type = 'SCHEDULER'",
-            "state = 'SUCCESS', workflow_code = 7",
+            "state = 'SUCCESS', executing = '[1]'",
         ),
         strict=True,
     ):

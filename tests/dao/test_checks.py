@@ -261,6 +261,20 @@ async def duty_fails(scene: Scene) -> str:
     return "duty sweep has failed 3 times in a row: no right on x"
 
 
+async def ids_in_blocks(scene: Scene) -> str:
+    await scene.sql("ALTER SEQUENCE command_id_seq CACHE 20")
+    return "the sequence of the ids of command gives them with CACHE 20, INCREMENT 1: of two rows"
+
+
+async def retention_leaves_some(scene: Scene) -> str:
+    await scene.sql(
+        "INSERT INTO duty_done (name, due_at, node_id, node_name, began_at, ended_at, steps, late, is_fine, result) "
+        "SELECT 'retention', now() - n * interval '1 min', 1, 'm', now(), now(), 1, false, n = 2, 'run ' || n "
+        "FROM generate_series(1, 2) AS n"
+    )
+    return "duty retention: run 1"
+
+
 async def duty_late(scene: Scene) -> str:
     await accepting(scene)
     await scene.sql("INSERT INTO duty (name, every_s, due_at) VALUES ('sweep', 60, now() - interval '3 min')")
@@ -349,6 +363,8 @@ BREAKING: dict[Callable[[Scene], Awaitable[str]], str] = {
     event_of_a_master: "events_are_read",
     duty_fails: "duties_are_done",
     duty_late: "duties_are_done",
+    retention_leaves_some: "duties_are_done",
+    ids_in_blocks: "ids_are_new",
     refused_without_alert: "duties_are_done",
     lost_without_alert: "duties_are_done",
     long_task_without_alert: "duties_are_done",

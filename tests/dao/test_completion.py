@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from dao.cluster.nodes import Me
-from dao.runs import completion, control, workflow_instances
+from dao.runs import children, completion, control, workflow_instances
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import task_events
@@ -43,6 +43,31 @@ async def test_nobody_waits_for_an_ordinary_run(scene: Scene) -> None:
     ids = [await scene.instance(master) for _ in range(3)]
     assert await end(scene, *ids, master=master) == []
     assert await scene.sql("SELECT (SELECT count(*) FROM command), (SELECT count(*) FROM task_event)") == [(0, 0)]
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+async def test_a_rerun_of_some_tasks_that_left_others_to_do_does_not_go_on_with_the_next_date(
+    scene: Scene, is_whole: bool
+) -> None:
+    master = await scene.master()
+    id_ = await scene.instance(master, backfill='{"backfill": {"dates": ["2026-01-02T00:00:00Z"]}}')
+    await scene.sql("UPDATE workflow_instance SET executing = '[1]'")
+    async with scene.writing() as connection:
+        ended = InstanceEnd(id_, W.SUCCESS, "", is_whole=is_whole)
+        await completion.notify_awaiting(connection, await workflow_instances.finish(connection, [ended], master.epoch))
+    assert await commands(scene, "type") == ["COMPLEMENT_DATA"] * is_whole
+    assert await scene.sql("SELECT executing FROM workflow_instance") == [None if is_whole else "[1]"]
+
+
+async def test_no_event_is_written_for_a_parent_that_was_deleted(scene: Scene) -> None:
+    master = await scene.master()
+    above = await scene.instance(master)
+    child = await scene.instance(master, parent=Parent(above, TaskCode(1), 1, 0))
+    await scene.sql("DELETE FROM workflow_instance WHERE id = :id", id=above)
+    assert await end(scene, child, master=master) == [child]
+    async with scene.writing() as connection:
+        await children.report_at_rest(connection, {child: "so it is"})
+    assert await scene.sql("SELECT count(*) FROM task_event") == [0]
 
 
 async def test_an_ordinary_end_wakes_no_master(scene: Scene) -> None:

@@ -50,6 +50,7 @@ FENCES = {
     "duties._TAKE": TAKEN,
     "old_commands._DELETE": TAKEN,
     "old_runs._DELETE": TAKEN,
+    "old_runs._DELETE_LEFT": GONE,
     "task_instances._RESET_RETRIES": TAKEN,
     "channels._CHANGE": PEOPLE,
     "channels._DELETE": PEOPLE,

@@ -208,8 +208,8 @@ OF_ALERTS: dict[str, tuple[Callable[[AsyncConnection], Awaitable[Any]], set[str]
                 )
             ],
         ),
-        {"workflow_instance_by_workflow"},
-        5_000,
+        {"workflow_instance_ended", "workflow_instance_ended_before"},
+        100,
     ),
     "ends to which rules are applied": (
         lambda c: alert_rules.consume_ends(cast(FencedTransaction, c), 500),

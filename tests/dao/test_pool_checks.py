@@ -9,6 +9,7 @@ import pytest_asyncio
 from sqlalchemy import text
 
 from dao.cluster.nodes import Me
+from dao.pools import resource_changes, saved_pools
 from dao.postgres.database import Database
 from dao.tasks import pool_checks, task_claims
 from dao.tasks.pool_checks import Checked
@@ -71,6 +72,36 @@ async def test_what_fails_is_set_aside_until_a_later_check_passes_and_others_go_
     assert [task.code for task in await pools.claim_for_pools(worker)] == [2]
 
 
+@pytest.mark.parametrize("found", ["before", "meanwhile", "repaired"])
+async def test_who_takes_back_what_he_set_aside_leaves_what_its_check_found(pools: PoolScene, found: str) -> None:
+    """That holds until a check passes, or until it is taken back once more."""
+    worker = await pools.worker()
+    await pools.pool("a", 1, {"url": "http://x/", "every_s": 60})
+    await take(pools, worker)
+    if found != "meanwhile":
+        await record(pools, worker, "a-1", "its check failed: 500")
+    if found == "repaired":
+        await age(pools, 61)
+        assert await take(pools, worker) == ["a-1"]
+    async with pools.database.writing() as connection:
+        pool = await saved_pools.head(connection, "a")
+        assert await resource_changes.set_aside(connection, pool, "a-1", "moving house", "anna")
+    if found == "meanwhile":
+        await record(pools, worker, "a-1", "its check failed: 500")
+    if found == "repaired":
+        await record(pools, worker, "a-1", None)
+    assert await set_aside(pools) == {"a-1": "moving house"}
+    async with pools.database.writing() as connection:
+        await resource_changes.take_back(connection, pool, "a-1")
+    if found == "repaired":
+        assert await set_aside(pools) == {}
+        return
+    assert await set_aside(pools) == {"a-1": "its check failed: 500"}
+    async with pools.database.writing() as connection:
+        await resource_changes.take_back(connection, pool, "a-1")
+    assert await set_aside(pools) == {}
+
+
 async def test_a_resource_is_checked_again_every_so_often(pools: PoolScene) -> None:
     master, worker = await pools.master(), await pools.worker()
     await pools.pool("a", 1, {"script": "true", "every_s": 60})
@@ -130,6 +161,22 @@ async def test_who_needs_several_gets_them_however_slow_their_checks_are(pools: 
         await record(pools, worker, name, None)
     [task] = await pools.claim_for_pools(worker)
     assert await pools.holders() == dict.fromkeys(("a-1", "a-2", "a-3"), task.id)
+
+
+async def test_who_needs_several_gets_them_whatever_else_waits_in_the_line(pools: PoolScene) -> None:
+    """More than any claim reads one by one, of a group that nobody serves; and one that needs more, of which some are
+    given back all the time."""
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 4, {"script": "true", "every_s": 0, "timeout_s": 20})
+    await pools.wait_for(master, *[{"a": 1}] * 60, {"a": 4}, worker_group="gpu")
+    await pools.wait_for(master, {"a": 3})
+    names = await take(pools, worker, 3)
+    for name in names:  # one after the other, 7 s each
+        await record(pools, worker, name, None)
+        await age(pools, 7)
+    await pools.sql("UPDATE pool_resource SET free_since = clock_timestamp() WHERE name = 'a-4'")
+    [task] = await pools.claim_for_pools(worker)
+    assert await pools.holders() == dict.fromkeys(names, task.id)
 
 
 async def test_what_passed_long_ago_is_checked_again_also_for_who_needs_several(pools: PoolScene) -> None:

@@ -141,6 +141,9 @@ async def test_a_person_sets_aside_what_a_check_did_and_keeps_it(scene: Scene) -
         now = await resource_changes.read(connection, pool, "a")
         assert (now.why, now.by) == ("mine", "anna")
         await resource_changes.take_back(connection, pool, "a")
+        now = await resource_changes.read(connection, pool, "a")
+        assert (now.why, now.by) == ("broken", None)
+        await resource_changes.take_back(connection, pool, "a")
         with pytest.raises(Refused):
             await resource_changes.take_back(connection, pool, "a")
 

@@ -62,8 +62,12 @@ async def called(scene: Scene) -> int:
         return await serial_line.call_missed(connection)
 
 
-async def test_of_two_that_start_it_in_the_same_moment_exactly_one_runs(scene: Scene) -> None:
-    """The second looks while the first has inserted its run and not committed: it must wait, and then see it."""
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_of_two_that_start_it_in_the_same_moment_exactly_one_runs(scene: Scene, is_deleted: bool) -> None:
+    """The second looks while the first has inserted its run and not committed: it must wait, and then see it. Also of
+    a workflow whose row somebody deleted."""
+    if is_deleted:
+        await scene.sql("DELETE FROM workflow_definition")
     one, other = await scene.master(), await scene.master()
 
     async def start() -> WorkflowState:

@@ -133,6 +133,21 @@ async def test_a_master_sees_who_gets_next_what_becomes_free(pools: PoolScene) -
     assert {each.pools for each in living} == {("a", "b"), ("a",), ("absent",)}
 
 
+async def test_a_master_sees_a_task_behind_many_that_wait_before_it(pools: PoolScene) -> None:
+    """Those of a group that nobody serves, and streams, hide nobody."""
+    master = await pools.master()
+    await pools.pool("a", 1)
+    await pools.wait_for(master, *[{"a": 1}] * 60, worker_group="nobody's")
+    await pools.wait_for(master, *[{"a": 1}] * 60, stream="{}")
+    await pools.wait_for(master, {"a": 1})
+    async with pools.database.reading() as connection:
+        assert await streams.first_in_line(connection) == {
+            ("a", "nobody's", False),
+            ("a", "default", True),
+            ("a", "default", False),
+        }
+
+
 @pytest.mark.parametrize("needs", ['{"a": "x"}', '{"a": 1e300}', '{"a": null}', "[1]", '"a"'])
 async def test_a_line_that_somebody_wrote_by_hand_hides_no_other(pools: PoolScene, needs: str) -> None:
     master = await pools.master()

@@ -66,13 +66,15 @@ async def finished(
     return int(run)
 
 
-async def delete_old(scene: Scene, kept_days: int = 90) -> str:
+async def delete_old(scene: Scene, kept_days: int = 90, *, is_fine: bool = True) -> str:
+    """All steps of a round; what it says."""
     progress: dict[str, Any] = {}
     while True:
         async with scene.writing() as connection:
             writing: Any = connection
             step = await retention.delete_old(writing, kept_days, json.loads(json.dumps(progress)))
         if step.is_over:
+            assert step.is_fine is is_fine
             return step.result
         progress = dict(step.progress)
 

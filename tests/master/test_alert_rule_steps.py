@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from dao.runs import control
+from dao.runs.control import Revival
+from model.ids import Epoch, WorkflowInstanceId
 from tests.dao.scene import Scene
 from tests.master.alert_scene import NEW, add_rule, alerts, begin, do, end, ended, finish, sales
 
@@ -260,3 +263,41 @@ async def test_a_deadline_before_the_rule_was_written_is_none(scene: Scene) -> N
     await scene.sql("UPDATE alert_rule SET updated_at = now() WHERE id = :id", id=id_)
     await do(scene)
     assert await alerts(scene) == []
+
+
+async def test_a_success_counts_however_many_runs_came_after_it(scene: Scene) -> None:
+    """Backfills, dry runs and runs that ended too late hide none."""
+    await _expected(scene, "succeeded")
+    await _ended_ago(scene, "S", "1 h")
+    await scene.sql("""
+        INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy,
+                                       priority, worker_group, ended_at, command_type, dry_run)
+        SELECT 1000 + n, 1, 1, 'SUCCESS', 1, 'CONTINUE', 'MEDIUM', 'default', now(),
+               CASE n % 3 WHEN 0 THEN 'COMPLEMENT_DATA' ELSE 'START_PROCESS' END, n % 3 = 1
+        FROM generate_series(1, 4000) AS n""")
+    await do(scene)
+    assert await alerts(scene) == []
+
+
+@pytest.mark.parametrize(("how", "before"), [("ended", "S"), ("ended", "F"), ("succeeded", "S")])
+@pytest.mark.parametrize("then", [None, "FAILURE", "STOP"])
+async def test_what_ended_in_time_is_not_late_while_or_after_it_is_run_again(
+    scene: Scene, how: str, before: str, then: str | None
+) -> None:
+    await _expected(scene, how)
+    (run,) = await ended(scene, before)
+    await scene.sql("UPDATE workflow_instance SET ended_at = now() - interval '1 h'")
+    async with scene.writing() as connection:
+        await control.revive(connection, [Revival(WorkflowInstanceId(run), repeats=True)], Epoch(1))
+    if then is not None:
+        await end(scene, run, then)
+    await do(scene)
+    assert await alerts(scene) == []
+
+
+@pytest.mark.parametrize("columns", [{"scope": "[1]"}, {"executing": "[1]"}])
+async def test_what_ran_some_tasks_only_has_not_succeeded(scene: Scene, columns: dict[str, object]) -> None:
+    await _expected(scene, "succeeded")
+    await _ended_ago(scene, "S", "1 h", **columns)
+    await do(scene)
+    assert await alerts(scene) == [("RULE", "ops", None)]

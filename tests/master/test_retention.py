@@ -12,7 +12,7 @@ from dao.retention import old_runs
 from master.duties import retention
 from model import duties
 from model.ids import WorkflowCode
-from model.retention import PAUSE_SHARE, READ_MAX
+from model.retention import PAUSE_SHARE, READ_MAX, ROWS_MAX
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
 from tests.master.finished_runs import OLD, YOUNG, delete_old, finished, handle, left, scene
@@ -165,6 +165,36 @@ async def test_runs_that_a_dependent_may_need_stay(scene: Scene) -> None:
     assert await left(scene) == {near, far, waits}, "one waits for it now"
 
 
+@pytest.mark.parametrize("stands", ["in a command", "in a run", "in a run that failed"])
+async def test_runs_that_a_later_date_of_a_backfill_waits_for_stay(scene: Scene, stands: str) -> None:
+    """Also if it waits in a workflow below the one that is backfilled."""
+    item = {"workflow": "a", "cycle": "today"}
+    waits = {"tasks": [{"name": "w", "type": "DEPENDENT", "params": {"groups": [{"items": [item]}]}}]}
+    runs = {"tasks": [{"name": "s", "type": "SUB_PROCESS", "params": {"workflow": "e"}}]}
+    await scene.sql(
+        "INSERT INTO workflow_definition (code, project, name) VALUES (1005, 'default', 'e'), (1006, 'default', 'f')"
+    )
+    for code, spec in ((1005, waits), (1006, runs)):
+        await scene.sql(
+            "INSERT INTO workflow_version (workflow_code, version, spec) VALUES (:code, 1, CAST(:spec AS json))",
+            code=code, spec=json.dumps(spec),
+        )  # fmt: skip
+    needed, other = await finished(scene, OLD), await finished(scene, OLD, code=1003 + 1)
+    if stands == "in a command":
+        await scene.sql("INSERT INTO command (type, workflow_code) VALUES ('COMPLEMENT_DATA', 1006)")
+    else:
+        ended = YOUNG if stands == "in a run that failed" else None
+        chain = await finished(scene, ended, code=1006, state="FAILURE")
+        await scene.sql("UPDATE workflow_instance SET backfill = '{}' WHERE id = :id", id=chain)
+    await delete_old(scene)
+    assert needed in await left(scene)
+    assert other not in await left(scene)
+    await scene.sql("DELETE FROM command")
+    await scene.sql("UPDATE workflow_instance SET backfill = NULL")
+    await delete_old(scene)
+    assert needed not in await left(scene)
+
+
 async def test_a_run_that_is_continued_or_locked_meanwhile_stays(scene: Scene) -> None:
     run, locked = await finished(scene, OLD), await finished(scene, OLD)
     async with scene.database.reading() as connection:
@@ -245,6 +275,82 @@ async def test_a_step_takes_whole_runs_until_it_has_enough_attempts(scene: Scene
         assert await found(0, 100, kept_days=0) == ([], stays, True)
 
 
+ATTEMPTS = (
+    "INSERT INTO task_instance (workflow_instance_id, task_code, attempt, flag, task_name, task_type, state, "
+    "worker_group, workflow_priority, task_priority, ended_at) SELECT :run, 3 + n % :tasks, 1 + n / :tasks, "
+    "CASE WHEN n < :tasks THEN 'YES' ELSE 'NO' END, 'a', 'FAKE', 'SUCCESS', 'default', 'MEDIUM', 'MEDIUM', now() "
+    "FROM generate_series(0, CAST(:count AS integer) - 1) AS n"
+)
+
+
+@pytest.mark.parametrize("tasks", [7, 10_000])
+async def test_no_step_deletes_more_than_so_many_rows_however_large_a_run_is(scene: Scene, tasks: int) -> None:
+    first, large, last = [await finished(scene, OLD) for _ in range(3)]
+    stays = await finished(scene, YOUNG)
+    await scene.sql(ATTEMPTS, run=large, count=3 * ROWS_MAX, tasks=tasks)
+    await scene.sql("INSERT INTO stored_log (task_instance_id, size) SELECT id, 7 FROM task_instance")
+    progress: dict[str, Any] = {}
+    sizes = []
+    while True:
+        async with scene.writing() as connection:
+            writing: Any = connection
+            step = await retention.delete_old(writing, 90, progress)
+        if step.is_over:
+            break
+        sizes.append(step.progress["attempts"] - progress.get("attempts", 0))
+        progress = dict(step.progress)
+        gone = large not in await scene.sql("SELECT id FROM workflow_instance")
+        assert gone is (sizes[0] > 0), "nobody continues a run of which attempts are missing"
+    assert max(sizes) == ROWS_MAX
+    assert sum(sizes) == 3 * ROWS_MAX + 6
+    assert step.is_fine
+    assert await left(scene) == {stays}
+    assert await scene.sql("SELECT (SELECT count(*) FROM stored_log), (SELECT count(*) FROM deleted_run)") == [(2, 0)]
+    assert first < large < last
+
+
+@pytest.mark.parametrize("is_left_over", [False, True])
+async def test_what_cannot_be_deleted_is_named_and_all_else_goes(scene: Scene, is_left_over: bool) -> None:
+    runs = [await finished(scene, OLD) for _ in range(6)]
+    stays = await finished(scene, YOUNG)
+    stuck = runs[2]
+    if is_left_over:
+        await scene.sql("DELETE FROM workflow_instance WHERE id = :run", run=stuck)
+        await scene.sql("INSERT INTO deleted_run (id) VALUES (:run), (:other)", run=stuck, other=runs[0])
+    await scene.sql(
+        "CREATE FUNCTION refuse_deletion() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "RAISE EXCEPTION 'not this one'; END $$"
+    )
+    await scene.sql(
+        "CREATE TRIGGER t BEFORE DELETE ON task_instance FOR EACH ROW "
+        f"WHEN (OLD.workflow_instance_id = {stuck}) EXECUTE FUNCTION refuse_deletion()"
+    )
+    said = await delete_old(scene, is_fine=False)
+    assert f"; 1 runs could not be deleted: run {stuck}: " in said
+    assert "not this one" in said
+    assert set(await scene.sql("SELECT DISTINCT workflow_instance_id FROM task_instance")) == {stuck, stays}
+    await scene.sql("DROP TRIGGER t ON task_instance")
+    assert "could not" not in await delete_old(scene)
+    assert await left(scene) == {stays}
+
+
+async def test_a_run_with_many_children_is_found_without_reading_them(scene: Scene) -> None:
+    top = await finished(scene, OLD)
+    child = await finished(scene, OLD, above=top)
+    await scene.sql(
+        "INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, "
+        "failure_strategy, priority, worker_group, started_at, ended_at, parent_instance_id, parent_task_code, "
+        "parent_attempt, child_index) SELECT 5000000 + n, 1001, 1, 'SUCCESS', 1, 'CONTINUE', 'MEDIUM', 'default', "
+        "now() - interval '101 d', now() - interval '100 d', :child, 1, 1, n FROM generate_series(1, 5000) AS n",
+        child=child,
+    )
+    async with scene.writing() as connection:
+        explaining: Any = Explaining(connection)
+        assert (await old_runs.find(explaining, 0, 90, [], [], 500)).ids == [top]
+    assert explaining.plan.read.get("workflow_instance_child", 0) <= 1_000
+    assert sum(explaining.plan.read.values()) <= 3_000
+
+
 async def test_refused_commands_go_by_the_time_of_their_project(scene: Scene) -> None:
     await scene.sql(
         "INSERT INTO command_history (command_id, type, outcome, master_id, created_at, handled_at) "
@@ -291,3 +397,13 @@ async def test_what_is_overdue_is_counted(scene: Scene) -> None:
         count, days = await old_runs.overdue(connection, 90, 1000)
         assert (count, round(days)) == (2, 10)
         assert await old_runs.overdue(connection, 0, 1000) == (0, 0)
+
+
+async def test_what_is_overdue_is_found_behind_all_that_is_kept_for_ever(scene: Scene) -> None:
+    for _ in range(10):
+        await finished(scene, OLD, code=1003)
+    await finished(scene, "95 d")
+    await finished(scene, YOUNG)
+    async with scene.database.reading() as connection:
+        count, days = await old_runs.overdue(connection, 90, 4)
+    assert (count, round(days)) == (1, 5)

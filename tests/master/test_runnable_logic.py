@@ -20,6 +20,7 @@ from tests.master.plans import Task, a_plan, a_runnable, an_instance, queued
 
 A, B, C, D, E = (TaskCode(number) for number in range(1, 6))
 DONE = Finish(W.SUCCESS, "")
+PART = Finish(W.SUCCESS, "", is_whole=False)
 JUDGE: Task = {"type": "CONDITIONS", "params": {"when": {"a": "SUCCESS"}, "on_success": ["yes"], "on_failure": ["no"]}}
 JUDGED = a_plan({"a": [], "evaluator": ["a"], "yes": ["evaluator"], "no": ["evaluator"]}, fields={"evaluator": JUDGE})
 
@@ -94,7 +95,15 @@ def test_what_is_left_out_is_not_waited_for() -> None:
     plan = a_plan({"a": [], "b": ["a"], "c": ["b"]})
     runnable = limited(plan, B)
     assert runnable.handle(Started()) == [queued(B, 1)]
-    assert runnable.handle(AttemptEnd(B, 1, T.SUCCESS)) == [DONE]
+    assert runnable.handle(AttemptEnd(B, 1, T.SUCCESS)) == [PART]
+
+
+def test_a_rerun_of_some_tasks_makes_a_whole_success_only_if_it_leaves_nothing_to_do() -> None:
+    plan = a_plan({"a": [], "b": ["a"], "c": []})
+    for before, end in (((), PART), ((B,), PART), ((B, C), DONE)):
+        runnable = limited(plan, A)
+        runnable.handle(Restored(tuple(TaskAttempt(code, 1, T.SUCCESS) for code in before)))
+        assert runnable.handle(AttemptEnd(A, 1, T.SUCCESS)) == [end], before
 
 
 def test_conditions_that_run_again_alone_see_that_their_task_failed() -> None:

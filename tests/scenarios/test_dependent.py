@@ -89,6 +89,36 @@ async def test_with_on_failure_wait_a_repetition_is_waited_for(engine: Engine) -
     assert await engine.end(run) == "SUCCESS"
 
 
+@pytest.mark.parametrize("task", [None, "*"])
+async def test_a_rerun_of_some_tasks_is_no_success_while_it_leaves_others_to_do(
+    engine: Engine, task: str | None
+) -> None:
+    code = engine.define({"name": "a", **BY_HAND}, {"name": "b", "after": ["a"]})
+    below = await engine.begin(code, schedule_time=AT)
+    await _end_by_hand(engine, below, "FAILURE")
+    assert await engine.end(below) == "FAILURE"
+    await engine.change("EXECUTE_TASK", below, start_tasks="a")
+    await _end_by_hand(engine, below, "SUCCESS")
+    assert await engine.end(below) == "SUCCESS"
+    early = await engine.run(engine.define(waits(on(code, **({"task": task} if task else {})))), schedule_time=AT)
+    assert engine.state(early) == "FAILURE"
+    await engine.change("EXECUTE_TASK", below, start_tasks="b")
+    assert await engine.end(below) == "SUCCESS"
+    late = await engine.run(engine.define(waits(on(code, **({"task": task} if task else {})))), schedule_time=AT)
+    assert engine.state(late) == "SUCCESS"
+
+
+async def test_a_start_of_some_tasks_counts_only_for_these_tasks(engine: Engine) -> None:
+    code = engine.define({"name": "a"}, {"name": "b", "after": ["a"]})
+    await engine.run(
+        code, "START_CURRENT_TASK_PROCESS", schedule_time=AT, start_tasks="a", task_depend_type="TASK_ONLY"
+    )
+    for task, state in ((None, "FAILURE"), ("*", "FAILURE"), ("a", "SUCCESS")):
+        named = {"task": task} if task else {}
+        run = await engine.run(engine.define(waits(on(code, **named), on_absence="FAIL")), schedule_time=AT)
+        assert engine.state(run) == state
+
+
 async def test_the_latest_run_decides(engine: Engine) -> None:
     code = engine.define({"name": "a", **BY_HAND})
     for state in ("SUCCESS", "FAILURE"):

@@ -37,6 +37,17 @@ async def test_serial_wait_waits_and_then_the_oldest_goes_on(engine: Engine) -> 
     assert engine.path(runs[2]) == ["SERIAL_WAIT", "RUNNING_EXECUTION", "SUCCESS"]
 
 
+async def test_who_waits_goes_on_one_by_one_though_somebody_deleted_the_definition(engine: Engine) -> None:
+    code = engine.define({"name": "a", **BY_HAND}, execution_type="SERIAL_WAIT")
+    runs = [await engine.begin(code) for _ in range(3)]
+    assert engine.cluster.one("DELETE FROM workflow_definition WHERE code = %s RETURNING code", code) == code
+    for place, run in enumerate(runs):
+        await engine.claim(run, "a")
+        assert [engine.state(later) for later in runs[place + 1 :]] == ["SERIAL_WAIT"] * (2 - place)
+        engine.report(run, "a", "SUCCESS")
+        assert await engine.end(run) == "SUCCESS"
+
+
 @pytest.mark.parametrize("how", ["FAILURE", "STOP", "PAUSE"])
 async def test_serial_wait_goes_on_however_the_one_before_has_ended(engine: Engine, how: str) -> None:
     code = engine.define({"name": "a", **BY_HAND}, execution_type="SERIAL_WAIT")

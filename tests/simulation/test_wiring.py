@@ -61,6 +61,7 @@ NOT_SIMULATED = {
     "dao.tasks.pool_checks.take": "checks of resources",
     "dao.tasks.pool_checks.record": "checks of resources",
     "dao.tasks.pool_checks.give_back": "checks of resources",
+    "dao.retention.old_runs.delete_left": "runs with thousands of attempts",
     "dao.retention.gone_runs.gone": "logs on a disk",
     "dao.retention.gone_runs.gone_attempts": "logs on a disk",
     "dao.views.cluster_figures.read": "what Prometheus is shown",

@@ -8,6 +8,7 @@ from datetime import timedelta
 from dao.retention.old_runs import Deleted, OldRuns
 from model.command_moves import CommandType
 from model.ids import WorkflowCode, WorkflowInstanceId
+from model.retention import ROWS_MAX
 from tests.simulation.server import EPOCH
 from tests.simulation.tables import Row, Transaction, Values
 
@@ -74,8 +75,13 @@ def unfinished_below(tx: Transaction, run: int) -> bool:
     return any(id_ in below and not each.state.is_final for id_, each in runs)
 
 
-def delete(tx: Transaction, old: OldRuns) -> Deleted:
+def left_over(_: Transaction, after: int) -> None:
+    """No run has so many attempts."""
+
+
+def delete(tx: Transaction, old: OldRuns, rows_max: int = ROWS_MAX) -> Deleted:
     """FOR UPDATE SKIP LOCKED of those whose end is still the same."""
+    del rows_max
     going = [
         row
         for id_, ended_at in zip(old.ids, old.ended_at, strict=True)

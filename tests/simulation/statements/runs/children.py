@@ -133,7 +133,7 @@ def report_at_rest(tx: Transaction, reasons: Mapping[WorkflowInstanceId, str | N
     told = set()
     for row, each in rows_of(tx, reasons):
         parent, reason = each.parent, reasons[row.id]
-        if parent is None or not each.state.is_final:
+        if parent is None or not each.state.is_final or not rows_of(tx, [parent.instance]):
             continue
         state = W.FAILURE if each.state is W.PAUSE and reason is not None else each.state
         why = each.outputs if each.state is W.SUCCESS else reason or each.reason

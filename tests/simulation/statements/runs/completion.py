@@ -16,7 +16,7 @@ from tests.simulation.tables import Transaction
 def notify_awaiting(tx: Transaction, ids: Sequence[WorkflowInstanceId]) -> None:
     """Three statements: what is above hears of the end, and the line is called. Backfills are not simulated."""
     ended = [each for _, each in rows_of(tx, ids)]
-    above = [each for each in ended if each.parent is not None]
+    above = [each for each in ended if each.parent is not None and rows_of(tx, [each.parent.instance])]
     for each in above:
         parent, told = each.parent, each.outputs if each.state is WorkflowState.SUCCESS else each.reason
         tell_event(tx, parent.instance, parent.code, parent.attempt, each.state, parent.index, told)

@@ -76,6 +76,7 @@ def find(tx: Transaction, spans: Sequence[Span]) -> dict[Span, Found]:
             for row, each in tx.scan(tx.server.instances.rows)
             if each.workflow_code == span.workflow_code
             and not each.dry_run
+            and not (span.whole and each.scope)
             and span.begin <= each.schedule_time < span.end
         ]
         if runs:
@@ -85,7 +86,8 @@ def find(tx: Transaction, spans: Sequence[Span]) -> dict[Span, Found]:
             latest = max(named, key=lambda task: task.attempt, default=None)
             last = {task.task_code: task.attempt for task in sorted(tasks, key=lambda task: task.attempt)}
             failed = [t for t in tasks if t.flag and t.state in _FAILED and t.attempt == last[t.task_code]]
-            found[span] = Found(run.state, latest.state if latest else None, span.task is not None and bool(failed))
+            any_failed = span.task is not None and bool(failed)
+            found[span] = Found(run.state, latest.state if latest else None, any_failed, run.executing is None)
     return found
 
 

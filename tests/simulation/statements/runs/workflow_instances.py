@@ -98,7 +98,8 @@ def finish(tx: Transaction, ends: Sequence[InstanceEnd], master: Epoch) -> list[
         for row, each in rows_of(tx, [end.id]):
             if is_owned(tx, each, master) and each.state.is_driven:
                 told = {"state": end.state, "reason": end.reason or None, "ended_s": tx.server.now_s}
-                tx.update(row, outputs=end.outputs, requested_state=None, **told)
+                limit = None if end.state is WorkflowState.SUCCESS and end.is_whole else each.executing
+                tx.update(row, outputs=end.outputs, requested_state=None, executing=limit, **told)
                 ended.add(end.id)
                 if each.parent is not None or each.execution_type is not ExecutionType.PARALLEL or each.backfill:
                     awaited.append(end.id)
