@@ -673,6 +673,9 @@ CREATE INDEX task_instance_queue ON task_instance (worker_group, is_plain, workf
     WHERE state = 'QUEUED';
 -- Statement: timers that are due.
 CREATE INDEX task_instance_due ON task_instance (due_at) WHERE state = 'DELAY_EXECUTION';
+-- Statement: what waits for a time and began to wait before the clock was set back.
+CREATE INDEX task_instance_timed ON task_instance (queued_at)
+    WHERE state = 'DELAY_EXECUTION' OR state = 'QUEUED' AND dispatch_by IS NOT NULL;
 -- Statement: what no worker took in time.
 CREATE INDEX task_instance_undispatched ON task_instance (dispatch_by) WHERE state = 'QUEUED' AND dispatch_by IS NOT NULL;
 -- Statements: what a worker runs; what a dead worker left.
