@@ -41,8 +41,8 @@ DIE_S_MAX = 5.0
 belongs to another user."""
 
 CHECK_EVERY_S = 0.02
-LOOKS = 2
-"""So many looks at /proc in a row must find nothing: a process may fork and end while its parent's list is read."""
+SCANS = 2
+"""So many scans of /proc in a row must find nothing: a process may fork and end while its parent's list is read."""
 
 
 def mark_of(process: ProcessIdentity, epoch: Epoch) -> str:
@@ -80,7 +80,7 @@ def end_what_is_left(mark: str, die_s_max: float = DIE_S_MAX, *, since: int = 0)
         since: when the worker's process started, in clock ticks since boot: what is older is not read.
     """
     search, until_s, empty = _Search(mark.encode(), since), math.inf, 0
-    while empty < LOOKS:
+    while empty < SCANS:
         found = search.living()
         empty = 0 if found else empty + 1
         if found and time.monotonic() >= until_s:
@@ -146,8 +146,8 @@ class LeftTasks:
         )
         return False
 
-    def forget(self, living: Container[Epoch]) -> None:
-        """Forget all but these."""
+    def restrict_to(self, living: Container[Epoch]) -> None:
+        """Drop what concerns other nodes."""
         self._ending = {epoch: ending for epoch, ending in self._ending.items() if epoch in living}
         self._unended = {epoch for epoch in self._unended if epoch in living}
 
@@ -183,7 +183,7 @@ class _Process(NamedTuple):
 
 
 class _Search:
-    """Looks for living processes that have the mark, and their descendants.
+    """Searches for living processes that have the mark, and their descendants.
 
     A process is identified by its pid and start time. What was found once remains found when it clears its
     environment or its parent ends; what had no mark is not read again, since no process gets one from outside.

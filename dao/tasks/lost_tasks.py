@@ -50,7 +50,7 @@ _LOSE = text("""
 WORKERS_MAX = 3
 """After the loss of so many workers that ran it, a task is suspect."""
 ATTEMPTS_MAX = 20
-"""So many attempts before a lost one are looked at."""
+"""So many attempts before a lost one are read."""
 LOST = "its worker was lost"
 SUSPECT = (
     f"{LOST}, after others that ran this task: it is suspect, and is not run again by itself; check how much memory "

@@ -221,7 +221,7 @@ class Membership:
     async def _detect_failures(self, now_s: float) -> None:
         # A copy: `living` is read again by others during this await.
         living = {node.epoch: node for node in self._life.living}
-        self._left_tasks.forget(living)
+        self._left_tasks.restrict_to(living)
         sights = [
             Sight(node.epoch, node.kind, node.beat_no, self._left_tasks.are_over(node), node.silence)
             for node in living.values()
