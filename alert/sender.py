@@ -134,6 +134,7 @@ class Sender:
                 limit=limit,
                 batch=settings.group_max,
                 has_failed=has_failed,
+                pause_s_max=settings.retry_max.total_seconds(),
             )
         for channel in channels:
             self._busy_failed += has_failed

@@ -114,9 +114,13 @@ class Poller:
 
     async def _queue_due(self) -> float | None:
         """Queue what is due; returns seconds until the next try, if it is before the next poll."""
+        async with self._life.writing() as connection:
+            resumed = await task_timers.resume(connection, DUE_BATCH)
+        if resumed:
+            log.warning("clock_set_back", attempts=resumed, so="they wait from now on for as long as was meant")
         queued, more_due = await self._due.write()
         failed, more_late = await self._undispatched.write()
-        if more_due or more_late:
+        if more_due or more_late or resumed == DUE_BATCH:
             return 0.0
         if queued or failed:
             self._held_up.reset()

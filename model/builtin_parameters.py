@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from model.errors import Refused
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.parameters import replace_references
+from model.parameters import PARAMETERS_BYTES_MAX, Room, replace_references
 
 EXECUTE_PATH = "system.task.execute.path"
 """The task's private folder. It is created only if a task uses this parameter."""
@@ -78,9 +78,11 @@ def with_task_parameters(values: Mapping[str, str], own: Mapping[str, str]) -> d
     """`values` and the parameters of the attempt; entries of `values` take precedence.
 
     A value that refers to one of the attempt (`out: ${system.task.execute.path}/out`) can be resolved only here.
+    Raises `Refused` when they become too large.
     """
+    room = Room("its parameters", PARAMETERS_BYTES_MAX)
     resolved = {
-        name: replace_references(value, own, lambda _name, found: found) if _OF_THE_TASK in value else value
+        name: replace_references(value, own, room.take) if _OF_THE_TASK in value else value
         for name, value in values.items()
     }
     return {**own, **resolved}

@@ -81,7 +81,7 @@ class TaskAttempt:
 @dataclass(frozen=True, slots=True)
 class AttemptEnd:
     """How an attempt ended. `outputs` is a JSON object as text or None; `reason` is a sentence; `ran_s` is how long a
-    stream ran."""
+    stream ran. After one that `is_suspect` no other follows by itself: the task may be what its workers died of."""
 
     code: TaskCode
     attempt: int
@@ -89,6 +89,7 @@ class AttemptEnd:
     outputs: str | None = None
     reason: str = ""
     ran_s: float = 0
+    is_suspect: bool = False
 
 
 @dataclass(frozen=True, slots=True)

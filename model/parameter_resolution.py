@@ -10,7 +10,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from model.errors import Refused
-from model.parameters import PARAMETERS_BYTES_MAX, references, replace_references
+from model.parameters import PARAMETERS_BYTES_MAX, Room, references, replace_references
 from model.secret_values import sealed_value
 from model.time_expressions import replace_time_expressions
 
@@ -43,7 +43,7 @@ class _Resolver:
         self._zone = zone
         self._done: dict[str, str] = {}
         self._under_way: set[str] = set()
-        self._room = PARAMETERS_BYTES_MAX
+        self._room = Room("parameters that are made of each other", PARAMETERS_BYTES_MAX)
 
     def value(self, name: str, depth: int) -> str:
         if name in self._done:
@@ -71,9 +71,4 @@ class _Resolver:
             raise Refused(
                 f"${{{name}}} is SECRET and cannot be part of another parameter; write it where the task uses it"
             )
-        self._room -= len(value)
-        if self._room < 0:
-            raise Refused(
-                f"parameters that are made of each other grow beyond {PARAMETERS_BYTES_MAX} bytes; shorten them"
-            )
-        return value
+        return self._room.take(name, value)

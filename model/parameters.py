@@ -15,6 +15,9 @@ from model.errors import Refused
 
 PARAMETERS_BYTES_MAX = 1_048_576
 
+INSERTED_BYTES_MAX = 4 * PARAMETERS_BYTES_MAX
+"""How much may be put into the texts of one task in place of references: a value may stand there thousands of times."""
+
 PARAMETER_PREFIX = "SHOAL_PARAM_"
 
 _REFERENCE = re.compile(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_.]*)\}")
@@ -61,6 +64,28 @@ def replace_references(text: str, values: Mapping[str, str], insert: Callable[[s
         return insert(name, values[name]) if name in values else match.group()
 
     return _REFERENCE.sub(replaced, text)
+
+
+class Room:
+    """How many bytes of values may still be put into texts. What is beyond is refused before it is copied.
+
+    Args:
+        what: the texts, in the plural, for the sentence.
+    """
+
+    def __init__(self, what: str, bytes_max: int = INSERTED_BYTES_MAX) -> None:
+        self._what = what
+        self._bytes_max = self._left = bytes_max
+
+    def take(self, _name: str, value: str) -> str:
+        """The value unchanged. Raises `Refused` when there is no room for it."""
+        self._left -= len(value.encode(errors="surrogatepass"))
+        if self._left < 0:
+            raise Refused(
+                f"{self._what} grow beyond {self._bytes_max} bytes by the values put into them; shorten those, or pass "
+                f"a file's name instead"
+            )
+        return value
 
 
 def parameter_variable(name: str) -> str:

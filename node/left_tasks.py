@@ -5,6 +5,9 @@ tasks ends nothing, and tasks that thaw after the fence would write at the same 
 reaches stopped processes too. So a node that fences a worker of the same machine first kills every process with the
 mark of that life, and its descendants, and waits until they are gone.
 
+That takes as long as it takes: /proc of a busy machine is read slowly, and the node beats meanwhile. When something
+could not be killed or read, the worker is fenced only after its silence, like a worker on another machine.
+
 The mark is in the environment of tasks, which is inherited by all that they start, and in the arguments of launchers
 and keepers, whose environment only root may read. It is made of the worker's process and epoch: no other life of this
 boot has it.
@@ -13,16 +16,18 @@ boot has it.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import time
+from collections.abc import Callable, Container
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import structlog
 
 from dao.cluster.node_rows import NodeRow
-from model.errors import Unavailable
 from model.ids import Epoch
 from model.means import is_passing
 from model.nodes import NodeKind, ProcessIdentity
@@ -31,11 +36,13 @@ from registry.process import is_gone, place_of, this_process
 log = structlog.get_logger()
 
 VARIABLE = "SHOAL_WORKER_LIFE"
-KILL_S_MAX = 1.0
-"""A process that SIGKILL did not end within this time hangs in the kernel and runs no code of its own any more; or it
-belongs to another user. The caller has to beat meanwhile."""
+DIE_S_MAX = 5.0
+"""How long processes are given to die, from when they were found and killed. What is left then hangs in the kernel, or
+belongs to another user."""
 
 CHECK_EVERY_S = 0.02
+SCANS = 2
+"""So many scans of /proc in a row must find nothing: a process may fork and end while its parent's list is read."""
 
 
 def mark_of(process: ProcessIdentity, epoch: Epoch) -> str:
@@ -66,33 +73,108 @@ def is_provably_over(node: NodeRow) -> bool:
     return is_gone(node.process) and (node.kind is NodeKind.MASTER or can_end(node.process))
 
 
-def end_what_is_left(mark: str, within_s: float = KILL_S_MAX) -> int:
-    """Kill every process with this mark and its descendants, until there are none; returns how many remain."""
-    deadline_s = time.monotonic() + within_s
-    while (found := _marked(mark)) and time.monotonic() < deadline_s:
+def end_what_is_left(mark: str, die_s_max: float = DIE_S_MAX, *, since: int = 0) -> int:
+    """Kill every process with this mark and its descendants, until there are none; returns how many remain.
+
+    Args:
+        since: when the worker's process started, in clock ticks since boot: what is older is not read.
+    """
+    search, until_s, empty = _Search(mark.encode(), since), math.inf, 0
+    while empty < SCANS:
+        found = search.living()
+        empty = 0 if found else empty + 1
+        if found and time.monotonic() >= until_s:
+            return len(found)
         for pid, process in found.items():
             _kill(pid, process.started)
-        time.sleep(CHECK_EVERY_S)
-    return len(found)
+        if found:
+            until_s = min(until_s, time.monotonic() + die_s_max)
+            time.sleep(CHECK_EVERY_S)
+    return 0
 
 
-async def end_its_tasks(node: NodeRow) -> None:
-    """Before a worker is fenced: end what it left on this machine, as far as this process can.
+def ending_of(node: NodeRow) -> asyncio.Future[int]:
+    """`end_what_is_left` of a worker, in a thread."""
+    work = partial(end_what_is_left, mark_of(node.process, node.epoch), DIE_S_MAX, since=node.process.started)
+    return asyncio.get_running_loop().run_in_executor(None, work)
 
-    Raises `Unavailable` when that cannot be checked now: then the worker may not be fenced.
+
+class _Ending(NamedTuple):
+    """The work for one worker; it counts for the beat at which it began, since what beats again may start tasks."""
+
+    beat_no: int
+    future: asyncio.Future[int]
+
+
+class LeftTasks:
+    """What workers left on this machine, as one node ends it before it fences them.
+
+    Args:
+        wake: called when some of it has ended, so that the node asks again at once.
     """
-    if node.kind is not NodeKind.WORKER or not can_end(node.process):
-        return
+
+    def __init__(self, wake: Callable[[], object]) -> None:
+        self._wake = wake
+        self._ending: dict[Epoch, _Ending] = {}
+        self._unended: set[Epoch] = set()
+        """Workers that left something that could not be ended: only their silence counts."""
+
+    def are_over(self, node: NodeRow) -> bool:
+        """Whether the node's process is gone, and its tasks are gone or will be."""
+        return node.epoch not in self._unended and is_provably_over(node)
+
+    def have_ended(self, node: NodeRow) -> bool:
+        """Whether nothing that it left is in the way of its fence. If False, ask again at the next beat: the work has
+        begun. If something remains, ask again once the node has been silent for long enough."""
+        if node.kind is not NodeKind.WORKER or not can_end(node.process):
+            return True
+        ending = self._ending.get(node.epoch)
+        if ending is None or ending.beat_no != node.beat_no:
+            ending = self._ending[node.epoch] = _Ending(node.beat_no, self._begin(node))
+        if not ending.future.done():
+            return False
+        why = _what_remains(ending.future)
+        if why is None or node.epoch in self._unended:
+            return True
+        del self._ending[node.epoch]  # to try again after its silence
+        self._unended.add(node.epoch)
+        log.error(
+            "tasks_left",
+            epoch=node.epoch,
+            why=why,
+            so="it is fenced after its silence, like one on another machine; end by hand what it left",
+        )
+        return False
+
+    def restrict_to(self, living: Container[Epoch]) -> None:
+        """Drop what concerns other nodes."""
+        self._ending = {epoch: ending for epoch, ending in self._ending.items() if epoch in living}
+        self._unended = {epoch for epoch in self._unended if epoch in living}
+
+    def _begin(self, node: NodeRow) -> asyncio.Future[int]:
+        try:
+            future = ending_of(node)
+        except RuntimeError as error:  # no thread can be started
+            future = asyncio.get_running_loop().create_future()
+            future.set_exception(error)
+        future.add_done_callback(self._on_done)
+        return future
+
+    def _on_done(self, future: asyncio.Future[int]) -> None:
+        if not future.cancelled():
+            future.exception()  # retrieved, even if nobody asks again
+        self._wake()
+
+
+def _what_remains(ending: asyncio.Future[int]) -> str | None:
+    """A sentence; None if nothing. Raises what is a bug."""
     try:
-        left = await asyncio.to_thread(end_what_is_left, mark_of(node.process, node.epoch))
+        left = ending.result()
     except (OSError, RuntimeError, MemoryError) as error:
         if not is_passing(error):
             raise
-        raise Unavailable(
-            f"cannot check what a worker left, since this machine is short of something: {error}"
-        ) from error
-    if left:
-        log.error("tasks_left", epoch=node.epoch, processes=left, so="they may still have effects; end them by hand")
+        return f"this machine is short of something, so what the worker left cannot be found: {error}"
+    return f"{left} processes could not be killed" if left else None
 
 
 class _Process(NamedTuple):
@@ -100,16 +182,35 @@ class _Process(NamedTuple):
     started: int
 
 
-def _marked(mark: str) -> dict[int, _Process]:
-    """Living processes that have the mark, and their descendants."""
-    living = {pid: stat for pid in _pids() if (stat := _stat(pid)) is not None}
-    family = {pid for pid in living if pid != os.getpid() and _carries(pid, mark.encode())}
-    grows = bool(family)
-    while grows:
-        below = {pid for pid, process in living.items() if process.parent in family} - family
-        family |= below
-        grows = bool(below)
-    return {pid: living[pid] for pid in family}
+class _Search:
+    """Searches for living processes that have the mark, and their descendants.
+
+    A process is identified by its pid and start time. What was found once remains found when it clears its
+    environment or its parent ends; what had no mark is not read again, since no process gets one from outside.
+    """
+
+    def __init__(self, mark: bytes, since: int) -> None:
+        self._mark = mark
+        self._since = since
+        self._known: dict[tuple[int, int], bool] = {}
+
+    def living(self) -> dict[int, _Process]:
+        """Those that live now, by pid."""
+        living = {pid: stat for pid in _pids() if (stat := _stat(pid)) is not None and stat.started >= self._since}
+        family = {pid for pid, process in living.items() if pid != os.getpid() and self._is_marked(pid, process)}
+        grows = bool(family)
+        while grows:
+            below = {pid for pid, process in living.items() if process.parent in family} - family
+            family |= below
+            grows = bool(below)
+        self._known |= {(pid, living[pid].started): True for pid in family}
+        return {pid: living[pid] for pid in family}
+
+    def _is_marked(self, pid: int, process: _Process) -> bool:
+        key = (pid, process.started)
+        if key not in self._known:
+            self._known[key] = _carries(pid, self._mark)
+        return self._known[key]
 
 
 def _pids() -> list[int]:

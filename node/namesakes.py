@@ -16,9 +16,10 @@ from dao.postgres.database import Database
 from model.errors import Refused
 from model.nodes import NodeKind
 from model.timing import TASKS_END_S, WORKER_CUT_MARGIN_S, Timing
-from node.left_tasks import end_its_tasks, is_provably_over
+from node.left_tasks import LeftTasks
 from registry.clock import boottime_s
 from registry.presence import present
+from registry.process import is_gone
 from registry.protocol import Registry
 
 CHECK_EVERY_S = 0.2
@@ -37,6 +38,7 @@ class Namesakes:
         self._seen: dict[int, tuple[int, float]] = {}
         """The beat at which each was seen first, and when."""
         self._gone_since_s: dict[int, float] = {}
+        self._left_tasks = LeftTasks(lambda: None)
 
     async def give_way(self) -> None:
         """Return once there is none. Raises `Refused` when one lives, `Unavailable`."""
@@ -47,18 +49,17 @@ class Namesakes:
             if not same:
                 return
             for node in same:
-                if await self._is_over(node):
-                    await end_its_tasks(node)
+                if await self._is_over(node) and self._left_tasks.have_ended(node):
                     await fencing.fence(self._database, node, WHY, by=None)
             await asyncio.sleep(CHECK_EVERY_S)
 
     async def _is_over(self, node: NodeRow) -> bool:
         now_s = boottime_s()
         first_beat, since_s = self._seen.setdefault(node.epoch, (node.beat_no, now_s))
-        if is_provably_over(node):
+        if self._left_tasks.are_over(node):
             gone_s = now_s - self._gone_since_s.setdefault(node.epoch, now_s)
             return self._kind is NodeKind.MASTER or gone_s >= TASKS_END_S
-        if node.beat_no != first_beat:
+        if node.beat_no != first_beat and not is_gone(node.process):
             raise Refused(
                 f"another {node} lives, at {node.address}: stop it, "
                 f"or give this one another name, by --name or SHOAL_NAME"

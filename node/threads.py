@@ -12,6 +12,9 @@ from model.means import NO_THREAD
 P = ParamSpec("P")
 R = TypeVar("R")
 
+LARGE_CHARACTERS = 64_000
+"""What is read, checked and filled in by Python takes up to a few milliseconds for so much text."""
+
 
 async def in_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """What it returns or raises. Raises `Unavailable` while this machine can start no thread: a retry may work."""
@@ -21,3 +24,14 @@ async def in_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs)
         if str(error) != NO_THREAD:
             raise
         raise Unavailable("this machine can begin no more threads just now") from error
+
+
+async def in_thread_if_large(characters: int, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """What it returns or raises: in a thread if it works on so much text that the loop would wait, else at once.
+
+    A thread that runs Python gives way to the loop every few milliseconds, but not inside one call of the C library:
+    the text must have a limit.
+    """
+    if characters < LARGE_CHARACTERS:
+        return function(*args, **kwargs)
+    return await in_thread(function, *args, **kwargs)

@@ -694,6 +694,9 @@ CREATE INDEX task_instance_queue ON task_instance (worker_group, is_plain, workf
     WHERE state = 'QUEUED';
 -- Statement: timers that are due.
 CREATE INDEX task_instance_due ON task_instance (due_at) WHERE state = 'DELAY_EXECUTION';
+-- Statement: what waits for a time and began to wait before the clock was set back.
+CREATE INDEX task_instance_timed ON task_instance (queued_at)
+    WHERE state = 'DELAY_EXECUTION' OR state = 'QUEUED' AND dispatch_by IS NOT NULL;
 -- Statement: what no worker took in time.
 CREATE INDEX task_instance_undispatched ON task_instance (dispatch_by) WHERE state = 'QUEUED' AND dispatch_by IS NOT NULL;
 -- Statements: what a worker runs; what a dead worker left.
@@ -756,12 +759,14 @@ CREATE TABLE task_event (
     created_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     outputs              text,
     child_index          integer,
+    is_suspect           boolean,
     owner                bigint
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0,
         autovacuum_analyze_threshold = 20000);
 COMMENT ON TABLE task_event IS 'The end of an attempt or of a child, written with its state; deleted by the owner in the transaction that moves the workflow on.';
 COMMENT ON COLUMN task_event.task_code IS '0 = about the instance itself: READY_PAUSE or READY_STOP is asked for.';
 COMMENT ON COLUMN task_event.child_index IS 'Of the end of a sub-workflow: which child of the attempt; `state` is then that of a workflow.';
+COMMENT ON COLUMN task_event.is_suspect IS 'true = its workers may have died of the task: no other attempt follows by itself.';
 COMMENT ON COLUMN task_event.owner IS 'The epoch of the master that owned its run when it was written: where to look for it, and no more.';
 -- Statements: what a master has to hear of; what is on its way to a run.
 CREATE INDEX task_event_owner ON task_event (owner, id);

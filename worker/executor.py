@@ -19,6 +19,7 @@ from model.pool_secrets import secrets_held
 from model.pool_variables import resource_variables
 from model.secret_values import has_sealed
 from node.overload import Overload
+from node.threads import in_thread_if_large
 from node.waiting import to_its_end
 from worker.attempt_launcher import AttemptLauncher
 from worker.attempt_values import secret_names, secrets_used, types_of, values_of, with_time_expressions
@@ -188,7 +189,14 @@ class Executor:
             values = await self._secrets.parameters(task.workflow_code, values, used, file.hide)
         for secret in sorted(secrets_held(task.leases)):
             file.hide(secret)
-        made = self._catalog.make(task.type, task.params, values, in_time=partial(with_time_expressions, task))
+        made = await in_thread_if_large(
+            len(task.params) + len(task.parameter_values),
+            self._catalog.make,
+            task.type,
+            task.params,
+            values,
+            in_time=partial(with_time_expressions, task),
+        )
         if made.starts_processes or made.below_keeper:
             file.open()  # before anything begins: an attempt that cannot be logged must not begin
         else:

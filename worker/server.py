@@ -188,7 +188,9 @@ class Worker:
         beats = Beats(life, registry, launcher, self._settings, overload, writer)
         try:
             launcher.open()
-            async with ending_life(life, lambda: self._abandon(life, writer), self._settings.when_fenced):
+            async with ending_life(
+                life, lambda: self._leave(life, writer, launcher, broke=True), self._settings.when_fenced
+            ):
                 await beats.join()
                 life.has_joined = True
                 log.info(
@@ -196,6 +198,7 @@ class Worker:
                 )
                 self._joined(life.me.address)
                 await self._work(stop, life, registry, writer, beats, late, checks, copying)
+                await self._leave(life, writer, launcher)
         finally:
             await writer.abandon()
             await late.close()
@@ -256,8 +259,6 @@ class Worker:
             await self._drain(life, registry, writer)
             await copying.finish()
             await end_all(running)
-        await writer.abandon()  # what outlived the drain must have ended before others may start it
-        await self._say_goodbye(life)
 
     async def _poll(self, life: Life, writer: Writer, checks: PoolChecks) -> None:
         """Poll for work and for tasks to kill without a notification; periodically compare what runs with the rows."""
@@ -299,11 +300,11 @@ class Worker:
             writer.cancel_all(TaskState.NEED_FAULT_TOLERANCE, "its worker was stopped")
             await _until(lambda: not writer.running, life.timing.kill_grace.total_seconds() + 5)
 
-    async def _abandon(self, life: Life, writer: Writer) -> None:
-        await writer.abandon()
-        await self._say_goodbye(life, broke=True)
-
-    async def _say_goodbye(self, life: Life, *, broke: bool = False) -> None:
+    async def _leave(self, life: Life, writer: Writer, launcher: Launcher, *, broke: bool = False) -> None:
+        await writer.abandon()  # what outlived the drain must have ended before others may start it
+        if launcher.has_left:
+            log.error("end_not_recorded", so="its tasks left processes: others fence it after its silence")
+            return
         with suppress(ShoalError):
             async with life.database.writing() as connection:
                 await nodes.set_left(connection, life.me, broke=broke)

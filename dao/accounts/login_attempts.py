@@ -29,9 +29,11 @@ _COUNT = text("""
            count(*) FILTER (WHERE counted_by = 'address'),
            clock_timestamp() - max(at) FILTER (WHERE counted_by = 'address')
     FROM (
-        SELECT 'name' AS counted_by, at FROM login_attempt WHERE name = :name AND at > statement_timestamp() - :window
+        SELECT 'name' AS counted_by, at FROM login_attempt
+        WHERE name = :name AND at BETWEEN statement_timestamp() - :window AND statement_timestamp()
         UNION ALL
-        SELECT 'address', at FROM login_attempt WHERE address = :address AND at > statement_timestamp() - :window
+        SELECT 'address', at FROM login_attempt
+        WHERE address = :address AND at BETWEEN statement_timestamp() - :window AND statement_timestamp()
     ) counted
 """)
 _INSERT = text("INSERT INTO login_attempt (name, address) VALUES (:name, :address) RETURNING id")

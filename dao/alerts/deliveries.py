@@ -38,6 +38,10 @@ class WaitingAlert:
     is_test: bool
 
 
+PAUSE_S_MAX = 3_600.0
+"""The longest pause of a sender that does not say otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimedChannel:
     """A channel that this sender alone sends to until its claim lapses, and the oldest alerts that wait for it."""
@@ -57,6 +61,7 @@ _FIRST = """
     WHERE d.channel_id = c.id AND d.state = 'WAIT' AND {which}
     ORDER BY d.alert_id LIMIT 1
 """
+# A time further away than any lease or pause was written before the clock was set back (docs/reliability.md).
 # Channels that just failed are claimed apart: while they hang, they take only their own share of the couriers.
 _CLAIM = text(f"""
     WITH due AS (
@@ -64,8 +69,11 @@ _CLAIM = text(f"""
         FROM alert_channel c
         LEFT JOIN LATERAL ({_FIRST.format(which="d.is_test")}) t ON true            -- index: alert_delivery_test
         LEFT JOIN LATERAL ({_FIRST.format(which="NOT d.is_test")}) h ON true        -- index: alert_delivery_wait
-        WHERE coalesce(c.claimed_until <= clock_timestamp(), true)
-          AND (t.alert_id IS NOT NULL OR c.enabled AND h.next_try_at <= clock_timestamp())
+        WHERE coalesce(c.claimed_until NOT BETWEEN clock_timestamp()
+                                              AND clock_timestamp() + make_interval(secs => 2 * :lease_s), true)
+          AND (t.alert_id IS NOT NULL
+               OR c.enabled AND h.next_try_at NOT BETWEEN clock_timestamp()
+                                    AND clock_timestamp() + make_interval(secs => :pause_s_max))
           AND (t.alert_id IS NULL AND h.tries > 0) = :has_failed
         ORDER BY coalesce(t.alert_id, h.alert_id)
         LIMIT :limit
@@ -122,7 +130,14 @@ _FREE = text("""
 
 
 async def claim(
-    connection: AsyncConnection, sender: str, *, lease_s: float, limit: int, batch: int, has_failed: bool
+    connection: AsyncConnection,
+    sender: str,
+    *,
+    lease_s: float,
+    limit: int,
+    batch: int,
+    has_failed: bool,
+    pause_s_max: float = PAUSE_S_MAX,
 ) -> list[ClaimedChannel]:
     """Claim up to `limit` channels for which an alert is due, those that wait longest first.
 
@@ -131,8 +146,16 @@ async def claim(
         lease_s: seconds after which the claims lapse.
         batch: how many alerts to read of each, oldest first; a test is read alone.
         has_failed: channels whose oldest alert has been tried; False = all others.
+        pause_s_max: the longest pause before another try.
     """
-    values = {"sender": sender, "lease_s": lease_s, "limit": limit, "batch": batch, "has_failed": has_failed}
+    values = {
+        "sender": sender,
+        "lease_s": lease_s,
+        "limit": limit,
+        "batch": batch,
+        "has_failed": has_failed,
+        "pause_s_max": pause_s_max,
+    }
     rows = (await connection.execute(_CLAIM, values)).all()
     claimed = []
     for _, of_channel in groupby(rows, key=lambda row: row[0]):

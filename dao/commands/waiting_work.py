@@ -10,6 +10,7 @@ from sqlalchemy import text
 from dao.commands.commands import OF_SLOT
 from dao.postgres.engine import AsyncConnection
 from dao.tasks.task_events import STRAY_EVENTS
+from dao.tasks.task_timers import SET_BACK
 from model.ids import Epoch
 from model.nodes import Slot
 
@@ -31,9 +32,12 @@ _WORK_WAITS = text(f"""
            coalesce((SELECT owner FROM task_event WHERE owner >= :master ORDER BY owner LIMIT 1) = :master, false)
                AS events,
            EXISTS (SELECT FROM stray WHERE is_owned) AS stray_events,
-           (SELECT CASE WHEN isfinite(at) THEN extract(epoch FROM at - clock_timestamp())::float8
+           (SELECT CASE WHEN set_back THEN 0
+                        WHEN isfinite(at) THEN extract(epoch FROM at - clock_timestamp())::float8
                         WHEN at < clock_timestamp() THEN 0 END
-            FROM (SELECT least((SELECT min(due_at) FROM task_instance WHERE state = 'DELAY_EXECUTION'),
+            FROM (SELECT (SELECT id FROM task_instance WHERE {SET_BACK}            -- index: task_instance_timed
+                          ORDER BY queued_at DESC LIMIT 1) IS NOT NULL AS set_back,
+                         least((SELECT min(due_at) FROM task_instance WHERE state = 'DELAY_EXECUTION'),
                                (SELECT min(dispatch_by) FROM task_instance
                                 WHERE state = 'QUEUED' AND dispatch_by IS NOT NULL)) AS at) AS first) AS due_in_s,
            (SELECT min(workflow_instance_id) FROM task_instance

@@ -113,8 +113,8 @@ _WAITING = """
            CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END
                AS schedule_time,
            i.time_zone,
-           CASE WHEN isfinite(t.started_at) THEN extract(epoch FROM clock_timestamp() - t.started_at) ELSE 0 END::float8
-               AS waited_s,
+           CASE WHEN isfinite(t.started_at) THEN greatest(0, extract(epoch FROM clock_timestamp() - t.started_at))
+                ELSE 0 END::float8 AS waited_s,
            t.timeout_s, t.timeout_strategy
 """
 _OWN = """

@@ -148,7 +148,8 @@ INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, pri
               time_zone, dry_run, environment,
               coalesce(executing, scope) AS scope, depth, parent_instance_id, parent_task_code, parent_attempt,
               child_index, CASE WHEN isfinite(coalesce(running_since, started_at))
-                                THEN extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at))
+                                THEN greatest(0, extract(epoch FROM clock_timestamp()
+                                                                    - coalesce(running_since, started_at)))
                                 ELSE 0 END::float8 AS ran_s"""
 _RESET_TAKEOVERS = text("""
     UPDATE workflow_instance SET takeovers = 0

@@ -25,16 +25,37 @@ _HOLD_LOST = text(f"""
       AND (CAST(:only AS bigint) IS NULL OR t.id = CAST(:only AS bigint))
     LIMIT :limit FOR UPDATE OF t SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
 """)  # noqa: S608 - the parts are constants
-# The event reaches the master that owns the run.
+# A task may be what its workers die of, and would take down one after another. A stream that ran for a while is none of
+# that kind. The event reaches the master that owns the run.
 _LOSE = text("""
-    WITH marked AS (
-        UPDATE task_instance
-        SET state = 'NEED_FAULT_TOLERANCE', ended_at = clock_timestamp(), reason = 'its worker was lost'
-        WHERE id = ANY(CAST(:ids AS bigint[]))
-        RETURNING workflow_instance_id, task_code, attempt, state
+    WITH counted AS (
+        SELECT t.id,
+               (SELECT count(*) FROM task_instance b                              -- index: task_instance_attempt
+                WHERE b.workflow_instance_id = t.workflow_instance_id AND b.task_code = t.task_code
+                  AND b.attempt BETWEEN t.attempt - CAST(:attempts AS integer) AND t.attempt
+                  AND (b.id = t.id OR starts_with(b.reason, :lost))
+                  AND (b.stream IS NULL
+                       OR b.started_at > coalesce(b.ended_at, clock_timestamp()) - interval '10 minutes')) AS workers
+        FROM task_instance t WHERE t.id = ANY(CAST(:ids AS bigint[]))
+    ), marked AS (
+        UPDATE task_instance t
+        SET state = CASE WHEN c.workers >= :workers_max THEN 'FAILURE' ELSE 'NEED_FAULT_TOLERANCE' END,
+            reason = CASE WHEN c.workers >= :workers_max THEN :suspect ELSE :lost END, ended_at = clock_timestamp()
+        FROM counted c WHERE t.id = c.id
+        RETURNING t.workflow_instance_id, t.task_code, t.attempt, t.state
     )
-    INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) SELECT * FROM marked ORDER BY 1, 2, 3
+    INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, is_suspect)
+    SELECT *, CASE WHEN state = 'FAILURE' THEN true END FROM marked ORDER BY 1, 2, 3
 """)
+WORKERS_MAX = 3
+"""After the loss of so many workers that ran it, a task is suspect."""
+ATTEMPTS_MAX = 20
+"""So many attempts before a lost one are read."""
+LOST = "its worker was lost"
+SUSPECT = (
+    f"{LOST}, after others that ran this task: it is suspect, and is not run again by itself; check how much memory "
+    f"and data it needs, then rerun it"
+)
 
 
 async def mark_lost(
@@ -47,13 +68,14 @@ async def mark_lost(
     """Mark up to `limit` attempts of workers that are gone as lost, and notify their owners. Returns how many.
 
     Leaves out those in `without`; or only the attempt `only`. One that was certainly not started is queued again, if
-    its run continues.
+    its run continues. A task of which `WORKERS_MAX` workers were lost fails, and is not repeated.
     """
     rows = (await connection.execute(_HOLD_LOST, {"limit": limit, "without": list(without), "only": only})).all()
     await pool_leases.hold(connection, [row.id for row in rows])
     started = [row.id for row in rows if not row.unstarted]
     if started:
-        await connection.execute(_LOSE, {"ids": started})
+        values = {"workers_max": WORKERS_MAX, "attempts": ATTEMPTS_MAX, "lost": LOST, "suspect": SUSPECT}
+        await connection.execute(_LOSE, {"ids": started, **values})
         await changed(connection, Changes(tasks={row.run for row in rows}))
     await put_back(connection, [TaskInstanceId(row.id) for row in rows if row.unstarted])
     return len(rows)

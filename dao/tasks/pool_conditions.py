@@ -15,9 +15,12 @@ _IS_REPEATED = "(p.validity_check ->> 'every_s')::numeric > 0"
 _TIMEOUT_S = f"least(greatest((p.validity_check ->> 'timeout_s')::numeric, 0), {SECONDS_MAX})::float8"
 FRESH = f"""
     (p.validity_check IS NULL
-     OR ((r.checked_at > clock_timestamp() - {EVERY} OR coalesce(r.checked_at >= together.since, false))
-         AND ({_IS_REPEATED} OR r.checked_at >= r.free_since)))"""
-"""Of rows of `pool_resource r`, `resource_pool p` and `together`: it need not be checked before it is given."""
+     OR (r.checked_at <= clock_timestamp()
+         AND (r.checked_at > clock_timestamp() - {EVERY} OR coalesce(r.checked_at >= together.since, false))
+         AND ({_IS_REPEATED} OR r.checked_at >= r.free_since OR r.free_since > clock_timestamp())))"""
+"""Of rows of `pool_resource r`, `resource_pool p` and `together`: it need not be checked before it is given. A time to
+come was written before the clock was set back (docs/reliability.md): then nobody knows when it was checked, or that it
+was given back after a check."""
 CHECKS_AT_ONCE = 8
 """So many checks run at once on one worker."""
 CHECK_TIMEOUT_S = 10.0
@@ -48,7 +51,7 @@ _CAN_BE_FREE = "c.pool_code = p.code AND c.task_instance_id IS NULL AND c.set_as
 TOGETHER = f"""
     LEFT JOIN LATERAL (
         WITH RECURSIVE pool (name) AS (SELECT p.name WHERE p.validity_check IS NOT NULL), {KINDS}
-        SELECT min(greatest(nth.free_since,
+        SELECT min(greatest(CASE WHEN nth.free_since <= clock_timestamp() THEN nth.free_since END,
                             clock_timestamp() - make_interval(secs => least(
                                 {_EVERY_S} + 2 * ceil(nth.place / {CHECKS_AT_ONCE}.0) * {_ROUND_S}, {SECONDS_MAX}
                             )::float8))) AS since
@@ -68,6 +71,7 @@ LATE_S = 60
 _CHECKS_NOW = f"""
     r.checking_by IS NOT NULL
     AND r.checking_since > clock_timestamp() - make_interval(secs => {_TIMEOUT_S} + :late_s)
+    AND r.checking_since <= clock_timestamp()
     AND EXISTS (SELECT FROM node n
                 WHERE n.id = r.checking_by AND n.kind = 'WORKER' AND n.state IN ('ALIVE', 'LEAVING'))"""
 # Where each lease is preceded by a check, only while somebody waits; else all the while.
@@ -76,7 +80,7 @@ DUE = f"""
     AND NOT coalesce({_CHECKS_NOW}, false)
     AND CASE WHEN r.set_aside_at IS NOT NULL
              THEN r.checked_at IS NULL
-                  OR r.checked_at < clock_timestamp() - {EVERY}
+                  OR r.checked_at NOT BETWEEN clock_timestamp() - {EVERY} AND clock_timestamp()
              ELSE NOT coalesce({FRESH}, false)
                   AND (coalesce({_IS_REPEATED}, false)
                        OR (SELECT l.pool_name FROM pool_line l WHERE l.pool_name = p.name    -- index: pool_line_pkey

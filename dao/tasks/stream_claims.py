@@ -65,7 +65,7 @@ _TROUBLED = text("""
             WHERE p.workflow_instance_id = s.workflow_instance_id AND p.task_code = s.task_code
               AND p.attempt BETWEEN s.attempt - 3 AND s.attempt - 1 OFFSET 0) AS former
         WHERE s.retries > 0 AND former.state = 'FAILURE' AND former.worker_id IS NOT NULL
-          AND former.ended_at > clock_timestamp() - CAST(:lately AS interval)
+          AND former.ended_at BETWEEN clock_timestamp() - CAST(:lately AS interval) AND clock_timestamp()
           AND CASE WHEN isfinite(former.started_at) AND isfinite(former.ended_at)
                    THEN former.ended_at - former.started_at < CAST(:proven AS interval)
                    ELSE former.started_at IS NULL END

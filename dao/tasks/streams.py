@@ -67,10 +67,12 @@ _LIVING = text(f"""
     SELECT id, worker_group, CASE WHEN state <> 'QUEUED' THEN worker_id END AS worker,
            handover IS NOT NULL OR kill_requested AS moves,
            state <> 'QUEUED' AND stream ? 'readiness' AND ready_at IS NULL
-           AND coalesce(started_at > clock_timestamp() - interval '1 minute', true) AS begins,
+           AND coalesce(started_at BETWEEN clock_timestamp() - interval '1 minute' AND clock_timestamp(), true)
+               AS begins,
            EXISTS (SELECT FROM stream_restart r                                     -- index: stream_restart_pkey
                    WHERE r.workflow_instance_id = task_instance.workflow_instance_id
-                     AND r.begun_at > clock_timestamp() - interval '10 minutes') AS restarts,
+                     AND r.begun_at BETWEEN clock_timestamp() - interval '10 minutes' AND clock_timestamp()
+                  ) AS restarts,
            ARRAY(SELECT jsonb_object_keys(resources)) AS pools,
            state = 'QUEUED' AND resources IS NOT NULL
            AND (queued_at < clock_timestamp() - CAST(:overdue AS interval)

@@ -39,9 +39,9 @@ _CONSUME = text("""
           AND p.place = e.ctid
     ), gone AS (
         DELETE FROM task_event WHERE ctid = ANY(ARRAY(SELECT place FROM picked WHERE runs_owner = :master))
-        RETURNING id, workflow_instance_id, task_code, attempt, state, outputs, child_index, created_at
+        RETURNING id, workflow_instance_id, task_code, attempt, state, outputs, child_index, is_suspect, created_at
     )
-    SELECT workflow_instance_id, task_code, attempt, state, outputs, child_index,
+    SELECT workflow_instance_id, task_code, attempt, state, outputs, child_index, is_suspect,
            CASE WHEN isfinite(created_at) THEN extract(epoch FROM clock_timestamp() - created_at)::float8 END
     FROM gone ORDER BY id
 """)
@@ -152,6 +152,7 @@ def _read(
     state: str,
     outputs: str | None,
     child_index: int | None,
+    is_suspect: bool | None,
     age_s: float | None,
 ) -> TaskEvent:
     what: AttemptEnd | ChildState | HaltRequest | Unreadable
@@ -161,7 +162,7 @@ def _read(
         elif child_index is not None:
             what = ChildState(TaskCode(code), attempt, child_index, WorkflowState(state), outputs)
         else:
-            what = AttemptEnd(TaskCode(code), attempt, TaskState(state), outputs)
+            what = AttemptEnd(TaskCode(code), attempt, TaskState(state), outputs, is_suspect=bool(is_suspect))
     except ValueError as error:
         what = Unreadable(str(error))
     return TaskEvent(WorkflowInstanceId(instance), what, age_s)

@@ -14,6 +14,24 @@ from model.changes import Changes
 from model.ids import TaskInstanceId
 from model.queue_places import QueuedAttempt
 
+SET_BACK = """
+    (state = 'DELAY_EXECUTION' OR state = 'QUEUED' AND dispatch_by IS NOT NULL)
+    AND queued_at > now() + interval '1 s'"""
+"""Of what waits for a time: it began to wait in the future, so the clock has been set back since."""
+# It waits for as long as was meant, from now on.
+_RESUME = text(f"""
+    UPDATE task_instance t
+    SET queued_at = n.now,
+        due_at = CASE WHEN state <> 'DELAY_EXECUTION' THEN due_at
+                      WHEN isfinite(due_at) AND isfinite(queued_at)
+                          THEN n.now + greatest(due_at - queued_at, interval '0 s')
+                      ELSE least(due_at, n.now) END,
+        dispatch_by = CASE WHEN dispatch_by IS NOT NULL
+                           THEN least(dispatch_by, n.now + least(dispatch_timeout_s, 1e9) * interval '1 s') END
+    FROM (SELECT clock_timestamp() AS now) AS n
+    WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance WHERE {SET_BACK}            -- index: task_instance_timed
+                           ORDER BY queued_at DESC LIMIT :limit FOR UPDATE SKIP LOCKED))
+""")  # noqa: S608 - the part is a constant
 # Level-triggered, by any master: timers are rows, whichever run they belong to.
 _HOLD_DUE = text("""
     SELECT id FROM task_instance
@@ -105,6 +123,11 @@ async def queue_due(
     """
     rows = await connection.execute(_HOLD_DUE, {"limit": limit, "without": list(without), "only": only})
     return await put_back(connection, [TaskInstanceId(id_) for (id_,) in rows.all()])
+
+
+async def resume(connection: FencedTransaction, limit: int) -> int:
+    """Let up to `limit` attempts that began to wait before the clock was set back begin now. Returns how many."""
+    return (await connection.execute(_RESUME, {"limit": limit})).rowcount
 
 
 async def next_due_in_s(connection: AsyncConnection) -> float:

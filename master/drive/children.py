@@ -14,7 +14,7 @@ from model.instances import AttemptEnd, ChildState, TaskAttempt
 from model.local_params import NAME
 from model.logic.dynamic import DynamicParams, Tuples, tuples
 from model.logic.sub_process import SubProcessParams
-from model.parameters import parse_parameters, replace_references
+from model.parameters import PARAMETERS_BYTES_MAX, Room, parse_parameters, replace_references
 from model.plan import Plan, PlannedTask
 from model.states import TaskState, WorkflowState
 
@@ -47,7 +47,8 @@ class Children:
         match task.logic:
             case SubProcessParams(params=params):
                 own = {param.name: values[param.name] for param in task.inputs if param.name in values}
-                given = {name: replace_references(text, values, _as_it_is) for name, text in params.items()}
+                room = Room("the parameters of its sub-workflow", PARAMETERS_BYTES_MAX)
+                given = {name: replace_references(text, values, room.take) for name, text in params.items()}
                 return cls(plan, task, attempt, ({**own, **given},), 1)
             case DynamicParams(parallelism=width) as dynamic:
                 return cls(plan, task, attempt, tuples(dynamic, values), width)
@@ -151,7 +152,3 @@ class Children:
         version = logic.version if isinstance(logic, SubProcessParams) else None
         project = logic.project or self.plan.project
         return StartChild(self.task.code, self.attempt, index, project, logic.workflow, version, self.params[index])
-
-
-def _as_it_is(_name: str, value: str) -> str:
-    return value

@@ -90,10 +90,10 @@ class WorkflowRunnable:
                     ]
                     for code in resumes
                 }
-            case AttemptEnd(code, attempt, state, outputs, _, ran_s):
+            case AttemptEnd(code, attempt, state, outputs, _, ran_s, is_suspect):
                 if not self._attempts.is_under_way(code, attempt):
                     return []
-                effects = self._record(code, state, outputs, ran_s=ran_s)
+                effects = self._record(code, state, outputs, ran_s=ran_s, is_suspect=is_suspect)
             case ChildState(code, attempt, index, state, outputs):
                 if code not in self._children or not self._attempts.is_last(code, attempt):
                     return []
@@ -195,8 +195,10 @@ class WorkflowRunnable:
         branch: frozenset[TaskCode] | None = None,
         *,
         ran_s: float = 0,
+        is_suspect: bool = False,
     ) -> list[Effect]:
-        """Record that an attempt has ended; one of a stream ran for so many seconds."""
+        """Record that an attempt has ended; one of a stream ran for so many seconds. None follows one that is
+        suspect."""
         self._attempts.end(code)
         self._children.pop(code, None)
         if self._is_stopped_between(code, state):
@@ -215,7 +217,8 @@ class WorkflowRunnable:
                 self._ends.paused.add(code)
                 return []
             case T.FAILURE | T.KILL | T.NEED_FAULT_TOLERANCE:
-                return self._again(code, state, ran_s) if self._runs_again(code, state) else self._fail(code, state)
+                runs_again = self._runs_again(code, state) and not is_suspect
+                return self._again(code, state, ran_s) if runs_again else self._fail(code, state)
             case _:
                 raise AssertionError(f"an attempt cannot end in {state}")
 

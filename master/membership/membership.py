@@ -28,7 +28,7 @@ from model.load import RUNS_LIMIT, Measure
 from model.master_settings import MasterSettings
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
 from model.slots import SlotView, slot_view
-from node.left_tasks import end_its_tasks, is_provably_over
+from node.left_tasks import LeftTasks
 from node.life import Life
 from node.meter import load_a_core
 from node.overload import Overload
@@ -72,6 +72,7 @@ class Membership:
         self._poll = poll
         self._detector = FailureDetector(life.me.epoch, life.timing)
         self._leftovers = Leftovers(life)
+        self._left_tasks = LeftTasks(life.beat_now.set)
         self.is_idle = False
         """Whether this master is drained: it has no slot, and takes no commands and fires no schedules."""
         self._overload = Overload(settings.load, so="leaves its slot to others, if others have room", own=[RUNS_LIMIT])
@@ -220,8 +221,10 @@ class Membership:
     async def _detect_failures(self, now_s: float) -> None:
         # A copy: `living` is read again by others during this await.
         living = {node.epoch: node for node in self._life.living}
+        self._left_tasks.restrict_to(living)
         sights = [
-            Sight(node.epoch, node.kind, node.beat_no, is_provably_over(node), node.silence) for node in living.values()
+            Sight(node.epoch, node.kind, node.beat_no, self._left_tasks.are_over(node), node.silence)
+            for node in living.values()
         ]
         suspects = self._detector.observe(sights, now_s)
         if not suspects:
@@ -229,8 +232,8 @@ class Membership:
         present = await self._present() if any(not suspect.is_gone for suspect in suspects) else None
         for verdict in self._detector.verdicts(suspects, present, now_s):
             try:
-                await end_its_tasks(living[verdict.epoch])
-                await self._fence(living[verdict.epoch], verdict.why)
+                if self._left_tasks.have_ended(living[verdict.epoch]):
+                    await self._fence(living[verdict.epoch], verdict.why)
             except (LockTaken, BadData) as error:  # of one node: the others are processed all the same
                 log.warning("not_fenced", epoch=verdict.epoch, error=str(error), so="it is retried at each beat")
 

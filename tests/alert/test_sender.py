@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from dao.alerts import deliveries, expansion
 from dao.postgres.engine import AsyncConnection
 from tests.alert.conftest import Desk, sending
@@ -297,6 +299,20 @@ async def test_a_sender_whose_claim_another_has_writes_nothing(desk: Desk, web: 
     assert await desk.run("SELECT claimed_by FROM alert_channel") == [(mine.claim,)]
     async with desk.database.writing() as connection:
         assert await deliveries.record_sent(connection, mine, [1], None) == 1
+
+
+@pytest.mark.parametrize("time", ["alert_channel SET claimed_until", "alert_delivery SET next_try_at"])
+async def test_a_claim_or_pause_from_before_the_clock_was_set_back_is_over(desk: Desk, time: str) -> None:
+    await desk.channel("hook", "json://127.0.0.1:1/")
+    await desk.alert("one")
+    async with desk.database.writing() as connection:
+        await expansion.expand(connection, 10)
+    await desk.run(f"UPDATE {time} = clock_timestamp() + interval '20 s'")
+    async with desk.database.writing() as connection:
+        assert await claimed(connection) == []
+    await desk.run(f"UPDATE {time} = clock_timestamp() + interval '1 day'")
+    async with desk.database.writing() as connection:
+        assert len(await claimed(connection)) == 1
 
 
 async def claimed(connection: AsyncConnection) -> list[deliveries.ClaimedChannel]:

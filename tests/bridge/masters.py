@@ -247,6 +247,7 @@ async def clean_up(p: Program) -> None:
     await p.call(task_timers.fail_undispatched, 100, without=[TaskInstanceId(1)])
     await p.call(task_timers.queue_due, 100)
     await p.call(task_timers.fail_undispatched, 100)
+    await p.call(task_timers.resume, 100)
     await p.call(task_timers.next_due_in_s)
 
 

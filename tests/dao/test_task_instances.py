@@ -281,6 +281,47 @@ async def test_what_a_lost_worker_ran_is_marked_once_and_told(scene: Scene) -> N
     ]
 
 
+async def lose(scene: Scene, master: Me, attempts: int, *, stream: str | None = None, ran: str = "1 s") -> list[str]:
+    """So many attempts of one task, of each of which the worker is lost; their states."""
+    instance = await scene.instance(master)
+    for attempt in range(1, attempts + 1):
+        worker = await scene.worker()
+        await scene.queue(instance, 1, attempt=attempt, master=master)
+        await scene.claim(worker)
+        await scene.sql(
+            "UPDATE task_instance SET stream = CAST(:stream AS jsonb), started_at = now() - CAST(:ran AS interval) "
+            "WHERE workflow_instance_id = :id AND ended_at IS NULL",
+            stream=stream,
+            ran=ran,
+            id=instance,
+        )
+        await scene.fence(worker)
+        await mark_lost(scene)
+    return await scene.sql(
+        "SELECT state FROM task_instance WHERE workflow_instance_id = :id ORDER BY attempt", id=instance
+    )
+
+
+async def test_a_task_under_which_three_workers_were_lost_fails_and_says_so(scene: Scene) -> None:
+    master = await scene.master()
+    lost = "NEED_FAULT_TOLERANCE"
+    assert await lose(scene, master, 4) == [lost, lost, "FAILURE", "FAILURE"]
+    assert await scene.sql("SELECT attempt, is_suspect FROM task_event ORDER BY id") == [
+        *((1, None), (2, None), (3, True), (4, True))
+    ]
+    async with scene.writing() as connection:
+        events = await task_events.consume(connection, master.epoch, 100)
+    assert [event.what.is_suspect for event in events if isinstance(event.what, AttemptEnd)] == [False] * 2 + [True] * 2
+    (reason,) = await scene.sql("SELECT reason FROM task_instance WHERE attempt = 3")
+    assert "suspect" in reason
+
+
+@pytest.mark.parametrize(("ran", "last"), [("1 s", "FAILURE"), ("1 hour", "NEED_FAULT_TOLERANCE")])
+async def test_a_stream_is_suspect_if_it_ran_for_moments_only(scene: Scene, ran: str, last: str) -> None:
+    states = await lose(scene, await scene.master(), 3, stream="{}", ran=ran)
+    assert states == ["NEED_FAULT_TOLERANCE"] * 2 + [last]
+
+
 @pytest.mark.parametrize("worker_id", [0, -1, 2**63 - 1, 10**6, "master"])
 @pytest.mark.parametrize("write_ahead", [True, False])
 async def test_a_task_on_a_worker_that_never_was_is_lost_like_any_other(

@@ -104,6 +104,12 @@ def test_a_lost_worker_costs_no_retry() -> None:
     assert runnable.handle(AttemptEnd(A, 2, T.FAILURE)) == [queued(A, 3, 1)]
 
 
+def test_a_task_that_its_workers_may_have_died_of_is_not_retried() -> None:
+    runnable = started(a_plan({"a": []}, fields={"a": {"retry_times": 1}}))
+    end = AttemptEnd(A, 1, T.FAILURE, is_suspect=True)
+    assert runnable.handle(end) == [Finish(WorkflowState.FAILURE, 'task "a" failed')]
+
+
 def test_a_kill_is_not_retried() -> None:
     runnable = started(a_plan({"a": []}, fields={"a": {"retry_times": 1}}))
     assert end(runnable, (A, T.KILL)) == [Finish(WorkflowState.FAILURE, 'task "a" was killed')]

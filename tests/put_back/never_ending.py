@@ -288,7 +288,7 @@ NEVER_ENDING = (
         "what ended while its worker slept past its horizon was told as lost",
         Patch(
             "worker/launcher/task_process.py",
-            "            if not (is_all and self._ended_by_itself):\n                raise\n",
+            "            if not ((is_all and self._ended_by_itself) or self._left):\n                raise\n",
             "            raise\n",
             "a cancellation that always counts",
         ),

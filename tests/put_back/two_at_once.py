@@ -91,11 +91,16 @@ TWO_AT_ONCE = (
     ),
     Bug(
         "26",
+        "a fence went on while what the worker left was still being searched for",
+        Switch("searched", "3 of 400 seeds"),
+    ),
+    Bug(
+        "26",
         "the same, with real processes",
         Patch(
             "node/left_tasks.py",
-            "    if node.kind is not NodeKind.WORKER or not can_end(node.process):\n        return\n",
-            "    if node.kind is not NodeKind.WORKER or can_end(node.process):\n        return\n",
+            "        if node.kind is not NodeKind.WORKER or not can_end(node.process):\n",
+            "        if node.kind is not NodeKind.WORKER or can_end(node.process):\n",
             "a fence that ends nothing first",
         ),
         "tests/cluster/test_left_frozen.py::test_what_a_killed_worker_left_frozen_is_gone_before_it_is_fenced",

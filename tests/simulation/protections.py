@@ -53,6 +53,8 @@ class Protections:
     (`master/membership/failure_detector.py`)."""
     swept: bool = True
     """Who fences a worker of its own machine first ends what that one left there (`node/left_tasks.py`)."""
+    searched: bool = True
+    """It waits until that has been found and killed, however long it takes (`node/left_tasks.py`)."""
     unbroken: bool = True
     """What a registry does not show counts only once one has been connected for as long as a session lasts
     (`master/membership/membership.py`)."""

@@ -79,6 +79,7 @@ class SimulatedLauncher:
     def __init__(self, world: World) -> None:
         process = PROCESS.get()
         assert process is not None
+        self.has_left = False
         self._world = world
         self._process = process
         self._deadline_s = 0.0

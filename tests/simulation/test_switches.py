@@ -34,6 +34,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "observed": (34, "I5"),
     "stated": (48, "I5"),
     "swept": (72, "I5"),
+    "searched": (224, "I5"),
     "unbroken": (732, "I5"),
     "room": (7, "I10"),
     "steal": (23, "I2: command"),

@@ -40,7 +40,7 @@ from dao.postgres.listen import Listener
 from dao.postgres.notify import NODE
 from master.duties.loop import Duties
 from model.duties import DutyName, Step
-from model.nodes import NodeKind, ProcessIdentity
+from model.nodes import ProcessIdentity
 from model.timing import Timing
 from node.overload import Overload
 from registry.connect import make_registry
@@ -63,6 +63,10 @@ from worker.spool import Spool
 _SHELL = ("master.", "worker.", "node.", "registry.")
 _WITHOUT_LOG = ("worker.launcher", "worker.tasks", "worker.statements")
 _NO_LOAD = SimpleNamespace(getloadavg=lambda: (0.0, 0.0, 0.0), cpu_count=lambda: 1)
+SEARCHES_S = (0.0, 0.0, 0.05, 0.3, 2.0, 7.0)
+"""How long it takes to find what a worker left, on an idle machine and on busy ones."""
+UNENDED_SHARE = 0.1
+"""How often something of that cannot be killed."""
 _NOT_STATEMENTS = ("dao.postgres.database.connect",)
 """Async functions of `dao/` that are no statements, and that nothing here calls."""
 
@@ -324,9 +328,8 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         assert process is not None
         return identity.boot == process.host
 
-    async def end_its_tasks(node: NodeRow) -> None:
-        if node.kind is NodeKind.WORKER and can_end(node.process) and world.protections.swept:
-            world.end_tasks_of(node.process.pid)
+    def ending_of(node: NodeRow) -> asyncio.Future[int]:
+        return asyncio.get_running_loop().create_task(_ending_of(world, node.process.pid))
 
     def listener(_url: str, _name: str, channels: dict[str, Any]) -> SimulatedListener:
         return SimulatedListener(world, channels)
@@ -346,7 +349,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         (registry.process.this_process, this_process),
         (registry.process.is_gone, is_gone),
         (node.left_tasks.can_end, can_end),
-        (node.left_tasks.end_its_tasks, end_its_tasks),
+        (node.left_tasks.ending_of, ending_of),
         (Listener, listener),
         (make_registry, of_url),
         (node.lives._verify_registry, _settled),
@@ -368,6 +371,22 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         elif name not in _NOT_STATEMENTS:
             replaced.append((function, _not_modelled(world, name)))
     return replaced
+
+
+async def _ending_of(world: World, pid: int) -> int:
+    """On a busy machine it takes as long as a silence to find what a worker left; some of that cannot be killed."""
+    if not world.protections.swept:
+        return 0
+    search_s = world.random.choice(SEARCHES_S)
+    if world.random.random() < UNENDED_SHARE:
+        await asyncio.sleep(search_s)
+        return 1
+    if not world.protections.searched:
+        world.loop.in_world(search_s, world.end_tasks_of, pid)
+        return 0
+    await asyncio.sleep(search_s)
+    world.end_tasks_of(pid)
+    return 0
 
 
 def _counting(steps: int) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.eventually import eventually
 from tests.worker.scene import FAMILY, FAMILY_SIZE, Scene, processes_of
 from worker.launcher import client, task_process, tree
 from worker.launcher.errors import DeadlinePassed, LauncherKilled, TreeLeft
+from worker.launcher.leftovers import kill_marked
 
 ROOT = Path(__file__).parents[2]
 
@@ -164,15 +166,51 @@ async def test_a_stopped_zygote_does_not_hold_up_a_cancellation_for_ever(
     assert scene.log.text == ""
 
 
-async def test_what_cannot_be_killed_is_told(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def powerless(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process in an endless system call, or another user's, played by a keeper whose signals have no effect."""
     powerless = "from worker.launcher import keeper, tree\nkeeper.KILL_S_MAX = 0.2\n"
     powerless += "tree.signal_descendants = lambda *_: set()\nmain("
     monkeypatch.setattr(client, "_BOOT", client._BOOT.replace("main(", powerless))
     scene.launcher.open()
+    yield
+    scene.kill_what_is_left()
+
+
+@pytest.mark.usefixtures("powerless")
+async def test_what_cannot_be_killed_is_told(scene: Scene) -> None:
     with pytest.raises(TreeLeft, match="1 processes of the task could not be killed"):
         await scene.bash("setsid sleep 1000 & exit 0")
-    scene.kill_what_is_left()
+    assert scene.launcher.has_left
+
+
+@pytest.mark.usefixtures("powerless")
+async def test_a_stopped_task_of_which_something_cannot_be_killed_is_not_said_to_have_ended(scene: Scene) -> None:
+    """Else it is given back as if it were over, and runs beside what it left."""
+    run = asyncio.create_task(scene.bash("setsid sleep 1000 & trap '' TERM; sleep 1000"))
+    await eventually(lambda: len(scene.alive()) >= 2)
+    run.cancel()
+    with pytest.raises(TreeLeft, match="processes of the task could not be killed"):
+        await run
+    assert scene.launcher.has_left
+
+
+async def test_however_long_it_takes_to_find_what_a_killed_keeper_left_it_is_killed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = asyncio.create_task(scene.bash("sleep 1000"))
+    await eventually(scene.alive)
+    marker = f"MARK={scene.mark}"
+    slow = tree.processes
+
+    def slowly() -> Iterator[int]:
+        time.sleep(0.1)
+        return slow()
+
+    monkeypatch.setattr(tree, "processes", slowly)
+    assert await asyncio.to_thread(kill_marked, marker, 0.05) == 0
+    assert not scene.alive()
+    assert await run == 128 + signal.SIGKILL
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may have any number of processes")

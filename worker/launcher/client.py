@@ -18,7 +18,7 @@ import structlog
 
 from model.means import is_passing
 from worker.launcher.deadline import Deadline
-from worker.launcher.errors import BrokenLauncher, DeadlinePassed, LauncherKilled, NoMeans
+from worker.launcher.errors import BrokenLauncher, DeadlinePassed, LauncherKilled, NoMeans, TreeLeft
 from worker.launcher.last_word import LastWord
 from worker.launcher.leftovers import reap
 from worker.launcher.task_process import NeverStarted, TaskProcess
@@ -66,6 +66,8 @@ class Launcher:
         """`grace_s` is the time between TERM and KILL; `no_new_privileges` disables `sudo` and the like for tasks;
         `life` is the marker, `NAME=value`, by which others find all that is started (`node/left_tasks.py`)."""
         self._grace_s = grace_s
+        self.has_left = False
+        """Whether processes of a task remained that could not be killed."""
         self._life = life
         self._no_new_privileges = no_new_privileges
         self._marks = dict([life.split("=", 1)]) if life is not None else {}
@@ -184,6 +186,9 @@ class Launcher:
                     return code, answer_in(memory_fd) if type_name is not None else b""
                 except NeverStarted:
                     continue
+                except TreeLeft:
+                    self.has_left = True
+                    raise
                 except LauncherKilled:
                     if self._deadline.has_passed():  # by another node, which rightly considered this worker dead
                         raise DeadlinePassed("it was killed after its worker was cut off for too long") from None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import resource
 import select
@@ -175,13 +176,15 @@ def _watch(channel: socket.socket, family: _Family, deadline: Deadline) -> Cause
 
 def _kill_all(family: _Family) -> int:
     """Kill until the kernel reports that no child is left; return how many could not be killed."""
-    deadline_s = boottime_s() + KILL_S_MAX
+    until_s = math.inf
     pause_s = KILL_PAUSE_S
     known: set[int] = set()
     while family.reap():
-        if boottime_s() >= deadline_s:
-            return len(tree.descendants(os.getpid()))
+        # The first comes before the clock: a keeper that was frozen here has killed nothing yet.
         found = tree.signal_descendants(os.getpid(), signal.SIGKILL)
+        if boottime_s() >= until_s:
+            return len(tree.descendants(os.getpid()))
+        until_s = min(until_s, boottime_s() + KILL_S_MAX)
         # New ones: a process forks as fast as we kill, so hurry. The same ones: they only need time to die.
         pause_s = KILL_PAUSE_S if found - known else min(2 * pause_s, KILL_PAUSE_S_MAX)
         known |= found

@@ -7,6 +7,7 @@ unique on the machine: it is not the task instance id, since two clusters on one
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
@@ -22,29 +23,36 @@ PAUSE_S = 0.1
 def kill_marked(marker: str, within_s: float = 30.0) -> int:
     """Kill every process with `marker` ("NAME=value") in its environment, and all below it, until none is found.
 
+    Args:
+        within_s: how long they are given to die, from when they were found and killed; also how long a read of /proc
+            that fails is retried.
+
     Returns:
         How many could not be killed within the time, usually 0. Other users' processes cannot be seen.
     """
-    deadline_s = time.monotonic() + within_s
-    while found := _marked(marker, deadline_s):
-        if time.monotonic() >= deadline_s:
+    until_s = math.inf
+    while found := _marked(marker, within_s):
+        if time.monotonic() >= until_s:
             return len(found)
         for pid in found:
             tree.signal_descendants(pid, signal.SIGKILL)
             _kill(pid, marker)
+        until_s = min(until_s, time.monotonic() + within_s)
         time.sleep(0.01)
         for pid in found:
             reap(pid)
     return 0
 
 
-def _marked(marker: str, deadline_s: float) -> list[int]:
-    """The processes with the marker. Raises `OSError` when /proc cannot be read until then: what is left is unknown."""
+def _marked(marker: str, within_s: float) -> list[int]:
+    """The processes with the marker. Raises `OSError` when /proc cannot be read for so long."""
+    tries = 1 + math.ceil(within_s / PAUSE_S)
     while True:
+        tries -= 1
         try:
             return [pid for pid in tree.processes() if _carries(pid, marker)]
         except OSError as error:
-            if not is_passing(error) or time.monotonic() >= deadline_s:
+            if not is_passing(error) or not tries:
                 raise
         time.sleep(PAUSE_S)
 

@@ -52,7 +52,8 @@ class TaskProcess:
     async def exit_code(self, grace_s: float, *, is_all: bool = False) -> int:
         """Wait for the end of the tree; a cancellation ends it with this grace, a second one at once.
 
-        With `is_all` a cancellation that comes after its end changes nothing: a frozen worker receives both at once.
+        With `is_all` a cancellation that comes after its end changes nothing: a frozen worker receives both at once. A
+        cancellation that leaves processes raises `TreeLeft`.
 
         Raises:
             NeverStarted: repeat the request.
@@ -62,9 +63,14 @@ class TaskProcess:
             await asyncio.wait([self._conclusion])
         except asyncio.CancelledError:
             await self.end(grace_s)
-            if not (is_all and self._ended_by_itself):
+            if not ((is_all and self._ended_by_itself) or self._left):
                 raise
         return self._conclusion.result()
+
+    @property
+    def _left(self) -> bool:
+        """Whether it has ended with processes left: then it is not over, and nobody may run it again as if it were."""
+        return not self._conclusion.cancelled() and isinstance(self._conclusion.exception(), TreeLeft)
 
     @property
     def _ended_by_itself(self) -> bool:

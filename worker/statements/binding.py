@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from model.choices import ParameterType
 from model.errors import Refused
 from model.local_params import typed
+from model.parameters import Room
 from worker.statements.grammar import Grammar, Kind, Piece
 
 _MARK = "\0"
@@ -89,6 +90,7 @@ class Binder:
         self._values = values
         self._types = types
         self._date_time = date_time
+        self._room = Room("its SQL statements")
 
     def statements(self, given: str | Sequence[str]) -> list[Statement]:
         """The statements of a text, split at its semicolons; those of a list each as it is. Empty ones are left out.
@@ -113,7 +115,7 @@ class Binder:
                 f"!{{{name}}} puts its value into the SQL text, so that must be letters, digits and _ only; "
                 f"for any other value write ${{{name}}}, which binds it"
             )
-        return value
+        return self._room.take(name, value)
 
     def _bound(self, pieces: Sequence[Piece]) -> Iterator[str | Bind]:
         text = ""  # before the next value

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from model.errors import Refused
 from model.means import is_passing
 from model.near import nearest
-from model.parameters import replace_references
+from model.parameters import Room, replace_references
 from worker.launcher.errors import NoMeans
 from worker.tasks.plugin import Task
 
@@ -47,14 +47,19 @@ class TaskCatalog:
                 looks like one in a value is not replaced.
 
         Raises:
-            Refused: an unknown type, a plug-in that cannot be loaded, or wrong parameters; the text names the field.
+            Refused: an unknown type, a plug-in that cannot be loaded, wrong parameters, of which the text names the
+                field, or values that are too large where they are put in.
         """
         task_type = self._loaded.get(type_name) or self._load(type_name)
         try:
             if "${" in params_json or "$[" in params_json:
+                room = Room("its parameters")
+
+                def insert(name: str, value: str) -> str:
+                    return task_type.insert(name, room.take(name, value))
 
                 def filled_in(text: str) -> str:
-                    return replace_references(in_time(text), values, task_type.insert)
+                    return replace_references(in_time(text), values, insert)
 
                 params_json = json.dumps(_replaced(_parsed(type_name, params_json), filled_in))
             params = task_type.Params.model_validate_json(params_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from node.threads import in_thread_if_large
 from worker.launcher.errors import CannotStart
 from worker.tasks.bash_values import parameter_variables
 from worker.tasks.inserted import mark, only_plain
@@ -35,7 +36,8 @@ class PythonTask(Task):
         Raises:
             Refused: a value would become code.
         """
-        script = python_script(self.params.script, context.types)
+        marked = self.params.script
+        script = await in_thread_if_large(len(marked), python_script, marked, context.types)
         interpreter = only_plain(self.params.interpreter, "interpreter")
         variables = parameter_variables(context.values)
         try:

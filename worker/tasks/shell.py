@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from node.threads import in_thread_if_large
 from worker.tasks.bash_values import bash_script
 from worker.tasks.inserted import mark
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
@@ -28,5 +29,6 @@ class ShellTask(Task):
 
     async def run(self, context: TaskContext) -> TaskResult:
         """Run the script with the `bash` of the task's PATH. Raises `Refused` for a value that would become code."""
-        script, variables = bash_script(self.params.script, context.values, context.types)
+        marked = self.params.script
+        script, variables = await in_thread_if_large(len(marked), bash_script, marked, context.values, context.types)
         return await run_script(["bash"], "script.sh", script, variables, context)

@@ -21,6 +21,7 @@ from pydantic import Field, model_validator
 
 from model.errors import Refused
 from model.means import is_passing
+from node.threads import in_thread_if_large
 from worker.extras import how_to_install
 from worker.tasks.inserted import arguments, mark, plain
 from worker.tasks.job_conf import Setting, properties_text, settings, with_utf8
@@ -117,7 +118,8 @@ class SparkTask(Task):
                 "this worker has no spark-submit; set SPARK_HOME or PATH in the task's environment, "
                 f"or install it: {how_to_install('spark')}"
             )
-        argv = [*self._submit(installed, context), *self._application(context), *arguments(self.params.args, "args")]
+        application = await in_thread_if_large(len(self.params.script or ""), self._application, context)
+        argv = [*self._submit(installed, context), *application, *arguments(self.params.args, "args")]
         master = plain(self.params.master)
         is_remote = self.params.deploy_mode == "cluster"
         scan = OutputScan(context.log, _ids_of(master))

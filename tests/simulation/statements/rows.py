@@ -68,6 +68,8 @@ def tell_event(
     state: str,
     child: int | None = None,
     given: str | None = None,
+    *,
+    is_suspect: bool | None = None,
 ) -> None:
     id_ = tx.server.events.next_id()
     run = tx.get(tx.server.instances, instance)
@@ -78,6 +80,7 @@ def tell_event(
         state=state,
         child_index=child,
         outputs=given,
+        is_suspect=is_suspect,
         owner=0 if run is None else run.master_id,
     )
     tx.insert(tx.server.events, id_, values)

@@ -17,6 +17,8 @@ def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_ste
     server = tx.server
     commands = [(row.id, each.created_s, each.deaths) for row, each in tx.scan(server.commands.rows)]
     due = [at_s - server.now_s for at_s in task_timers.times_s(tx)]
+    if any(task_timers.is_set_back(tx, task) for _, task in tx.scan(server.tasks.unfinished)):
+        due = [0.0]
     return WaitingWork(
         slot is not None and any(slot.owns(id_, id_step) and not deaths for id_, _, deaths in commands),
         server.protections.steal

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dao.tasks.lost_tasks import ATTEMPTS_MAX, LOST, SUSPECT, WORKERS_MAX
 from model.ids import TaskInstanceId
 from model.nodes import NodeKind
 from model.states import TaskState
@@ -12,6 +13,7 @@ from tests.simulation.statements.tasks import pool_leases, requeue
 from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState
+SHORT_S = 600.0
 
 
 def mark_lost(
@@ -27,14 +29,31 @@ def mark_lost(
         if task.state is T.DISPATCH:
             unstarted.append(TaskInstanceId(row.id))
         else:
-            reason = "its worker was lost"
-            tx.update(row, state=T.NEED_FAULT_TOLERANCE, ended_s=tx.server.now_s, reason=reason)
+            is_suspect = _workers_lost(tx, task) >= WORKERS_MAX
+            state, reason = (T.FAILURE, SUSPECT) if is_suspect else (T.NEED_FAULT_TOLERANCE, LOST)
+            tx.update(row, state=state, ended_s=tx.server.now_s, reason=reason)
             pool_leases.leave(tx, task)
-            started.append(task)
-    for task in sorted(started, key=lambda each: (each.workflow_instance_id, each.task_code, each.attempt)):
-        tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, T.NEED_FAULT_TOLERANCE)
+            started.append((task, is_suspect))
+    for task, is_suspect in sorted(started, key=lambda each: _order(each[0])):
+        where = task.workflow_instance_id, task.task_code, task.attempt
+        tell_event(tx, *where, T.FAILURE if is_suspect else T.NEED_FAULT_TOLERANCE, is_suspect=is_suspect or None)
     requeue.put_back(tx, unstarted)
     return count
+
+
+def _workers_lost(tx: Transaction, lost: Values) -> int:
+    """How many workers were lost that ran this task; of a stream only those that ran it for a moment."""
+    return sum(
+        lost.attempt - ATTEMPTS_MAX <= each.attempt <= lost.attempt
+        and (each.attempt == lost.attempt or (each.reason or "").startswith(LOST))
+        and (each.stream is None or each.started_s > (each.ended_s or tx.server.now_s) - SHORT_S)
+        for _, each in tx.of_key(tx.server.tasks, lost.workflow_instance_id)
+        if each.task_code == lost.task_code
+    )
+
+
+def _order(task: Values) -> tuple[int, int, int]:
+    return task.workflow_instance_id, task.task_code, task.attempt
 
 
 def lost(tx: Transaction, limit: int, without: Sequence[TaskInstanceId] = ()) -> list[TaskInstanceId]:

@@ -80,7 +80,7 @@ def _told(event: Values) -> AttemptEnd | ChildState | HaltRequest:
         return HaltRequest(W(event.state))
     if event.child_index is not None:
         return ChildState(code, event.attempt, event.child_index, W(event.state), event.outputs)
-    return AttemptEnd(code, event.attempt, T(event.state), event.outputs)
+    return AttemptEnd(code, event.attempt, T(event.state), event.outputs, is_suspect=bool(event.is_suspect))
 
 
 def drop_stale(tx: Transaction) -> int:

@@ -40,6 +40,27 @@ def _is_late(tx: Transaction, task: Values) -> bool:
     return task.state is T.QUEUED and task.dispatch_by_s is not None and bool(task.dispatch_by_s <= tx.server.now_s)
 
 
+def resume(tx: Transaction, limit: int) -> int:
+    """What began to wait in the future, FOR UPDATE SKIP LOCKED, waits from now on."""
+    now_s, count = tx.server.now_s, 0
+    for row, task in list(tx.scan(tx.server.tasks.unfinished)):
+        if is_set_back(tx, task) and count < limit and tx.try_lock(row):
+            changes: dict[str, float] = {"queued_s": now_s}
+            if task.state is T.DELAY_EXECUTION:
+                changes["due_s"] = now_s + max(task.due_s - task.queued_s, 0)
+            if task.dispatch_by_s is not None:
+                changes["dispatch_by_s"] = min(task.dispatch_by_s, now_s + task.dispatch_timeout_s)
+            tx.update(row, **changes)
+            count += 1
+    return count
+
+
+def is_set_back(tx: Transaction, task: Values) -> bool:
+    """Whether it waits for a time, and the clock has been set back since it began to."""
+    waits = task.state is T.DELAY_EXECUTION or (task.state is T.QUEUED and task.dispatch_by_s is not None)
+    return waits and bool(task.queued_s > tx.server.now_s + 1)
+
+
 def next_due_in_s(tx: Transaction) -> float:
     """Of DELAY_EXECUTION that is not due yet, and of what is queued until a time to come."""
     return min((at_s - tx.server.now_s for at_s in times_s(tx) if at_s > tx.server.now_s), default=1e9)
