@@ -32,7 +32,7 @@ class NotFound(Refused):
 
 
 class Hidden(NotFound):
-    """It is not there, or the caller may not see it: which of both, nothing tells."""
+    """It is not there, or the caller may not see it: the answer is the same."""
 
 
 class Forbidden(Refused):

@@ -17,7 +17,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import EVENT, notify
 from dao.postgres.row_arrays import RowArrays
-from dao.runs.relations import TOLD_ABOVE
+from dao.runs.relations import REPORTED_ABOVE
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import ChildState, Parent
@@ -84,7 +84,7 @@ _OF = text(f"""
                              WHERE c.workflow_instance_id = i.id AND c.from_above
                                AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS'))
                 THEN 'RUNNING_EXECUTION' ELSE state END AS state,
-           {TOLD_ABOVE.format(child="i")} AS outputs
+           {REPORTED_ABOVE.format(child="i")} AS outputs
     FROM workflow_instance i
     WHERE parent_instance_id = ANY(CAST(:ids AS bigint[]))                         -- index: workflow_instance_child
 """)  # noqa: S608 - the part is a constant
@@ -170,7 +170,7 @@ _REPORT_AT_REST = text(f"""
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
         SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index,
                CASE WHEN c.state = 'PAUSE' AND r.reason IS NOT NULL THEN 'FAILURE' ELSE c.state END,
-               CASE WHEN c.state = 'SUCCESS' THEN c.outputs ELSE coalesce(r.reason, {TOLD_ABOVE.format(child="c")}) END
+               CASE WHEN c.state = 'SUCCESS' THEN c.outputs ELSE coalesce(r.reason, {REPORTED_ABOVE.format(child="c")}) END
         FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[])) AS r (child_id, reason)
         JOIN workflow_instance c ON c.id = r.child_id
                                 AND coalesce(c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL, false)

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
-from dao.runs.relations import TOLD_ABOVE
+from dao.runs.relations import REPORTED_ABOVE
 from dao.runs.serial_line import CALL
 from model.ids import Epoch, WorkflowInstanceId
 
@@ -26,7 +26,7 @@ _AWAITED = text("""
 _NOTIFY_PARENT = text(f"""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, child_index)
-        SELECT parent_instance_id, parent_task_code, parent_attempt, state, {TOLD_ABOVE.format(child="i")}, child_index
+        SELECT parent_instance_id, parent_task_code, parent_attempt, state, {REPORTED_ABOVE.format(child="i")}, child_index
         FROM workflow_instance i WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(parent_instance_id, 0) > 0
           AND num_nulls(parent_task_code, parent_attempt, child_index) = 0      -- else it stands under nothing
         RETURNING workflow_instance_id

@@ -41,7 +41,7 @@ class FailedBelow:
 
 
 # A reason may name tasks: who sees the run above may not see a child of another project.
-TOLD_ABOVE = """
+REPORTED_ABOVE = """
     CASE WHEN {child}.state = 'SUCCESS' THEN {child}.outputs
          WHEN (SELECT project FROM workflow_definition WHERE code = {child}.workflow_code) IS NOT DISTINCT FROM
               (SELECT d.project FROM workflow_instance p JOIN workflow_definition d ON d.code = p.workflow_code
