@@ -170,7 +170,8 @@ _REPORT_AT_REST = text(f"""
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
         SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index,
                CASE WHEN c.state = 'PAUSE' AND r.reason IS NOT NULL THEN 'FAILURE' ELSE c.state END,
-               CASE WHEN c.state = 'SUCCESS' THEN c.outputs ELSE coalesce(r.reason, {REPORTED_ABOVE.format(child="c")}) END
+               CASE WHEN c.state = 'SUCCESS' THEN c.outputs
+                    ELSE coalesce(r.reason, {REPORTED_ABOVE.format(child="c")}) END
         FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[])) AS r (child_id, reason)
         JOIN workflow_instance c ON c.id = r.child_id
                                 AND coalesce(c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL, false)

@@ -26,7 +26,8 @@ _AWAITED = text("""
 _NOTIFY_PARENT = text(f"""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, child_index)
-        SELECT parent_instance_id, parent_task_code, parent_attempt, state, {REPORTED_ABOVE.format(child="i")}, child_index
+        SELECT parent_instance_id, parent_task_code, parent_attempt, state,
+               {REPORTED_ABOVE.format(child="i")}, child_index
         FROM workflow_instance i WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(parent_instance_id, 0) > 0
           AND num_nulls(parent_task_code, parent_attempt, child_index) = 0      -- else it stands under nothing
         RETURNING workflow_instance_id
