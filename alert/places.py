@@ -14,7 +14,7 @@ from collections.abc import Collection
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 
-from service.cluster.reach import may_reach, meant_address, network_of
+from service.cluster.reach import is_metadata, may_reach, meant_address, network_of
 
 ANYWHERE = "*"
 
@@ -53,7 +53,7 @@ class Places:
         sys.addaudithook(self._check)
 
     def allow(self, reach: Collection[str]) -> None:
-        """Allow these hosts and networks besides public addresses; `*` = all but link-local ones."""
+        """Allow these hosts and networks besides public addresses; `*` = all but those where a cloud tells secrets."""
         self.refused = ""
         self._names_of.clear()
         self._names = frozenset(each.lower() for each in reach)
@@ -80,4 +80,4 @@ class Places:
         if may_reach(address, self._networks) or self._names & self._names_of[host]:
             return True
         meant = meant_address(address)
-        return ANYWHERE in self._names and not meant.is_link_local and not meant.is_multicast
+        return ANYWHERE in self._names and not is_metadata(address) and not meant.is_multicast

@@ -27,7 +27,8 @@ class AlertSettings(BaseModel):
     reach: Names = Field(
         ("*",),
         description="inside hosts and networks, such as mail.example.org or 10.1.0.0/16, to which channels may lead "
-        "besides public addresses; * = all but link-local ones, since only admins save channels",
+        "besides public addresses; * = all but those where clouds answer with credentials, since only admins "
+        "save channels",
     )
     timeout: Duration = Field(timedelta(seconds=30), description="time that a channel gets for one message")
     at_once: int = Field(

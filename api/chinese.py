@@ -123,6 +123,8 @@ DETAILS: Mapping[str, str] = {
 
 TEMPLATES: Mapping[str, str] = {
     "{name} may not do this: it needs {right} {where}": "{name} 无权执行此操作：需要{where}的 {right} 权限",
+    "there is no such {thing} that {name} may see; look at the id or the name, or ask an owner of its project for a "
+    "role": ("不存在 {name} 可以查看的 {thing}；请检查编号或名称，或向其项目的所有者申请角色"),
     "this token may not be used here: it needs the scope {scope}; make another token": (
         "此处不能使用该令牌：需要范围 {scope}；请另建一个令牌"
     ),

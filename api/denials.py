@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 import structlog
 from fastapi import Request
 
-from model.errors import Forbidden, Unauthenticated
+from model.errors import Forbidden, Hidden, Unauthenticated
 from service.call import Call, Subject
 
 log = structlog.get_logger()
@@ -35,7 +35,7 @@ class Denials:
             yield
         except Unauthenticated:  # a wrong password for its own account is no want of a right
             raise
-        except Forbidden:
+        except (Forbidden, Hidden):
             if self._may_write(call.caller.key):
                 subject = call.subject or Subject(call.operation.tag, None)
                 if subject.id is None and subject.name is None:

@@ -2,7 +2,7 @@
 
 ShoalError
 ├── Refused       invalid input: record the sentence (error command, exit code 2), continue
-│   ├── NotFound  the named thing does not exist (exit code 5)
+│   ├── NotFound  the named thing does not exist (exit code 5); Hidden: the caller may not see that it does
 │   ├── Forbidden the caller lacks the right (exit code 4); Unauthenticated: it is not known who asks
 │   ├── Changed   it was changed since the caller read it; VersionNeeded: the caller did not say what it read
 │   ├── TooMany   asked too often: the same request may succeed later
@@ -29,6 +29,10 @@ class Refused(ShoalError):
 
 class NotFound(Refused):
     """The named thing does not exist."""
+
+
+class Hidden(NotFound):
+    """It is not there, or the caller may not see it: the answer is the same."""
 
 
 class Forbidden(Refused):

@@ -78,6 +78,11 @@ def rights_in(project: str | None, roles: Mapping[str, Role], is_admin: bool) ->
     return frozenset() if role is None else RIGHTS_OF_ROLE[role]
 
 
+def is_seen(project: str | None, visible: Collection[str] | None) -> bool:
+    """Whether what belongs to a project (None: to none any longer) may be seen by one who sees these; None = all."""
+    return visible is None or project in visible
+
+
 def left_by(scopes: Iterable[Scope]) -> frozenset[Right]:
     """The rights that a token with these scopes can have at most."""
     return frozenset(right for scope in scopes for right in RIGHTS_OF_SCOPE[scope])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from dao.accounts import audit, idempotency
 from model.audits import Outcome
-from model.errors import Changed, Forbidden, VersionNeeded
+from model.errors import Changed, Forbidden, Hidden, VersionNeeded
 from model.ids import AccountId, TokenId
 from model.rights import CLUSTER_RIGHTS, Right
 from service.answered import headers_of, json_of
@@ -177,14 +177,30 @@ class Call:
         return self.backend.settings
 
     def permit(self, project: str | None) -> None:
-        """Require the operation's right on a project; None: on the cluster. Raises `Forbidden`."""
+        """Require the operation's right on a project; None: on the cluster, or on what no longer has a project.
+
+        Raises:
+            Hidden: the caller may not even see it.
+            Forbidden: it may see it, and not do this.
+        """
         right = self.operation.right
-        if project is None and right not in CLUSTER_RIGHTS:
-            right = Right.ADMINISTER  # what belongs to a workflow that is gone
         self.subject = self.subject or Subject(self.operation.tag, None, project)
-        self._check_scope()
-        self.caller.need(right, project)
+        self.check_scope()
+        if project is None and right not in CLUSTER_RIGHTS:
+            if not self.caller.may(Right.ADMINISTER):
+                raise self.hidden()
+        else:
+            if project is not None and not self.caller.may(Right.VIEW, project):
+                raise self.hidden()
+            self.caller.need(right, project)
         self.is_permitted = True
+
+    def hidden(self) -> Hidden:
+        """The answer about what is not there, and about what the caller may not see: the same."""
+        return Hidden(
+            f"there is no such {self.operation.thing} that {self.caller.name} may see; look at the id or the name, or "
+            "ask an owner of its project for a role"
+        )
 
     def permit_account(self, account: AccountId, token: TokenId | None = None) -> None:
         """Require that this is the caller's own account, or the token itself, or an admin. Raises `Forbidden`."""
@@ -198,11 +214,11 @@ class Call:
 
     def permit_own(self) -> None:
         """Require nothing but the scope: for what belongs to the caller alone. Raises `Forbidden`."""
-        self._check_scope()
+        self.check_scope()
         self.is_permitted = True
 
     def require(self, *subjects: Subject) -> None:
-        """Require the right on all of these, which are about to change. Raises `Forbidden`."""
+        """Require the right on all of these, which are about to change. Raises as `permit`."""
         for subject in subjects:
             self.subject = subject
             if subject.own:
@@ -214,11 +230,12 @@ class Call:
 
     def visible(self) -> Collection[str] | None:
         """The projects whose objects a listing may contain; None: all. Raises `Forbidden`."""
-        self._check_scope()
+        self.check_scope()
         self.is_permitted = True
         return self.caller.projects_with(self.operation.right)
 
-    def _check_scope(self) -> None:
+    def check_scope(self) -> None:
+        """Require that the caller's token is for this operation. Raises `Forbidden`."""
         if not self.caller.may_in_scope(scope := self.operation.scope):
             raise Forbidden(f"this token may not be used here: it needs the scope {scope}; make another token")
 

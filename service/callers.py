@@ -139,6 +139,11 @@ class Caller:
             return None
         return frozenset(project for project in known if self.may(right, project))
 
+    @property
+    def sees_all(self) -> bool:
+        """Whether nothing is hidden from it."""
+        return self.projects_with(Right.VIEW) is None
+
     def need(self, right: Right, project: str | None = None) -> None:
         """Raises `Forbidden` if it lacks a right."""
         if self.may(right, project):

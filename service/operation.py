@@ -13,7 +13,7 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
-from model.errors import Forbidden, Refused
+from model.errors import Forbidden, Hidden, NotFound, Refused
 from model.rights import Right, Scope
 from service.deprecation import Deprecation
 
@@ -91,6 +91,11 @@ class Operation(Generic[P, R]):
         return self.method != "GET" and not self.reads
 
     @property
+    def thing(self) -> str:
+        """What it is about, in a word: the singular of its tag."""
+        return self.tag.replace("-", " ").removesuffix("s")
+
+    @property
     def scope(self) -> Scope:
         """What a token must be for."""
         subject = _SUBJECTS.get(self.tag, "runs")
@@ -118,14 +123,18 @@ class Operation(Generic[P, R]):
 
         Raises:
             Forbidden: the caller may not.
+            Hidden: there is none that the caller may see.
             Replayed: a request with the same key has been answered.
             ShoalError: see the function.
         """
         try:
             answer = await self.run(call, *args, **kwargs)
         except Refused as error:
-            if not isinstance(error, Forbidden):
+            if not isinstance(error, Forbidden | Hidden):
                 await call.check_replayed()  # what stands in its way may be what it did the first time
+            if isinstance(error, NotFound) and not call.is_permitted and not call.caller.sees_all:
+                call.check_scope()
+                raise call.hidden() from None  # in the words that it would have if it were there
             raise
         if not call.is_permitted:
             raise AssertionError(f"{self.name} did not say on what it needs {self.right}")

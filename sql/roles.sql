@@ -24,6 +24,7 @@ DECLARE
     users     text := 'account, login_link, login_session, token, project_member, login_attempt, audit, idempotency_key, '
                       'saved_view, bulk_operation';
     each      text;
+    rule      text;
 BEGIN
     FOREACH each IN ARRAY ARRAY[prefix || 'owner', prefix || 'master', prefix || 'worker', prefix || 'api', prefix || 'alert', prefix || 'submitter'] LOOP
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = each) THEN
@@ -40,10 +41,10 @@ BEGIN
 
     -- A master drives everything, changes no definition, and reads no secret.
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s', space, master);
-    EXECUTE format('REVOKE ALL ON environment, data_source, log_key, alert_channel FROM %s', master);
+    EXECUTE format('REVOKE ALL ON environment, data_source, log_key, alert_channel, workflow_draft FROM %s', master);
     EXECUTE format('REVOKE ALL ON %s FROM %s', users, master);
     EXECUTE format('GRANT INSERT ON audit TO %s', master);
-    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON project, workflow_definition, deleted_workflow, workflow_version, workflow_draft, schema_version '
+    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON project, workflow_definition, deleted_workflow, workflow_version, schema_version '
                    'FROM %s', master);
     -- Of a rule it writes only why it raises nothing; whom alerts reach is for people to say.
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON alert_group, alert_group_channel, alert_silence, alert_rule FROM %s', master);
@@ -51,25 +52,60 @@ BEGIN
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s.alert_task_timeout TO %s', space, master);
     EXECUTE format('GRANT UPDATE (updated_at) ON workflow_definition TO %s', master);  -- to hold the line of a serial one
 
-    -- A worker claims tasks and says how they ended.
-    EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %s', space, worker);
-    EXECUTE format('REVOKE ALL ON %s FROM %s', users, worker);
-    EXECUTE format('GRANT INSERT, UPDATE ON node, node_beat, cluster TO %s', worker);
-    -- Its own log key it says; that of another it does not read.
-    EXECUTE format('REVOKE ALL ON log_key, alert_channel FROM %s', worker);
-    EXECUTE format('GRANT SELECT (node_id), INSERT, DELETE ON log_key TO %s', worker);
+    -- A worker claims tasks and says how they ended. It reads what it needs for that, and nothing else.
+    EXECUTE format('GRANT SELECT ON schema_version, cluster, node, node_beat, drain, registry_lease, log_store, stored_log, log_copying, '
+                   'project, workflow_definition, deleted_workflow, workflow_instance, task_instance, task_cache, resource_pool, pool_resource, pool_line, '
+                   'environment, data_source TO %s', worker);
+    EXECUTE format('GRANT INSERT, UPDATE ON cluster TO %s', worker);
+    -- Who a node is, and where its logs are, it says once.
+    EXECUTE format('GRANT INSERT, UPDATE (state, ended_at, ended_why) ON node TO %s', worker);
+    EXECUTE format('GRANT INSERT, UPDATE (beat_no, beaten_at, heartbeat) ON node_beat TO %s', worker);
+    -- Its own log key it says, once; that of another it does not read.
+    EXECUTE format('GRANT SELECT (node_id), INSERT ON log_key TO %s', worker);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON registry_lease TO %s', worker);
     -- It copies its logs, and deletes copies of runs that are gone.
-    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON log_store, stored_log, log_copying TO %s', worker);
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON log_store, stored_log TO %s', worker);
+    EXECUTE format('GRANT INSERT, UPDATE (waiting, failing_since, reason, at) ON log_copying TO %s', worker);
     EXECUTE format('GRANT UPDATE (state, worker_id, started_at, ended_at, exit_code, reason, outputs, queued_at, progress_done, progress_total, '
                    'progress_text, progress_at, ready_at, handover) ON task_instance TO %s', worker);
     EXECUTE format('GRANT INSERT ON task_event TO %s', worker);
     EXECUTE format('GRANT INSERT, UPDATE ON task_cache TO %s', worker);
-    EXECUTE format('GRANT INSERT ON alert TO %s', worker);  -- results of SQL tasks
+    EXECUTE format('GRANT SELECT (id, unique_key), INSERT ON alert TO %s', worker);  -- results of SQL tasks
     -- It takes, checks and gives back resources, and holds their pool meanwhile; their lines are written by triggers.
     EXECUTE format('GRANT UPDATE (changed_at) ON resource_pool TO %s', worker);
     EXECUTE format('GRANT UPDATE (task_instance_id, worker_id, taken_at, free_since, set_aside_at, set_aside_why, set_aside_by, found_why, '
                    'checked_at, checking_by, checking_since), DELETE ON pool_resource TO %s', worker);
+
+    -- Which rows it may write. All other roles write those that their rights allow, and none of these tables is one of the
+    -- hot path. A name has its place in the list, since a policy has no other.
+    FOREACH each IN ARRAY ARRAY['node', 'node_beat', 'registry_lease', 'alert'] LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', each);
+        EXECUTE format('DROP POLICY IF EXISTS all_rows ON %I', each);
+        EXECUTE format('CREATE POLICY all_rows ON %I USING (true) WITH CHECK (true)', each);
+    END LOOP;
+    FOREACH rule IN ARRAY ARRAY[
+        -- It fences other workers whose name it has, and no master.
+        $rule$node %1$sjoin RESTRICTIVE FOR INSERT TO %2$s WITH CHECK (kind = 'WORKER')$rule$,
+        $rule$node %1$send RESTRICTIVE FOR UPDATE TO %2$s USING (kind = 'WORKER')$rule$,
+        $rule$node_beat %1$sbeat RESTRICTIVE FOR UPDATE TO %2$s
+              USING (EXISTS (SELECT FROM node n WHERE n.id = node_id AND n.kind = 'WORKER'))$rule$,
+        $rule$registry_lease %1$slease RESTRICTIVE FOR INSERT TO %2$s WITH CHECK (kind = 'WORKER')$rule$,
+        $rule$registry_lease %1$sextend RESTRICTIVE FOR UPDATE TO %2$s USING (kind = 'WORKER')$rule$,
+        $rule$registry_lease %1$sdrop RESTRICTIVE FOR DELETE TO %2$s
+              USING (kind = 'WORKER' OR expires_at < clock_timestamp() - interval '1 minute')$rule$,
+        $rule$alert %1$sresult RESTRICTIVE FOR INSERT TO %2$s
+              WITH CHECK (kind = 'SQL_RESULT' AND severity = 'INFO' AND state = 'WAIT'
+                          AND unique_key = format('sql-result:%%s', task_instance_id)
+                          AND EXISTS (SELECT FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
+                                      LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+                                      WHERE t.id = task_instance_id AND t.workflow_instance_id = alert.workflow_instance_id
+                                        AND d.project IS NOT DISTINCT FROM alert.project))$rule$
+    ] LOOP
+        each := format(rule, prefix, worker);
+        EXECUTE format('DROP POLICY IF EXISTS %I ON %I', split_part(each, ' ', 2), split_part(each, ' ', 1));
+        EXECUTE format('CREATE POLICY %I ON %I AS %s', split_part(each, ' ', 2), split_part(each, ' ', 1),
+                       substr(each, length(split_part(each, ' ', 1)) + length(split_part(each, ' ', 2)) + 3));
+    END LOOP;
 
     -- Whoever serves people: sees everything (secrets are sealed), asks for anything, writes definitions, drives nothing.
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %s', space, api);
@@ -77,6 +113,8 @@ BEGIN
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON resource_pool, pool_resource TO %s', api);
     EXECUTE format('GRANT INSERT, UPDATE ON project, workflow_definition, workflow_version TO %s', api);
     EXECUTE format('GRANT DELETE ON project, workflow_definition, workflow_version TO %s', api);
+    -- The code of a new workflow is asked for before its row is written.
+    EXECUTE format('GRANT USAGE ON SEQUENCE %s TO %s', pg_get_serial_sequence('workflow_definition', 'code'), api);
     EXECUTE format('GRANT INSERT (%s, created_by, schedule_id, parent) ON command TO %s', asked, api);
     EXECUTE format('GRANT DELETE ON error_command TO %s', api);
     EXECUTE format('GRANT UPDATE (state, reason, flag) ON task_instance TO %s', api);
@@ -115,6 +153,18 @@ BEGIN
 
     -- With the checks of the API: whoever has only this starts nothing else and reads nothing.
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s.start_workflow TO %s, %s, %s', space, owner, api, submitter);
+
+    -- Shoal's locks are numbers that anybody can compute: who only asks must not hold them. Only a superuser may say so.
+    IF (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+        FOR each IN SELECT oid::regprocedure::text FROM pg_proc
+                    WHERE pronamespace = 'pg_catalog'::regnamespace AND proname ~ '^pg_(try_)?advisory_' LOOP
+            EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', each);
+            EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s, %s, %s, %s, %s', each, owner, master, worker, api, alert);
+        END LOOP;
+    ELSE
+        RAISE WARNING 'whoever may log in to this database can take the locks of logins and alerts: a superuser revokes '
+                      'EXECUTE on the functions pg_advisory_* and pg_try_advisory_* from PUBLIC';
+    END IF;
 
     -- Fencing ends the sessions of the fenced, whatever user they log in as.
     BEGIN

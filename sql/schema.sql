@@ -322,7 +322,7 @@ COMMENT ON COLUMN duty_done.result IS 'What was done or found, in a sentence.';
 CREATE INDEX duty_done_ended ON duty_done (ended_at);
 
 CREATE TABLE log_key (
-    node_id bigint PRIMARY KEY,
+    node_id bigint PRIMARY KEY REFERENCES node ON DELETE CASCADE,
     key     text NOT NULL
 );
 COMMENT ON TABLE log_key IS 'With what requests for the logs of a worker''s life are signed. Only who may read logs reads it (sql/roles.sql).';
@@ -353,7 +353,7 @@ COMMENT ON COLUMN stored_log.size IS 'The end of the log in bytes; 0 = nothing w
 COMMENT ON COLUMN stored_log.first_byte IS 'Where what was left of it begins, since its oldest bytes were discarded; null = 0.';
 
 CREATE TABLE log_copying (
-    node_id       bigint PRIMARY KEY,
+    node_id       bigint PRIMARY KEY REFERENCES node ON DELETE CASCADE,
     waiting       bigint NOT NULL DEFAULT 0 CHECK (waiting >= 0),
     failing_since timestamptz,
     reason        text,

@@ -17,6 +17,7 @@ from model.errors import Refused, Unavailable
 from model.means import is_passing
 from node.address import host_name
 from worker.log_service import LogService
+from worker.private_folder import make_private
 from worker.settings import WorkerSettings
 
 log = structlog.get_logger()
@@ -55,7 +56,7 @@ class WorkerFolder:
         A worker that cannot write would fail every task within milliseconds, and would therefore claim most of them.
         """
         try:
-            self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self._path)
             with tempfile.TemporaryFile(dir=self._path) as probe:
                 probe.write(b"0" * 4096)
         except OSError as error:

@@ -25,6 +25,7 @@ from model.log_name import LogName
 from model.states import TaskState
 from worker.launcher.last_word import Facts, LastWord, facts_in
 from worker.order import result_of
+from worker.private_folder import make_private
 from worker.report import report_of
 from worker.task_log import LAST_LINE_BYTES_MAX, last_line_of, read_log
 from worker.tasks.plugin import TaskResult
@@ -58,7 +59,7 @@ class LastWords:
         protection."""
         if not self._given:
             try:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_private(self._folder)
             except OSError as error:
                 log.warning(
                     "ends_not_recorded", error=str(error), so="a task that ends as its worker is killed runs again"

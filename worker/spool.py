@@ -23,6 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from dao.cluster.nodes import Me
 from dao.tasks.task_claims import Report
 from model.ids import TaskInstanceId
+from worker.private_folder import make_private
 
 log = structlog.get_logger()
 
@@ -92,7 +93,7 @@ class Spool:
     def _make(self, reports: Collection[Report]) -> None:
         if self._is_closed:
             return  # by a thread that nobody awaits any more: a lock taken now would be held forever
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self._path.parent)
         unfinished = self._path.with_name(self._path.name + _UNFINISHED)
         data = _ME.dump_json(self._me) + b"\n" + _text(reports)
         fd = os.open(unfinished, _FLAGS | os.O_CREAT | os.O_TRUNC, 0o600)

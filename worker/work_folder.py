@@ -6,6 +6,8 @@ import asyncio
 import shutil
 from pathlib import Path
 
+from worker.private_folder import make_private
+
 
 class WorkFolder:
     """Made at the first access. That it was made is remembered: checking the disk for each attempt took a sixth of a
@@ -18,8 +20,7 @@ class WorkFolder:
     def make(self) -> Path:
         """Its path; it exists from now on. Raises `OSError`."""
         self._is_made = True
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path.mkdir(mode=0o700, exist_ok=True)
+        make_private(self.path)
         return self.path
 
     async def remove(self) -> None:

@@ -68,7 +68,6 @@ _SAY = text("""
         failing_since = CASE WHEN EXCLUDED.reason IS NOT NULL
                              THEN coalesce(log_copying.failing_since, EXCLUDED.failing_since) END
 """)
-_PRUNE = text("DELETE FROM log_copying c WHERE NOT EXISTS (SELECT FROM node n WHERE n.id = c.node_id)")
 _PLACES = text("SELECT place FROM log_store WHERE marked_at IS NOT NULL ORDER BY marked_at DESC")
 _COPYING = text("""
     SELECT c.node_id, n.name, c.waiting, c.failing_since, c.reason FROM log_copying c JOIN node n ON n.id = c.node_id
@@ -112,8 +111,7 @@ async def step_done(
 
 
 async def say(connection: FencedTransaction, worker: Epoch, waiting: int, reason: str | None) -> None:
-    """Write how far a worker is, and delete what nodes said that are no longer in the table."""
-    await connection.execute(_PRUNE)
+    """Write how far a worker is; it is gone with the row of that."""
     await connection.execute(_SAY, {"worker": worker, "waiting": waiting, "reason": reason})
 
 

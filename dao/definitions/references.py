@@ -83,10 +83,10 @@ async def depending_on(connection: AsyncConnection, code: WorkflowCode) -> set[W
     return _reached(code, waiting) - {code}
 
 
-async def named_by(connection: AsyncConnection, code: WorkflowCode) -> list[str]:
-    """The names of the other workflows whose tasks run this one or depend on it."""
+async def named_by(connection: AsyncConnection, code: WorkflowCode) -> list[tuple[str, str]]:
+    """The other workflows whose tasks run this one or depend on it: their projects and names."""
     return sorted(
-        naming.name
+        (naming.project, naming.name)
         for naming in await _namings(connection, ["SUB_PROCESS", "DYNAMIC", "DEPENDENT"])
         if naming.code != code and any(named == code for _, named in naming.named)
     )

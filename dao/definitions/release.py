@@ -43,7 +43,8 @@ class Users:
     runs: list[WorkflowInstanceId]
     commands: list[CommandId]
     schedules: list[ScheduleId]
-    workflows: list[str]
+    workflows: list[tuple[str, str]]
+    """Their projects and names."""
 
 
 async def set_state(connection: AsyncConnection, code: WorkflowCode, state: ReleaseState) -> bool:

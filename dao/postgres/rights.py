@@ -18,8 +18,8 @@ SHOWN_MAX = 4
 _EVERY_NODE = {
     "schema_version": "SELECT",
     "cluster": "SELECT INSERT UPDATE",
-    "node": "SELECT INSERT UPDATE",
-    "node_beat": "SELECT INSERT UPDATE",
+    "node": "SELECT INSERT UPDATE(state)",
+    "node_beat": "SELECT INSERT UPDATE(beat_no)",
 }
 NEEDS: Mapping[str, Mapping[str, str]] = {
     "master": {
@@ -55,7 +55,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
     },
     "worker": {
         **_EVERY_NODE,
-        "log_key": "SELECT(node_id) INSERT DELETE",
+        "log_key": "SELECT(node_id) INSERT",
         "workflow_instance": "SELECT",
         "task_instance": "SELECT UPDATE(state) UPDATE(worker_id) UPDATE(started_at) UPDATE(ended_at) "
         "UPDATE(exit_code) UPDATE(reason) UPDATE(outputs) UPDATE(queued_at) "
@@ -71,7 +71,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "project": "SELECT",
         "workflow_definition": "SELECT",
         "deleted_workflow": "SELECT",
-        "alert": "INSERT",
+        "alert": "SELECT(unique_key) INSERT",
     },
     "api": {
         "schema_version": "SELECT",

@@ -17,6 +17,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import EVENT, notify
 from dao.postgres.row_arrays import RowArrays
+from dao.runs.relations import REPORTED_ABOVE
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import ChildState, Parent
@@ -77,16 +78,16 @@ _STANDING = text("""
 # A child with an open resume command from its parent counts as running, though no master has taken the command yet. It
 # runs again, or the task learns why not (`report_at_rest`). The parent is not notified of commands from others that are
 # refused: for those, the state in the child's row counts.
-_OF = text("""
+_OF = text(f"""
     SELECT parent_instance_id, parent_task_code, parent_attempt, child_index,
            CASE WHEN EXISTS (SELECT FROM command c                                  -- index: command_resume
                              WHERE c.workflow_instance_id = i.id AND c.from_above
                                AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS'))
                 THEN 'RUNNING_EXECUTION' ELSE state END AS state,
-           CASE WHEN state = 'SUCCESS' THEN outputs ELSE reason END AS outputs
+           {REPORTED_ABOVE.format(child="i")} AS outputs
     FROM workflow_instance i
     WHERE parent_instance_id = ANY(CAST(:ids AS bigint[]))                         -- index: workflow_instance_child
-""")
+""")  # noqa: S608 - the part is a constant
 _EXISTING = text("""
     SELECT c.id, c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index
     FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
@@ -164,12 +165,13 @@ _REPORT_UNMADE = text("""
 """)
 # A child that was already resumed in another way will report its end itself. For a halted one the parent would wait
 # forever, so it counts as a failure if there is a reason.
-_REPORT_AT_REST = text("""
+_REPORT_AT_REST = text(f"""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
         SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index,
                CASE WHEN c.state = 'PAUSE' AND r.reason IS NOT NULL THEN 'FAILURE' ELSE c.state END,
-               CASE WHEN c.state = 'SUCCESS' THEN c.outputs ELSE coalesce(r.reason, c.reason) END
+               CASE WHEN c.state = 'SUCCESS' THEN c.outputs
+                    ELSE coalesce(r.reason, {REPORTED_ABOVE.format(child="c")}) END
         FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[])) AS r (child_id, reason)
         JOIN workflow_instance c ON c.id = r.child_id
                                 AND coalesce(c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL, false)
@@ -177,7 +179,7 @@ _REPORT_AT_REST = text("""
         RETURNING workflow_instance_id
     )
     SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
-""")
+""")  # noqa: S608 - the part is a constant
 _RESUMES = {
     WorkflowState.FAILURE: "START_FAILURE_TASK_PROCESS",
     WorkflowState.PAUSE: "RECOVER_SUSPENDED_PROCESS",

@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
+from dao.runs.relations import REPORTED_ABOVE
 from dao.runs.serial_line import CALL
 from model.ids import Epoch, WorkflowInstanceId
 
@@ -23,18 +24,18 @@ _AWAITED = text("""
 """)
 # `coalesce`: with IS NOT NULL alone and no statistics on children, the planner might scan their whole index. Nobody
 # reads an event of a parent that was deleted.
-_NOTIFY_PARENT = text("""
+_NOTIFY_PARENT = text(f"""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, child_index)
         SELECT parent_instance_id, parent_task_code, parent_attempt, state,
-               CASE WHEN state = 'SUCCESS' THEN outputs ELSE reason END, child_index
-        FROM workflow_instance c WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(parent_instance_id, 0) > 0
-          AND (SELECT p.id FROM workflow_instance p WHERE p.id = c.parent_instance_id) IS NOT NULL
+               {REPORTED_ABOVE.format(child="i")}, child_index
+        FROM workflow_instance i WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(parent_instance_id, 0) > 0
+          AND (SELECT p.id FROM workflow_instance p WHERE p.id = i.parent_instance_id) IS NOT NULL
           AND num_nulls(parent_task_code, parent_attempt, child_index) = 0      -- else it stands under nothing
         RETURNING workflow_instance_id
     )
     SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
-""")
+""")  # noqa: S608 - the part is a constant
 # Always, not only if a run waits: one that is just being added to the line is not visible yet. The lock of the line
 # makes the handler of the command wait for it.
 _WAKE_LINE = text(f"""

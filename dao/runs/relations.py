@@ -15,9 +15,10 @@ from model.states import WorkflowState
 
 @dataclass(frozen=True, slots=True)
 class ChildRun:
-    """A child of an attempt of a task. `workflow` is None when its definition no longer exists."""
+    """A child of an attempt of a task. `workflow` and `project` are None when its definition no longer exists."""
 
     id: WorkflowInstanceId
+    project: str | None
     workflow: str | None
     state: WorkflowState
     code: TaskCode
@@ -28,7 +29,7 @@ class ChildRun:
 @dataclass(frozen=True, slots=True)
 class FailedBelow:
     """The task (its name, and the `id` of its attempt) of a `run` below, for which an attempt of a task (`code`) of the
-    run above failed."""
+    run above failed. `project` is that of the run below."""
 
     code: TaskCode
     attempt: int
@@ -36,10 +37,17 @@ class FailedBelow:
     id: TaskInstanceId
     task: str
     reason: str | None
+    project: str | None
 
 
+# A reason may name tasks: who sees the run above may not see a child of another project.
+REPORTED_ABOVE = """
+    CASE WHEN {child}.state = 'SUCCESS' THEN {child}.outputs
+         WHEN (SELECT project FROM workflow_definition WHERE code = {child}.workflow_code) IS NOT DISTINCT FROM
+              (SELECT d.project FROM workflow_instance p JOIN workflow_definition d ON d.code = p.workflow_code
+               WHERE p.id = {child}.parent_instance_id) THEN {child}.reason END"""
 _CHILDREN = text("""
-    SELECT c.parent_instance_id, c.id, d.name, c.state, c.parent_task_code, c.parent_attempt, c.child_index
+    SELECT c.parent_instance_id, c.id, d.project, d.name, c.state, c.parent_task_code, c.parent_attempt, c.child_index
     FROM workflow_instance c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
     WHERE c.parent_instance_id = ANY(CAST(:runs AS bigint[]))                      -- index: workflow_instance_child
     ORDER BY c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index
@@ -55,7 +63,9 @@ _FAILURES = text("""
             SELECT c.id FROM workflow_instance c                                   -- index: workflow_instance_child
             WHERE c.parent_instance_id = f.id AND c.state = 'FAILURE' OFFSET 0) AS below
     )
-    SELECT DISTINCT ON (f.code, f.attempt) f.code, f.attempt, f.id AS run, t.id, t.task_name, t.reason
+    SELECT DISTINCT ON (f.code, f.attempt) f.code, f.attempt, f.id AS run, t.id, t.task_name, t.reason,
+           (SELECT d.project FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
+            WHERE i.id = f.id)
     FROM failed f CROSS JOIN LATERAL (
         SELECT id, task_name, task_type, reason FROM task_instance                 -- index: task_instance_attempt
         WHERE workflow_instance_id = f.id AND state = 'FAILURE' AND flag = 'YES' OFFSET 0) AS t
@@ -82,8 +92,8 @@ async def children(
 ) -> dict[WorkflowInstanceId, list[ChildRun]]:
     """The children of each of these runs, by task, attempt and index."""
     found: dict[WorkflowInstanceId, list[ChildRun]] = {run: [] for run in runs}
-    for run, id_, workflow, state, *place in (await connection.execute(_CHILDREN, {"runs": list(runs)})).all():
-        found[run].append(ChildRun(id_, workflow, WorkflowState(state), *place))
+    for run, id_, project, workflow, state, *place in (await connection.execute(_CHILDREN, {"runs": list(runs)})).all():
+        found[run].append(ChildRun(id_, project, workflow, WorkflowState(state), *place))
     return found
 
 

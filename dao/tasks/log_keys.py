@@ -9,13 +9,11 @@ from dao.postgres.engine import AsyncConnection
 from model.ids import Epoch
 
 _PUBLISH = text("INSERT INTO log_key (node_id, key) VALUES (:epoch, :key) ON CONFLICT (node_id) DO NOTHING")
-_PRUNE = text("DELETE FROM log_key k WHERE NOT EXISTS (SELECT FROM node n WHERE n.id = k.node_id)")
 _KEY_OF = text("SELECT key FROM log_key WHERE node_id = :epoch")
 
 
 async def publish(connection: FencedTransaction, worker: Epoch, key: str) -> None:
-    """Publish the key of a worker's life, and delete those of nodes that are no longer in the table."""
-    await connection.execute(_PRUNE)
+    """Publish the key of a worker's life; it is gone with the row of that."""
     await connection.execute(_PUBLISH, {"epoch": worker, "key": key})
 
 

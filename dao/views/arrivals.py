@@ -17,7 +17,7 @@ READ_MAX = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A command and, once a master handled it, when, by whom and how. `run` is None too if it may not be shown."""
+    """A command and, once a master handled it, when, by whom and how."""
 
     id: CommandId
     type: str
@@ -30,30 +30,32 @@ class Arrival:
 
 _WAITING = """
     SELECT c.id, c.type, c.created_at, CAST(NULL AS timestamptz) AS handled_at, CAST(NULL AS bigint) AS master_id,
-           CAST(NULL AS text) AS outcome, c.workflow_instance_id AS run
+           CAST(NULL AS text) AS outcome, c.workflow_instance_id AS run, c.workflow_code AS code
     FROM command c WHERE isfinite(c.created_at)
 """
 _HANDLED = """
-    SELECT h.command_id AS id, h.type, h.created_at, h.handled_at, h.master_id, h.outcome, h.workflow_instance_id AS run
+    SELECT h.command_id AS id, h.type, h.created_at, h.handled_at, h.master_id, h.outcome,
+           h.workflow_instance_id AS run, CAST(NULL AS bigint) AS code
     FROM command_history h
 """
-# A command that starts a run is named by its run, one that changes a run names it.
+# A command that starts a run is named by its run, one that changes a run names it, one that was refused its workflow.
 _SHOWN = """
-    SELECT a.id, a.type, a.created_at, a.handled_at, a.master_id, a.outcome,
-           CASE WHEN CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])) THEN i.id END
+    SELECT a.id, a.type, a.created_at, a.handled_at, a.master_id, a.outcome, i.id
     FROM arrived a LEFT JOIN workflow_instance s ON a.run IS NULL AND s.command_id = a.id
     LEFT JOIN workflow_instance i ON i.id = coalesce(a.run, s.id)
-    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    LEFT JOIN error_command e ON a.outcome = 'ERROR' AND e.command_id = a.id
+    LEFT JOIN workflow_definition d ON d.code = coalesce(i.workflow_code, a.code, e.workflow_code)
+    WHERE CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[]))
     ORDER BY a.id
 """
 # index: command_history_pkey, of which only the newest entries are read.
 _LATELY = text(f"""
     WITH arrived AS MATERIALIZED (
-        (SELECT * FROM ({_WAITING}) AS waiting ORDER BY id LIMIT :limit)
+        (SELECT * FROM ({_WAITING}) AS waiting ORDER BY id LIMIT :read)
         UNION ALL
         (SELECT newest.* FROM ({_HANDLED} ORDER BY h.command_id DESC LIMIT {READ_MAX}) AS newest
          WHERE newest.handled_at >= CAST(:since AS timestamptz) AND isfinite(newest.created_at)
-         ORDER BY newest.id DESC LIMIT :limit)
+         ORDER BY newest.id DESC LIMIT :read)
     ) {_SHOWN}
 """)  # noqa: S608 - the parts are constants of this module
 # Ids grow with the time of their insert, but for moments: the ids of a time are found by bisection, some forty reads
@@ -75,10 +77,10 @@ _BETWEEN = text(f"""
     ), arrived AS MATERIALIZED (
         (SELECT * FROM ({_WAITING}) AS waiting
          WHERE created_at >= CAST(:since AS timestamptz) AND created_at < CAST(:until AS timestamptz)
-         ORDER BY id LIMIT :limit)
+         ORDER BY id LIMIT :read)
         UNION ALL
         (SELECT found.* FROM ({_HANDLED}, bounds b WHERE h.command_id >= b.first - 100 AND h.command_id < b.past + 100
-                              ORDER BY h.command_id LIMIT :limit + 200) AS found
+                              ORDER BY h.command_id LIMIT :read + 200) AS found
          WHERE found.created_at >= CAST(:since AS timestamptz) AND found.created_at < CAST(:until AS timestamptz))
     ) {_SHOWN}
 """)  # noqa: S608 - the parts are constants of this module
@@ -89,9 +91,9 @@ async def lately(
 ) -> list[Arrival]:
     """The commands that wait, and those that were handled since then, at most `limit` of each, by id.
 
-    `visible`: the projects whose runs may be shown; None = all.
+    `visible`: only those of these projects, of the first `READ_MAX` of each; None = all.
     """
-    values = {"since": since, "limit": limit, "visible": None if visible is None else list(visible)}
+    values = {"since": since, **_seen(limit, visible)}
     return [Arrival(*row) for row in (await connection.execute(_LATELY, values)).all()]
 
 
@@ -99,5 +101,11 @@ async def between(
     connection: AsyncConnection, since: datetime, until: datetime, limit: int, visible: Collection[str] | None
 ) -> list[Arrival]:
     """The first commands that came between these times, by id. `visible` as in `lately`."""
-    values = {"since": since, "until": until, "limit": limit, "visible": None if visible is None else list(visible)}
+    values = {"since": since, "until": until, **_seen(limit, visible)}
     return [Arrival(*row) for row in (await connection.execute(_BETWEEN, values)).all()][:limit]
+
+
+def _seen(limit: int, visible: Collection[str] | None) -> dict[str, object]:
+    if visible is None:
+        return {"read": limit, "visible": None}
+    return {"read": max(limit, READ_MAX), "visible": list(visible)}

@@ -37,9 +37,9 @@ class Run:
     `took_s` is the time in which its tasks, or those of its child runs, ran on workers; `elapsed_s` the time from its
     start to its end. Both still grow while it runs. `schedule_time` is the time that the run is for, to be shown in
     `time_zone`. `requested_state` is a pause or stop that its owner has not handled yet. `scope` limits it to some
-    tasks, None does not. `parent` is the run of whose task (`parent_code`, named `parent_task`) it is a child.
-    `dates_left` are the dates of its backfill that begin when it has succeeded. `project` is that of its workflow.
-    `serial_key` is the key of its line, if its workflow has one for each value.
+    tasks, None does not. `parent` is the run of whose task (`parent_code`, named `parent_task`) it is a child, of a
+    workflow of `parent_project`. `dates_left` are the dates of its backfill that begin when it has succeeded. `project`
+    is that of its workflow. `serial_key` is the key of its line, if its workflow has one for each value.
     """
 
     id: WorkflowInstanceId
@@ -66,6 +66,7 @@ class Run:
     parent: WorkflowInstanceId | None
     parent_code: TaskCode | None
     project: str | None
+    parent_project: str | None = None
     parent_task: str | None = None
     dates_left: int = 0
     serial_key: str | None = None
@@ -162,8 +163,13 @@ async def heads(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]
     found = await present(connection, ids)
     for id_ in ids:
         if id_ not in found:
-            raise NotFound(f"there is no run {id_}; `shoal runs` lists those there are")
+            raise no_run(id_)
     return found
+
+
+def no_run(id_: WorkflowInstanceId) -> NotFound:
+    """The error for a run that does not exist."""
+    return NotFound(f"there is no run {id_}; `shoal runs` lists those there are")
 
 
 async def present(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Run]:
@@ -215,13 +221,19 @@ def _runs() -> Select[Any]:
         above.c.task_code == i.parent_task_code,
         above.c.attempt == i.parent_attempt,
     )
+    parent = workflow_instance.alias("parent")
+    whose = workflow_definition.alias("whose")
+    parent_project = select(whose.c.project).where(
+        parent.c.id == i.parent_instance_id, whose.c.code == parent.c.workflow_code
+    )
     return (
         select(
             *(i.id, i.workflow_code, d.name, i.workflow_version, i.state, i.priority, i.started_at),
             *(worked_s(), elapsed_s(i.started_at, i.ended_at), i.reason, i.master_id, _node_name(), i.takeovers),
             *(i.params, i.schedule_time, i.time_zone, i.command_type, i.execution_type, i.run_times),
             *(i.requested_state, func.coalesce(i.executing, i.scope), i.parent_instance_id, i.parent_task_code),
-            *(d.project, parent_task.correlate(workflow_instance).scalar_subquery(), i.backfill, i.serial_key),
+            *(d.project, parent_project.correlate(workflow_instance).scalar_subquery()),
+            *(parent_task.correlate(workflow_instance).scalar_subquery(), i.backfill, i.serial_key),
         )
         .select_from(workflow_instance)
         .outerjoin(workflow_definition, d.code == i.workflow_code)
@@ -256,11 +268,11 @@ def tasks() -> Select[Any]:
 
 def _run(row: Sequence[Any]) -> Run:
     id_, code, workflow, version, state, priority, *others = row
-    *others, asked, scope, parent, parent_code, project, above, left, serial_key = others
+    *others, asked, scope, parent, parent_code, project, above_project, above, left, serial_key = others
     *others, execution_type, run_times = others
     requested = WorkflowState(asked) if asked else None
     others += [ExecutionType(execution_type), run_times, requested, _codes(scope), parent, parent_code]
-    others += [project, above, len(dates_left(left)), serial_key or None]
+    others += [project, above_project, above, len(dates_left(left)), serial_key or None]
     return Run(id_, code, workflow, version, WorkflowState(state), Priority(priority), *others)
 
 

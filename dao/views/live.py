@@ -90,7 +90,9 @@ def _time(column: str) -> str:
 
 _RUNS = text(f"""
     SELECT i.id, d.project, d.name, i.workflow_code, i.workflow_version, i.state, i.requested_state,
-           {_time("i.started_at")}, {_time("i.ended_at")}, i.reason, i.parent_instance_id
+           {_time("i.started_at")}, {_time("i.ended_at")}, i.reason,
+           CASE WHEN EXISTS (SELECT FROM workflow_instance p JOIN workflow_definition a ON a.code = p.workflow_code
+                             WHERE p.id = i.parent_instance_id AND a.project = d.project) THEN i.parent_instance_id END
     FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE i.id = ANY(CAST(:ids AS bigint[])) ORDER BY i.id
 """)  # noqa: S608 - the parts are constants of this module

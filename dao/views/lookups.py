@@ -102,8 +102,13 @@ async def run_of_task(connection: AsyncConnection, id_: TaskInstanceId) -> Workf
     """The run that a task instance belongs to. Raises `NotFound`."""
     found = (await connection.execute(_RUN_OF_TASK, {"id": id_})).scalar()
     if found is None:
-        raise NotFound(f"there is no task instance {id_}; `shoal show RUN` lists those of a run")
+        raise no_task(id_)
     return WorkflowInstanceId(found)
+
+
+def no_task(id_: TaskInstanceId) -> NotFound:
+    """The error for an attempt that does not exist."""
+    return NotFound(f"there is no task instance {id_}; `shoal show RUN` lists those of a run")
 
 
 async def started_by(connection: AsyncConnection, run: WorkflowInstanceId) -> CommandFate | None:

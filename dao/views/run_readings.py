@@ -38,12 +38,14 @@ PLACES_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class OpenCommand:
-    """A command that no master has taken yet: for a run itself, or for a child of it (`parent`)."""
+    """A command that no master has taken yet: for a run itself, or for a child of it (`parent`); `project` is that of
+    the workflow that it starts."""
 
     id: CommandId
     type: str
     age_s: float | None
     parent: Parent | None
+    project: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ _FAMILY = text("""
 _COMMANDS = text("""
     SELECT c.id, c.type, CASE WHEN isfinite(c.created_at)
                               THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END AS age_s,
-           asked.run, asked.parent
+           asked.run, asked.parent, d.project
     FROM (SELECT id, workflow_instance_id AS run, NULL AS parent FROM command      -- index: command_one_recover
           WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[])) AND type = 'RECOVER_TOLERANCE_FAULT_PROCESS'
           UNION ALL
@@ -123,7 +125,7 @@ _COMMANDS = text("""
           UNION ALL
           SELECT id, NULL, parent FROM command                                     -- index: command_child
           WHERE parent IS NOT NULL AND left(split_part(parent, '/', 1), 20) = ANY(CAST(:names AS text[]))) AS asked
-    JOIN command c ON c.id = asked.id ORDER BY c.id
+    JOIN command c ON c.id = asked.id LEFT JOIN workflow_definition d ON d.code = c.workflow_code ORDER BY c.id
 """)
 _LIFE = text("SELECT id, state FROM node WHERE id = ANY(CAST(:epochs AS bigint[]))")
 # The order is that of the workers' claims: streams that need only a place go before all else, and what waits for pools
@@ -184,10 +186,10 @@ async def _commands(
 ) -> dict[WorkflowInstanceId, list[OpenCommand]]:
     found: dict[WorkflowInstanceId, list[OpenCommand]] = defaultdict(list)
     values = {"runs": runs, "names": [str(run) for run in runs]}
-    for id_, type_, age_s, run, written in (await connection.execute(_COMMANDS, values)).all():
+    for id_, type_, age_s, run, written, project in (await connection.execute(_COMMANDS, values)).all():
         with suppress(Refused):  # written by hand; the master that takes it reports what is wrong
             parent = read_parent(written)
-            found[parent.instance if parent else run].append(OpenCommand(CommandId(id_), type_, age_s, parent))
+            found[parent.instance if parent else run].append(OpenCommand(CommandId(id_), type_, age_s, parent, project))
     return found
 
 

@@ -33,9 +33,10 @@ class HandledCommand:
 
 @dataclass(frozen=True, slots=True)
 class ChildLife:
-    """A child run of an attempt of a task."""
+    """A child run of an attempt of a task. `project` and `workflow` are None when its definition no longer exists."""
 
     id: WorkflowInstanceId
+    project: str | None
     workflow: str | None
     state: WorkflowState
     started_at: datetime
@@ -59,7 +60,7 @@ _COMMANDS = text("""
     ORDER BY h.handled_at, h.command_id
 """)
 _CHILDREN = text("""
-    SELECT c.id, d.name, c.state, c.started_at, c.ended_at, c.parent_task_code, c.parent_attempt, c.reason
+    SELECT c.id, d.project, d.name, c.state, c.started_at, c.ended_at, c.parent_task_code, c.parent_attempt, c.reason
     FROM workflow_instance c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
     WHERE c.parent_instance_id = :run                                          -- index: workflow_instance_child
     ORDER BY c.id
@@ -83,7 +84,7 @@ async def commands_of(connection: AsyncConnection, run: WorkflowInstanceId) -> l
 async def children_of(connection: AsyncConnection, run: WorkflowInstanceId) -> list[ChildLife]:
     """The child runs of a run."""
     rows = (await connection.execute(_CHILDREN, {"run": run})).all()
-    return [ChildLife(id_, name, WorkflowState(state), *others) for id_, name, state, *others in rows]
+    return [ChildLife(id_, project, name, WorkflowState(state), *others) for id_, project, name, state, *others in rows]
 
 
 async def names_of(connection: AsyncConnection, epochs: Collection[Epoch]) -> dict[Epoch, str]:

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from dao.accounts import saved_views
 from dao.accounts.saved_views import SavedView
 from model import fields
-from model.errors import NotFound, Refused
+from model.errors import Refused
 from model.rights import Right
 from service.accounts.audit_pages import AuditQuery
 from service.call import Call, Subject
@@ -163,10 +163,10 @@ async def delete_saved_view(call: Call, id: Id) -> None:
 
 
 def _subject(call: Call, view: SavedView) -> Subject:
-    """What a call about a view is about. Raises `NotFound` for that of another person, as if there were none."""
+    """What a call about a view is about. Raises `Hidden` for that of another person."""
     if view.project is None and view.person != call.caller.key:
-        call.permit_own()
-        raise NotFound(f"there is no saved view {view.id}")
+        call.check_scope()
+        raise call.hidden()
     return Subject(KIND, view.id, view.project, view.name, own=view.project is None)
 
 

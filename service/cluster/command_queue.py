@@ -48,9 +48,12 @@ class SlotQueueAnswer(Answer):
 
 
 class LastTakenAnswer(Answer):
-    """The newest command that a master has taken: how long ago, and how long after it was asked for."""
+    """The newest command that a master has taken: how long ago, and how long after it was asked for.
 
-    id: Id
+    `id` is left out for who may not see all projects.
+    """
+
+    id: Id | None = None
     type: str
     ago_s: float
     took_s: float | None = None
@@ -102,6 +105,7 @@ async def get_queue(call: Call, query: QueueQuery) -> QueueAnswer:
         is_complete = not await queue_listings.is_longer(connection)
         queue = await queue_listings.queue_by_group(connection)
         last = await queue_listings.last_taken(connection)
+    hidden = {} if call.caller.sees_all else {"id": None}
     owners = _owners(slots)
     return QueueAnswer(
         total=slots.total,
@@ -113,7 +117,7 @@ async def get_queue(call: Call, query: QueueQuery) -> QueueAnswer:
             for each in residues
         ],
         worker_groups=[each for each in groups_of(queue, living) if each.waiting or each.running],
-        last_taken=None if last is None else LastTakenAnswer(**asdict(last)),
+        last_taken=None if last is None else LastTakenAnswer(**{**asdict(last), **hidden}),
         masters=len(slots.masters),
         drained_masters=sum(each.row.drain is not None for each in slots.masters),
     )

@@ -27,10 +27,7 @@ SPAN_MAX = timedelta(hours=1)
 
 
 class ArrivalAnswer(Answer):
-    """A command: when it came, and, once a master took it, when that was, by whom (its epoch) and how it ended.
-
-    `run_id` is left out where the caller may not see the run.
-    """
+    """A command: when it came, and, once a master took it, when that was, by whom (its epoch) and how it ended."""
 
     id: Id
     type: str
@@ -94,7 +91,10 @@ class ArrivalsQuery(Asked):
 
 @operation("GET", "/slots:frame", Right.VIEW_CLUSTER, "cluster")
 async def get_frame(call: Call, query: FrameQuery) -> FrameAnswer:
-    """Show the slots at work: who has which, what waits for each, and the commands since the frame before."""
+    """Show the slots at work: who has which, what waits for each, and the commands since the frame before.
+
+    Of the commands it shows those of the projects that the caller may see, of all others the numbers.
+    """
     call.permit(None)
     step = call.settings.master.id_step
     registered = await call.backend.registered.read()
@@ -121,7 +121,10 @@ async def get_frame(call: Call, query: FrameQuery) -> FrameAnswer:
 
 @operation("GET", "/commands:arrived", Right.VIEW_CLUSTER, "cluster")
 async def list_arrivals(call: Call, query: ArrivalsQuery) -> ArrivalsAnswer:
-    """List the commands that came at a time and what became of them, oldest first, for a replay."""
+    """List the commands that came at a time and what became of them, oldest first, for a replay.
+
+    Who may not see all projects gets those of its own among the first 2,000.
+    """
     call.permit(None)
     if not timedelta() < query.arrived_before - query.arrived_after <= SPAN_MAX:
         raise Refused("arrived_before must be later than arrived_after, and at most one hour later")

@@ -250,6 +250,11 @@ def why_running(task: TaskFacts, *, halting: bool = False) -> Why:
         return Why(f"{task.name} depends on {waits}{more}, and waits for that.", "What has run: shoal runs")
     if task.children or task.asked:
         return _stands_for(task, halting=halting)
+    if task.hidden:
+        return Why(
+            f"{task.name} stands for {counted(task.hidden, 'run')} of another project, and waits for that.",
+            "Ask who may see that project; its owners give roles there",
+        )
     lives_in_master = task.state is TaskState.RUNNING_EXECUTION and not task.worker
     on = f"on {task.worker}" if task.worker else "in its master" if lives_in_master else "on a worker"
     if task.worker_gone:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dao.cluster.node_rows import NodeRow
@@ -18,6 +18,7 @@ from model.logic.dependent import DependentParams
 from model.master_settings import MasterSettings
 from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
 from model.plan import Plan
+from model.rights import is_seen
 from model.states import NotBegun, TaskState, WorkflowState
 from service.cluster.slot_report import MasterSlot, report
 from service.explain.choices import choice_behind, choices_of
@@ -80,11 +81,13 @@ class Family:
     reading: RunReading
     masters: Masters
     groups: dict[str, GroupFacts]
+    visible: Collection[str] | None
+    """The projects whose runs may be named; None = all."""
 
     @classmethod
-    def of(cls, reading: RunReading, masters: Masters) -> Family:
+    def of(cls, reading: RunReading, masters: Masters, visible: Collection[str] | None = None) -> Family:
         """Compute the facts that all its runs share."""
-        return cls(reading, masters, _groups(reading.living, reading.queue))
+        return cls(reading, masters, _groups(reading.living, reading.queue), visible)
 
     def run(self, id_: WorkflowInstanceId, nested: int = 0) -> RunFacts:
         """A run; `nested` is the number of runs above it that are explained by it."""
@@ -134,6 +137,8 @@ class Family:
         """The topmost run above one at rest that is at rest too; else its parent; None if it is no child."""
         found, above, seen = None, run, {run.id}
         while above.parent is not None and above.parent in self.reading.runs and above.parent not in seen:
+            if not is_seen(above.parent_project, self.visible):
+                break
             above = self.reading.runs[above.parent]
             seen.add(above.id)
             if found is None or above.state.is_final:
@@ -145,12 +150,14 @@ class Family:
     def _task(self, run: Run, attempt: TaskRun, plan: Plan | None, nested: int) -> TaskFacts:
         """A task with an attempt that counts."""
         reading, here = self.reading, (attempt.code, attempt.attempt)
-        children = [each for each in reading.children[run.id] if (each.code, each.attempt) == here]
-        asked = [
+        own = [each for each in reading.children[run.id] if (each.code, each.attempt) == here]
+        asked_of_own = [
             command
             for command in reading.commands.get(run.id, ())
             if command.parent is not None and (command.parent.code, command.parent.attempt) == here
         ]
+        children = [each for each in own if is_seen(each.project, self.visible)]
+        asked = [each for each in asked_of_own if is_seen(each.project, self.visible)]
         child, first = None, _explaining(children, run, attempt)
         if first is not None and nested < LEVELS_BELOW_MAX and first.id in reading.attempts:
             child = why_run(self.run(first.id, nested + 1))
@@ -173,6 +180,7 @@ class Family:
             due_in_s=attempt.due_in_s,
             children=[(each.id, each.state) for each in children],
             asked=[command.id for command in asked],
+            hidden=len(own) + len(asked_of_own) - len(children) - len(asked),
             child=child,
             depends_on=_depends_on(plan, attempt),
             given_back=_given_back(reading.attempts[run.id], attempt),

@@ -96,14 +96,14 @@ class TaskFacts:
     `waits_for` are the predecessors that have not succeeded, each with its state, None = not begun. `place` is the
     position in the queue of its group, 1 = next. `worker_gone`: the worker left or was fenced. `since_s` is how long it
     has been running, or ran, `queued_s` how long ago it was queued, `idle_s` how long ago anything of its run changed.
-    `due_in_s` is the rest of a wait for `wait_reason`. `not_begun` is why it has no attempt.
-    `children` are the runs that it represents, `asked` the commands of those that no master has begun, and `child` the
-    answer for the most important one. `depends_on` is what a DEPENDENT task waits for, in words. `given_back` is why
-    a worker did not begin the previous attempt. `choice` says which branch was chosen and why: by this task, or by the
-    one for which it is skipped. `progress` is what it reported last. `pools` are those of which it needs resources.
-    A stream has ended `retries` times in a row, the last time with `last_exit_code`; `is_ready` is what its readiness
-    probe found, None without one. `restart` is set while it is to be restarted. `loss_is_final`: no other attempt
-    follows one whose worker was lost.
+    `due_in_s` is the rest of a wait for `wait_reason`. `not_begun` is why it has no attempt. `children` are the runs
+    that it represents, `asked` the commands of those that no master has begun, `hidden` the number of both that may not
+    be named, and `child` the answer for the most important one. `depends_on` is what a DEPENDENT task waits for, in
+    words. `given_back` is why a worker did not begin the previous attempt. `choice` says which branch was chosen and
+    why: by this task, or by the one for which it is skipped. `progress` is what it reported last. `pools` are those of
+    which it needs resources. A stream has ended `retries` times in a row, the last time with `last_exit_code`;
+    `is_ready` is what its readiness probe found, None without one. `restart` is set while it is to be restarted.
+    `loss_is_final`: no other attempt follows one whose worker was lost.
     """
 
     run: int
@@ -123,6 +123,7 @@ class TaskFacts:
     not_begun: NotBegun | None = None
     children: Sequence[tuple[int, WorkflowState]] = ()
     asked: Sequence[int] = ()
+    hidden: int = 0
     child: Why | None = None
     depends_on: Sequence[str] = ()
     given_back: str | None = None

@@ -43,7 +43,8 @@ async def explain_run(call: Call, id: Id, query: WhyQuery) -> WhyAnswer:
     async with call.database.snapshot() as connection:
         reading = await run_readings.read(connection, WorkflowInstanceId(id), query.task)
         unheard = await alert_checks.unheard_of(connection, reading.id) if query.task is None else []
-    run = Family.of(reading, Masters.of(reading.living, registered.masters, call.settings.master)).run(reading.id)
+    masters = Masters.of(reading.living, registered.masters, call.settings.master)
+    run = Family.of(reading, masters, call.visible()).run(reading.id)
     return WhyAnswer.of(_with_unheard(why_run(run), unheard) if query.task is None else _why_task_of(run, query.task))
 
 

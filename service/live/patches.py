@@ -29,7 +29,8 @@ class _Patch(BaseModel):
 
 
 class RunPatch(_Patch):
-    """A run now. `project` and `workflow` are None if its definition was deleted."""
+    """A run now. `project` and `workflow` are None if its definition was deleted. `parent` is one of the same
+    project: who watches may not see another."""
 
     id: Id
     project: str | None

@@ -125,6 +125,7 @@ async def get_project(call: Call, name: PathName) -> ProjectPageAnswer:
 async def create_project(call: Call, body: CreateProject) -> ProjectPageAnswer:
     """Create a project."""
     name = body.name
+    call.permit(None)
     async with call.changing(Subject(PROJECT, name, name, name)) as change:
         has_workflows = await projects.workflows_of(change.connection, name, 1)
         if not await projects.insert(change.connection, name) or has_workflows:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from model.choices import Priority
 from model.progress import Progress
+from model.rights import is_seen
 from model.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.fields import Answer, Id, Moment
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from dao.views.listings import Run, TaskRun
     from dao.views.lookups import CommandFate
 
+Visible = Collection[str] | None
+"""The projects whose objects a caller may see; None = all."""
+
 
 class RunAnswer(Answer):
     """A run in a list.
@@ -23,8 +27,9 @@ class RunAnswer(Answer):
     `took_s` is the time in which its tasks, or those of its child runs, ran on workers; `elapsed_s` the time from its
     start to its end; both still grow while it runs. `schedule_time` is the time that the run is for, to be shown in
     `time_zone`. `requested_state` is a pause or stop that its master has not handled yet. `parent_id` is the run of
-    whose task (`parent_task`) it is a child. `dates_left` are the dates of its backfill that begin when it has
-    succeeded. `serial_key` is the key of its line: of the runs of one key of a workflow one runs at a time.
+    whose task (`parent_task`) it is a child, both left out where the caller may not see that run. `dates_left` are the
+    dates of its backfill that begin when it has succeeded. `serial_key` is the key of its line: of the runs of one key
+    of a workflow one runs at a time.
     """
 
     id: Id
@@ -53,9 +58,9 @@ class RunAnswer(Answer):
     serial_key: str | None = None
 
     @classmethod
-    def of(cls, run: Run) -> Self:
-        """The answer for a run, which needs no check: a page has many."""
-        answer = cls.model_construct(**_fields_of(run))
+    def of(cls, run: Run, visible: Visible) -> Self:
+        """The answer for a run to one who sees these projects; it needs no check: a page has many."""
+        answer = cls.model_construct(**run_fields(run, visible))
         assert isinstance(answer, cls)
         return answer
 
@@ -252,16 +257,14 @@ class CommandAnswer(Answer):
         )
 
 
-def _fields_of(run: Run) -> dict[str, Any]:
+def run_fields(run: Run, visible: Visible) -> dict[str, Any]:
+    """The fields of an answer that are those of its run. Of a run above it that may not be seen there is none."""
     fields = {name: getattr(run, name) for name in RunAnswer.model_fields if hasattr(run, name)}
+    sees_parent = is_seen(run.parent_project, visible)
     return fields | {
         "master_id": run.master,
         "master": run.owner,
-        "parent_id": run.parent,
+        "parent_id": run.parent if sees_parent else None,
+        "parent_task": run.parent_task if sees_parent else None,
         "dates_left": run.dates_left or None,
     }
-
-
-def run_page_fields(run: Run) -> dict[str, Any]:
-    """The fields of a page that are those of its run."""
-    return _fields_of(run)

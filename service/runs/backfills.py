@@ -33,6 +33,7 @@ from service.runs.requests import BackfillDates, StartBackfill, WaitQuery
 from service.runs.start import Start, ask_start
 from service.runs.start_check import check_start
 from service.runs.starts import DEFINITION
+from service.workflows.reach import check_dependents
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,7 @@ async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQ
         call.permit(head.project)
         check_startable(head)
         found = await read_dates(connection, head, body)
-        for each in found.dependents.values():
-            call.permit(each.project)
+        check_dependents(call, found.dependents.values())
         await check_start(connection, head, body.params, [], None)
     answer = BackfillAnswer.of(head, found)
     if body.dry_run:
@@ -167,7 +167,7 @@ async def count_backfill(call: Call, id: Id, body: BackfillDates) -> BackfillPro
 def _said(found: Dates) -> dict[str, Any]:
     """What the audit says of it."""
     ends = {"from": min(map(min, found.chains)), "to": max(map(max, found.chains))}
-    also = sorted(each.name for each in found.dependents.values())
+    also = len(found.dependents)  # not their names: each project's audit has the row of its own
     return {"dates": found.count, "chains": len(found.chains), "also": also, **{k: str(v) for k, v in ends.items()}}
 
 

@@ -13,7 +13,7 @@ from dao.views.bulk import Matching, RunState
 from model.bulk import COMMAND_OF, BulkAction
 from model.command_moves import COMMAND_MOVES, HALTING, REVIVING, CommandType
 from model.errors import Forbidden, Refused
-from model.rights import Right
+from model.rights import Right, is_seen
 from model.states import WorkflowState
 from service.call import Call, Subject
 from service.fields import Answer, Id
@@ -153,7 +153,8 @@ async def _within_limits(connection: AsyncConnection, runs: Sequence[RunState]) 
 async def _of_ids(
     call: Call, connection: AsyncConnection, ids: Sequence[int], type_: CommandType
 ) -> tuple[list[RunState], list[Skipped]]:
-    found = await bulk.by_ids(connection, ids)
+    seen = call.caller.projects_with(Right.VIEW)
+    found = [run for run in await bulk.by_ids(connection, ids) if is_seen(run.project, seen)]
     for project in {run.project for run in found}:
         call.permit(project)
     call.visible()

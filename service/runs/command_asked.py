@@ -8,6 +8,7 @@ from typing import TypeVar
 from dao.views import listings, lookups
 from model.errors import NotFound, Unavailable
 from model.ids import CommandId
+from model.rights import Right
 from service.call import Call
 from service.fields import Answer, Id
 from service.runs.answers import RunAnswer
@@ -87,7 +88,7 @@ async def _fate(call: Call, asked: AnyCommand) -> AnyCommand:
             return asked
         run = None
         if fate.run is not None and fate.reason is None:
-            run = RunAnswer.of(await listings.run_head(connection, fate.run))
+            run = RunAnswer.of(await listings.run_head(connection, fate.run), call.caller.projects_with(Right.VIEW))
     is_taken = fate.handled_at is not None or fate.reason is not None
     more = {"is_taken": is_taken, "run_id": fate.run or asked.run_id, "reason": fate.reason, "run": run}
     return asked.model_copy(update=more)

@@ -22,6 +22,7 @@ from service.projects.limits import check_limits_of_reruns
 from service.runs import retry_check
 from service.runs.requests import Name
 from service.runs.start_check import check_start
+from service.workflows.reach import check_dependents
 from service.workflows.sealing import sealed_for_start
 
 if TYPE_CHECKING:
@@ -67,8 +68,7 @@ async def corrections_of(
         call.permit(head.project)
         version, group = body.version or error.workflow_version, body.worker_group or error.worker_group
         await retry_check.check_limits_of_retry(connection, error, type_, head, version, group)
-        for each in await retry_check.dependents_of(connection, error, type_, head.code):
-            call.permit(each.project)
+        check_dependents(call, await retry_check.dependents_of(connection, error, type_, head.code))
     if type_ in REVIVING and error.workflow_instance_id is not None:
         await check_limits_of_reruns(connection, [WorkflowInstanceId(error.workflow_instance_id)])
     params = None

@@ -26,6 +26,7 @@ from service.runs.command_asked import CommandAsked, once_taken
 from service.runs.corrected_command import CorrectedCommand, corrected, corrections_of
 from service.runs.requests import WaitQuery
 from service.runs.retry_check import Touched
+from service.workflows.reach import check_dependents
 
 if TYPE_CHECKING:
     from dao.commands.error_commands import Corrections, ErrorCommand
@@ -205,8 +206,9 @@ async def _read(call: Call, ids: Collection[int], *, retried: bool = False) -> l
     async with call.reading() as connection:
         found = await retry_check.touched(connection, ids, retried=retried)
     for each in found:
-        for project in each.projects:
+        for project in each.own_projects:
             call.permit(project)
+        check_dependents(call, each.dependents)
     return found
 
 

@@ -63,7 +63,7 @@ async def list_runs(call: Call, query: RunQuery) -> RunsPage:
         meant = matching(query, await started_after(connection, query), visible)
         wanted = meant.page(query.limit, query.after)
         found = await run_lists.page(connection, wanted, meant.conditions)
-        items = [ListedRun.of(run) for run in found.runs]
+        items = [ListedRun.of(run, visible) for run in found.runs]
         if query.progress or not PROGRESS.isdisjoint(query.fields):
             items = await with_progress(connection, items)
         hidden = None

@@ -13,9 +13,9 @@ from dao.runs import relations
 from dao.views import listings, task_logs
 from dao.views.listings import Run, TaskRun
 from dao.views.task_logs import LogPlace
-from model.errors import Refused
+from model.errors import Forbidden, Refused
 from model.ids import TaskInstanceId
-from model.rights import Right
+from model.rights import Right, is_seen
 from model.states import TaskState, WorkflowState
 from service.call import Call
 from service.explain.answer import task_named
@@ -102,8 +102,7 @@ async def _source(call: Call, connection: AsyncConnection, id_: int, *, begun: b
     task = next(each for each in attempts if each.id == place.id)
     way: list[str] = []
     while task.type in STANDS_FOR_RUNS and len(way) < DEPTH_MAX:
-        below, found = await _below(connection, run, task)
-        call.permit(below.project)
+        below, found = await _below(call, connection, run, task)
         way.append(
             f'task "{task.name}" stands for run {below.id}; its log is that of its task "{found.name}" '
             f"({found.id}, {found.state}): shoal log {found.id}"
@@ -132,14 +131,22 @@ async def _last_begun(connection: AsyncConnection, place: LogPlace) -> LogSource
     return LogSource(await task_logs.log_place(connection, last.id), [step])
 
 
-async def _below(connection: AsyncConnection, run: Run, task: TaskRun) -> tuple[Run, TaskRun]:
-    """The child that matters most to a task that stands for runs, and its task that matters most."""
+async def _below(call: Call, connection: AsyncConnection, run: Run, task: TaskRun) -> tuple[Run, TaskRun]:
+    """The child that matters most to a task that stands for runs, and its task that matters most.
+
+    Raises `Forbidden`, and `Refused` if no task has begun.
+    """
     children = await relations.children(connection, [run.id])
     own = [child for child in children[run.id] if (child.code, child.attempt) == (task.code, task.attempt)]
     if not own:
         because = f": {task.reason}" if task.reason else f"; `shoal why {task_named(run.id, task.name)}` says why"
         raise Refused(f'task "{task.name}" stands for other runs, and none of them has begun{because}')
     first = min(own, key=lambda child: (child.state is not WorkflowState.FAILURE, child.state.is_final, child.index))
+    if not is_seen(first.project, call.visible()):
+        raise Forbidden(
+            f'task "{task.name}" stands for a run of another project, whose logs {call.caller.name} may not read; '
+            "ask who may see that project"
+        )
     below, attempts = await listings.run(connection, first.id)
     if not attempts:
         raise Refused(

@@ -15,6 +15,7 @@ from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.names import as_id
 from model.plan import Plan
+from model.rights import is_seen
 from model.states import WorkflowState
 from model.workflow import WorkflowSpec
 from service.workflows.typed_names import typed
@@ -28,12 +29,15 @@ async def named_run(
 ) -> Run:
     """Find a run: an id, `@last`, `@failed` (both never a child run), or a workflow's name for its last run.
 
-    All but an id only in `project`, if one is given, and in the `visible` projects. Raises `NotFound`, and `Refused`
-    for a name that workflows of several projects have.
+    All but an id only in `project`, if one is given; all only in the `visible` projects. Raises `NotFound`, and
+    `Refused` for a name that workflows of several projects have.
     """
     number = as_id(named)
     if number is not None:
-        return await listings.run_head(connection, WorkflowInstanceId(number))
+        run = await listings.run_head(connection, WorkflowInstanceId(number))
+        if not is_seen(run.project, visible):
+            raise listings.no_run(run.id)
+        return run
     if named == LAST:
         found = await listings.runs(connection, 1, project=project, children=False, visible=visible)
     elif named == FAILED:
@@ -61,7 +65,10 @@ async def find_task(
     """Find a task instance: its id, or RUN/name for the last attempt of that task. Raises as `named_run`."""
     number = as_id(named)
     if number is not None:
-        run, tasks = await listings.run(connection, await lookups.run_of_task(connection, TaskInstanceId(number)))
+        id_ = TaskInstanceId(number)
+        run, tasks = await listings.run(connection, await lookups.run_of_task(connection, id_))
+        if not is_seen(run.project, visible):
+            raise lookups.no_task(id_)
         return run, next(task for task in tasks if task.id == number)
     of_run, slash, name = named.partition("/")
     if not slash:

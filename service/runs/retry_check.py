@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +25,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Touched:
-    """An error command, and all projects that it touches; None: that of a workflow that is gone."""
+    """An error command, and the workflows that its backfill fills besides its own."""
 
     error: ErrorCommand
-    projects: Collection[str | None]
+    dependents: Sequence[Definition]
+
+    @property
+    def own_projects(self) -> list[str | None]:
+        """Those of what it names; None: that of a workflow that is gone."""
+        return [*sorted(self.error.projects)] or [None]
+
+    @property
+    def projects(self) -> list[str | None]:
+        """All that it touches."""
+        return [*sorted(self.error.projects | {each.project for each in self.dependents})] or [None]
 
 
 async def touched(connection: AsyncConnection, ids: Collection[int], *, retried: bool) -> list[Touched]:
@@ -36,8 +46,7 @@ async def touched(connection: AsyncConnection, ids: Collection[int], *, retried:
     found = []
     for error in await error_commands.some_error_commands(connection, ids):
         below = await dependents_of(connection, error, error.type, error.workflow_code) if retried else []
-        projects = error.projects | {each.project for each in below}
-        found.append(Touched(error, sorted(projects) or [None]))
+        found.append(Touched(error, below))
     return found
 
 

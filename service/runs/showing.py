@@ -11,7 +11,7 @@ from dao.runs.relations import ChildRun
 from dao.views import listings, lookups
 from dao.views.listings import Run, TaskRun
 from model.ids import CommandId, WorkflowInstanceId
-from model.rights import Right
+from model.rights import Right, is_seen
 from service.call import Call
 from service.explain.choices import read_choices
 from service.explain.tasks_without_attempts import of_this_round, without_attempts
@@ -26,11 +26,13 @@ from service.runs.answers import (
     TaskAnswer,
     TaskNotBegun,
     TaskOrder,
-    run_page_fields,
+    Visible,
+    run_fields,
 )
 from service.runs.references import find_plan, find_task, named_run
 from service.runs.requests import RunReference, TaskReference
 from service.runs.time_left import time_left
+from service.words import counted
 
 CHILDREN_NAMED_MAX = 3
 
@@ -41,7 +43,7 @@ async def find_run(call: Call, query: RunReference) -> RunAnswer:
     async with call.reading() as connection:
         run = await named_run(connection, query.name, query.project, call.visible())
     call.permit(run.project)
-    return RunAnswer.of(run)
+    return RunAnswer.of(run, call.visible())
 
 
 @operation("GET", "/task-instances:find", Right.VIEW, "task-instances")
@@ -59,7 +61,7 @@ async def get_run(call: Call, id: Id) -> RunPageAnswer:
     async with call.reading() as connection:
         run, tasks = await listings.run(connection, WorkflowInstanceId(id))
         call.permit(run.project)
-        return await _page(connection, run, tasks)
+        return await _page(connection, run, tasks, call.visible())
 
 
 @operation("GET", "/commands/{id}", Right.VIEW, "commands")
@@ -71,12 +73,16 @@ async def get_command(call: Call, id: Id) -> CommandAnswer:
     return CommandAnswer.of(fate)
 
 
-async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun]) -> RunPageAnswer:
+async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun], visible: Visible) -> RunPageAnswer:
     plan = await find_plan(connection, run)
     children = (await relations.children(connection, [run.id]))[run.id]
     command = await lookups.started_by(connection, run.id)
     choices = await read_choices(connection, plan, tasks)
-    failures = {(each.code, each.attempt): each for each in await relations.failures_below(connection, run.id)}
+    failures = {
+        (each.code, each.attempt): each
+        for each in await relations.failures_below(connection, run.id)
+        if is_seen(each.project, visible)
+    }
     left = await time_left(connection, run, tasks)
     counting = {each.id for each in of_this_round(tasks)}
     not_begun = without_attempts(plan, run.scope, tasks, ended=run.state.is_final) if plan is not None else {}
@@ -89,27 +95,29 @@ async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun])
                 left_s=left.tasks_s.get(task.id),
                 choice=choices.get(task.name) if task.valid else None,
                 failed_below=FailedBelowAnswer.of(below) if below is not None else None,
-                stands_for=_said_children(children, task) or None,
+                stands_for=_said_children(children, task, visible) or None,
                 counts=task.id in counting,
             )
         )
     return RunPageAnswer(
-        **run_page_fields(run),
+        **run_fields(run, visible),
         command_id=command.id if command else None,
         slot_at_start=str(command.slot) if command and command.slot else None,
         usual_s=left.usual_s,
         left_s=left.run_s,
         tasks=answers,
         not_begun=[TaskNotBegun(name=name, state=it.state, missing=it.missing) for name, it in not_begun.items()],
-        children=[ChildAnswer.of(child) for child in children],
+        children=[ChildAnswer.of(child) for child in children if is_seen(child.project, visible)],
         graph=[TaskOrder(name=each.name, after=each.after) for each in plan.spec.tasks] if plan is not None else None,
     )
 
 
-def _said_children(children: Sequence[ChildRun], task: TaskRun) -> str:
+def _said_children(children: Sequence[ChildRun], task: TaskRun, visible: Visible) -> str:
     """The runs that an attempt represents, in words; empty without any."""
     own = [child for child in children if (child.code, child.attempt) == (task.code, task.attempt)]
-    if len(own) <= CHILDREN_NAMED_MAX:
+    is_named = all(is_seen(child.project, visible) for child in own)
+    if is_named and len(own) <= CHILDREN_NAMED_MAX:
         return ", ".join(f"run {child.id} ({child.state})" for child in own)
     counts = ", ".join(f"{count} {state}" for state, count in sorted(Counter(child.state for child in own).items()))
-    return f"{len(own)} runs from {own[0].id} to {own[-1].id}: {counts}"
+    which = f"from {own[0].id} to {own[-1].id}" if is_named else "of another project"
+    return f"{counted(len(own), 'run')} {which}: {counts}"

@@ -6,7 +6,7 @@ commands that still wait.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -18,6 +18,7 @@ from dao.views.run_story import ChildLife, HandledCommand
 from model.command_moves import STARTING, CommandType
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId
 from model.nodes import Slot
+from model.rights import is_seen
 
 
 class EventKind(StrEnum):
@@ -67,11 +68,13 @@ class StoryEvent:
     reason: str | None = None
 
 
-async def read_story(connection: AsyncConnection, id_: WorkflowInstanceId) -> list[StoryEvent]:
-    """The story of a run, oldest event first. Raises `NotFound`."""
+async def read_story(
+    connection: AsyncConnection, id_: WorkflowInstanceId, visible: Collection[str] | None
+) -> list[StoryEvent]:
+    """The story of a run, oldest event first, with those of its children that may be seen. Raises `NotFound`."""
     run, attempts = await listings.run(connection, id_)
     commands = await run_story.commands_of(connection, id_)
-    children = await run_story.children_of(connection, id_)
+    children = [each for each in await run_story.children_of(connection, id_) if is_seen(each.project, visible)]
     epochs = {command.master for command in commands} | {each.worker for each in attempts if each.worker is not None}
     return story(run, commands, attempts, children, await run_story.names_of(connection, epochs))
 

@@ -59,5 +59,5 @@ async def get_story(call: Call, id: Id) -> Story:
     run_id = WorkflowInstanceId(id)
     async with call.reading() as connection:
         call.permit((await listings.run_head(connection, run_id)).project)
-        found = await read_story(connection, run_id)
+        found = await read_story(connection, run_id, call.visible())
     return Story(events=[StoryEventAnswer.of(event) for event in found])

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from dao.accounts import audit
-from model.errors import Forbidden, Refused
+from model.errors import Forbidden, Hidden, Refused
 from model.rights import Right
 from service.call import Call
 from service.fields import Answer, Id
@@ -88,7 +88,7 @@ async def validate_workflows(call: Call, body: CheckFiles) -> CheckedAnswer:
         sizes = (await rehearse(call, content)).pool_sizes
     except BadWorkflowFile as error:
         faults = error.faults
-    except Forbidden:
+    except (Forbidden, Hidden):
         raise
     except Refused as error:
         faults = [FileFault(body.files[0].name, str(error))]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dao.definitions import definitions
+from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
+from model.errors import Forbidden, Hidden
 from model.ids import WorkflowCode
 from model.logic.references import references
 from model.project_limits import StartOptions
@@ -13,6 +15,17 @@ from model.rights import Right
 from model.workflow import WorkflowSpec
 from service.call import Call
 from service.projects.limits import check_limits
+
+
+def check_dependents(call: Call, dependents: Iterable[Definition]) -> None:
+    """Let nobody fill the workflows that depend on another one, who may not start them directly. Raises `Forbidden`."""
+    for each in dependents:
+        if not call.caller.may(Right.VIEW, each.project):
+            raise Forbidden(
+                f"a workflow that would be filled too belongs to another project, and {call.caller.name} may not start "
+                "it; leave the dependents out, or ask an admin"
+            )
+        call.permit(each.project)
 
 
 async def check_reach(
@@ -27,6 +40,7 @@ async def check_reach(
     Args:
         schedules: those that are saved with it.
     Raises:
+        Hidden: it names a workflow of a project that the caller may not see.
         Forbidden: the caller lacks a right in another project.
         Refused: the project may not use something that it names.
     """
@@ -39,6 +53,12 @@ async def check_reach(
         if isinstance(reference.workflow, int):
             head = heads.get(WorkflowCode(reference.workflow))
             there = project if head is None else head.project
+        if there != project and not call.caller.may(Right.VIEW, there):
+            whose = f' of project "{reference.project}"' if reference.project else ""
+            raise Hidden(
+                f'task "{reference.task}": there is no workflow "{reference.workflow}"{whose} that {call.caller.name} '
+                "may see; ask an owner of its project for a role"
+            )
         if there == project or (reference.runs and call.caller.may(Right.EDIT, there)):
             continue
         call.caller.need(Right.OPERATE if reference.runs else Right.VIEW, there)

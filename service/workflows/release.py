@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from dao.definitions import definitions, release
 from dao.definitions.definitions import Definition
 from dao.definitions.release import Users
 from dao.postgres.engine import AsyncConnection
 from model.errors import Refused
+from model.rights import is_seen
 
 
-async def delete(connection: AsyncConnection, head: Definition) -> None:
+async def delete(connection: AsyncConnection, head: Definition, visible: Collection[str] | None = None) -> None:
     """Delete a workflow and its versions; its ended runs stay listed.
+
+    `visible`: the projects whose workflows may be named; None = all.
 
     Raises:
         Refused: something uses it; the sentence says what, and how to end that.
     """
     await definitions.lock(connection, head.code)
-    reasons = list(_reasons(await release.users_of(connection, head.code)))
+    reasons = list(_reasons(await release.users_of(connection, head.code), visible))
     if reasons:
         raise Refused(f'workflow "{head.name}" cannot be deleted: {"; ".join(reasons)}')
     await release.delete(connection, head.code)
 
 
-def _reasons(users: Users) -> Iterator[str]:
+def _reasons(users: Users, visible: Collection[str] | None) -> Iterator[str]:
     if users.runs:
         one = len(users.runs) == 1
         yield f"{_listed('run', users.runs)} {'has' if one else 'have'} not ended (shoal stop {users.runs[0]})"
@@ -36,9 +39,11 @@ def _reasons(users: Users) -> Iterator[str]:
         starts = "starts" if one else "start"
         yield f"{_listed('schedule', users.schedules)} {starts} it (shoal schedule remove {users.schedules[0]})"
     if users.workflows:
-        names = [f'"{name}"' for name in users.workflows]
-        uses = "uses" if len(names) == 1 else "use"
-        yield f"{_listed('workflow', names)} {uses} it (take that task out of its file and apply it)"
+        names = [f'"{name}"' for project, name in users.workflows if is_seen(project, visible)]
+        hidden = len(users.workflows) - len(names)
+        whose = [*([_listed("workflow", names)] if names else []), *(["one of another project"] if hidden else [])]
+        uses = "uses" if len(users.workflows) == 1 else "use"
+        yield f"{' and '.join(whose)} {uses} it (take that task out of its file and apply it)"
 
 
 def _listed(thing: str, found: Sequence[object]) -> str:

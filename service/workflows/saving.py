@@ -122,7 +122,7 @@ async def delete_workflow(call: Call, code: Id) -> None:
         seen = await definitions.head(connection, WorkflowCode(code))
     async with call.changing(_subject(seen)) as change:
         head = await _held(call, change.connection, seen)
-        await release.delete(change.connection, head)
+        await release.delete(change.connection, head, call.caller.projects_with(Right.VIEW))
         change.before = {"version": head.version, "release_state": head.release_state}
 
 

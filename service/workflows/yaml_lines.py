@@ -27,6 +27,8 @@ VALUES_MAX = 300_000
 TOKENS_MAX = 4 * VALUES_MAX
 """As many as that many values can be."""
 DEPTH_MAX = 60
+SHOWN_MAX = 60
+"""Characters of a value in a message."""
 
 _TAG = "tag:yaml.org,2002:"
 _NUMBERS = (f"{_TAG}int", f"{_TAG}float")
@@ -213,20 +215,24 @@ def _scalar(node: ScalarNode, line: int) -> Any:
     if node.tag in _NUMBERS:
         number = _number(written)
         if number is None:
-            raise BadYaml(line, f"{written} is not a number that can be stored; put it into quotes")
+            shown = written if len(written) <= SHOWN_MAX else f"{written[:SHOWN_MAX]}..."
+            raise BadYaml(line, f"{shown} is not a number that can be stored; put it into quotes")
         return Number(number, written)
     raise BadYaml(line, f"the tag {node.tag} has no meaning here; remove it")
 
 
 def _number(written: str) -> int | float | None:
-    """The value of a number of YAML 1.2; None if JSON cannot represent it."""
+    """The value of a number of YAML 1.2; None if JSON cannot represent it, or if it is beyond all that is counted."""
     digits = written.replace("_", "")
+    value: int | float
     try:
-        return int(digits, 0) if digits.lstrip("+-")[:2].lower() in ("0x", "0o") else int(digits)
+        value = int(digits, 0) if digits.lstrip("+-")[:2].lower() in ("0x", "0o") else int(digits)
     except ValueError:
-        pass
+        try:
+            value = float(digits)
+        except ValueError:
+            return None
     try:
-        value = float(digits)
-    except ValueError:
+        return value if math.isfinite(value) else None
+    except OverflowError:  # Python does not even write it: 0xff... of thousands of digits
         return None
-    return value if math.isfinite(value) else None

@@ -225,7 +225,7 @@ class LocalCluster:
             environment = without_keys(environment)
         with _appending(log) as output:
             return await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "shoal", kind.lower()),
+                *(sys.executable, "-P", "-m", "shoal", kind.lower()),
                 env=environment,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,

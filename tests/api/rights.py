@@ -23,6 +23,8 @@ class Row:
         is_own: it is about the caller's own account: right and project do not count, but whose it is.
         is_open: everybody who is known may ask.
         is_list: everybody may ask, and gets what it may see: an empty list where that is nothing.
+        is_of_any: who has the right in no project at all is told so before anything is read.
+        skips_hidden: it does with many what it can, and leaves out what is not there.
     """
 
     path: Mapping[str, object] = field(default_factory=dict)
@@ -31,6 +33,8 @@ class Row:
     is_own: bool = False
     is_open: bool = False
     is_list: bool = False
+    is_of_any: bool = False
+    skips_hidden: bool = False
 
     def with_objects(self, objects: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object], Any]:
         """The values of path and query, and the body."""
@@ -73,7 +77,7 @@ ROWS: Mapping[str, Row] = {
     "rebalance_streams": Row(body={}),
     "force_task_success": TASK,
     "explain_run": RUN,
-    "change_runs": Row(body={"action": "STOP", "ids": ["<run>"], "dry_run": False}),
+    "change_runs": Row(body={"action": "STOP", "ids": ["<run>"], "dry_run": False}, skips_hidden=True),
     "get_operation": Row({"id": "operation"}),
     "stop_operation": Row({"id": "operation"}),
     "resume_operation": Row({"id": "operation"}),
@@ -102,8 +106,8 @@ ROWS: Mapping[str, Row] = {
     "list_workflow_versions": DEFINITION,
     "diff_workflow_versions": Row({"code": "workflow"}, query={"older": 1, "newer": 1}),
     "export_workflow": DEFINITION,
-    "apply_workflows": Row(body={"files": FILES}),
-    "validate_workflows": Row(body={"files": FILES}),
+    "apply_workflows": Row(body={"files": FILES}, is_of_any=True),
+    "validate_workflows": Row(body={"files": FILES}, is_of_any=True),
     "diff_workflow_files": Row({"code": "workflow"}, {"files": FILES}),
     "put_workflow": Row({"code": "workflow"}, {"yaml": "name: w"}),
     "roll_back_workflow": Row({"code": "workflow"}, {"version": 1}),

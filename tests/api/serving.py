@@ -1,4 +1,4 @@
-"""An API in this process, on a real database, and clients of it."""
+"""An API in this process, on a real database with the rights of its role alone, and clients of it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from sqlalchemy import make_url, text
 
 from api.page import Page
 from api.server import ApiServer
 from api.settings import ApiSettings
 from dao.accounts import accounts, tokens
+from dao.postgres import roles
 from dao.postgres.database import Database
 from model.rights import Scope
 from model.tokens import RANDOM_BYTES, make
@@ -35,14 +37,11 @@ class Serving:
     """A running API."""
 
     backend: Backend
+    database: Database
+    """Its database with all rights, for what a test writes and reads itself."""
     url: str
     stop: asyncio.Event
     """Set, it ends the server."""
-
-    @property
-    def database(self) -> Database:
-        """Its database."""
-        return self.backend.database
 
     def client(self, token: str | None = None, **headers: str) -> httpx.AsyncClient:
         """A client with a token."""
@@ -53,8 +52,10 @@ class Serving:
 @asynccontextmanager
 async def serving(database_url: str, registry_url: str | None = None, **settings: Any) -> AsyncIterator[Serving]:
     """An API on a free port of loopback. `settings` are its own."""
-    database = Database(database_url, application_name="shoal-api", connections_max=8)
-    whole = load_settings({"database_url": database_url, "registry_url": registry_url})
+    owner = Database(database_url, application_name="shoal-test", connections_max=4)
+    url = await _as_api(owner)
+    database = Database(url, application_name="shoal-api", connections_max=8)
+    whole = load_settings({"database_url": url, "registry_url": registry_url})
     backend = backend_of(database, whole)
     own = ApiSettings(port=0, **settings)
     server = ApiServer(backend, own, "0.0.0-test", partial(open_heavy_backend, whole), NO_PAGE)
@@ -62,12 +63,22 @@ async def serving(database_url: str, registry_url: str | None = None, **settings
     stop = asyncio.Event()
     running = asyncio.create_task(server.serve(stop))
     try:
-        yield Serving(backend, server.url, stop)
+        yield Serving(backend, owner, server.url, stop)
     finally:
         stop.set()
         await running
         backend.passwords.close()
         await database.close()
+        await owner.close()
+
+
+async def _as_api(owner: Database) -> str:
+    """The URL of a user in the role of the API."""
+    await roles.grant(owner)
+    async with owner.writing() as connection:
+        if (await connection.execute(text("SELECT FROM pg_roles WHERE rolname = 'api_of_tests'"))).first() is None:
+            await connection.execute(text("CREATE USER api_of_tests PASSWORD 'secret' IN ROLE shoal_api"))
+    return make_url(owner.url).set(username="api_of_tests", password="secret").render_as_string(hide_password=False)
 
 
 async def token_of(

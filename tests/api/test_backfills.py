@@ -91,7 +91,8 @@ async def test_who_may_not_start_every_workflow_that_is_filled_starts_none(api: 
         both = await client.post(path, json={**RANGE, "dependents": True})
         of_them = await client.post(f"{BASE}/workflow-definitions/8/backfills", json=RANGE)
         theirs = await client.post(f"{BASE}/backfills/1/progress", json={"workflows": ["8"], "chains": []})
-    assert [each.status_code for each in (own, both, of_them, theirs)] == [202, 403, 403, 403]
+    assert [each.status_code for each in (own, both, of_them, theirs)] == [202, 403, 404, 404]
+    assert "theirs" not in both.text, "the project of what depends on it is not named"
     assert cluster.one("SELECT count(*) FROM command") == 1
 
 

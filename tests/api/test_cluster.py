@@ -138,7 +138,7 @@ async def test_of_the_queue_one_sees_the_commands_of_ones_own_projects_and_the_n
         listed = (await client.get(f"{BASE}/commands")).json()
         assert [each["workflow"] for each in listed["items"]] == ["w"]
         hidden = await client.get(f"{BASE}/commands/{other}/slot")
-        assert (hidden.status_code, hidden.json()["code"]) == (403, "SH-1002")
+        assert (hidden.status_code, hidden.json()["code"]) == (404, "SH-1003")
         asked = (await client.get(f"{BASE}/commands/{mine}/slot")).json()
         assert (asked["waits"], "because no master is alive" in asked["why"]) == (True, True)
         assert (await client.get(f"{BASE}/commands/999999/slot")).status_code == 404

@@ -166,6 +166,14 @@ async def test_the_api_does_not_connect_to_inside_addresses_files_and_other_serv
         ("fe80::1", "10.0.0.0/8", False),
         ("ff02::1", "", False),
         ("100.64.0.1", "", False),
+        ("100.64.0.1", "100.64.0.0/10", True),
+        *(
+            (each, "", False)
+            for each in ("fd00:ec2::254", "fd00::1", "fec0::1", "::1", "::", "::10.1.2.3", "::127.0.0.1")
+        ),
+        *((each, "", False) for each in ("64:ff9b:1::a9fe:a9fe", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1")),
+        *((each, "", False) for each in ("100.100.100.200", "192.0.0.192", "168.63.129.16", "2001::1", "3fff::1")),
+        *((each, "", False) for each in ("5f00::1", "100::1", "240.0.0.1", "0.0.0.0", "255.255.255.255")),
     ],
 )
 def test_an_address_is_reached_if_it_is_public_or_allowed(address: str, allowed: str, may: bool) -> None:

@@ -264,7 +264,7 @@ async def test_a_right_that_is_taken_away_ends_a_stream(
     token = await token_of(api_.backend, "ada")
     async with api_.client(token) as client:
         refused = await client.get(path)
-        assert (refused.status_code, refused.json()["code"]) == (403, "SH-1002")
+        assert (refused.status_code, refused.json()["code"]) == (404, "SH-1003")
         cluster.rows(
             "INSERT INTO project_member (project, account_id, role) SELECT 'default', id, 'VIEWER' FROM account"
         )
@@ -278,7 +278,7 @@ async def test_a_right_that_is_taken_away_ends_a_stream(
                 async with asyncio.timeout(30):
                     async for _line in lines:
                         pass
-        assert (await client.get(path)).status_code == 403
+        assert (await client.get(path)).status_code == 404
 
 
 async def test_a_reader_that_reads_nothing_is_dropped(

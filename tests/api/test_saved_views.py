@@ -83,7 +83,7 @@ async def test_one_alone_is_seen_by_nobody_else_and_a_shared_one_by_its_project(
             ):
                 assert answer.status_code == 404, answer.text
         assert (await viewer.get(f"{PATH}/{shared['id']}")).json()["is_own"] is False
-        assert (await stranger.get(f"{PATH}/{shared['id']}")).status_code == 403
+        assert (await stranger.get(f"{PATH}/{shared['id']}")).status_code == 404
         assert (await viewer.delete(f"{PATH}/{shared['id']}", headers={"If-Match": "*"})).status_code == 403
         assert (await viewer.post(PATH, json=view("more", project="etl"))).status_code == 403
         assert (await admin.put(f"{PATH}/{shared['id']}", json=view_change(), headers={"If-Match": "*"})).is_success

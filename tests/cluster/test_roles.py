@@ -89,7 +89,7 @@ async def test_a_node_without_its_rights_says_which_and_does_not_join(laptop: Cl
     prefix, users = await users_of(laptop)
     laptop.rows(f"REVOKE INSERT ON registry_lease FROM {prefix}worker")
     for role, part, said in (
-        ("master", "worker", "this user lacks rights that a master needs: DELETE on node,"),
+        ("master", "worker", "this user lacks rights that a master needs: UPDATE on node,"),
         ("worker", "api", "this user lacks rights that a worker needs: INSERT on cluster,"),
         ("worker", "worker", "permission denied for table registry_lease; grant it (docs/roles.md), or name another"),
     ):

@@ -98,6 +98,23 @@ async def test_the_owner_of_the_instance_above_hears_of_the_end_and_what_it_gave
     assert await commands(scene, "type") == []
 
 
+async def test_a_run_above_does_not_hear_why_a_child_of_another_project_failed(scene: Scene) -> None:
+    """The reason names what who sees the run above may not see."""
+    master = await scene.master()
+    await scene.sql(
+        "INSERT INTO workflow_definition (code, name, project) VALUES (1001, 'w', 'etl'), (1002, 'w', 'bi')"
+    )
+    above = await scene.instance(master)
+    children = {
+        code: await scene.instance(master, code=code, parent=Parent(above, TaskCode(3), 1, place))
+        for place, code in enumerate((1001, 1002))
+    }
+    await end(scene, *children.values(), master=master, state=W.FAILURE)
+    async with scene.writing() as connection:
+        heard = await task_events.consume(connection, master.epoch, 10)
+    assert [event[1].outputs for event in sorted(heard, key=lambda event: event[1].index)] == ["so it is", None]
+
+
 @pytest.mark.parametrize("execution_type", [each for each in ExecutionType if each is not ExecutionType.PARALLEL])
 async def test_the_line_of_a_serial_workflow_is_woken_once_for_all_that_end(
     scene: Scene, execution_type: ExecutionType

@@ -40,6 +40,15 @@ OF_USERS = (
     *("account", "login_link", "login_session", "token", "project_member", "login_attempt"),
     *("audit", "idempotency_key", "saved_view", "bulk_operation"),
 )
+RESULT = (
+    "INSERT INTO alert (kind, severity, workflow_instance_id, task_instance_id, project, alert_group, subject, "
+    "unique_key) VALUES ('{}', 'INFO', 1, 1, 'default', 'g', 's', '{}') "
+    "ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING"
+)
+NODE = (
+    "INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started) "
+    "VALUES (gen_random_uuid(), '{}', 'a', 'b', 1, 1)"
+)
 END = "UPDATE task_instance SET state = 'RUNNING_EXECUTION', worker_id = 1, started_at = now() WHERE id = 1"
 
 ALLOWED = {
@@ -70,8 +79,9 @@ ALLOWED = {
         "INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) VALUES (1, 1, 1, 'SUCCESS')",
         "INSERT INTO task_cache (key) VALUES ('a') ON CONFLICT DO NOTHING",
         "INSERT INTO log_key VALUES (1, 'k') ON CONFLICT (node_id) DO NOTHING",
-        "DELETE FROM log_key k WHERE NOT EXISTS (SELECT FROM node n WHERE n.id = k.node_id)",
         "INSERT INTO registry_lease VALUES ('WORKER', 1, '{}', now())",
+        RESULT.format("SQL_RESULT", "sql-result:1"),
+        NODE.format("WORKER"),
     ],
     "api": [
         ASK.format(", created_by", ", 'anna'"),
@@ -83,6 +93,7 @@ ALLOWED = {
         "UPDATE workflow_definition SET release_state = 'OFFLINE'",
         "INSERT INTO schedule (workflow_code, crontab) VALUES (1, '0 0 * * *')",
         "DELETE FROM error_command",
+        "SELECT nextval(pg_get_serial_sequence('workflow_definition', 'code'))",
         "INSERT INTO account (name) VALUES ('berta')",
         "SELECT password_hash FROM account FOR UPDATE",
         "UPDATE account SET version = version + 1",
@@ -93,6 +104,7 @@ ALLOWED = {
         "DELETE FROM idempotency_key",
         AUDIT,
         "SELECT * FROM audit",
+        "SELECT pg_advisory_xact_lock(1)",
         "UPDATE project SET tenants = '{etl}'",
     ],
     "submitter": [
@@ -112,6 +124,7 @@ REFUSED = {
         "SELECT script FROM environment",
         "SELECT name FROM environment",
         "SELECT key FROM log_key",
+        "SELECT content FROM workflow_draft",
         "INSERT INTO workflow_version (workflow_code, version, spec) VALUES (1, 2, '{}')",
         "UPDATE workflow_definition SET version = 2",
         "DELETE FROM project",
@@ -130,6 +143,23 @@ REFUSED = {
         "UPDATE data_source SET url = 'z'",
         "DELETE FROM node",
         "SELECT key FROM log_key",
+        "UPDATE log_key SET key = 'mine'",
+        "DELETE FROM log_key",
+        "DELETE FROM log_copying",
+        "UPDATE node SET log_url = 'http://mine'",
+        "UPDATE node SET kind = 'WORKER'",
+        "UPDATE node SET name = 'x', address = 'y', incarnation = gen_random_uuid()",
+        "UPDATE node_beat SET node_id = 7",
+        NODE.format("MASTER"),
+        "INSERT INTO registry_lease VALUES ('MASTER', 1, '{}', now())",
+        RESULT.format("FAILOVER", "sql-result:1"),
+        RESULT.format("SQL_RESULT", "sql-result:2"),
+        "SELECT subject FROM alert",
+        "SELECT url FROM alert_channel",
+        "SELECT content FROM workflow_draft",
+        "SELECT spec FROM workflow_version",
+        "SELECT params FROM command",
+        "SELECT crontab FROM schedule",
         "INSERT INTO workflow_version (workflow_code, version, spec) VALUES (1, 2, '{}')",
     ],
     "api": [
@@ -157,6 +187,9 @@ REFUSED = {
         "INSERT INTO command (id, type) OVERRIDING SYSTEM VALUE VALUES (99, 'STOP')",
         "SELECT params FROM command",
         "SELECT params FROM workflow_instance",
+        "SELECT pg_advisory_lock(1)",
+        "SELECT pg_try_advisory_xact_lock(1)",
+        "SELECT pg_advisory_xact_lock_shared(1, 2)",
         "UPDATE command SET priority = 'HIGHEST'",
         "DELETE FROM command",
         "SELECT spec FROM workflow_version",
@@ -236,6 +269,24 @@ async def test_no_role_may_do_what_is_for_another(users: Users) -> None:
             connection.rollback()
 
 
+async def test_a_worker_fences_workers_and_no_master(users: Users) -> None:
+    """What it may not do to a row is done to none."""
+    with _owner(users) as owner:
+        owner.execute(NODE.format("WORKER").encode())
+        owner.execute("INSERT INTO node_beat (node_id) VALUES (1), (2)")
+        owner.execute("INSERT INTO registry_lease VALUES ('MASTER', 1, '{}', now()), ('WORKER', 2, '{}', now())")
+    for statement in (
+        "UPDATE node SET state = 'FENCED', ended_at = now() RETURNING id",
+        "UPDATE node_beat SET beat_no = 99 RETURNING node_id",
+        "SELECT id FROM node FOR SHARE",
+        "UPDATE registry_lease SET expires_at = 'epoch' RETURNING epoch",
+        "DELETE FROM registry_lease RETURNING epoch",
+    ):
+        with users.connect("worker") as connection:
+            assert connection.execute(statement.encode()).fetchall() == [(2,)], statement
+            connection.rollback()
+
+
 async def test_a_node_starts_only_with_each_right_that_it_needs(users: Users) -> None:
     for part, needs in rights.NEEDS.items():
         with _logged_in(users, part) as own, _owner(users) as owner:
@@ -254,10 +305,10 @@ async def test_a_node_starts_only_with_each_right_that_it_needs(users: Users) ->
 
 
 @pytest.mark.parametrize(("part", "of", "said"), [
-    ("worker", "master", "rights that a master needs: DELETE on node, DELETE on node_beat, INSERT on command, "),
+    ("worker", "master", "rights that a master needs: UPDATE on node, DELETE on node, UPDATE on node_beat, "),
     ("master", "worker", "rights that a worker needs: SELECT.node_id. on log_key, INSERT on log_key, "),
     ("api", "worker", "rights that a worker needs: INSERT on cluster, "),
-    ("worker", "api", "rights that the API needs: INSERT.type. on command, "),
+    ("worker", "api", "rights that the API needs: SELECT on command, INSERT.type. on command, "),
     ("submitter", "master", "SELECT on schema_version, .* and [0-9]+ more; grant it .docs/roles"),
 ])  # fmt: skip
 async def test_a_node_does_not_start_with_the_rights_of_another_part(

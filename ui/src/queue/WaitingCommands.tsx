@@ -28,7 +28,11 @@ export function WaitingCommands({ queue }: { queue: Queue }) {
         <Empty title={t(all > 0 ? "notYours" : "nothingWaits")}>
           <p>
             {last
-              ? t("lastTaken", { id: last.id, ago: coarse(last.ago_s), took: duration(last.took_s ?? 0) })
+              ? t(last.id ? "lastTaken" : "lastOfOthers", {
+                  id: last.id,
+                  ago: coarse(last.ago_s),
+                  took: duration(last.took_s ?? 0),
+                })
               : t("neverTaken")}
           </p>
         </Empty>
