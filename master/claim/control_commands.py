@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dao.definitions import definitions
 from dao.runs import children, completion, control, serial_line
 from dao.runs.children import Above
 from dao.runs.code_lists import Unreadable
@@ -20,6 +21,7 @@ from master.claim.batch_work import BatchWork
 from master.claim.line_keys import OlderCommands
 from master.claim.revival import revival
 from master.claim.serial import next_of
+from master.claim.version_changes import Onto, onto_version
 from master.drive.driver import Driver
 from model.choices import ExecutionType
 from model.command_moves import COMMAND_MOVES, HALTING, CommandType, why_not
@@ -28,6 +30,8 @@ from model.errors import NotFound, Refused
 from model.ids import CommandId, Epoch, WorkflowInstanceId
 from model.instances import WorkflowInstance
 from model.lines import Line
+from model.parameters import parse_parameters
+from model.plan import Plan
 from model.states import WorkflowState
 
 C, W = CommandType, WorkflowState
@@ -163,6 +167,20 @@ class Mover:
         blocked = await self._older(work).blocked({head.line: head.command for head in heads})
         return [line for line in idle if line not in blocked]
 
+    async def _plan(self, instance: Locked, move: Move, work: BatchWork) -> tuple[Plan, Onto | None]:
+        """The plan with which an instance goes on, and what changes if that is of another version. Raises `Refused`."""
+        code, own = instance.workflow_code, instance.workflow_version
+        version = move.version or own
+        plans = self._driver.plans.at_hand([(code, each) for each in {own, version}], work.writes.plans)
+        plan = plans[code, version]
+        if isinstance(plan, Refused):
+            raise plan
+        if version == own:
+            return plan, None
+        head = (await definitions.heads(work.connection, [code])).get(code)
+        project = parse_parameters(head.project_params, "the project's parameters") if head else {}
+        return plan, onto_version(await control.read(work.connection, instance.id), plans[code, own], plan, project)
+
     async def _begin(self, waiting: Sequence[Locked], work: BatchWork) -> None:
         """Runs that waited begin, owned by this master."""
         await task_events.delete_of(work.connection, [turn.id for turn in waiting])
@@ -188,10 +206,7 @@ class Mover:
         Raises `Refused`, having changed nothing.
         """
         connection, id_ = work.connection, instance.id
-        key = (instance.workflow_code, instance.workflow_version)
-        plan = self._driver.plans.at_hand([key], work.writes.plans)[key]
-        if isinstance(plan, Refused):
-            raise plan
+        plan, onto = await self._plan(instance, move, work)
         attempts = (await past_attempts.latest_attempts(connection, [id_]))[id_]
         if any(not attempt.state.is_final for attempt in attempts):
             # Of a run that ended since it could not be driven, tasks are still being killed: they must not run twice.
@@ -199,8 +214,11 @@ class Mover:
                 f"tasks of workflow instance {id_} are still being ended, since it could not be driven; "
                 "ask again when they have ended"
             )
-        going_on = revival(move, plan, attempts, instance.scope)
+        going_on = revival(move, plan, attempts, instance.scope, onto.changed if onto else None)
         again = going_on.again & {attempt.code for attempt in attempts}
+        if onto is not None:
+            again |= {attempt.code for attempt in attempts if attempt.code not in plan.tasks}
+            await control.change_version(connection, onto.change)
         if again:
             await task_instances.invalidate(connection, [(id_, code) for code in sorted(again)])
         resumes = going_on.resumes

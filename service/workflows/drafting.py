@@ -52,8 +52,8 @@ class SaveDraft(Asked):
     base_version: Annotated[
         Version | None,
         Field(
-            description="the version that was read when typing began; left out: as before, for a new draft none, and then "
-            "publishing is refused where the workflow exists"
+            description="the version that was read when typing began; left out: as before, for a new draft none, "
+            "and then publishing is refused where the workflow exists"
         ),
     ] = None
 

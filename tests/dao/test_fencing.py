@@ -175,6 +175,7 @@ FENCES = {
     "error_commands._RETRY": PEOPLE,
     "error_commands._DROP": PEOPLE,
     "control._ASK_HALT": TAKEN,
+    "control._CHANGE_VERSION": TAKEN,
     "control._END_WAITING": STATE,
     "control._REVIVE": TAKEN,
     "log_keys._PRUNE": GONE,
