@@ -65,7 +65,7 @@ function Loaded({ read }: { read: Run }) {
     ["l", () => go({ tab: "logs" })],
     ["g", () => go({ tab: undefined })],
     ["w", () => document.getElementById("why")?.focus()],
-    ["r", () => document.getElementById("rerun-target")?.click()],
+    ["r", () => document.getElementById("rerun")?.click()],
   ]);
   const tab = search.tab ?? "graph";
   const change = asking.mutate;

@@ -67,7 +67,7 @@ export function ClashStrip({ clash, draft, text, isSeen, onSee }: Props) {
       </div>
       {isSeen && (
         <Modal opened onClose={close} title={said} size="xl" closeButtonProps={{ "aria-label": t("close") }}>
-          <div className="dialog">
+          <div className="dialog clash-seen">
             {clash.kind === "published" && head !== null && draft.base !== undefined && (
               <Theirs code={head.code} base={draft.base} version={version} theirs={clash.source.published} />
             )}
