@@ -40,6 +40,9 @@ STARTING = frozenset({C.START_PROCESS, C.START_CURRENT_TASK_PROCESS, C.SCHEDULER
 REVIVING = frozenset({C.RECOVER_SUSPENDED_PROCESS, C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE_TASK})
 """They move an instance out of a final state."""
 
+RERUNNING = frozenset({C.START_FAILURE_TASK_PROCESS, C.REPEAT_RUNNING, C.EXECUTE_TASK})
+"""They may let an instance go on with another version of its workflow."""
+
 URGENT = frozenset({C.RECOVER_TOLERANCE_FAULT_PROCESS, C.PAUSE, C.STOP})
 """A master takes these even when it has no room: halting a run may free some, and a run that fails over had room on
 the master that died."""

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
-from model.command_moves import STARTING, CommandType
+from model.command_moves import RERUNNING, STARTING, CommandType
 from model.errors import Refused
 from model.fields import GROUP_NAME, GROUP_NAME_LENGTH_MAX, NAME_LENGTH_MAX
 from model.ids import CommandId, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
@@ -115,7 +115,7 @@ class Move:
     """Change the state of an instance according to `model/command_moves.py`.
 
     `start_tasks` and `depend_type` are those of EXECUTE_TASK; `parent` is given when a task that represents the
-    instance continues in a new attempt.
+    instance continues in a new attempt. `version` is the one with which a rerun goes on; None = the instance's own.
     """
 
     id: CommandId
@@ -124,6 +124,7 @@ class Move:
     depend_type: TaskDependType = TaskDependType.TASK_POST
     start_tasks: tuple[str, ...] = ()
     parent: Parent | None = None
+    version: int | None = None
 
 
 Command = Start | RecoverToleranceFault | RecoverSerialWait | Move
@@ -156,6 +157,9 @@ def read_command(row: CommandRow) -> Command:
         _choice(TaskDependType, row.task_depend_type, "task_depend_type") or TaskDependType.TASK_ONLY,
         _start_tasks(row.start_tasks),
         read_parent(row.parent),
+        None
+        if row.workflow_version is None or type_ not in RERUNNING
+        else _number(row.workflow_version, "workflow_version"),
     )
     if type_ is CommandType.EXECUTE_TASK and not move.start_tasks:
         raise Refused("EXECUTE_TASK needs start_tasks; name the tasks to run again")

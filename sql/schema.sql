@@ -106,15 +106,15 @@ CREATE TABLE workflow_draft (
     name         text NOT NULL CHECK (name <> ''),
     content      text NOT NULL CONSTRAINT workflow_draft_size CHECK (octet_length(content) <= 1048576),
     base_version integer CHECK (base_version > 0),
-    revision     integer NOT NULL DEFAULT 1 CHECK (revision > 0),
+    revision     bigint GENERATED ALWAYS AS IDENTITY CHECK (revision > 0),
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (person, project, name)
 );
 COMMENT ON TABLE workflow_draft IS 'What a person has written of a workflow and not published: nothing runs it.';
 COMMENT ON COLUMN workflow_draft.content IS 'YAML, as in a file (docs/workflows.md); it need not be right until it is published.';
-COMMENT ON COLUMN workflow_draft.base_version IS 'The version from which it began; null = there was no such workflow.';
-COMMENT ON COLUMN workflow_draft.revision IS 'One more with each change: who changes it names the one that he saw.';
+COMMENT ON COLUMN workflow_draft.base_version IS 'The version from which it began; null = it names none, so it can only be published as a new workflow.';
+COMMENT ON COLUMN workflow_draft.revision IS 'Another with each change, and never one that a draft had before: a stale window cannot take a new draft for its own.';
 
 CREATE TABLE environment (
     name       text PRIMARY KEY CHECK (name <> ''),

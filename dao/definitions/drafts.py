@@ -14,9 +14,9 @@ from model.ids import WorkflowCode
 
 @dataclass(frozen=True, slots=True)
 class DraftHead:
-    """A draft without its content. `base_version` is the version from which it began, None = there was no workflow.
+    """A draft without its content. `base_version` is the version from which it began, None = it names none.
 
-    `size` is that of the content in bytes; `revision` rises with each change.
+    `size` is that of the content in bytes; `revision` rises with each change, and no draft gets one a second time.
     """
 
     person: str
@@ -69,7 +69,7 @@ _INSERT = text(f"""
 """)  # noqa: S608
 _UPDATE = text(f"""
     UPDATE workflow_draft SET content = :content, base_version = CAST(:base_version AS integer),
-           revision = revision + 1, updated_at = clock_timestamp()
+           revision = DEFAULT, updated_at = clock_timestamp()
     WHERE {_KEY} AND revision = :revision RETURNING {_COLUMNS}
 """)  # noqa: S608
 _DELETE = text(f"DELETE FROM workflow_draft WHERE {_KEY} AND revision = :revision")  # noqa: S608

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import Row, text
@@ -19,7 +19,7 @@ from dao.postgres.notify import EVENT, changed, notify
 from dao.runs.code_lists import Unreadable, read_codes
 from dao.runs.workflow_instances import INSTANCE_COLUMNS, read_instance
 from model.changes import Changes
-from model.choices import ExecutionType
+from model.choices import ExecutionType, FailureStrategy, Priority
 from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent, WorkflowInstance
 from model.lines import Line
@@ -66,6 +66,19 @@ class Revival:
     resumes: frozenset[TaskCode] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class VersionChange:
+    """What another version of its workflow changes in the row of a run that goes on with it."""
+
+    id: WorkflowInstanceId
+    version: int
+    params: str
+    worker_group: str
+    environment: str | None
+    priority: Priority
+    failure_strategy: FailureStrategy
+
+
 _LOCK = text("""
     SELECT id, workflow_code, workflow_version, coalesce(requested_state, state) AS state, execution_type,
            coalesce(executing, scope) AS scope, ended_at IS NOT NULL AS has_ended, parent_instance_id,
@@ -91,6 +104,12 @@ _END_WAITING = text("""
     UPDATE workflow_instance i SET state = e.state, ended_at = clock_timestamp(), reason = e.reason
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
     WHERE i.id = e.id AND coalesce(i.state = 'SERIAL_WAIT', false)
+""")
+_READ = text(f"SELECT {INSTANCE_COLUMNS} FROM workflow_instance WHERE id = :id")  # noqa: S608 - a constant
+_CHANGE_VERSION = text("""
+    UPDATE workflow_instance SET workflow_version = :version, params = :params, worker_group = :worker_group,
+        environment = :environment, priority = CAST(:priority AS priority_level), failure_strategy = :failure_strategy
+    WHERE id = :id
 """)
 _REVIVE = text(f"""
     UPDATE workflow_instance i
@@ -168,6 +187,16 @@ async def end_waiting(
     }
     await connection.execute(_END_WAITING, values)
     await changed(connection, Changes(runs=set(ends)))
+
+
+async def read(connection: AsyncConnection, id_: WorkflowInstanceId) -> WorkflowInstance:
+    """A run whose row this transaction locks."""
+    return read_instance((await connection.execute(_READ, {"id": id_})).one())
+
+
+async def change_version(connection: FencedTransaction, change: VersionChange) -> None:
+    """Let a run that has ended, whose row this transaction locks, go on with another version of its workflow."""
+    await connection.execute(_CHANGE_VERSION, asdict(change))
 
 
 async def revive(

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from dao.accounts import members
 from dao.accounts.members import LimitedRun
+from dao.definitions import definitions
 from dao.runs import children, completion, control, serial_line
 from dao.runs.children import Above
 from dao.runs.code_lists import Unreadable
@@ -22,6 +23,7 @@ from master.claim.batch_work import BatchWork
 from master.claim.line_keys import OlderCommands
 from master.claim.revival import revival
 from master.claim.serial import next_of
+from master.claim.version_changes import Onto, onto_version
 from master.drive.driver import Driver
 from model.choices import ExecutionType
 from model.command_moves import COMMAND_MOVES, HALTING, REVIVING, CommandType, why_not
@@ -30,6 +32,7 @@ from model.errors import NotFound, Refused
 from model.ids import CommandId, Epoch, WorkflowInstanceId
 from model.instances import WorkflowInstance
 from model.lines import Line
+from model.parameters import parse_parameters
 from model.plan import Plan
 from model.project_limits import used_by_start
 from model.states import WorkflowState
@@ -88,7 +91,7 @@ class Mover:
                 elif move.type in HALTING:
                     asked[id_] = after
                 else:
-                    self._check_limits(locked[id_], limited.get(id_), work)
+                    self._check_limits(locked[id_], move, limited.get(id_), work)
                     after = await self._resume(locked[id_], move, work, from_above=from_above)
             except Refused as error:
                 work.refuse(row, str(error), id_ if id_ in locked else None)
@@ -103,18 +106,15 @@ class Mover:
         if at_rest:
             await children.report_at_rest(connection, at_rest)
 
-    def _plan(self, instance: Locked, work: BatchWork) -> Plan:
-        """Raises `Refused` or `PlansMissing`."""
-        key = (instance.workflow_code, instance.workflow_version)
+    def _check_limits(self, instance: Locked, move: Move, limited: LimitedRun | None, work: BatchWork) -> None:
+        """Raises `Refused` if its project may not use what it goes on with."""
+        if limited is None:
+            return
+        key = (instance.workflow_code, move.version or instance.workflow_version)
         plan = self._driver.plans.at_hand([key], work.writes.plans)[key]
         if isinstance(plan, Refused):
             raise plan
-        return plan
-
-    def _check_limits(self, instance: Locked, limited: LimitedRun | None, work: BatchWork) -> None:
-        """Raises `Refused` if its project may no longer use what it needs."""
-        if limited is not None:
-            limited.limits.check(limited.project, self._plan(instance, work).used | used_by_start(limited))
+        limited.limits.check(limited.project, plan.used | used_by_start(limited))
 
     async def _resume(self, instance: Locked, move: Move, work: BatchWork, *, from_above: bool) -> WorkflowState:
         """Let an instance continue, or wait for its turn; returns its state. Raises `Refused`."""
@@ -183,6 +183,20 @@ class Mover:
         blocked = await self._older(work).blocked({head.line: head.command for head in heads})
         return [line for line in idle if line not in blocked]
 
+    async def _onto(self, instance: Locked, move: Move, work: BatchWork) -> tuple[Plan, Onto | None]:
+        """The plan with which an instance goes on, and what changes if that is of another version. Raises `Refused`."""
+        code, own = instance.workflow_code, instance.workflow_version
+        version = move.version or own
+        plans = self._driver.plans.at_hand([(code, each) for each in {own, version}], work.writes.plans)
+        plan = plans[code, version]
+        if isinstance(plan, Refused):
+            raise plan
+        if version == own:
+            return plan, None
+        head = (await definitions.heads(work.connection, [code])).get(code)
+        project = parse_parameters(head.project_params, "the project's parameters") if head else {}
+        return plan, onto_version(await control.read(work.connection, instance.id), plans[code, own], plan, project)
+
     async def _begin(self, waiting: Sequence[Locked], work: BatchWork) -> None:
         """Runs that waited begin, owned by this master."""
         await task_events.delete_of(work.connection, [turn.id for turn in waiting])
@@ -208,7 +222,7 @@ class Mover:
         Raises `Refused`, having changed nothing.
         """
         connection, id_ = work.connection, instance.id
-        plan = self._plan(instance, work)
+        plan, onto = await self._onto(instance, move, work)
         attempts = (await past_attempts.latest_attempts(connection, [id_]))[id_]
         if any(not attempt.state.is_final for attempt in attempts):
             # Of a run that ended since it could not be driven, tasks are still being killed: they must not run twice.
@@ -216,8 +230,11 @@ class Mover:
                 f"tasks of workflow instance {id_} are still being ended, since it could not be driven; "
                 "ask again when they have ended"
             )
-        going_on = revival(move, plan, attempts, instance.scope)
+        going_on = revival(move, plan, attempts, instance.scope, onto.changed if onto else None)
         again = going_on.again & {attempt.code for attempt in attempts}
+        if onto is not None:
+            again |= {attempt.code for attempt in attempts if attempt.code not in plan.tasks}
+            await control.change_version(connection, onto.change)
         if again:
             await task_instances.invalidate(connection, [(id_, code) for code in sorted(again)])
         resumes = going_on.resumes

@@ -19,6 +19,7 @@ from model.states import TaskState
 C, T = CommandType, TaskState
 _FAILED = (T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE)
 _SUSPENDED = (T.PAUSE, T.KILL, T.NEED_FAULT_TOLERANCE)
+_UNFINISHED = (T.FAILURE, *_SUSPENDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,20 @@ class GoingOn:
 
 
 def revival(
-    move: Move, plan: Plan, attempts: Iterable[TaskAttempt], scope: frozenset[TaskCode] | None = None
+    move: Move,
+    plan: Plan,
+    attempts: Iterable[TaskAttempt],
+    scope: frozenset[TaskCode] | None = None,
+    changed: frozenset[TaskCode] | None = None,
 ) -> GoingOn:
     """What a command asks for. Raises `Refused` for a task that does not exist.
 
     Args:
         move: one that lets an instance continue.
-        plan: of the instance's version.
+        plan: of the version with which it goes on.
         attempts: the latest of each task that has begun.
         scope: what the instance was limited to until now; None = all.
+        changed: the tasks that another version changes, if it goes on with one; None: it keeps its version.
     """
     valid = [attempt for attempt in attempts if attempt.valid and attempt.code in plan.tasks]
     match move.type:
@@ -54,7 +60,10 @@ def revival(
             return GoingOn(again, again, keeps_executing=True)
         case C.START_FAILURE_TASK_PROCESS:
             failed = _in(valid, _FAILED)
-            return GoingOn(plan.graph.with_all_after(failed), failed | _in(valid, (T.PAUSE,)))
+            again = plan.graph.with_all_after(failed | (changed or frozenset()))
+            return GoingOn(again, (failed | _in(valid, (T.PAUSE,))) - (changed or frozenset()))
+        case C.REPEAT_RUNNING if changed is not None:
+            return GoingOn(plan.graph.with_all_after(_in(valid, _UNFINISHED) | changed), repeats=True)
         case C.REPEAT_RUNNING:
             return GoingOn(frozenset(attempt.code for attempt in valid), repeats=True)
         case C.EXECUTE_TASK:

@@ -19,6 +19,7 @@ from service.explain.facts import Family, Masters, command_facts
 from service.explain.run_explanation import RunFacts, why_run
 from service.fields import Answer, Id
 from service.operation import operation
+from service.runs.newer_version import newer_version, with_newer
 from service.runs.requests import WhyQuery
 
 
@@ -43,9 +44,12 @@ async def explain_run(call: Call, id: Id, query: WhyQuery) -> WhyAnswer:
     async with call.database.snapshot() as connection:
         reading = await run_readings.read(connection, WorkflowInstanceId(id), query.task)
         unheard = await alert_checks.unheard_of(connection, reading.id) if query.task is None else []
+        own = reading.runs[reading.id]
+        newer = None if own.state is WorkflowState.SUCCESS else await newer_version(connection, own)
     masters = Masters.of(reading.living, registered.masters, call.settings.master)
     run = Family.of(reading, masters, call.visible()).run(reading.id)
-    return WhyAnswer.of(_with_unheard(why_run(run), unheard) if query.task is None else _why_task_of(run, query.task))
+    why = _with_unheard(why_run(run), unheard) if query.task is None else _why_task_of(run, query.task)
+    return WhyAnswer.of(with_newer(why, own, newer))
 
 
 @operation("GET", "/commands/{id}/why", Right.VIEW, "commands")

@@ -10,6 +10,7 @@ from model.progress import Progress
 from model.rights import is_seen
 from model.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.fields import Answer, Id, Moment
+from service.runs.newer_version import NewerVersionAnswer
 
 if TYPE_CHECKING:
     from dao.runs.relations import ChildRun, FailedBelow
@@ -219,7 +220,8 @@ class TaskOrder(Answer):
 
 
 class RunPageAnswer(RunAnswer):
-    """A run with its tasks. `graph` is left out when its definition cannot be read.
+    """A run with its tasks. `graph` is left out when its definition cannot be read. `newer` is there when it has ended
+    and its workflow has a newer version, which a rerun takes only when it is asked for.
 
     `usual_s` is what runs of its workflow usually take, `left_s` an estimate of the time left.
     """
@@ -232,6 +234,7 @@ class RunPageAnswer(RunAnswer):
     not_begun: Sequence[TaskNotBegun]
     children: Sequence[ChildAnswer]
     graph: Sequence[TaskOrder] | None = None
+    newer: NewerVersionAnswer | None = None
 
 
 class CommandAnswer(Answer):

@@ -12,6 +12,7 @@ from model.rights import Right
 from service.call import Call
 from service.fields import Answer, Id
 from service.runs.answers import RunAnswer
+from service.runs.newer_version import NewerVersionAnswer
 
 LOOK_EVERY_S = 0.05
 
@@ -45,11 +46,15 @@ class AskedFor(Answer):
 
 
 class CommandAsked(AskedFor):
-    """A command was inserted. `run_id` is the run that it changes, or has started within the time that was waited."""
+    """A command was inserted. `run_id` is the run that it changes, or has started within the time that was waited.
+
+    `newer` is a newer version of the workflow that a rerun did not ask for.
+    """
 
     command_id: Id
     workflow: str | None = None
     run_id: Id | None = None
+    newer: NewerVersionAnswer | None = None
 
 
 AnyCommand = TypeVar("AnyCommand", bound=CommandAsked)

@@ -15,7 +15,7 @@ from dao.commands.commands import NewCommand
 from dao.tasks import forced_success
 from dao.views import listings, lookups
 from dao.views.listings import Run
-from model.command_moves import REVIVING, CommandType
+from model.command_moves import RERUNNING, REVIVING, CommandType
 from model.errors import Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.rights import Right
@@ -25,6 +25,7 @@ from service.fields import Answer, Id
 from service.operation import operation
 from service.projects.limits import check_limits_of_reruns
 from service.runs.command_asked import CommandAsked, once_taken
+from service.runs.newer_version import newer_version, version_to_go_on_with
 from service.runs.requests import RerunRun, StartRun, WaitQuery
 from service.runs.start import Start
 from service.runs.starts import StartAsked, start_all
@@ -80,7 +81,9 @@ async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> C
     "POST", "/workflow-instances/{id}/rerun", Right.OPERATE, "workflow-instances", status=202, completes=with_run
 )
 async def rerun_run(call: Call, id: Id, body: RerunRun, query: WaitQuery) -> CommandAsked:
-    """Run an ended run again, in the same run: all of it, only what failed, or some tasks."""
+    """Run an ended run again, in the same run: all of it, only what failed, or some tasks. It keeps its version unless
+    the newest is asked for.
+    """
     if body.failed and body.tasks:
         raise Refused("`failed` and `tasks` are two ways to say what runs again; keep one of them")
     if body.depend and not body.tasks:
@@ -91,7 +94,7 @@ async def rerun_run(call: Call, id: Id, body: RerunRun, query: WaitQuery) -> Com
         start_tasks=json.dumps(list(body.tasks)) if body.tasks else None,
         task_depend_type=body.depend,
     )
-    return await _change_run(call, new, query.wait, _said(body))
+    return await _change_run(call, new, query.wait, _said(body), newest=body.newest)
 
 
 def rerun_type(*, failed: bool, tasks: Sequence[str]) -> CommandType:
@@ -150,16 +153,24 @@ async def force_task_success(call: Call, id: Id) -> TaskForced:
     return answer
 
 
-async def _change_run(call: Call, new: NewCommand, wait_s: float, said: dict[str, Any] | None = None) -> CommandAsked:
+async def _change_run(
+    call: Call, new: NewCommand, wait_s: float, said: dict[str, Any] | None = None, *, newest: bool = False
+) -> CommandAsked:
     assert new.workflow_instance_id is not None
     async with call.reading() as connection:
         run = await listings.run_head(connection, new.workflow_instance_id)
+        newer = await newer_version(connection, run) if new.type in RERUNNING and not newest else None
     async with call.changing(Subject(RUN, run.id, run.project)) as change:
         if new.type in REVIVING:
             await check_limits_of_reruns(change.connection, [run.id])
-        change.answer = await insert_change(change, run, replace(new, created_by=call.caller.name))
+        version = await version_to_go_on_with(change.connection, run) if newest else None
+        new = replace(new, workflow_version=version, created_by=call.caller.name)
+        asked = await insert_change(change, run, new)
+        change.answer = asked.model_copy(update={"newer": newer.answer() if newer else None})
         change.before = {"state": run.state}
         change.after = {"command": str(change.answer.command_id), **(said or {})}
+        if version is not None:
+            change.before["version"], change.after["version"] = run.version, version
     return await once_taken(call, change.answered(), wait_s)
 
 

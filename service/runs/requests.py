@@ -160,6 +160,13 @@ class RerunRun(Asked):
     )
     tasks: Annotated[Sequence[Name], Field(max_length=10_000, description="only these tasks")] = ()
     depend: Annotated[TaskDependType | None, Field(description="with `tasks`: what runs beside them")] = None
+    newest: Annotated[
+        bool,
+        Field(
+            description="go on with the newest version; alone: what succeeded and is the same in it counts as done, "
+            "and all else runs"
+        ),
+    ] = False
 
 
 class StartBackfill(Asked):

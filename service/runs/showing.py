@@ -12,6 +12,7 @@ from dao.views import listings, lookups
 from dao.views.listings import Run, TaskRun
 from model.ids import CommandId, WorkflowInstanceId
 from model.rights import Right, is_seen
+from model.states import TaskState
 from service.call import Call
 from service.explain.choices import read_choices
 from service.explain.tasks_without_attempts import of_this_round, without_attempts
@@ -29,12 +30,14 @@ from service.runs.answers import (
     Visible,
     run_fields,
 )
+from service.runs.newer_version import newer_version
 from service.runs.references import find_plan, find_task, named_run
 from service.runs.requests import RunReference, TaskReference
 from service.runs.time_left import time_left
 from service.words import counted
 
 CHILDREN_NAMED_MAX = 3
+_SUCCEEDED = (TaskState.SUCCESS, TaskState.FORCED_SUCCESS)
 
 
 @operation("GET", "/workflow-instances:find", Right.VIEW, "workflow-instances")
@@ -85,6 +88,8 @@ async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun],
     }
     left = await time_left(connection, run, tasks)
     counting = {each.id for each in of_this_round(tasks)}
+    newer = await newer_version(connection, run)
+    failed = {task.name for task in tasks if task.id in counting and task.state not in _SUCCEEDED}
     not_begun = without_attempts(plan, run.scope, tasks, ended=run.state.is_final) if plan is not None else {}
     answers = []
     for task in tasks:
@@ -108,6 +113,7 @@ async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun],
         tasks=answers,
         not_begun=[TaskNotBegun(name=name, state=it.state, missing=it.missing) for name, it in not_begun.items()],
         children=[ChildAnswer.of(child) for child in children if is_seen(child.project, visible)],
+        newer=newer.answer(failed) if newer else None,
         graph=[TaskOrder(name=each.name, after=each.after) for each in plan.spec.tasks] if plan is not None else None,
     )
 

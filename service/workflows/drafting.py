@@ -51,14 +51,18 @@ class SaveDraft(Asked):
     ]
     base_version: Annotated[
         Version | None,
-        Field(description="the version with which it was compared; else as before, for a new draft the current one"),
+        Field(
+            description="the version that was read when typing began; left out: as before, for a new draft none, "
+            "and then publishing is refused where the workflow exists"
+        ),
     ] = None
 
 
 class DraftAnswer(Answer):
     """A draft. `code` and `version` are those of its workflow now; they are left out if there is none.
 
-    `base_version` is the version from which it began; if it is not `version`, publishing is refused.
+    `base_version` is the version from which it began; if it is not `version`, publishing is refused. Left out: it names
+    none.
     """
 
     project: str

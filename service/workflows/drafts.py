@@ -52,12 +52,12 @@ class DefinitionChanged(Changed):
         self.version = now.version if now else None
         self.changed_by = now.created_by if now else None
         self.changed_at = now.created_at if now else None
-        began = "before there was such a workflow" if base_version is None else f"from version {base_version}"
+        began = "names no version from which it began" if base_version is None else f"began from version {base_version}"
         there = "it is gone"
         if now is not None:
             there = f"{now.created_by} saved version {now.version} at {now.created_at:%F %T %Z}"
         super().__init__(
-            f'the workflow "{name}" changed meanwhile: your draft began {began}, and {there}; '
+            f'the workflow "{name}" changed meanwhile: your draft {began}, and {there}; '
             f"compare both, then publish the draft with the present version as its base"
         )
 
@@ -84,8 +84,8 @@ async def save_draft(
 
     Args:
         revision: what the caller saw; None = there is none yet.
-        base_version: the version from which it began, or with which it was compared last; None = for a new draft the
-            present version, if the workflow exists; else as before.
+        base_version: the version from which it began, or with which it was compared last; None = as before. A new
+            draft without one can only make a workflow: the present version may not be what its author has seen.
 
     Raises:
         DraftTooLarge: it has more than 1 MiB.
@@ -103,7 +103,6 @@ async def save_draft(
     if revision is None:
         if before is None and await drafts.count(connection, person) >= DRAFTS_MAX:
             raise Refused(f"you have {DRAFTS_MAX} drafts, which is the limit; publish or discard some first")
-        base_version = base_version or (head.version if head else None)
         made = None if before else await drafts.insert(connection, person, project, name, content, base_version)
     else:
         base_version = base_version or (before.head.base_version if before else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -22,6 +23,7 @@ def add_to(app: typer.Typer) -> None:
         "shoal rerun @last",
         "shoal rerun @failed --failed --wait",
         "shoal rerun 1042 --task load --depend task_post",
+        "shoal rerun @failed --newest --wait",
     )(rerun)
     verb(app, "shoal mark 1042/load --success", "shoal mark @failed/load --success")(mark)
 
@@ -35,10 +37,21 @@ async def rerun(
     ] = False,
     task: Annotated[list[str] | None, typer.Option("--task", "-t", help="Only this task; may be repeated.")] = None,
     depend: Depend = None,
+    newest: Annotated[
+        bool,
+        typer.Option(
+            "--newest",
+            help="With the newest version of its workflow. Alone: what succeeded and is the same in it counts as done.",
+        ),
+    ] = False,
     project: AnyProject = None,
     wait: Wait = False,
 ) -> None:
-    """Run an ended run again, in the same run: all of it, only what failed, or some tasks."""
+    """Run an ended run again, in the same run: all of it, only what failed, or some tasks.
+
+    It keeps the version with which it began, unless you ask for the newest.
+    """
+    from service.explain.answer import names_of
     from service.runs.control import rerun_run
     from service.runs.requests import RerunRun, RunReference, WaitQuery
     from service.runs.showing import find_run
@@ -49,11 +62,17 @@ async def rerun(
     if depend and not task:
         raise Refused("--depend says what runs beside the tasks of --task; name those too")
     what = "goes on from what failed" if failed else f"runs {', '.join(task)} again" if task else "begins again"
+    if newest:
+        what = f"{what} with the newest version" if failed or task else "goes on with the newest version"
     async with call.client() as client:
         found = await client.ask(find_run, RunReference.read(name=run, project=project))
-        request = RerunRun.read(failed=failed, tasks=task, depend=depend)
+        request = RerunRun.read(failed=failed, tasks=task, depend=depend, newest=newest)
         asked = await client.ask(rerun_run, found.id, request, WaitQuery(wait=TAKEN_WITHIN_S))
         said = f"{name_of(found)} {what}."
+        if (newer := asked.newer) is not None and asked.reason is None:
+            changes = names_of(newer.changes) if newer.changes else "no task"
+            keeps = f"it keeps v{found.version}; v{newer.version} changes {changes}"
+            sys.stderr.write(f"shoal: {keeps}; with v{newer.version}: shoal rerun {found.id} --newest\n")
         await report_change(call, client, asked, said, wait=wait, fine=[WorkflowState.SUCCESS])
 
 

@@ -57,7 +57,7 @@ async def apply(client: httpx.AsyncClient, text: str) -> dict[str, Any]:
 
 async def test_a_draft_is_saved_checked_compared_and_published(ada: httpx.AsyncClient, sql: Any) -> None:
     head = await apply(ada, text_of("one"))
-    made = await ada.put(DRAFT, json={"content": "name: w\ntasks: half of"})
+    made = await ada.put(DRAFT, json={"content": "name: w\ntasks: half of", "base_version": 1})
     assert (made.status_code, made.headers["ETag"]) == (200, '"1"'), made.text
     assert (made.json()["code"], made.json()["base_version"], made.json()["version"]) == (head["code"], 1, 1)
     checked = (await ada.get(f"{DRAFT}/check")).json()
@@ -101,8 +101,9 @@ async def test_a_draft_of_what_is_published_changes_nothing(ada: httpx.AsyncClie
 async def test_who_published_in_between_is_said_and_what(ada: httpx.AsyncClient, ben: httpx.AsyncClient) -> None:
     await apply(ada, text_of("one"))
     for who, script in ((ada, "adas"), (ben, "bens")):
-        assert (await who.put(DRAFT, json={"content": text_of(script)})).status_code == 200
-    assert (await ben.post(f"{DRAFT}/publish", headers={"If-Match": "1"})).status_code == 200
+        draft = {"content": text_of(script), "base_version": 1}
+        assert (await who.put(DRAFT, json=draft)).status_code == 200
+    assert (await ben.post(f"{DRAFT}/publish", headers={"If-Match": "2"})).status_code == 200
     refused = await ada.post(f"{DRAFT}/publish", headers={"If-Match": "1"})
     assert (refused.status_code, refused.json()["code"]) == (412, "SH-1004")
     assert "ben saved version 2" in refused.json()["detail"]
@@ -112,8 +113,30 @@ async def test_who_published_in_between_is_said_and_what(ada: httpx.AsyncClient,
     theirs = (await ada.get(f"{DRAFT}/diff")).json()["published_between"]
     assert any(line.startswith("+") and "bens" in line for line in theirs), theirs
     both = {"content": text_of("both"), "base_version": 2}
-    assert (await ada.put(DRAFT, json=both, headers={"If-Match": "1"})).json()["base_version"] == 2
-    assert (await ada.post(f"{DRAFT}/publish", headers={"If-Match": "2"})).json()["version"] == 3
+    merged = await ada.put(DRAFT, json=both, headers={"If-Match": "1"})
+    assert merged.json()["base_version"] == 2
+    assert (await ada.post(f"{DRAFT}/publish", headers={"If-Match": merged.headers["ETag"]})).json()["version"] == 3
+
+
+async def test_a_draft_that_names_no_version_replaces_none(ada: httpx.AsyncClient, ben: httpx.AsyncClient) -> None:
+    """What its author saw is not known: it may be older than what is there."""
+    await apply(ben, text_of("bens"))
+    made = await ada.put(DRAFT, json={"content": text_of("old")})
+    assert (made.status_code, "base_version" in made.json(), made.json()["version"]) == (200, False, 1)
+    refused = await ada.post(f"{DRAFT}/publish", headers={"If-Match": made.headers["ETag"]})
+    assert (refused.status_code, refused.json()["code"]) == (412, "SH-1004"), refused.text
+    assert "names no version" in refused.json()["detail"]
+
+
+async def test_a_window_with_an_old_draft_cannot_take_a_new_one_for_its_own(ada: httpx.AsyncClient) -> None:
+    """The old draft was published and a new one begun elsewhere; the first window still has the old one's ETag."""
+    await apply(ada, text_of("one"))
+    old = await ada.put(DRAFT, json={"content": text_of("two"), "base_version": 1})
+    assert (await ada.post(f"{DRAFT}/publish", headers={"If-Match": old.headers["ETag"]})).json()["version"] == 2
+    assert (await ada.put(DRAFT, json={"content": text_of("three"), "base_version": 2})).status_code == 200
+    stale = await ada.put(DRAFT, json={"content": text_of("stale")}, headers={"If-Match": old.headers["ETag"]})
+    assert (stale.status_code, stale.json()["code"]) == (412, "SH-1004")
+    assert (await ada.get(DRAFT)).json()["content"] == text_of("three")
 
 
 async def test_drafts_of_a_person_are_limited(api: Serving, ada: httpx.AsyncClient, ben: httpx.AsyncClient) -> None:
@@ -167,7 +190,7 @@ async def test_a_draft_reaches_no_further_than_a_file_of_its_author(
     assert (await ada.put(DRAFT, json={"content": reaching})).status_code == 200
     refused = [await ada.get(f"{DRAFT}/check"), await ada.post(f"{DRAFT}/publish", headers={"If-Match": "1"})]
     assert [each.status_code for each in refused] == [403, 403], [each.text for each in refused]
-    await ada.put(DRAFT, json={"content": text_of("x", "another")}, headers={"If-Match": "1"})
+    await ada.put(DRAFT, json={"content": text_of("x", "another")}, headers={"If-Match": "*"})
     found = (await ada.get(f"{DRAFT}/check")).json()
     assert (found["valid"], 'it has "another"' in found["problems"][0]["sentence"]) == (False, True)
     assert sql("SELECT name FROM workflow_definition") == [("secret",)]

@@ -176,6 +176,7 @@ FENCES = {
     "error_commands._RETRY": PEOPLE,
     "error_commands._DROP": PEOPLE,
     "control._ASK_HALT": TAKEN,
+    "control._CHANGE_VERSION": TAKEN,
     "control._END_WAITING": STATE,
     "control._REVIVE": TAKEN,
     "log_stores._ENTER": NEW,

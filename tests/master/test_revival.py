@@ -80,3 +80,13 @@ def test_what_is_no_longer_valid_and_what_the_plan_does_not_know_counts_for_noth
     attempts = [TaskAttempt(ONE, 1, T.FAILURE, valid=False), TaskAttempt(TaskCode(99), 1, T.FAILURE)]
     move = Move(CommandId(1), C.START_FAILURE_TASK_PROCESS, WorkflowInstanceId(1))
     assert revival(move, PLAN, attempts) == GoingOn()
+
+
+def test_with_another_version_what_succeeded_and_is_the_same_keeps_its_result() -> None:
+    attempts = [TaskAttempt(TaskCode(number), 1, T.SUCCESS) for number in (1, 2, 3, 4)]
+    attempts.append(TaskAttempt(FIVE, 1, T.FAILURE))
+    move = Move(CommandId(1), C.REPEAT_RUNNING, WorkflowInstanceId(1), version=2)
+    assert revival(move, PLAN, attempts, changed=frozenset({TWO})) == GoingOn(
+        frozenset({TWO, THREE, FIVE}), repeats=True
+    )
+    assert revival(move, PLAN, attempts, changed=frozenset()) == GoingOn(frozenset({FIVE}), repeats=True)

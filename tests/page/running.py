@@ -59,11 +59,13 @@ class RunningShoal:
         children = psutil.Process(self.process.pid).children(recursive=True)
         return [each for each in children if each.cmdline()[1:4] == ["-m", "shoal", role]]
 
-    def shoal(self, *words: str) -> str:
-        """What a verb prints. Raises `CalledProcessError`."""
+    def shoal(self, *words: str, given: str | None = None) -> str:
+        """What a verb prints that reads `given`. Raises `CalledProcessError`."""
         environment = {**os.environ, "SHOAL_FOLDER": str(self.folder)}
         command = [sys.executable, "-m", "shoal", *words]
-        ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+        ended = subprocess.run(
+            command, cwd=ROOT, env=environment, input=given, capture_output=True, text=True, timeout=60
+        )
         assert ended.returncode == 0, ended.stderr or ended.stdout
         return ended.stdout
 

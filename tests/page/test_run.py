@@ -167,3 +167,34 @@ def test_a_long_name_leaves_the_other_columns_in_sight(open_page: OpenPage, runn
     expect(cell).to_have_attribute("title", name)
     table = page.get_by_role("table")
     assert table.evaluate("element => element.scrollWidth <= element.parentElement.clientWidth")
+
+
+FIXABLE = """\
+name: fixable
+tasks:
+  - {{name: extract, type: FAKE}}
+  - {{name: load, type: SHELL, params: {{script: '{script}'}}, after: [extract]}}
+"""
+
+
+def test_a_rerun_after_a_fix_says_that_it_keeps_its_version_and_offers_the_newest(
+    open_page: OpenPage, running: RunningShoal
+) -> None:
+    running.apply("fixable.yaml", FIXABLE.format(script="echo wrong; exit 1"))
+    with pytest.raises(AssertionError):
+        running.shoal("run", "fixable", "--wait")
+    run = running.json("runs", "--workflow", "fixable")[0]["id"]
+    page = open_page(f"/runs/{run}?task=load")
+    expect(page.get_by_role("button", name="Rerun from here")).to_be_visible()
+    running.apply("fixable.yaml", FIXABLE.format(script="echo right"))
+    expect(page.locator(".why")).to_contain_text("This run keeps v1; v2 changes load.")
+    page.get_by_role("button", name="Rerun v1 from here").click()
+    expect(page.locator(".outcome")).to_contain_text("This run keeps v1; v2 changes load.")
+    expect(page.locator(".run-title .pill")).to_have_text("Failed")
+    page.keyboard.press("r")
+    expect(page.get_by_role("menu")).to_contain_text("This run keeps v1; v2 changes load.")
+    page.keyboard.press("Escape")
+    page.locator(".why").get_by_role("button", name="Run v2 from load").click()
+    expect(page.locator(".run-title .pill")).to_have_text("Succeeded")
+    expect(page.locator(".run-head")).to_contain_text("v2")
+    expect(page.get_by_role("button", name="Run v2 from load")).to_have_count(0)

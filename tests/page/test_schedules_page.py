@@ -126,3 +126,19 @@ def test_who_may_edit_a_project_reads_that_its_parameters_need_its_owner(
     panel = page.locator("section", has=page.get_by_role("heading", name="Parameters of default"))
     why = re.compile("needs the role owner")
     expect(panel.get_by_role("button", name="Save")).to_have_attribute("aria-description", why)
+
+
+def test_a_schedule_that_somebody_else_changed_meanwhile_is_not_overwritten(
+    open_page: OpenPage, running: RunningShoal, seen: Seen
+) -> None:
+    seen.expected.append("412")
+    running.apply("watched.yaml", "name: watched\ntasks: [{name: one, type: FAKE}]\n")
+    running.shoal("schedule", "add", "watched", "0 0 4 * * ?", "--off")
+    id_ = next(each["id"] for each in running.json("schedules") if each["workflow"] == "watched")
+    page = open_page(f"/schedules?edit={id_}")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Quartz").fill("0 30 2 * * ?")
+    running.shoal("schedule", "edit", str(id_), "--cron", "0 0 6 * * ?")
+    expect(page.locator("td", has_text="At 06:00").first).to_be_attached()
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_contain_text("Somebody else changed it meanwhile")

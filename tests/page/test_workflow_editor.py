@@ -214,3 +214,74 @@ def test_a_workflow_that_is_deleted_meanwhile_is_gone_but_for_what_was_typed(
     expect(task(shown, "one")).to_have_count(0)
     expect(typed.get_by_role("alert")).to_contain_text("brief")
     expect(task(typed, "other")).to_be_visible()
+
+
+def stale_tab(open_page: OpenPage, running: RunningShoal, name: str) -> tuple[Page, Locator]:
+    """A window in which somebody types into version 1 of a workflow, while version 2 is published elsewhere."""
+    running.apply("theirs.yaml", f"name: {name}\ntasks: [{{name: one, type: FAKE}}]\n")
+    page = open_page(f"/workflows/default/{name}?yaml=true")
+    expect(task(page, "one")).to_be_visible()
+    text = write(page, f"name: {name}\ndescription: mine\ntasks: [{{name: one, type: FAKE}}]\n")
+    running.apply("theirs.yaml", f"name: {name}\ndescription: theirs\ntasks: [{{name: one, type: FAKE}}]\n")
+    expect(page.get_by_role("alert")).to_contain_text("Version 2 was published since you began from v1")
+    return page, text
+
+
+def published(running: RunningShoal, name: str) -> str:
+    """The text of the current version."""
+    return running.shoal("workflow", "export", name)
+
+
+def test_a_stale_window_publishes_nothing_over_what_others_published(
+    open_page: OpenPage, running: RunningShoal
+) -> None:
+    page, text = stale_tab(open_page, running, "contested")
+    page.get_by_role("button", name="Save draft").click()
+    expect(page.get_by_text("Your draft is saved")).to_be_visible()
+    page.reload()
+    expect(text).to_contain_text("description: mine")
+    page.get_by_role("button", name="Publish…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("theirs")
+    expect(dialog.get_by_role("button", name="Publish", exact=True)).to_have_count(0)
+    assert "theirs" in published(running, "contested")
+
+    dialog.get_by_role("button", name="Take mine onto v2").click()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(text).to_contain_text("description: mine")
+    page.get_by_role("button", name="Publish…").click()
+    expect(page.locator(".diff")).to_contain_text("-description: theirs")
+    page.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("Version 3 is published")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_what_others_published_can_be_taken(open_page: OpenPage, running: RunningShoal) -> None:
+    page, text = stale_tab(open_page, running, "yielded")
+    page.get_by_role("button", name="Take theirs").click()
+    expect(text).to_contain_text("description: theirs")
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_second_window_does_not_overwrite_the_draft_of_the_first(
+    open_page: OpenPage, running: RunningShoal, seen: Seen
+) -> None:
+    seen.expected.append("428")
+    running.apply("twice.yaml", "name: twice\ntasks: [{name: one, type: FAKE}]\n")
+    first, second = (open_page("/workflows/default/twice?yaml=true") for _ in range(2))
+    texts = []
+    for page, words in ((first, "of the first"), (second, "of the second")):
+        expect(task(page, "one")).to_be_visible()
+        texts.append(write(page, f"name: twice\ndescription: {words}\ntasks: [{{name: one, type: FAKE}}]\n"))
+    first.get_by_role("button", name="Save draft").click()
+    expect(first.get_by_text("Your draft is saved")).to_be_visible()
+    second.get_by_role("button", name="Save draft").click()
+    expect(second.get_by_text("Not saved: the draft changed in another window")).to_be_visible()
+    expect(second.get_by_role("alert").first).to_contain_text("Your draft was changed in another window")
+    expect(second.locator("body")).not_to_contain_text("If-Match")
+    expect(texts[1]).to_contain_text("of the second")
+
+    second.get_by_role("button", name="Take mine").click()
+    expect(second.get_by_text("Your text is saved as a draft")).to_be_visible()
+    first.reload()
+    expect(texts[0]).to_contain_text("of the second")

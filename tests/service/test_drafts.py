@@ -85,7 +85,7 @@ async def people(database_url: str) -> AsyncIterator[People]:
 
 async def test_a_draft_becomes_the_next_version_by_its_author_and_is_gone(people: People) -> None:
     await people.apply(text_of("one"))
-    made = await people.save("anna", "name: w\ntasks: half of")
+    made = await people.save("anna", "name: w\ntasks: half of", base_version=1)
     assert (made.base_version, made.revision) == (1, 1)
     with pytest.raises(BadWorkflowFile, match="draft:"):
         await people.publish("anna", 1)
@@ -102,25 +102,27 @@ async def test_a_draft_becomes_the_next_version_by_its_author_and_is_gone(people
 async def test_a_draft_is_refused_once_somebody_else_changed_the_workflow(people: People) -> None:
     """Who and when is said, and with the present version as its base it is published."""
     await people.apply(text_of("one"))
-    await people.save("anna", text_of("anna's"))
-    await people.save("ben", text_of("ben's"))
-    await people.publish("ben", 1)
+    await people.save("anna", text_of("anna's"), base_version=1)
+    await people.publish("ben", (await people.save("ben", text_of("ben's"), base_version=1)).revision)
     with pytest.raises(DefinitionChanged, match=r"ben saved version 2 at .* UTC") as refused:
         await people.publish("anna", 1)
     error = refused.value
     assert (error.base_version, error.version, error.changed_by) == (1, 2, "ben")
     assert error.changed_at is not None
-    await people.save("anna", text_of("both"), revision=1, base_version=2)
-    assert (await people.publish("anna", 2)).head.version == 3
+    both = await people.save("anna", text_of("both"), revision=1, base_version=2)
+    assert (await people.publish("anna", both.revision)).head.version == 3
 
 
 async def test_of_two_who_publish_at_once_one_is_refused(people: People) -> None:
     for name in ("w", "new"):
         if name == "w":
             await people.apply(text_of("one"))
-        for who in ("anna", "ben"):
-            await people.save(who, text_of(who, name=name), name)
-        both = await asyncio.gather(*(people.publish(who, 1, name) for who in ("anna", "ben")), return_exceptions=True)
+        base = 1 if name == "w" else None
+        made = {
+            who: await people.save(who, text_of(who, name=name), name, base_version=base) for who in ("anna", "ben")
+        }
+        publishing = (people.publish(who, draft.revision, name) for who, draft in made.items())
+        both = await asyncio.gather(*publishing, return_exceptions=True)
         assert sorted(type(each).__name__ for each in both) == ["DefinitionChanged", "Saved"], both
 
 
@@ -128,10 +130,10 @@ async def test_a_draft_of_a_workflow_that_does_not_exist_yet_makes_it(people: Pe
     assert (await people.save("anna", text_of("one", name="new"), "new")).base_version is None
     saved = await people.publish("anna", 1, "new")
     assert (saved.head.version, saved.before) == (1, None)
-    await people.save("anna", text_of("one", name="gone"), "gone")
+    made = await people.save("anna", text_of("one", name="gone"), "gone")
     await people.apply(text_of("else", name="gone"))
-    with pytest.raises(DefinitionChanged, match="before there was such a workflow"):
-        await people.publish("anna", 1, "gone")
+    with pytest.raises(DefinitionChanged, match="names no version from which it began"):
+        await people.publish("anna", made.revision, "gone")
 
 
 async def test_drafts_are_each_person_s_and_change_only_from_the_revision_that_was_seen(people: People) -> None:
@@ -142,19 +144,19 @@ async def test_drafts_are_each_person_s_and_change_only_from_the_revision_that_w
     assert "ben's" in (await people.do(read_draft, "ben", "default", "w")).content
     with pytest.raises(DraftChanged, match="it has revision 1"):
         await people.save("anna", text_of("again"))
-    await people.save("anna", text_of("second"), revision=1)
+    second = await people.save("anna", text_of("second"), revision=1)
     for late in (
         people.save("anna", text_of("late"), revision=1),
         people.publish("anna", 1),
         people.do(drop_draft, "anna", "default", "w", 1),
     ):
-        with pytest.raises(DraftChanged, match="it has revision 2"):
+        with pytest.raises(DraftChanged, match=f"it has revision {second.revision}"):
             await late
     with pytest.raises(DraftChanged, match="it is gone"):
         await people.save("cora", text_of("none"), revision=1)
-    await people.do(drop_draft, "anna", "default", "w", 2)
+    await people.do(drop_draft, "anna", "default", "w", second.revision)
     with pytest.raises(NotFound):
-        await people.do(drop_draft, "anna", "default", "w", 2)
+        await people.do(drop_draft, "anna", "default", "w", second.revision)
 
 
 @pytest.mark.parametrize(

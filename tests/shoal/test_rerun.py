@@ -139,3 +139,97 @@ async def test_a_rerun_that_does_not_fit_is_said(shoal: CommandLine, tmp_path: P
     )
     assert (both.code, alone.code) == (2, 2)
     assert "START_FAILURE_TASK_PROCESS" in listed.out
+
+
+async def _publish(shoal: CommandLine, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "next.yaml"
+    file.write_text(text, "utf-8")
+    applied = await shoal("workflow", "apply", str(file))
+    assert applied.code == 0, applied.err
+
+
+async def _versions(shoal: CommandLine, run: str) -> tuple[int, str]:
+    shown = (await shoal("show", run, "--json")).json
+    return shown["version"], shown["state"]
+
+
+def _fixable(name: str, script: str, where: str = "/nowhere", extract: str = "FAKE") -> str:
+    """A workflow whose second task fails until its script or its parameter is corrected."""
+    return f"""
+name: {name}
+params: {{where: {where}, day: '$[yyyyMMdd]', given: no}}
+tasks:
+  - {{name: extract, type: SHELL, params: {{script: 'echo "{extract}"; echo "#{{setValue(found=7)}}"'}}}}
+  - {{name: load, type: SHELL, after: [extract], params: {{script: '{script}'}}}}
+  - {{name: report, type: FAKE, after: [load]}}
+"""
+
+
+async def test_a_rerun_says_that_it_keeps_its_version(shoal: CommandLine, tmp_path: Path) -> None:
+    await _publish(shoal, tmp_path, _fixable("silent", "exit 1"))
+    run = str((await shoal("run", "silent", "--wait", "--json")).json["run_id"])
+    await _publish(shoal, tmp_path, _fixable("silent", "exit 0"))
+    why = await shoal("why", f"{run}/load")
+    assert "This run keeps v1; v2 changes load." in why.out
+    assert f"With v2: shoal rerun {run} --newest" in why.out
+    again = await shoal("rerun", run, "--failed", "--wait")
+    assert (again.code, "it keeps v1; v2 changes load" in again.err) == (1, True), again.err
+    assert await _versions(shoal, run) == (1, "FAILURE")
+
+
+async def test_a_rerun_with_the_newest_version_runs_what_failed_or_changed_and_keeps_the_rest(
+    shoal: CommandLine, tmp_path: Path
+) -> None:
+    """What the kept task gave is still there for the changed one, as are the date and the given parameter."""
+    await _publish(shoal, tmp_path, _fixable("fixed", "exit 1"))
+    run = str((await shoal("run", "fixed", "-p", "given=yes", "--wait", "--json")).json["run_id"])
+    before = (await shoal("show", run, "--json")).json
+    await _publish(shoal, tmp_path, _fixable("fixed", 'test "${found} ${given}" = "7 yes"'))
+    done = await shoal("rerun", run, "--newest", "--wait")
+    assert (done.code, "SUCCESS, 3 tasks in" in done.out) == (0, True), done.err
+    assert await _attempts(shoal, run) == [
+        ("extract", "SUCCESS", 1, True),
+        ("load", "FAILURE", 1, False),
+        ("load", "SUCCESS", 2, True),
+        ("report", "SUCCESS", 1, True),
+    ]
+    after = (await shoal("show", run, "--json")).json
+    assert (after["version"], after["schedule_time"]) == (2, before["schedule_time"])
+    over = await shoal("rerun", run, "--newest")
+    assert (over.code, "has version 2, which is the newest of fixed" in over.sentence) == (2, True)
+
+
+async def test_a_changed_task_that_succeeded_runs_again_with_all_after_it(shoal: CommandLine, tmp_path: Path) -> None:
+    """Also in a run that succeeded: what it made may have been wrong."""
+    await _publish(shoal, tmp_path, _fixable("wrong", "exit 0"))
+    run = str((await shoal("run", "wrong", "--wait", "--json")).json["run_id"])
+    await _publish(shoal, tmp_path, _fixable("wrong", "exit 0", extract="right"))
+    assert (await shoal("rerun", run, "--newest", "--wait")).code == 0
+    counting = [each[:3] for each in await _attempts(shoal, run) if each[3]]
+    assert counting == [("extract", "SUCCESS", 2), ("load", "SUCCESS", 2), ("report", "SUCCESS", 2)]
+
+
+async def test_a_parameter_that_the_newest_version_corrects_has_its_new_value(
+    shoal: CommandLine, tmp_path: Path
+) -> None:
+    script = 'test -d "${where}"'
+    await _publish(shoal, tmp_path, _fixable("moved", script))
+    run = str((await shoal("run", "moved", "--wait", "--json")).json["run_id"])
+    await _publish(shoal, tmp_path, _fixable("moved", script, where="/tmp"))
+    assert "v2 changes load." in (await shoal("why", run)).out
+    assert (await shoal("rerun", run, "--newest", "--wait")).code == 0
+    assert ("extract", "SUCCESS", 1, True) in await _attempts(shoal, run)
+
+
+async def test_tasks_that_the_newest_version_adds_and_removes(shoal: CommandLine, tmp_path: Path) -> None:
+    await _publish(shoal, tmp_path, _fixable("shaped", "exit 1"))
+    run = str((await shoal("run", "shaped", "--wait", "--json")).json["run_id"])
+    other = "name: shaped\ntasks: [{name: check, type: FAKE}, {name: report, type: FAKE, after: [check]}]\n"
+    await _publish(shoal, tmp_path, other)
+    assert "v2 changes check, report, extract, load." in (await shoal("why", run)).out
+    assert (await shoal("rerun", run, "--newest", "--wait", "--json")).json["state"] == "SUCCESS"
+    assert [each[:2] for each in await _attempts(shoal, run) if each[3]] == [
+        ("check", "SUCCESS"),
+        ("report", "SUCCESS"),
+    ]
+    assert await _versions(shoal, run) == (2, "SUCCESS")

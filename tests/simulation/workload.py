@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from model.choices import ExecutionType
-from model.command_moves import CommandType
+from model.command_moves import RERUNNING, CommandType
 from model.states import WorkflowState
 from tests.simulation import streams
 from tests.simulation.definitions import (
@@ -167,6 +167,8 @@ def _move(world: World, random: Random) -> None:
             server.do(lambda tx: commands.ask_recover(tx, id_, 1))
         return
     more = {"start_tasks": "t0"} if type_ is C.EXECUTE_TASK else {}
+    if type_ in RERUNNING and random.random() < 0.3:
+        more["workflow_version"] = random.choice("12")
     ask(world, type_, workflow_instance_id=str(id_), **more)
 
 

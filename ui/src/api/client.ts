@@ -56,6 +56,25 @@ const carriesSession: Middleware = {
   },
 };
 
+let waitForLogin: () => Promise<void> = () => Promise.resolve();
+
+/** Set what waits until somebody has logged in again, after the session was found to be over. */
+export function onSessionOver(wait: () => Promise<void>): void {
+  waitForLogin = wait;
+}
+
+const ABOUT_SESSION = /\/api\/v1\/sessions(\/current)?$/;
+
+/** Send a request. One that finds the session over waits for a login and is sent again: nothing that was asked is lost. */
+async function send(request: Request): Promise<Response> {
+  const again = ABOUT_SESSION.test(new URL(request.url).pathname) ? null : request.clone();
+  const response = await fetch(request);
+  if (response.status !== 401 || again === null) return response;
+  await waitForLogin();
+  if (csrf !== null && again.headers.has("X-CSRF-Token")) again.headers.set("X-CSRF-Token", csrf);
+  return fetch(again);
+}
+
 /** What an answer that is no success says. */
 export async function problemOf(response: Response): Promise<ApiProblem> {
   const retry = Number(response.headers.get("Retry-After"));
@@ -71,6 +90,7 @@ export async function problemOf(response: Response): Promise<ApiProblem> {
 
 export const api = createClient<paths>({
   baseUrl: ROOT.replace(/\/$/, ""),
+  fetch: send,
   querySerializer: { array: { style: "form", explode: true } },
 });
 api.use(carriesSession);

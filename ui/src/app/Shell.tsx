@@ -1,6 +1,7 @@
 import { Outlet } from "@tanstack/react-router";
-import { Suspense, useEffect, useSyncExternalStore } from "react";
+import { lazy, Suspense, useEffect, useSyncExternalStore } from "react";
 import { startLive, useTopics } from "@/live/browser";
+import { followLogins, useIsSessionOver } from "@/login/session";
 import { Skeleton } from "@/parts/Answer";
 import { Notices } from "@/parts/Notices";
 import { onZone, shownZone } from "@/parts/time";
@@ -8,15 +9,19 @@ import { Rail, TabBar } from "./Rail";
 import { Stale } from "./Stale";
 import { TopBar } from "./TopBar";
 
+const SessionOver = lazy(async () => ({ default: (await import("@/login/SessionOver")).SessionOver }));
 let isStarted = false;
 
 /** The frame of every page: rail, top bar, and the strip that says when live updates are lost. */
 export function Shell() {
   useEffect(() => {
-    if (!isStarted) startLive();
+    if (isStarted) return;
     isStarted = true;
+    startLive();
+    followLogins();
   }, []);
   useTopics("cluster", "queue");
+  const isOver = useIsSessionOver();
   // Another zone means other words for every time: what is shown is made again.
   const zone = useSyncExternalStore(onZone, shownZone);
   return (
@@ -40,6 +45,11 @@ export function Shell() {
       </main>
       <TabBar />
       <Notices />
+      {isOver && (
+        <Suspense fallback={null}>
+          <SessionOver />
+        </Suspense>
+      )}
     </div>
   );
 }

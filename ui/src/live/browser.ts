@@ -1,6 +1,6 @@
 /** The live stream of this tab: an EventSource behind the lock that the tabs of a browser share. */
 import { useEffect, useSyncExternalStore } from "react";
-import { ROOT } from "@/api/client";
+import { api, ROOT } from "@/api/client";
 import { queries } from "@/api/queries";
 import { Changes } from "./changes";
 import { type Channel, type Connect, LiveStream, WANT_EVERY_MS } from "./stream";
@@ -21,15 +21,19 @@ const connect: Connect = (topics, onEvent, onState) => {
     clearTimeout(timer);
     timer = setTimeout(() => onState(false), 1_500);
     // A browser gives up for good after an answer that is no stream, such as 503 or 429.
-    if (source.readyState === EventSource.CLOSED) again = setTimeout(() => renew(), 3_000);
+    if (source.readyState === EventSource.CLOSED) again = setTimeout(renew, 3_000);
   };
   let again: ReturnType<typeof setTimeout> | undefined;
   let next: { close(): void } | null = null;
-  const renew = () => {
-    next = connect(topics, onEvent, onState);
+  let isClosed = false;
+  const renew = async () => {
+    // A stream does not say that the session is over: this request waits for the login then.
+    await api.GET("/api/v1/me").catch(() => undefined);
+    if (!isClosed) next = connect(topics, onEvent, onState);
   };
   return {
     close() {
+      isClosed = true;
       clearTimeout(timer);
       clearTimeout(again);
       source.close();

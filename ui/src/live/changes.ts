@@ -33,7 +33,8 @@ const READ_AGAIN: Record<string, string[]> = {
   cluster: ["cluster", "slots", "slot-changes", "doctor"],
   pools: ["pools"],
   alerts: ["alerts"],
-  definitions: ["workflows", "workflow", "relations", "schedules", "fires"],
+  // A run says what the newest version of its workflow changes.
+  definitions: ["workflows", "workflow", "relations", "schedules", "fires", "run", "why"],
 };
 const SOON_MS = 250;
 const AGAIN_MS = 1_000;

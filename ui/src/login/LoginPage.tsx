@@ -1,10 +1,11 @@
-import { Button, PasswordInput, TextInput } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ROOT, type Schemas } from "@/api/client";
 import { Failure } from "@/parts/Answer";
+import { PasswordFields } from "./PasswordFields";
 import { logIn } from "./session";
 import "./login.css";
 
@@ -31,24 +32,7 @@ export function LoginPage() {
           <img src={`${ROOT}logo.svg`} alt="" width={28} height={28} /> Shoal
         </h1>
         {link === undefined ? (
-          <>
-            <TextInput
-              label={t("name")}
-              autoComplete="username"
-              required
-              autoFocus
-              value={name}
-              onChange={(event) => setName(event.currentTarget.value)}
-            />
-            <PasswordInput
-              label={t("password")}
-              autoComplete="current-password"
-              visibilityToggleButtonProps={{ "aria-label": t("show") }}
-              required
-              value={password}
-              onChange={(event) => setPassword(event.currentTarget.value)}
-            />
-          </>
+          <PasswordFields name={name} onName={setName} password={password} onPassword={setPassword} />
         ) : (
           <p>{t("byLink")}</p>
         )}

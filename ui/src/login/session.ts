@@ -1,5 +1,6 @@
 /** Who is logged in, in this browser. */
-import { ApiProblem, api, bodyOf, type Schemas, setCsrf } from "@/api/client";
+import { useSyncExternalStore } from "react";
+import { ApiProblem, api, bodyOf, onSessionOver, ROOT, type Schemas, setCsrf } from "@/api/client";
 import { queries } from "@/api/queries";
 
 export type Session = Schemas["SessionBegun"];
@@ -29,10 +30,78 @@ async function read(): Promise<Session | null> {
 
 /** Log in with name and password, or with the secret of a login link. */
 export async function logIn(how: Schemas["LogIn"]): Promise<void> {
-  const session = await bodyOf(api.POST("/api/v1/sessions", { body: how }));
-  setCsrf(session.csrf);
+  const session = await begun(how);
   known = Promise.resolve(session);
   queries.clear();
+}
+
+async function begun(how: Schemas["LogIn"]): Promise<Session> {
+  const session = await bodyOf(api.POST("/api/v1/sessions", { body: how }));
+  setCsrf(session.csrf);
+  otherTabs().postMessage("logged in");
+  return session;
+}
+
+/** Log in again over a page whose session is over: what is typed stays, and everything is asked again. */
+export async function logInAgain(how: Schemas["LogIn"]): Promise<void> {
+  await goOnAs(await begun(how));
+}
+
+/** What waits while the session is over; null = it is not. */
+let over: { wait: Promise<void>; end: () => void } | null = null;
+const watchers = new Set<() => void>();
+
+function tell(): void {
+  for (const changed of watchers) changed();
+}
+
+onSessionOver(async () => {
+  // A request of before the last login may be answered after it.
+  if (over === null && (await read()) !== null) return;
+  if (over === null) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    over = { wait: promise, end: resolve };
+    tell();
+  }
+  return over.wait;
+});
+
+/** Whether the session was found to be over, and nobody has logged in since. */
+export function useIsSessionOver(): boolean {
+  return useSyncExternalStore(
+    (changed) => {
+      watchers.add(changed);
+      return () => watchers.delete(changed);
+    },
+    () => over !== null,
+  );
+}
+
+async function goOnAs(session: Session): Promise<void> {
+  const before = await currentSession();
+  // What one person began must not go on as another.
+  if (before !== null && before.account !== session.account) return location.reload();
+  known = Promise.resolve(session);
+  over?.end();
+  over = null;
+  tell();
+  await queries.invalidateQueries();
+}
+
+let channel: BroadcastChannel | null = null;
+
+/** The tabs of this browser share one session: a login in one is a login in all. */
+function otherTabs(): BroadcastChannel {
+  channel ??= new BroadcastChannel(`shoal-session${ROOT}`);
+  return channel;
+}
+
+/** Go on when somebody logs in in another tab. */
+export function followLogins(): void {
+  otherTabs().onmessage = async () => {
+    const session = await read();
+    if (session !== null) await goOnAs(session);
+  };
 }
 
 /** End the session of this browser. */

@@ -88,7 +88,7 @@ function Failed({ run }: { run: FailedRun }) {
       bodyOf(
         api.POST("/api/v1/workflow-instances/{id}/rerun", {
           params: { path: { id: run.id } },
-          body: { failed: true, tasks: [] },
+          body: { failed: true, tasks: [], newest: false },
         }),
       ),
     onSuccess: () => {

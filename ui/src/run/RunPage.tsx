@@ -35,7 +35,7 @@ export function RunPage() {
   useEffect(() => {
     if (isGraph) void loadGraph();
   }, [isGraph]);
-  useTopics(`run:${id}`);
+  useTopics(`run:${id}`, "definitions");
   return (
     <div className="page run-page">
       <Answer of={run} lines={10}>
@@ -80,7 +80,7 @@ function Loaded({ read }: { read: Run }) {
   return (
     <RunProvider value={context}>
       <RunHeader />
-      <Outcome changed={asking.data} error={asking.error} close={asking.reset} />
+      <Outcome changed={asking.data} error={asking.error} version={run.version} close={asking.reset} />
       {run.reason && ENDED.includes(run.state) && <p className="run-reason">{run.reason}</p>}
       <nav className="tabs" aria-label={t("views")}>
         {TABS.map((each) => (

@@ -42,14 +42,16 @@ interface Props {
 export function EditorForm({ schedule, before, onClose }: Props) {
   const { t } = useTranslation("schedules");
   const project = useProject();
+  // What was read when the form was opened: a change of somebody else behind it must be refused, not replaced.
   const [first] = useState(before);
+  const [read] = useState(schedule);
   const [draft, setDraft] = useState(before);
   const whyNot = useWhyNot("EDITOR", schedule?.project ?? project);
   // As text, since an equal object is another value.
   const [tried] = useDebouncedValue(JSON.stringify(ruleOf(draft)), TYPING_MS);
   const rule = JSON.parse(tried) as ReturnType<typeof ruleOf>;
   const preview = useQuery(previewOf(rule));
-  const saving = useMutation({ mutationFn: () => save(draft, first, schedule), onSuccess: afterSaving });
+  const saving = useMutation({ mutationFn: () => save(draft, first, read), onSuccess: afterSaving });
   async function afterSaving() {
     await changedSchedules();
     onClose();

@@ -1,10 +1,10 @@
 import { Button, Modal } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { ApiProblem, api, bodyOf } from "@/api/client";
+import { api, bodyOf } from "@/api/client";
 import { Answer, Failure } from "@/parts/Answer";
 import { DiffLines } from "./DiffLines";
-import { type DraftOf, publish, type Saved } from "./useDraft";
+import { type DraftOf, isClash, type Saved } from "./useDraft";
 
 interface Props {
   project: string;
@@ -13,10 +13,12 @@ interface Props {
   draft: DraftOf;
   onClose: () => void;
   onPublished: (saved: Saved) => void;
+  /** Somebody published meanwhile. */
+  onClash: () => void;
 }
 
 /** What publishing would change, before it does: the draft is saved, compared, then published. */
-export function PublishDialog({ project, name, text, draft, onClose, onPublished }: Props) {
+export function PublishDialog({ project, name, text, draft, onClose, onPublished, onClash }: Props) {
   const { t } = useTranslation("workflow");
   const path = { project, name };
   const head = draft.source.data?.head;
@@ -26,15 +28,13 @@ export function PublishDialog({ project, name, text, draft, onClose, onPublished
     retry: false,
     gcTime: 0,
   });
-  const act = useMutation({ mutationFn: () => publish(project, name), onSuccess: onPublished });
-  const rebase = useMutation({
-    mutationFn: () => draft.keep(text, head?.version),
-    onSuccess: () => {
-      act.reset();
-      void compared.refetch();
+  const act = useMutation({
+    mutationFn: draft.publish,
+    onSuccess: onPublished,
+    onError: (error) => {
+      if (isClash(error)) void draft.readAgain().then(onClash);
     },
   });
-  const isBehind = act.error instanceof ApiProblem && act.error.status === 412;
   const next = (head?.version ?? 0) + 1;
   const isSame = compared.data !== undefined && compared.data.diff.length === 0;
   return (
@@ -47,35 +47,18 @@ export function PublishDialog({ project, name, text, draft, onClose, onPublished
     >
       <div className="dialog">
         <Answer of={compared} lines={6}>
-          {(found) => (
-            <>
-              {isSame ? <p>{t("noChange")}</p> : <DiffLines lines={found.diff} label={t("yourChanges")} />}
-              {found.published_between.length > 0 && (
-                <>
-                  <p>{t("theirChanges")}</p>
-                  <DiffLines lines={found.published_between} label={t("theirChanges")} />
-                </>
-              )}
-            </>
-          )}
+          {(found) => (isSame ? <p>{t("noChange")}</p> : <DiffLines lines={found.diff} label={t("yourChanges")} />)}
         </Answer>
         <p className="mute">{t("publishMeans")}</p>
-        {act.error !== null && <Failure error={act.error} />}
-        {rebase.error !== null && <Failure error={rebase.error} />}
+        {act.error !== null && !isClash(act.error) && <Failure error={act.error} />}
         <div className="dialog-end">
           <Button variant="default" onClick={onClose}>
             {t("cancel")}
           </Button>
-          {isBehind ? (
-            <Button loading={rebase.isPending} onClick={() => rebase.mutate()}>
-              {t("compareWithPresent")}
+          {compared.data !== undefined && (
+            <Button loading={act.isPending} onClick={() => act.mutate()}>
+              {t("publish")}
             </Button>
-          ) : (
-            compared.data !== undefined && (
-              <Button loading={act.isPending} onClick={() => act.mutate()}>
-                {t("publish")}
-              </Button>
-            )
           )}
         </div>
       </div>

@@ -11,6 +11,7 @@ import { Act } from "@/parts/Act";
 import { LastRuns } from "@/parts/LastRuns";
 import { say, sayFailure } from "@/parts/notices";
 import { duration } from "@/parts/time";
+import { ClashStrip } from "./ClashStrip";
 import { PublishDialog } from "./PublishDialog";
 import { lastRunsOf } from "./queries";
 import { RunDialog } from "./RunDialog";
@@ -30,6 +31,7 @@ interface Props {
 export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Props) {
   const { t } = useTranslation("workflow");
   const [isPublishing, setIsPublishing] = useState(false);
+  const [isClashSeen, setIsClashSeen] = useState(false);
   const [isStarting, setIsStarting] = useState(false);
   const mayRun = useMay("OPERATOR", project);
   const source = isGone(draft.source.error) ? undefined : draft.source.data;
@@ -48,6 +50,7 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
   const isChanged = draft.isDirty || draft.hasDraft;
   const startPublishing = () => {
     if (editing.fault !== null) return sayFailure(new Error(t("publishFault", { line: editing.fault.line })));
+    if (draft.clash !== null) return setIsClashSeen(true);
     if (!isChanged) return say(t("nothingToPublish"));
     void (draft.isDirty ? draft.save.mutateAsync() : Promise.resolve("draft")).then(
       (what) => what === "draft" && setIsPublishing(true),
@@ -150,6 +153,9 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
           </Link>
         ))}
       </nav>
+      {draft.clash !== null && mayEdit && (
+        <ClashStrip clash={draft.clash} draft={draft} text={editing.text} isSeen={isClashSeen} onSee={setIsClashSeen} />
+      )}
       {isPublishing && (
         <PublishDialog
           project={project}
@@ -160,6 +166,10 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
           onPublished={(saved) => {
             setIsPublishing(false);
             draft.published(saved);
+          }}
+          onClash={() => {
+            setIsPublishing(false);
+            setIsClashSeen(true);
           }}
         />
       )}

@@ -28,6 +28,19 @@ export function versionsOf(code: string) {
   });
 }
 
+/** Who saved the newest version of a workflow, and when. */
+export function authorOf(code: string | undefined, version: number) {
+  return {
+    queryKey: ["workflow-author", code, version],
+    queryFn: async () => {
+      const params = { path: { code: code ?? "" }, query: { limit: 1 } };
+      const { items } = await bodyOf(api.GET("/api/v1/workflow-definitions/{code}/versions", { params }));
+      return items[0] ?? null;
+    },
+    enabled: code !== undefined,
+  };
+}
+
 /** The YAML of a version, as it was written or made from what it does. */
 export function versionText(code: string, version: number, canonical: boolean) {
   return {

@@ -9,6 +9,7 @@ import { read } from "@/editor/model/read";
 import { changedWorkflow, match, type Source, saveDraft, sourceOf } from "@/editor/queries";
 import type { Editing } from "@/editor/useEditing";
 import { say, sayFailure } from "@/parts/notices";
+import { type Clash, clashOf, type Seen } from "./clash";
 
 export type Saved = Schemas["SavedWorkflow"];
 
@@ -16,19 +17,20 @@ export type Saved = Schemas["SavedWorkflow"];
 export function useDraft(project: string, name: string, editing: Editing) {
   const { t } = useTranslation("workflow");
   const source = useQuery(sourceOf(project, name));
-  const [kept, setKept] = useState<string | null>(null);
+  // What was seen when typing began: saving and publishing name that, not what came meanwhile.
+  const [seen, setSeen] = useState<Seen | null>(null);
   const { restart, text } = editing;
-  const isDirty = kept !== null && text !== kept;
+  const isDirty = seen !== null && text !== seen.text;
   const dirty = useRef(isDirty);
   dirty.current = isDirty;
   const found = source.data;
+  const clash = found === undefined || seen === null ? null : clashOf(found, isDirty ? seen : seenOf(found));
 
   useEffect(() => {
-    // What somebody else published meanwhile does not replace what is being typed.
     if (found === undefined || dirty.current) return;
-    const start = found.draft?.content ?? found.published;
-    setKept(start);
-    restart(start);
+    const now = seenOf(found);
+    setSeen(now);
+    restart(now.text);
   }, [found, restart]);
 
   useBlocker({
@@ -37,69 +39,120 @@ export function useDraft(project: string, name: string, editing: Editing) {
     enableBeforeUnload: () => dirty.current,
   });
 
-  const keep = async (content: string, base?: number) => {
-    const now = queries.getQueryData<Source>(sourceOf(project, name).queryKey);
-    if (now === undefined) throw new Error(t("notRead"));
-    if (now.draft === null && now.head !== null && isLayoutAlone(content, now.published)) {
-      await putLayout(now.head.code, content);
-      queries.setQueryData<Source>(sourceOf(project, name).queryKey, { ...now, published: content });
-      setKept(content);
+  const key = sourceOf(project, name).queryKey;
+  const readAgain = () => queries.invalidateQueries({ queryKey: key });
+  const keep = async (content: string, on: Seen | null) => {
+    const now = queries.getQueryData<Source>(key);
+    if (now === undefined || on === null) throw new Error(t("notRead"));
+    const { head } = now;
+    if (now.draft === null && head !== null && head.version === on.base && isLayoutAlone(content, now.published)) {
+      await putLayout(head.code, content);
+      setSeen({ ...on, text: content });
+      queries.setQueryData<Source>(key, { ...now, published: content });
       return "layout" as const;
     }
-    const saved = await saveDraft(project, name, content, now.draft?.revision, base);
+    const saved = await saveDraft(project, name, content, on.revision, on.base);
+    setSeen({ text: content, base: saved.base_version ?? undefined, revision: saved.revision });
     const draft = { ...saved, content, published_between: now.draft?.published_between ?? [] };
-    queries.setQueryData<Source>(sourceOf(project, name).queryKey, { ...now, draft });
+    queries.setQueryData<Source>(key, { ...now, draft });
     void queries.invalidateQueries({ queryKey: ["drafts"] });
-    setKept(content);
+    if ((saved.version ?? undefined) !== head?.version) void readAgain();
     return "draft" as const;
   };
 
   const save = useMutation({
-    mutationFn: () => keep(text),
+    mutationFn: () => keep(text, seen),
     onSuccess: (what) => say(t(what === "layout" ? "layoutSaved" : "draftSaved")),
-    onError: (error) => sayFailure(conflictOf(error, t("draftElsewhere"))),
+    onError: (error) => {
+      if (!isClash(error)) return sayFailure(error);
+      void readAgain();
+      sayFailure(new Error(t("notSaved")));
+    },
   });
-  const discard = useMutation({
-    mutationFn: async () => {
-      const now = queries.getQueryData<Source>(sourceOf(project, name).queryKey);
-      const path = { project, name };
-      if (now?.draft)
-        await api.DELETE("/api/v1/workflow-drafts/{project}/{name}", {
-          params: { path, header: match(now.draft.revision) },
-        });
-      return now;
+  /** Save the text as the draft of what is there now: it replaces that when it is published. */
+  const takeMine = useMutation({
+    mutationFn: ({ source: now }: Clash) =>
+      keep(text, { text, base: now.head?.version, revision: now.draft?.revision }),
+    onSuccess: () => say(t("minePlaced")),
+    onError: (error) => (isClash(error) ? void readAgain() : sayFailure(error)),
+  });
+  /** Give the text up for this one. Deletes the draft if what was published is taken. */
+  const takeTheirs = useMutation({
+    mutationFn: async ({ kind, source: now }: Clash) => {
+      const isKept = kind === "draft" && now.draft !== null;
+      if (!isKept && now.draft !== null) await deleteDraft(project, name, now.draft.revision);
+      return isKept ? now : { ...now, draft: null };
     },
     onSuccess: (now) => {
-      dirty.current = false;
-      const published = now?.published ?? "";
-      setKept(published);
-      restart(published);
-      if (now !== undefined && now.head !== null)
-        queries.setQueryData<Source>(sourceOf(project, name).queryKey, { ...now, draft: null });
-      changedWorkflow();
+      startFrom(now);
+      say(t("theirsTaken"));
+    },
+    onError: (error) => (isClash(error) ? void readAgain() : sayFailure(error)),
+  });
+  const startFrom = (now: Source) => {
+    dirty.current = false;
+    const next = seenOf(now);
+    setSeen(next);
+    restart(next.text);
+    if (now.head !== null) queries.setQueryData<Source>(key, now);
+    changedWorkflow();
+  };
+  const discard = useMutation({
+    mutationFn: async () => {
+      if (seen?.revision !== undefined) await deleteDraft(project, name, seen.revision);
+    },
+    onSuccess: () => {
+      const now = queries.getQueryData<Source>(key);
+      startFrom({ head: now?.head ?? null, published: now?.published ?? "", draft: null });
       say(t("discarded"));
     },
-    onError: (error) => sayFailure(error),
+    onError: (error) => (isClash(error) ? void readAgain() : sayFailure(error)),
   });
   const published = (saved: Saved) => {
     dirty.current = false;
-    setKept(text);
+    setSeen({ text, base: saved.version, revision: undefined });
+    queries.setQueryData<Source>(key, { head: saved, published: text, draft: null });
     changedWorkflow();
     say(t(saved.is_new_version ? "published" : "publishedSame", { version: saved.version }));
   };
-  return { source, isDirty, hasDraft: found?.draft != null, save, keep, discard, published };
+  /** Publish the draft as it was saved last. */
+  const publish = () =>
+    bodyOf(
+      api.POST("/api/v1/workflow-drafts/{project}/{name}/publish", {
+        params: { path: { project, name }, header: match(seen?.revision) },
+      }),
+    );
+  return {
+    source,
+    isDirty,
+    hasDraft: found?.draft != null,
+    clash,
+    base: seen?.base,
+    readAgain,
+    save,
+    takeMine,
+    takeTheirs,
+    discard,
+    publish,
+    published,
+  };
 }
 
 export type DraftOf = ReturnType<typeof useDraft>;
 
-/** Publish the draft as it was saved last. */
-export async function publish(project: string, name: string): Promise<Saved> {
-  const now = queries.getQueryData<Source>(sourceOf(project, name).queryKey);
-  return bodyOf(
-    api.POST("/api/v1/workflow-drafts/{project}/{name}/publish", {
-      params: { path: { project, name }, header: match(now?.draft?.revision) },
-    }),
-  );
+/** Whether a request was refused since the draft or the workflow is no longer what was seen. */
+export function isClash(error: Error | null): boolean {
+  return error instanceof ApiProblem && (error.status === 412 || error.status === 428);
+}
+
+function seenOf({ head, published, draft }: Source): Seen {
+  if (draft === null) return { text: published, base: head?.version, revision: undefined };
+  return { text: draft.content, base: draft.base_version ?? undefined, revision: draft.revision };
+}
+
+async function deleteDraft(project: string, name: string, revision: number): Promise<void> {
+  const params = { path: { project, name }, header: match(revision) };
+  await api.DELETE("/api/v1/workflow-drafts/{project}/{name}", { params });
 }
 
 /** Whether two texts differ in where things stand and in nothing else: that needs no draft and makes no version. */
@@ -116,10 +169,4 @@ async function putLayout(code: string, text: string): Promise<void> {
     params: { path: { code } },
     body: { tasks: graph.places, notes: graph.notes } as Schemas["Layout"],
   });
-}
-
-/** What a conflict means here, before the sentence of the server. */
-function conflictOf(error: Error, sentence: string): Error {
-  if (!(error instanceof ApiProblem) || error.status !== 412) return error;
-  return new ApiProblem(error.status, error.code, `${sentence} ${error.message}`);
 }

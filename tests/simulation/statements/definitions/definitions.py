@@ -15,7 +15,7 @@ def heads(_: Transaction, codes: Collection[WorkflowCode]) -> dict[WorkflowCode,
 
 
 def contents(_: Transaction, wanted: Collection[tuple[WorkflowCode, int]]) -> dict[tuple[WorkflowCode, int], str]:
-    return {(code, version): definitions.content(code) for code, version in wanted}
+    return {(code, version): definitions.content(code, version) for code, version in wanted}
 
 
 def whereabouts(_: Transaction, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, Whereabouts]:

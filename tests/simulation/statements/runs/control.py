@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 
-from dao.runs.control import Locked, Revival
+from dao.runs.control import Locked, Revival, VersionChange
 from model.choices import ExecutionType
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
 from model.instances import WorkflowInstance
@@ -59,6 +59,25 @@ def end_waiting(tx: Transaction, ends: Mapping[WorkflowInstanceId, tuple[Workflo
         if each.state is W.SERIAL_WAIT:
             state, reason = ends[row.id]
             tx.update(row, state=state, reason=reason, ended_s=tx.server.now_s)
+
+
+def read(tx: Transaction, id_: WorkflowInstanceId) -> WorkflowInstance:
+    ((_, each),) = rows_of(tx, [id_])
+    return read_instance(tx, each)
+
+
+def change_version(tx: Transaction, change: VersionChange) -> None:
+    """WHERE id = ...: whoever changes it holds the row since it judged its state (`lock`)."""
+    for row, _ in rows_of(tx, [change.id]):
+        tx.update(
+            row,
+            workflow_version=change.version,
+            params=change.params,
+            worker_group=change.worker_group,
+            environment=change.environment,
+            priority=change.priority,
+            failure_strategy=change.failure_strategy,
+        )
 
 
 def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[WorkflowInstanceId, WorkflowInstance]:

@@ -10,6 +10,7 @@ import {
   IconPlayerStop,
   IconRefresh,
   IconRefreshAlert,
+  IconRefreshDot,
   IconRotateClockwise,
 } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
@@ -17,6 +18,7 @@ import { useRun } from "../context";
 import { isFailed, isLivingStream } from "../model";
 import { MenuDeed } from "../tasks/TaskMenu";
 import { Deed } from "./Deed";
+import { keeps, runNewest } from "./newest";
 import { ParametersDialog } from "./ParametersDialog";
 
 const ICON = { size: 16, stroke: 1.5, "aria-hidden": true } as const;
@@ -51,10 +53,9 @@ export function Actions() {
           {t("restartStreams")}
         </Deed>
       )}
-      <Menu position="bottom-end" width={320} shadow="md">
+      <Menu id="rerun" position="bottom-end" width={320} shadow="md">
         <Menu.Target>
           <Button
-            id="rerun"
             variant={whyNot.failed === null ? "filled" : "default"}
             loading={isChanging}
             leftSection={<IconRefresh {...ICON} />}
@@ -64,10 +65,24 @@ export function Actions() {
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
+          {run.newer && (
+            <>
+              <Menu.Label>{keeps(t, run.version, run.newer)}</Menu.Label>
+              <MenuDeed
+                whyNot={whyNot.rerun}
+                icon={<IconRefreshDot {...ICON} />}
+                onClick={() => change({ do: "rerun", what: { newest: true } })}
+              >
+                {runNewest(t, run.newer)}
+              </MenuDeed>
+              <Menu.Divider />
+              <Menu.Label>{t("rerunVersion", { version: run.version })}</Menu.Label>
+            </>
+          )}
           <MenuDeed
             whyNot={whyNot.failed}
             icon={<IconRefreshAlert {...ICON} />}
-            onClick={() => change({ do: "rerun", what: { failed: true, tasks: [] } })}
+            onClick={() => change({ do: "rerun", what: { failed: true } })}
           >
             {t("rerunFailed")}
           </MenuDeed>
@@ -75,8 +90,7 @@ export function Actions() {
             whyNot={focus === null ? "not.noTask" : whyNot.rerun}
             icon={<IconArrowForwardUp {...ICON} />}
             onClick={() => {
-              if (focus !== null)
-                change({ do: "rerun", what: { failed: false, tasks: [focus.name], depend: "TASK_POST" } });
+              if (focus !== null) change({ do: "rerun", what: { tasks: [focus.name], depend: "TASK_POST" } });
             }}
           >
             {t("rerunFrom", { task: focus?.name ?? "" })}
@@ -84,7 +98,7 @@ export function Actions() {
           <MenuDeed
             whyNot={whyNot.rerun}
             icon={<IconRefresh {...ICON} />}
-            onClick={() => change({ do: "rerun", what: { failed: false, tasks: [] } })}
+            onClick={() => change({ do: "rerun", what: {} })}
           >
             {t("rerunAll")}
           </MenuDeed>

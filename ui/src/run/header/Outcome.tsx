@@ -3,15 +3,18 @@ import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { ApiProblem } from "@/api/client";
 import type { Changed } from "./changes";
+import { keeps } from "./newest";
 
 interface Props {
   changed: Changed | undefined;
   error: Error | null;
+  /** The version of the run. */
+  version: number;
   close: () => void;
 }
 
 /** What became of the last change that was asked for: a sentence below the head of the run. */
-export function Outcome({ changed, error, close }: Props) {
+export function Outcome({ changed, error, version, close }: Props) {
   const { t } = useTranslation("run");
   if (error !== null) {
     const code = error instanceof ApiProblem ? error.code : "";
@@ -35,6 +38,7 @@ export function Outcome({ changed, error, close }: Props) {
             {t("byCommand")} <Link to="/queue">{command.command_id}</Link>
             {command.is_taken ? t("wasTaken") : t("isWaiting")}
             {command.reason}
+            {command.newer && !command.reason && <> {keeps(t, version, command.newer)}</>}
           </>
         )}
       </span>

@@ -9,7 +9,7 @@ const WAIT = { query: { wait: 5 } };
 
 export type Change =
   | { do: "pause" | "resume" | "stop" }
-  | { do: "rerun"; what: Schemas["RerunRun"] }
+  | { do: "rerun"; what: Partial<Schemas["RerunRun"]> }
   | { do: "start"; params: Record<string, string> }
   | { do: "mark"; attempt: string }
   | { do: "restart"; tasks: string[] };
@@ -41,7 +41,12 @@ async function ask(run: RunPage, change: Change): Promise<Schemas["CommandAsked"
     case "stop":
       return bodyOf(api.POST("/api/v1/workflow-instances/{id}/stop", { params }));
     case "rerun":
-      return bodyOf(api.POST("/api/v1/workflow-instances/{id}/rerun", { params, body: change.what }));
+      return bodyOf(
+        api.POST("/api/v1/workflow-instances/{id}/rerun", {
+          params,
+          body: { failed: false, tasks: [], newest: false, ...change.what },
+        }),
+      );
     case "start":
       return bodyOf(
         api.POST("/api/v1/workflow-definitions/{code}/runs", {

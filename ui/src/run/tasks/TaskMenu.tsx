@@ -30,7 +30,7 @@ export function TaskMenu({ name, x, y, close }: Props) {
   const { run, tasks, go, change, whyNot } = useRun();
   const task = tasks.find((each) => each.name === name);
   const again = (depend: "TASK_ONLY" | "TASK_POST" | "TASK_PRE") =>
-    change({ do: "rerun", what: { failed: false, tasks: [name], depend } });
+    change({ do: "rerun", what: { tasks: [name], depend } });
   const last = task?.last ?? null;
   return (
     <Menu opened onClose={close} position="bottom-start" width={280} shadow="md" returnFocus>

@@ -10,6 +10,7 @@ import { useNow } from "@/parts/Time";
 import { count } from "@/parts/time";
 import { useRun } from "../context";
 import { Deed } from "../header/Deed";
+import { runNewest } from "../header/newest";
 import { ENDED, isFailed, isPassed, passes, type TaskView } from "../model";
 import { lineOf, whyOf } from "../queries";
 import { inShort } from "../words";
@@ -119,17 +120,28 @@ function Deeds({ task }: { task: TaskView }) {
   const { t } = useTranslation("run");
   const { run, whyNot, change, go } = useRun();
   const { last } = task;
+  const { newer } = run;
   return (
     <div className="line deeds">
       {isFailed(task.state) && (
         <>
+          {newer && (
+            <Deed
+              size="xs"
+              isMain={whyNot.rerun === null}
+              whyNot={whyNot.rerun}
+              onClick={() => change({ do: "rerun", what: { newest: true } })}
+            >
+              {runNewest(t, newer)}
+            </Deed>
+          )}
           <Deed
             size="xs"
-            isMain={whyNot.rerun === null}
+            isMain={whyNot.rerun === null && !newer}
             whyNot={whyNot.rerun}
-            onClick={() => change({ do: "rerun", what: { failed: false, tasks: [task.name], depend: "TASK_POST" } })}
+            onClick={() => change({ do: "rerun", what: { tasks: [task.name], depend: "TASK_POST" } })}
           >
-            {t("rerunFromHere")}
+            {newer ? t("rerunOldFromHere", { version: run.version }) : t("rerunFromHere")}
           </Deed>
           <Deed size="xs" whyNot={whyNot.rerun} onClick={() => last && change({ do: "mark", attempt: last.id })}>
             {t("mark")}

@@ -1,0 +1,75 @@
+"""How an instance that has ended goes on with another version of its workflow. Pure.
+
+It keeps the time that it is for, the parameters that it was given and the project's; what the new version says
+otherwise than the old one is taken from the new one. What a start said instead of the definition stays.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dao.runs.control import VersionChange
+from master.drive.parameters import EPOCH, base_parameters
+from model.errors import Refused
+from model.ids import TaskCode
+from model.instances import WorkflowInstance
+from model.newer_version import changed_parameters, changed_tasks
+from model.parameters import parse_parameters
+from model.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Onto:
+    """What becomes of the row, and the tasks of the new version whose results count no more."""
+
+    change: VersionChange
+    changed: frozenset[TaskCode]
+
+
+def onto_version(instance: WorkflowInstance, old: Plan | Refused, new: Plan, project: Mapping[str, str]) -> Onto:
+    """Move an instance onto another version. Raises `Refused` if it cannot have its parameters.
+
+    Args:
+        instance: as it ended.
+        old: the plan of its version; the reason, if it cannot be read: then nothing counts as done.
+        new: the plan of the version with which it goes on.
+        project: the parameters of its project.
+    """
+    spec = new.spec
+    change = VersionChange(
+        instance.id,
+        new.version,
+        json.dumps(_parameters(instance, old, new, project), ensure_ascii=False),
+        spec.worker_group if _is_standard(old, "worker_group", instance.worker_group) else instance.worker_group,
+        spec.environment if _is_standard(old, "environment", instance.environment) else instance.environment,
+        spec.priority if _is_standard(old, "priority", instance.priority) else instance.priority,
+        spec.failure_strategy
+        if _is_standard(old, "failure_strategy", instance.failure_strategy)
+        else instance.failure_strategy,
+    )
+    return Onto(change, _changed(old, new))
+
+
+def _changed(old: Plan | Refused, new: Plan) -> frozenset[TaskCode]:
+    if isinstance(old, Refused) or any(old.codes.get(name, code) != code for name, code in new.codes.items()):
+        return frozenset(new.tasks)  # a result belongs to a code, so one of another name would count
+    names = changed_tasks(old.spec, new.spec)
+    return frozenset(new.codes[name] for name in names if name in new.codes)
+
+
+def _is_standard(old: Plan | Refused, field: str, value: object) -> bool:
+    """Whether a value is the old definition's own, and not one that a start gave."""
+    return isinstance(old, Plan) and value == getattr(old.spec, field)
+
+
+def _parameters(
+    instance: WorkflowInstance, old: Plan | Refused, new: Plan, project: Mapping[str, str]
+) -> dict[str, str]:
+    values = parse_parameters(instance.params, "the run's parameters")
+    given = set(json.loads(instance.startup_names))
+    changed = frozenset() if isinstance(old, Refused) else changed_parameters(old.spec.params, new.spec.params)
+    kept = {name: value for name, value in values.items() if name in given or name not in changed}
+    at, time_zone = instance.schedule_time or EPOCH, instance.time_zone
+    return base_parameters(new, project=project, inherited={}, startup=kept, at=at, time_zone=time_zone)
