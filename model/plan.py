@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -243,7 +244,7 @@ def _written_by_author(task: TaskSpec, known: Mapping[str, str], params: str, ne
     return {
         name: written(value)
         for name, value in values.items()
-        if "$" not in value
+        if not re.search(r"\$[{\[]", value)
         and not (value and (fits(Need.NUMBER, value) or (need <= Need.PLAIN and fits(Need.PLAIN, value))))
     }
 

@@ -112,4 +112,5 @@ def _said_children(children: Sequence[ChildRun], task: TaskRun) -> str:
     if len(own) <= CHILDREN_NAMED_MAX:
         return ", ".join(f"run {child.id} ({child.state})" for child in own)
     counts = ", ".join(f"{count} {state}" for state, count in sorted(Counter(child.state for child in own).items()))
-    return f"{len(own)} runs from {own[0].id} to {own[-1].id}: {counts}"
+    ids = [child.id for child in own]  # they are in the order of the tuples, which need not be that of their starts
+    return f"{len(own)} runs from {min(ids)} to {max(ids)}: {counts}"
