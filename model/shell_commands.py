@@ -21,7 +21,7 @@ _TAKES_TEXT = _words(
     "tail wc cut tr sort uniq comm diff cmp tee date sleep basename dirname realpath readlink stat du df chmod grep "
     "egrep fgrep gzip gunzip seq md5sum sha256sum hostname whoami id curl logger"
 )
-_NAMES = _words("export local declare typeset readonly unset read mapfile readarray getopts let wait")
+SET_VARIABLES = _words("export local declare typeset readonly unset read mapfile readarray getopts let wait")
 _BEFORE_A_COMMAND = _words("env command builtin exec nohup timeout nice ionice stdbuf setsid sudo time")
 _RUNS = _words(
     "eval . source trap alias bind complete compgen enable hash coproc doas su xargs parallel ssh rsh watch at "
@@ -33,6 +33,10 @@ _READS_CODE = re.compile(
     r"(python|pypy|perl|ruby|lua)[0-9.]*|node|nodejs|php|Rscript|tclsh|groovy|scala|julia|deno|bun|[gmn]?awk|g?sed|jq|"
     r"psql|mysql|mariadb|sqlite3|duckdb|hive|beeline|spark-sql|impala-shell|clickhouse(-client)?|sqlplus|trino|presto|"
     r"bq|snowsql|sqlcmd|mongosh?|redis-cli|cqlsh"
+)
+_IS_QUERY = re.compile(
+    r"[gmn]?awk|g?sed|jq|psql|mysql|mariadb|sqlite3|duckdb|hive|beeline|spark-sql|impala-shell|clickhouse(-client)?|"
+    r"sqlplus|trino|presto|bq|snowsql|sqlcmd|cqlsh"
 )
 _FIRST_IS_CODE = re.compile(r"[gmn]?awk|g?sed|jq|mysql|mariadb|sqlite3|duckdb|redis-cli")
 
@@ -47,7 +51,9 @@ def need_of_command(words: Sequence[str]) -> tuple[Need, str]:
         return _wrapped(name, rest)
     if name in _RUNS or (name == "find" and any(re.match("-(exec|ok)", word) for word in rest)):
         return Need.NUMBER, f"{name} may run it"
-    if name in _NAMES:
+    if name == "set" and "\0" not in "".join(rest):
+        return Need.TEXT, ""
+    if name in SET_VARIABLES:
         return _names(name, rest)
     if _SHELLS.fullmatch(name):
         return _program(name) if _is_file(rest) else (Need.NUMBER, f"{name} runs it as a script")
@@ -107,7 +113,7 @@ def _code(name: str, rest: Sequence[str]) -> tuple[Need, str]:
         return _program(name)
     if any(re.match("\0|.*\0[ew]", word, re.DOTALL) for word in rest):
         return Need.NUMBER, f"{name} may read it as code"
-    return Need.WORD, f"{name} may read it as code"
+    return Need.WORD if _IS_QUERY.fullmatch(name) else Need.NUMBER, f"{name} may read it as code"
 
 
 def _program(name: str) -> tuple[Need, str]:

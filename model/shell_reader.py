@@ -15,17 +15,21 @@ from zoneinfo import ZoneInfo
 
 from model.foreign_values import Need
 from model.parameters import references, replace_references
-from model.shell_commands import need_of_command, runs_a_file, script_of_command
+from model.shell_commands import SET_VARIABLES, need_of_command, runs_a_file, script_of_command
 from model.shell_script import FIRST, REFERENCE, Form, NamedScript, Place, Script
 from model.time_expressions import replace_time_expressions
 
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 _ORDINARY = re.compile("[^ \t\n;&|<>()'\"\\\\$`\\[{}\\-\U000f0000-\U000ffffd]+")
+_IN_SINGLE = re.compile("[^'\\\\\U000f0000-\U000ffffd]+")
+_IN_DOUBLE = re.compile('[^"\\\\$`\\-\U000f0000-\U000ffffd]+')
 _SIMPLE = re.compile(r"\$(\{#?[A-Za-z_]\w*\}|\{#?[0-9@*]+\}|[A-Za-z_]\w*|[0-9@*])")
 _STATUS = re.compile(r"\$(\{[?#$!]\}|[?#$!])")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
+WORD_MAX = 20_000
+"""In characters: adding to a long text copies it."""
 _WORD_END = " \t\n;&|<>()"
 
 
@@ -39,6 +43,13 @@ class Word:
     """Whether bash splits nothing in it."""
     text: str = ""
     places: list[Place] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        """Append a part; of a long word the end is left out, so it is not known."""
+        if len(self.text) < WORD_MAX:
+            self.text += text
+        elif not self.text.endswith("\0"):
+            self.text += "\0"
 
     @property
     def literal(self) -> str | None:
@@ -81,6 +92,7 @@ class _Reader:
         self._at = 0
         self._stop = len(text)
         self._bodies: list[tuple[str, bool, bool, int, int]] = []
+        self._pipes = re.search(r"(?<!\|)\|(?!\|)|<<|[<>]\(", text) is not None
         self._made: set[str] = set()
         self._ran: set[str] = set()
 
@@ -124,7 +136,7 @@ class _Reader:
                 self._comment()
             elif character == ")" and not is_pattern and close == ")":
                 break
-            elif self._ahead("((") and (not words or words[0].text == "for"):
+            elif self._ahead("((") and self._begins_arithmetic(words):
                 self._at += 2
                 self._arithmetic("))")
             elif self._ahead("<(", ">("):
@@ -160,6 +172,10 @@ class _Reader:
             self._lost()
         self._command(words)
 
+    @staticmethod
+    def _begins_arithmetic(words: list[Word]) -> bool:
+        return all(each.text in _BEFORE or each.text == "for" for each in words) or words[0].text == "function"
+
     def _condition(self, words: list[Word]) -> list[Word]:
         """The words of `[[ ... ]]` up to here; none after its end."""
         last = words[-1].text
@@ -194,10 +210,14 @@ class _Reader:
                 self._assigned(assigned[1], word)
         texts = [word.text for word in words]
         self._ran.update(texts[: 2 if runs_a_file(texts[0]) else 1])
+        if script_of_command(texts) is None and not self._pipes and "\0" not in "".join(texts):
+            need, _ = need_of_command(texts)
+            if need < Need.NUMBER and texts[0] not in SET_VARIABLES:
+                return  # no value gets there
         self.need(*need_of_arguments(texts))
 
     def _assigned(self, name: str, word: Word) -> None:
-        if word.literal is None and re.fullmatch(r"(BASH_)?ENV|PATH|IFS|PS\d|PROMPT_COMMAND|LD_\w+", name):
+        if word.literal is None and re.fullmatch(_DECIDES, name):
             self.need(Need.NUMBER, f"{name} decides what is run")
         elif word.literal is None and not name.islower():
             self.need(Need.PLAIN, f"programs may read {name}")
@@ -291,7 +311,7 @@ class _Reader:
     def _piece(self, word: Word) -> None:
         character = self._text[self._at]
         if ordinary := _ORDINARY.match(self._text, self._at, self._stop):
-            word.text += ordinary[0]
+            word.add(ordinary[0])
             self._at = ordinary.end()
         elif self._is_reference(self._at):
             self._reference(Form.WORD, word)
@@ -299,7 +319,7 @@ class _Reader:
             if self._is_reference(self._at + 1):
                 self.script.edits.append((self._at, self._at + 1, ""))
             else:
-                word.text += self._text[self._at + 1 : self._at + 2].replace("\n", "")
+                word.add(self._text[self._at + 1 : self._at + 2].replace("\n", ""))
                 self._at += 1
             self._at += 1
         elif character == "'":
@@ -316,25 +336,29 @@ class _Reader:
         elif character == "[" and _NAME.fullmatch(word.text):
             self._at += 1
             self._arithmetic("]")
-            word.text += "[]"
+            word.add("[]")
             if self._ahead("=", "+="):
                 word.text = _NAME.match(word.text)[0]  # type: ignore[index]
         else:
             if character == "-" and word.text and not word.text.strip("\0"):
                 self.script.needs_text = True
-            word.text += character
+            word.add(character)
             self._at += 1
 
     def _reference(self, form: Form, word: Word, *, evaluated: bool = False) -> None:
         begins = not word.text.strip("\0") or _ASSIGNMENT.fullmatch(word.text.rstrip("\0")) is not None
         word.places.append(Place(self._at, form, begins, evaluated))
         self.script.places.append(word.places[-1])
-        word.text += "\0"
+        word.add("\0")
         self._at += 1
 
     def _single(self, word: Word, form: Form) -> None:
         self._at += 1
         while self._at < self._stop and self._text[self._at] != "'":
+            if found := _IN_SINGLE.match(self._text, self._at, self._stop):
+                word.add(found[0])
+                self._at = found.end()
+                continue
             if self._is_reference(self._at):
                 self._reference(form, word)
                 continue
@@ -342,10 +366,10 @@ class _Reader:
                 if self._is_reference(self._at + 1):
                     self.script.edits.append((self._at, self._at + 1, ""))
                 else:
-                    word.text += "\\"
+                    word.add("\\")
                     self._at += 1
             else:
-                word.text += self._text[self._at]
+                word.add(self._text[self._at])
             self._at += 1
         if self._at >= self._stop:
             self._lost()
@@ -354,13 +378,16 @@ class _Reader:
     def _double(self, end: str | None, word: Word) -> None:
         """The content of double quotes up to and with `end`, or of a here-document, which has none."""
         while self._at < self._stop and self._text[self._at] != end:
-            if self._is_reference(self._at):
+            if found := _IN_DOUBLE.match(self._text, self._at, self._stop):
+                word.add(found[0])
+                self._at = found.end()
+            elif self._is_reference(self._at):
                 self._reference(Form.BARE, word)
             elif self._text[self._at] == "\\":
                 if self._is_reference(self._at + 1):
                     self.script.edits.append((self._at, self._at, "\\"))
                 else:
-                    word.text += self._text[self._at : self._at + 2]
+                    word.add(self._text[self._at : self._at + 2])
                     self._at += 1
                 self._at += 1
             elif self._text[self._at] in "$`":
@@ -368,7 +395,7 @@ class _Reader:
             else:
                 if self._text[self._at] == "-" and word.text and not word.text.strip("\0"):
                     self.script.needs_text = True
-                word.text += self._text[self._at]
+                word.add(self._text[self._at])
                 self._at += 1
         if end is not None:
             if self._at >= self._stop:
@@ -380,7 +407,7 @@ class _Reader:
     def _substitution(self, word: Word, *, quoted: bool) -> None:
         """What begins with `$` or a backtick, or the rest of `<(`."""
         if found := _STATUS.match(self._text, self._at, self._stop):
-            word.text += "0"
+            word.add("0")
             self._at = found.end()
             return
         before, begin = len(self.script.places), self._at
@@ -401,14 +428,14 @@ class _Reader:
         elif self._ahead("${"):
             self._expansion(quoted)
         else:
-            word.text += "$"
+            word.add("$")
             self._at += 1
             return
         if len(self.script.places) > before or "$" in self._text[begin + 1 : self._at]:
             self.need(Need.PLAIN, "bash makes other text of it there")
         if not quoted:
             self.need(Need.PLAIN, "a variable without quotes there is split into words")
-        word.text += "\0"
+        word.add("\0")
 
     def _backticks(self) -> None:
         end = self._text.find("`", self._at + 1, self._stop)
@@ -471,6 +498,7 @@ class _Reader:
         self._at += 1
 
 
+_DECIDES = r"\w*(ENV|PATH|LIB|OPTS|OPTIONS|FLAGS|COMMAND)|IFS|PS\d|(LD|GIT)_\w+|SHELL|PAGER|EDITOR|VISUAL"
 _BEFORE = frozenset({"if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}", "time"})
 _EVALUATING_TESTS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
 _DECLARES = frozenset({"export", "local", "declare", "typeset", "readonly"})

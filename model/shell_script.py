@@ -13,7 +13,7 @@ from enum import Enum, auto
 from model.choices import ParameterType
 from model.errors import Refused
 from model.foreign_values import Need, begins_option, check_declared, check_foreign, refused
-from model.parameters import parameter_variable
+from model.parameters import PARAMETER_PREFIX, parameter_variable
 
 FIRST = 0xF0000
 """The character of reference 0."""
@@ -89,7 +89,8 @@ class NamedScript:
 
     def names(self, given: Iterable[str]) -> set[str]:
         """Those that the script uses, as `${name}` or by their variables."""
-        return {name for name in given if name in self.places or parameter_variable(name) in self.script.text}
+        text = self.script.text if PARAMETER_PREFIX in self.script.text else ""
+        return {name for name in given if name in self.places or (text and parameter_variable(name) in text)}
 
     def check(self, name: str, value: str, type_: ParameterType | None) -> None:
         """Raises `Refused` for a value that bash, or a program that it starts, could take for more than text."""
@@ -105,11 +106,11 @@ class NamedScript:
             if type_ in _WHOLE_NUMBERS and not _INTEGER.fullmatch(value):  # Python reads 1_000 as one too
                 raise Refused(f'parameter "{name}" is {type_} and must be a whole number such as 42')
             return
-        lines = [script.line_of(place.at) for place in places if place.begins] or [script.line or 1]
         begins = script.need > Need.TEXT or not places or any(place.begins for place in places)
         words = value.split() if any(place.form is Form.SPLIT for place in places) else [value]
+        first = next((place.at for place in places if place.begins), 0)
         if begins and any(begins_option(word) for word in words):
-            raise refused(name, 'begins with "-", as an option of a program does', f"script, line {lines[0]}")
+            raise refused(name, 'begins with "-", as an option does', f"script, line {script.line_of(first)}")
         if script.needs_text and not value:
-            raise refused(name, 'is empty, and the "-" after it would begin an option', f"script, line {lines[0]}")
+            raise refused(name, 'is empty, and a "-" follows', f"script, line {script.line_of(first)}")
         check_foreign(script.need, name, value, f"script, line {script.line}", script.why)

@@ -25,7 +25,7 @@ async def test_a_reference_with_a_near_name_is_warned_of(tmp_path: Path) -> None
 async def test_what_a_task_before_gives_is_not_warned_of(tmp_path: Path) -> None:
     gives = [
         "type: SHELL, params: {script: 'echo \"#{setValue(rowz=1)}\"'}",
-        "type: FAKE, params: {outputs: {rowz: "1"}}",
+        "type: FAKE, params: {outputs: {rowz: '1'}}",
         "type: HTTP, params: {url: 'http://host', outputs: {rowz: $.a}}",
         "type: SUB_PROCESS, params: {workflow: other}",
     ]

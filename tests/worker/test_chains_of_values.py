@@ -61,9 +61,23 @@ SINKS = [
     'trap "$x" EXIT; trap - EXIT',
     'source "$x"; . ./$x',
     'PS4="$x"; set -x; :; set +x',
+    "export x; bash -c '(( x > 1 ))'; bash -c 'eval \"$x\"'",
+    "f() { (( x > 1 )); eval $x; }; f",
+    "if (( x > 1 )); then :; elif (( x )); then :; fi",
+    "while ! (( x > 1 )); do break; done; until (( x )); do break; done",
+    "for ((i = x; i < 1; i++)); do break; done",
+    "case a in a) (( x > 1 ));; esac; [ -z a ] || (( x ))",
+    "f() (( x > 1 )); f; function g (( x )); g",
+    "{ (( x )); }; ( (( x )) ); time (( x ))",
+    "if [[ 1 -eq x ]]; then :; fi; echo ${#x} ${x:x}",
+    "set x; shift x; exit x",
+    "echo $[x] $((x)) `echo $((x))` $(( $(echo 1) + x ))",
+    'cat <<< "$((x))"; cat <<E\n$((x))\nE',
+    "y=(1 2); y+=([x]=1); unset 'y[x]'",
+    "n=1; ((n+=x)); let n=x; typeset -i m=x; local -i k=x; readonly -i r=x; export -n x",
     'alias l="$x"; PROMPT_COMMAND=$x',
 ]
-CASES = 6_000
+CASES = 8_000
 
 
 def values_of(folder: Path) -> list[str]:

@@ -362,6 +362,7 @@ ORDINARY = [
     ('i=0; while (( i < 3 )); do (( i++ )); echo "@"; done', "orders of today"),
     ("cat > f <<E\nname: @\nE\ntrap 'rm -f f' EXIT", "it's"),
     ('name="@"\nif [ "$name" = x ]; then echo "$name"; fi', "Price: 5$ (net) & more"),
+    ("set -euo pipefail\nmkdir -p \"/data/@\"\npython3 load.py --all\necho 'done: @'", "it's (1)"),
     ('case "@" in a|b) echo one;; (*) cp "$HOME/x" "/tmp/@";; esac', "it's"),
     ('n=$(wc -l < file); if [[ "@" == x || $n == 1 ]]; then echo "there are $n of @" | tee out; fi', "it's"),
 ]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from model.choices import ParameterType
 from model.errors import Refused
 from model.foreign_values import Need
-from model.parameters import parameter_variable
+from model.parameters import PARAMETER_PREFIX, parameter_variable
 from model.shell_reader import read_script
 from model.shell_script import FIRST, REFERENCE, Form, NamedScript, Place
 from worker.tasks.inserted import pieces
@@ -51,8 +51,9 @@ def bash_script(
     named = NamedScript.of(script, [name for name, _ in given])
     variables = parameter_variables(values)
     holders = {name: _holder(name, value, values, variables) for name, value in given}
+    has_variables = PARAMETER_PREFIX in text
     for name, value in values.items():
-        is_named_by_script = parameter_variable(name) in text
+        is_named_by_script = has_variables and parameter_variable(name) in text
         if name in holders or is_named_by_script:
             named.check(name, value, types.get(name))
         if script.need > Need.TEXT and not is_named_by_script and _runs_in_arithmetic(value):
