@@ -7,7 +7,7 @@ an attempt has no id before it is queued. Source: docs/parameters.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from model.errors import Refused
@@ -54,6 +54,28 @@ def builtin_parameters(
         "system.project.name": project_name,
         "system.project.code": str(project_code),
     }
+
+
+def builtin_names() -> set[str]:
+    """The names of all of them."""
+    workflow, run = WorkflowCode(1), WorkflowInstanceId(1)
+    of_run = builtin_parameters(
+        datetime(2000, 1, 1, tzinfo=UTC),
+        ZoneInfo("UTC"),
+        workflow_name="",
+        workflow_code=workflow,
+        workflow_instance_id=run,
+        project_name="",
+        project_code=1,
+    )
+    of_task = task_parameters(
+        task_instance_id=TaskInstanceId(1),
+        task_name="",
+        task_code=TaskCode(1),
+        workflow_instance_id=run,
+        workflow_code=workflow,
+    )
+    return {*of_run, *of_task, EXECUTE_PATH}
 
 
 def task_parameters(

@@ -129,5 +129,7 @@ class ParameterType(StrEnum):
     BOOLEAN = "BOOLEAN"
     LIST = "LIST"
     FILE = "FILE"
+    TEXT = "TEXT"
+    """Any text: the author says that the task takes it for nothing else."""
     SECRET = "SECRET"  # noqa: S105 - it is a type
     """A text that is stored sealed and decrypted only for the task that uses it."""

@@ -73,6 +73,7 @@ _READ: Mapping[ParameterType, tuple[Callable[[str], object], str]] = {
     ParameterType.BOOLEAN: (_truth, "true or false"),
     ParameterType.LIST: (_list, "a JSON list such as [1, 2]"),
     ParameterType.FILE: (str, "a file's name"),
+    ParameterType.TEXT: (str, "a text"),
     ParameterType.SECRET: (str, "a text"),
 }
 
@@ -80,7 +81,7 @@ _READ: Mapping[ParameterType, tuple[Callable[[str], object], str]] = {
 def typed(type_: ParameterType, name: str, value: str) -> object:
     """A text converted to its type; None for an empty one that is not a text. Raises `Refused`, naming it."""
     read, form = _READ[type_]
-    if not value and type_ not in (ParameterType.VARCHAR, ParameterType.FILE, ParameterType.SECRET):
+    if not value and type_ not in (ParameterType.VARCHAR, ParameterType.TEXT, ParameterType.FILE, ParameterType.SECRET):
         return None
     try:
         return read(value)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from model.choices import Direct, Flag, OnWorkerLoss, ParameterType, Priority, TimeoutStrategy
 from model.errors import Refused
+from model.foreign_values import Need, fits, types_in, written
 from model.graph import Graph
 from model.ids import TaskCode, WorkflowCode
 from model.local_params import LocalParam
@@ -18,8 +20,12 @@ from model.logic.dynamic import DynamicParams
 from model.logic.fields import LogicParams
 from model.logic.sub_process import SubProcessParams
 from model.near import nearest
+from model.parameters import PARAMETER_PREFIX, parameter_variable
 from model.project_limits import Used, used_by
-from model.secret_values import check_sealed
+from model.python_script import NamedPython
+from model.secret_values import check_sealed, sealed_value
+from model.shell_reader import written_script
+from model.shell_script import NamedScript
 from model.streams import StreamRule
 from model.workflow import TaskSpec, WorkflowSpec
 
@@ -59,6 +65,7 @@ class PlannedTask:
     parameter_types: str | None
     uses_builtins: bool
     stream: StreamRule | None = None
+    script: NamedScript | NamedPython | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,16 @@ class Plan:
         """Whether one of its tasks is a stream."""
         return any(task.stream is not None for task in self.tasks.values())
 
+    def check_given(self, given: Mapping[str, str], scope: Collection[TaskCode] | None) -> None:
+        """Raises `Refused` for a value of a start that a script of these tasks (None: of all) could run."""
+        for task in self.tasks.values():
+            if task.script is None or task.is_forbidden or not (scope is None or task.code in scope):
+                continue
+            if names := task.script.names(given):
+                types = types_in(json.loads(task.parameter_types or "{}"), given)
+                for name in sorted(names):
+                    _check_given(task, name, given[name], types.get(name))
+
     def find(self, names: Iterable[str]) -> list[TaskCode]:
         """The tasks of these names or codes. Raises `Refused` for one that does not exist."""
         found = []
@@ -128,7 +145,7 @@ class Plan:
         for each in coded.tasks:
             secrets = [param.name for param in each.local_params if param.type is ParameterType.SECRET]
             check_sealed(project, secrets, {param.name: param.value for param in each.local_params})
-        tasks = {codes[task.name]: _planned(task, coded, codes) for task in coded.tasks}
+        tasks = {codes[task.name]: _planned(task, coded, codes, name, project) for task in coded.tasks}
         graph = coded.graph()
         evaluators: dict[TaskCode, tuple[TaskCode, ...]] = {}
         for task in tasks.values():
@@ -144,7 +161,9 @@ class Plan:
         )
 
 
-def _planned(task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode]) -> PlannedTask:
+def _planned(
+    task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode], workflow: str, project: str
+) -> PlannedTask:
     params = json.dumps(task.params, ensure_ascii=False)
     logic = _logic(task)
     outs = {param.name: param.value for param in task.local_params if param.direct is Direct.OUT}
@@ -153,6 +172,18 @@ def _planned(task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode]) 
         for param in task.local_params
         if param.direct is Direct.IN and param.type is not ParameterType.VARCHAR
     }
+    script = _script(task)
+    if script is not None or task.type == "K8S":
+        own = {
+            **spec.params,
+            "system.task.definition.name": task.name,
+            "system.workflow.definition.name": workflow,
+            "system.project.name": project,
+        }
+        need = script.need if script is not None else Need.NUMBER
+        recorded = {**_written_by_author(task, own, params, need), **types}
+    else:
+        recorded = {**types}
     return PlannedTask(
         codes[task.name],
         task.name,
@@ -176,10 +207,47 @@ def _planned(task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode]) 
         frozenset(codes[name] for name in logic.branches() if name in codes) if logic else frozenset(),
         tuple(param for param in task.local_params if param.direct is Direct.IN and param.value),
         outs or None,
-        json.dumps(types) if types else None,
+        json.dumps(recorded) if recorded else None,
         "{system." in params,
         _stream(task),
+        script,
     )
+
+
+def _check_given(task: PlannedTask, name: str, value: str, type_: ParameterType | None) -> None:
+    if task.script is None or sealed_value(value) is not None:
+        return
+    try:
+        task.script.check(name, value, type_)
+    except Refused as error:
+        raise Refused(f'task "{task.name}": {error}') from None
+
+
+def _script(task: TaskSpec) -> NamedScript | NamedPython | None:
+    text = task.params.get("script")
+    if not isinstance(text, str) or ("${" not in text and PARAMETER_PREFIX not in text):
+        return None
+    if task.type == "PYTHON":
+        return NamedPython.of(text)
+    return written_script(text) if task.type == "SHELL" else None
+
+
+def _written_by_author(task: TaskSpec, known: Mapping[str, str], params: str, need: Need) -> dict[str, str]:
+    """What stands in the place of the types of those values that a script might refuse if others had given them."""
+    values = {name: value for name, value in known.items() if name in params or parameter_variable(name) in params}
+    for param in task.local_params:
+        if param.direct is Direct.IN and (param.value or param.type is not ParameterType.VARCHAR):
+            values.pop(param.name, None)
+            if param.type is ParameterType.VARCHAR and (
+                param.name in params or parameter_variable(param.name) in params
+            ):
+                values[param.name] = param.value
+    return {
+        name: written(value)
+        for name, value in values.items()
+        if not re.search(r"\$[{\[]", value)
+        and not (value and (fits(Need.NUMBER, value) or (need <= Need.PLAIN and fits(Need.PLAIN, value))))
+    }
 
 
 def _stream(task: TaskSpec) -> StreamRule | None:

@@ -3,7 +3,7 @@
 An edge is decided when the task before it is. It is *live* when that task succeeded and, if it chooses branches, chose
 this one; else it is *dead*. When all edges of a task are decided, the task begins if one of them is live or if it has
 none. With only dead edges it is skipped, and so are its own edges. A task that finally failed decides only its edges to
-the CONDITIONS that ask for its end: other tasks after it never begin.
+the CONDITIONS that ask for its end: other tasks after it never begin, and decide as little.
 
 A forbidden task is passed over: its edges are decided as the task itself would be. Tasks that a start or EXECUTE_TASK
 left out of its scope are decided from the beginning, since the user named the tasks to run.
@@ -11,7 +11,7 @@ left out of its scope are decided from the beginning, since the user named the t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from model.ids import TaskCode
 from model.plan import Plan
@@ -20,7 +20,7 @@ from model.plan import Plan
 class Progress:
     """The progress of one workflow instance. `scope` limits it to some tasks; None = all."""
 
-    __slots__ = ("_chosen", "_left", "_live", "_plan", "_scope", "done", "skipped")
+    __slots__ = ("_blocked", "_chosen", "_left", "_live", "_plan", "_scope", "done", "skipped")
 
     def __init__(self, plan: Plan, scope: Collection[TaskCode] | None) -> None:
         self._plan = plan
@@ -29,6 +29,8 @@ class Progress:
         self._live: set[TaskCode] = set(plan.graph.roots)
         self._chosen: dict[TaskCode, frozenset[TaskCode] | None] = {}
         """With a scope: what succeeded, within it or before, and the tasks that it chose."""
+        self._blocked: set[TaskCode] = set()
+        """What never begins, since a task before it failed; the CONDITIONS that ask for its end know."""
         self.done: set[TaskCode] = set()
         """What succeeded, was skipped or passed over, or is out of scope."""
         self.skipped: set[TaskCode] = set()
@@ -53,7 +55,9 @@ class Progress:
         self.done.add(code)
         if self._scope is not None:
             self._chosen[code] = chosen
-        after = self._plan.graph.successors[code]
+        after: Sequence[TaskCode] = self._plan.graph.successors[code]
+        if code in self._blocked:  # it had succeeded before the task before it failed
+            after = [each for each in after if each not in self._plan.evaluators.get(code, ())]
         if chosen is None:
             return self._beginning(self._decide_edges(code, after, live=True))
         dead = self._plan.tasks[code].branches - chosen
@@ -82,7 +86,24 @@ class Progress:
 
     def failed(self, code: TaskCode) -> list[TaskCode]:
         """A task finally failed; returns the CONDITIONS that may begin now."""
-        return self._beginning(self._decide_edges(code, self._plan.evaluators.get(code, ()), live=True))
+        ready = []
+        pending = [code]
+        while pending:
+            each = pending.pop()
+            evaluators = self._plan.evaluators.get(each, ())
+            if each not in self._blocked:
+                ready += self._decide_edges(each, evaluators, live=True)
+            if each != code:
+                self._blocked.add(each)
+            pending += [
+                after
+                for after in self._plan.graph.successors[each]
+                if after not in evaluators
+                and after not in self._blocked
+                and after not in self.done
+                and self.is_in_scope(after)
+            ]
+        return self._beginning(ready)
 
     def _decide_edges(self, code: TaskCode, after: Iterable[TaskCode], *, live: bool) -> list[TaskCode]:
         if self._scope is not None and code in self._scope:

@@ -150,15 +150,19 @@ class WorkflowSpec(BaseModel):
         codes = [task.code for task in self.tasks if task.code is not None]
         if len(set(codes)) < len(codes) or (codes and len(codes) < len(names)):
             raise ValueError("task codes must be given to all tasks or to none, each its own; leave them out")
+        if misfits := [
+            (place, f'task "{task.name}": {sentence}')
+            for place, task in enumerate(self.tasks)
+            for param in task.local_params
+            if (sentence := misfit(param))
+        ]:
+            raise wrong_task(misfits[0][0], "; ".join(sentence for _, sentence in misfits[:20]))
         for place, task in enumerate(self.tasks):
             if places[task.name] != place:
                 raise wrong_task(place, f'task "{task.name}" stands there twice; give each task a different name')
             for before in task.after:
                 if before == task.name:
                     raise wrong_task(place, f'task "{task.name}" waits for itself; remove it from its "after"')
-            for param in task.local_params:
-                if sentence := misfit(param):
-                    raise wrong_task(place, f'task "{task.name}": {sentence}')
             if len({param.name for param in task.local_params}) < len(task.local_params):
                 raise wrong_task(place, f'task "{task.name}" has two local_params of one name; give each its own')
             if sentence := misused(task):

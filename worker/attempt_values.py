@@ -10,8 +10,9 @@ from dao.tasks.task_claims import ClaimedTask
 from model.builtin_parameters import EXECUTE_PATH, task_parameters, with_task_parameters
 from model.choices import ParameterType
 from model.errors import Refused
+from model.foreign_values import WRITTEN, types_in
 from model.parameters import parameter_variable, parse_parameters
-from model.secret_values import sealed_value
+from model.secret_values import has_sealed, sealed_value
 from model.time_expressions import replace_time_expressions
 from model.zones import zone
 
@@ -51,10 +52,19 @@ def with_time_expressions(task: ClaimedTask, text: str) -> str:
 
 
 def types_of(task: ClaimedTask) -> dict[str, ParameterType]:
-    """The type of each typed parameter. Raises `Refused`."""
-    if task.parameter_types is None:
+    """The type of each parameter that has one; VARCHAR for a value that the author wrote. Raises `Refused`."""
+    recorded = task.parameter_types
+    if recorded is None:
         return {}
+    values = parse_parameters(task.parameter_values, "its parameters") if WRITTEN in recorded else {}
     try:
-        return {name: ParameterType(type_) for name, type_ in json.loads(task.parameter_types).items()}
+        return types_in(json.loads(recorded), values)
     except (ValueError, AttributeError):
         raise Refused("the types of its parameters, as the database has them, are not a JSON object of types") from None
+
+
+def types_of_values(task: ClaimedTask) -> dict[str, ParameterType]:
+    """The same, with SECRET for each secret that is declared elsewhere."""
+    if not has_sealed(task.parameter_values):
+        return types_of(task)
+    return {**types_of(task), **dict.fromkeys(secret_names(task), ParameterType.SECRET)}

@@ -22,7 +22,7 @@ from node.overload import Overload
 from node.threads import in_thread_if_large
 from node.waiting import to_its_end
 from worker.attempt_launcher import AttemptLauncher
-from worker.attempt_values import secret_names, secrets_used, types_of, values_of, with_time_expressions
+from worker.attempt_values import secret_names, secrets_used, types_of_values, values_of, with_time_expressions
 from worker.environment import task_environment
 from worker.failed_attempt import TookTooLong, lacks_means, result_of
 from worker.last_words import LastWords, log_name
@@ -250,7 +250,7 @@ class Executor:
             task.name,
             task.attempt,
             values,
-            types_of(task),
+            types_of_values(task),
             urls,
             file.secrets,
             folder.make(),
@@ -304,7 +304,7 @@ class Executor:
             processes,
             make_folder=folder.make,
             make_environment=lambda: self._environment(task, account, folder),
-            types=types_of(task),
+            types=types_of_values(task),
             data_source=partial(self._secrets.data_source, task.workflow_code, hide=file.hide),
             exports=partial(self._secrets.exports, task.environment) if task.environment else None,
         )

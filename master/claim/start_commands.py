@@ -193,6 +193,8 @@ def _new_instance(
     parent = above[command.parent.instance] if command.parent else None
     given = parameters_of(command, head, plan, parent.params if parent else None, now)
     scope = plan.graph.around(plan.find(command.start_tasks), command.depend_type) if command.start_tasks else None
+    if command.params:
+        plan.check_given({name: given.values[name] for name in command.params}, scope)
     return NewInstance(
         command.id,
         plan.workflow_code,

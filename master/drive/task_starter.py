@@ -78,7 +78,7 @@ class TaskStarter:
                 case SubProcessParams() | DynamicParams():
                     return self._begin_children(code, resumed)
                 case _:
-                    branch = chosen_branch(self._plan, code, lambda: self._parameters.values(code), self._has_succeeded)
+                    branch = chosen_branch(self._plan, code, lambda: self._with_builtins(code), self._has_succeeded)
                     # For people who ask why it chose this branch.
                     seen = self._parameters.as_text(code) if isinstance(task.logic, SwitchParams) else "{}"
         except Refused as error:
@@ -101,11 +101,14 @@ class TaskStarter:
 
     def _begin_children(self, code: TaskCode, resumed: Sequence[ChildState]) -> Begun:
         # Stored in the row: a later owner, who received other ends in between, must see the same.
-        values = self._parameters.values(code)
+        values = self._with_builtins(code) if self._plan.tasks[code].uses_builtins else self._parameters.values(code)
         children = Children.of(self._plan, code, self._attempts.next(code), values)
         number = self._attempts.begin(code, rests=True)
         attempt = TaskAttempt(code, number, T.RUNNING_EXECUTION, values=json.dumps(values, ensure_ascii=False))
         return Begun(attempt, children, children.resume(resumed) if resumed else children.start_more())
+
+    def _with_builtins(self, code: TaskCode) -> dict[str, str]:
+        return {**self._parameters.builtins(), **self._parameters.values(code)}
 
     def _has_succeeded(self, code: TaskCode) -> bool:
         """Whether CONDITIONS count the task as succeeded. So does one that is out of scope and did not fail."""

@@ -99,7 +99,9 @@ def plan_of(run: Run, specs: Mapping[tuple[WorkflowCode, int], WorkflowSpec | Re
     """The same, from what was read."""
     code, version = run.workflow_code, run.version
     spec = specs.get((code, version))
+    if not isinstance(spec, WorkflowSpec):
+        return None
     try:
-        return Plan.of(code, version, spec, name=run.workflow or "") if isinstance(spec, WorkflowSpec) else None
+        return Plan.of(code, version, spec, name=run.workflow or "", project=run.project or "")
     except Refused:
         return None

@@ -125,5 +125,6 @@ def _said_children(children: Sequence[ChildRun], task: TaskRun, visible: Visible
     if is_named and len(own) <= CHILDREN_NAMED_MAX:
         return ", ".join(f"run {child.id} ({child.state})" for child in own)
     counts = ", ".join(f"{count} {state}" for state, count in sorted(Counter(child.state for child in own).items()))
-    which = f"from {own[0].id} to {own[-1].id}" if is_named else "of another project"
+    ids = [child.id for child in own]  # they are in the order of the tuples, which need not be that of their starts
+    which = f"from {min(ids)} to {max(ids)}" if is_named else "of another project"
     return f"{counted(len(own), 'run')} {which}: {counts}"

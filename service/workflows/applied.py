@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,9 +14,10 @@ from service.call import Subject
 from service.fields import Answer, Id
 from service.pools.answers import SavedPool
 from service.pools.saving import KIND as POOL
-from service.pools.saving import PoolSaved, doubtful_resources, save_pools, sizes_named
+from service.pools.saving import PoolSaved, save_pools
 from service.workflows.apply import Saved, save_all
 from service.workflows.listing import WorkflowAnswer
+from service.workflows.named_things import NamedThings, named_things
 from service.workflows.reach import check_reach
 from service.workflows.workflow_warnings import doubts
 
@@ -49,8 +50,8 @@ class SavedWorkflow(WorkflowAnswer):
     warnings: Sequence[str]
 
     @classmethod
-    def of_saved(cls, saved: Saved, pool_sizes: Mapping[str, int]) -> SavedWorkflow:
-        """The answer for a saved workflow; `pool_sizes`: how many resources the pools have that it names."""
+    def of_saved(cls, saved: Saved, things: NamedThings) -> SavedWorkflow:
+        """The answer for a saved workflow; `things`: what exists of what it names."""
         return cls(
             **WorkflowAnswer.of(saved.head).model_dump(),
             file=saved.document.file,
@@ -61,7 +62,7 @@ class SavedWorkflow(WorkflowAnswer):
             firing=saved.firing,
             warnings=[
                 *doubts(saved.document.spec),
-                *doubtful_resources(saved.document.spec, pool_sizes),
+                *things.doubts(saved.document),
             ],
         )
 
@@ -76,16 +77,16 @@ class AppliedAnswer(Answer):
 
 @dataclass(frozen=True)
 class Applied:
-    """What was saved; `pool_sizes`: how many resources the pools have that its workflows name."""
+    """What was saved; `things`: what exists of what its workflows name."""
 
     workflows: Sequence[Saved]
     pools: Sequence[PoolSaved]
-    pool_sizes: Mapping[str, int]
+    things: NamedThings
 
     def answer(self, *, dry_run: bool) -> AppliedAnswer:
         """The answer."""
         return AppliedAnswer(
-            workflows=[SavedWorkflow.of_saved(each, self.pool_sizes) for each in self.workflows],
+            workflows=[SavedWorkflow.of_saved(each, self.things) for each in self.workflows],
             pools=[each.answer() for each in self.pools],
             dry_run=dry_run,
         )
@@ -126,7 +127,7 @@ async def save(call: Call, connection: AsyncConnection, content: FileContent) ->
     now = await database_time(connection)
     workflows = await save_all(connection, content.workflows, call.settings.secrets, now, by=call.caller.name)
     saved = await save_pools(connection, content.pools, call.caller.name) if content.pools else []
-    return Applied(workflows, saved, await sizes_named(connection, [each.spec for each in content.workflows]))
+    return Applied(workflows, saved, await named_things(connection, content.workflows))
 
 
 class _Undone(Exception):
@@ -135,7 +136,7 @@ class _Undone(Exception):
 
 async def rehearse(call: Call, content: FileContent) -> Applied:
     """Save it in a transaction that is rolled back. Raises as `save`."""
-    applied = Applied((), (), {})
+    applied = Applied((), (), NamedThings({}, {}))
     try:
         async with call.database.writing() as connection:
             applied = await save(call, connection, content)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from dao.accounts import audit
 from model.errors import Forbidden, Hidden, Refused
@@ -11,11 +11,11 @@ from model.rights import Right
 from service.call import Call
 from service.fields import Answer, Id
 from service.operation import operation
-from service.pools.saving import doubtful_resources
 from service.workflows.applied import AppliedAnswer, first_subject, rehearse, save
 from service.workflows.definition_files import FileContent, parse_files
 from service.workflows.history import DiffAnswer
 from service.workflows.listing import permitted_head
+from service.workflows.named_things import NamedThings
 from service.workflows.requests import ApplyFiles, CheckFiles, CompareFiles, WorkflowFile
 from service.workflows.saved_workflow import file_differs
 from service.workflows.workflow_file import BadWorkflowFile, FileFault
@@ -38,12 +38,10 @@ class CheckedAnswer(Answer):
     warnings: Sequence[FileProblem]
 
     @classmethod
-    def of(
-        cls, faults: Sequence[FileFault], content: FileContent, pool_sizes: Mapping[str, int] | None
-    ) -> CheckedAnswer:
+    def of(cls, faults: Sequence[FileFault], content: FileContent, things: NamedThings | None) -> CheckedAnswer:
         """The answer for what is wrong with files, and what is in them as far as it could be read.
 
-        `pool_sizes`: how many resources the pools have that they name; None = that could not be read.
+        `things`: what exists of what they name; None = that could not be read.
         """
         return cls(
             valid=not faults,
@@ -53,7 +51,7 @@ class CheckedAnswer(Answer):
                 for each in content.workflows
                 for sentence in (
                     *doubts(each.spec),
-                    *(doubtful_resources(each.spec, pool_sizes) if pool_sizes is not None else ()),
+                    *(things.doubts(each) if things is not None else ()),
                 )
             ],
         )
@@ -82,17 +80,17 @@ async def apply_workflows(call: Call, body: ApplyFiles) -> AppliedAnswer:
 async def validate_workflows(call: Call, body: CheckFiles) -> CheckedAnswer:
     """Say whether YAML files could be applied, and save nothing."""
     faults: Sequence[FileFault] = ()
-    content, sizes = FileContent(), None
+    content, things = FileContent(), None
     try:
         content = await _content(call, body.files)
-        sizes = (await rehearse(call, content)).pool_sizes
+        things = (await rehearse(call, content)).things
     except BadWorkflowFile as error:
         faults = error.faults
     except (Forbidden, Hidden):
         raise
     except Refused as error:
         faults = [FileFault(body.files[0].name, str(error))]
-    return CheckedAnswer.of(faults, content, sizes)
+    return CheckedAnswer.of(faults, content, things)
 
 
 @operation("POST", "/workflow-definitions/{code}/diff", Right.EDIT, "workflow-definitions")

@@ -27,12 +27,12 @@ from service.call import ANY_VERSION, Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation
 from service.pages import PageOf, pair_page_of
-from service.pools.saving import sizes_named
 from service.workflows import drafts
 from service.workflows.applied import SavedWorkflow, rehearse
 from service.workflows.applying import CheckedAnswer
 from service.workflows.definition_files import FileContent
 from service.workflows.drafts import DRAFT_FILE, DraftChanged
+from service.workflows.named_things import named_things
 from service.workflows.reach import check_reach
 from service.workflows.requests import DraftQuery, Name, Version
 from service.workflows.saved_workflow import file_differs, versions_differ
@@ -207,7 +207,7 @@ async def publish_draft(call: Call, project: Name, name: Name) -> SavedWorkflow:
         change.id = saved.head.code
         change.before = {"version": saved.before.version} if saved.before is not None else None
         change.after = {"version": saved.head.version, "release_state": saved.head.release_state}
-        change.answer = SavedWorkflow.of_saved(saved, await sizes_named(change.connection, [document.spec]))
+        change.answer = SavedWorkflow.of_saved(saved, await named_things(change.connection, [document]))
     answer: SavedWorkflow = change.answered()
     return answer
 
@@ -215,19 +215,19 @@ async def publish_draft(call: Call, project: Name, name: Name) -> SavedWorkflow:
 @operation("GET", "/workflow-drafts/{project}/{name}/check", Right.EDIT, TAG)
 async def check_draft(call: Call, project: Name, name: Name) -> CheckedAnswer:
     """Say what is wrong with the caller's draft, and publish nothing."""
-    content, sizes = FileContent(), None
+    content, things = FileContent(), None
     faults: Sequence[FileFault] = ()
     try:
         _, document = await _read(call, project, name)
         content = FileContent([document])
-        sizes = (await rehearse(call, content)).pool_sizes
+        things = (await rehearse(call, content)).things
     except BadWorkflowFile as error:
         faults = error.faults
     except (Forbidden, NotFound):
         raise
     except Refused as error:
         faults = [FileFault(DRAFT_FILE, str(error))]
-    return CheckedAnswer.of(faults, content, sizes)
+    return CheckedAnswer.of(faults, content, things)
 
 
 @operation("GET", "/workflow-drafts/{project}/{name}/diff", Right.EDIT, TAG)

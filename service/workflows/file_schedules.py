@@ -59,7 +59,7 @@ async def save_schedules(
     Args:
         of_workflow: the workflow's time zone.
     Raises:
-        Refused: one has a parameter that the workflow does not know, or would never fire.
+        Refused: one has a parameter that the workflow does not know, or is ONLINE and would never fire.
     """
     await definitions.lock(connection, head.code)
     left = await schedule_contents.contents_of(connection, head.code)
@@ -77,10 +77,10 @@ async def save_schedules(
             changes += await _change(connection, equal, entry, spec)
     former = [each for each in left if each.from_file]
     for (entry, spec), stored in zip(unlike, former, strict=False):
-        spec.checked(now)
+        _check_fires(spec, entry, now)
         changes += await _change(connection, stored, entry, spec)
     for entry, spec in unlike[len(former) :]:
-        spec.checked(now)
+        _check_fires(spec, entry, now)
         id_ = await schedules.insert(connection, head.code, spec, online=entry.online)
         await schedule_contents.list_in_file(connection, id_)
         changes.append(ScheduleChange(id_, "added", spec))
@@ -88,6 +88,12 @@ async def save_schedules(
         await schedules.remove(connection, stored.id)
         changes.append(ScheduleChange(stored.id, "removed"))
     return changes
+
+
+def _check_fires(spec: ScheduleSpec, entry: ScheduleEntry, now: datetime) -> None:
+    """Raises `Refused` for one that is ONLINE and would never fire."""
+    if entry.online:
+        spec.checked(now)
 
 
 async def _change(

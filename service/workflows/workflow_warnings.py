@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from model.choices import Flag, Restart
+from model.builtin_parameters import builtin_names
+from model.choices import Direct, Flag, Restart
 from model.near import nearest
 from model.parameters import parameter_variable, references
 from model.workflow import WorkflowSpec
@@ -37,10 +39,33 @@ def doubts(spec: WorkflowSpec) -> Iterator[str]:
 def _doubtful_references(spec: WorkflowSpec) -> Iterator[str]:
     """A `${name}` without a parameter, but with one of a similar name. A start could still give the value."""
     declared = {*spec.params, *spec.secrets, *(param.name for task in spec.tasks for param in task.local_params)}
+    known = builtin_names()
+    given = None
     for task in spec.tasks:
-        for name in references(json.dumps(task.params)):
-            if name not in declared and (near := nearest(name, sorted(declared), cutoff=0.7)):
-                yield f'task "{task.name}": ${{{name}}} is no parameter of the workflow; did you mean ${{{near}}}?'
+        local = [param.value for param in task.local_params]
+        for name in references(json.dumps([task.params, local], ensure_ascii=False)):
+            if name in declared or name in known:
+                continue
+            near = nearest(name, sorted(known if name.startswith("system.") else declared), cutoff=0.7)
+            cure = f"did you mean ${{{near}}}?" if near else "remove it"
+            if name.startswith("system."):
+                yield f'task "{task.name}": ${{{name}}} is no built-in parameter; {cure}'
+            elif near:
+                given = _words_given(spec) if given is None else given
+                if name not in given and "" not in given:
+                    yield f'task "{task.name}": ${{{name}}} is no parameter of the workflow; {cure}'
+
+
+def _words_given(spec: WorkflowSpec) -> set[str]:
+    """What may be names of values that tasks give to those after them; with "" they may be any."""
+    words: set[str] = set()
+    before = {name for task in spec.tasks for name in task.after}
+    for task in spec.tasks:
+        if task.name in before and not any(param.direct is Direct.OUT for param in task.local_params):
+            own = re.sub(r"\$\{[A-Za-z_][A-Za-z0-9_.]*\}", "", json.dumps(task.params))
+            words.update(re.findall(r"[A-Za-z_][A-Za-z0-9_.]*", own))
+            words |= {"SUB_PROCESS": {""}, "HTTP": {"status", "body"}}.get(task.type, set())
+    return words
 
 
 def _behind_endless_streams(spec: WorkflowSpec) -> Iterator[str]:

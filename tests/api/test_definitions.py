@@ -64,6 +64,29 @@ async def applied(client: httpx.AsyncClient, *contents: str) -> list[dict[str, A
     return found
 
 
+async def test_what_a_file_names_and_does_not_exist_is_a_warning(admin: httpx.AsyncClient) -> None:
+    file = """name: names
+environment: prod
+tasks:
+  - {name: a, type: SQL, environment: "x y", params: {datasource: lake, sql: select 1, alert_group: team}}
+  - {name: b, type: SQL, params: {datasource: "${which}", sql: select 1}}
+schedules: [{cron: "@daily", alert_group: ops, environment: prod, state: OFFLINE, end_time: 2020-01-01}]
+"""
+    checked = await admin.post(f"{BASE}/workflow-definitions:validate", json={"files": files(file)})
+    assert checked.json()["problems"] == []
+    expected = [
+        'there is no environment "prod"; create it before the workflow runs',
+        'task "a": there is no environment "x y"; create it before the workflow runs',
+        'task "a": there is no data source "lake"; create it before the workflow runs',
+        'task "a": there is no alert group "team"; create it before the workflow runs',
+        'schedule 1: there is no environment "prod"; create it before the workflow runs',
+        'schedule 1: there is no alert group "ops"; create it before the workflow runs',
+    ]
+    assert [each["sentence"] for each in checked.json()["warnings"]] == expected
+    (saved,) = await applied(admin, file)
+    assert saved["warnings"] == expected
+
+
 async def test_files_are_saved_all_or_none_with_an_audit_row_each(
     api: Serving, admin: httpx.AsyncClient, sql: Any
 ) -> None:

@@ -126,7 +126,17 @@ class Reference:
                 return False
             case S.FAILED if self.asks(after, before):
                 return True
+            case S.WAITS if self.asks(after, before) and self.never_begins(before):
+                return True
         return None
+
+    def never_begins(self, code: TaskCode) -> bool:
+        """Whether a task before it failed that it does not ask for, or never begins itself."""
+        return self.standing[code] is S.WAITS and any(
+            self.standing[before] is S.FAILED or self.never_begins(before)
+            for before in self.plan.graph.predecessors[code]
+            if not self.asks(code, before)
+        )
 
     def is_in_scope(self, code: TaskCode) -> bool:
         return self.scope is None or code in self.scope

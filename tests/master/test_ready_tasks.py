@@ -101,6 +101,24 @@ def test_a_failure_begins_the_conditions_that_ask_for_it_and_nothing_else() -> N
     assert progress.failed(A) == [TaskCode(2)]
 
 
+def test_conditions_count_what_never_begins_as_failed() -> None:
+    tasks = [
+        {"name": "a", "type": "FAKE"},
+        {"name": "b", "type": "FAKE", "after": ["a"]},
+        {"name": "off", "type": "FAKE", "after": ["b"], "flag": "NO"},
+        {
+            "name": "c",
+            "type": "CONDITIONS",
+            "after": ["a", "b", "off"],
+            "params": {"when": dict.fromkeys(["a", "b", "off"], "SUCCESS")},
+        },
+    ]
+    plan = plan_of(*tasks)
+    progress = Progress(plan, None)
+    assert progress.begin() == [1]
+    assert progress.failed(TaskCode(1)) == [4]
+
+
 def test_conditions_that_are_forbidden_judge_nobody() -> None:
     evaluator = {"name": "j", "type": "CONDITIONS", "after": ["a"], "params": {"when": {"a": "SUCCESS"}}, "flag": "NO"}
     progress = Progress(plan_of({"name": "a"}, evaluator, {"name": "c", "after": ["j"]}), None)
@@ -145,7 +163,17 @@ class Reference:
             return chosen is None or after in chosen or after not in self.plan.tasks[before].branches
         if before in self.failed:
             return True if after in self.plan.evaluators.get(before, ()) else None
+        if after in self.plan.evaluators.get(before, ()) and self.never_begins(before):
+            return True
         return {"skipped": False, "passed over": True}.get(self.standing(before))
+
+    def never_begins(self, code: TaskCode) -> bool:
+        """Whether a task before it failed, or never begins itself, and it does not ask for that."""
+        return self.in_scope(code) and any(
+            before in self.failed or (before not in self.succeeded and self.never_begins(before))
+            for before in self.plan.graph.predecessors[code]
+            if code not in self.plan.evaluators.get(before, ())
+        )
 
     def standing(self, code: TaskCode) -> str:
         """What of a task may be said by its edges alone."""

@@ -10,8 +10,8 @@ SECURITY = (
         "a value of a parameter was run as code: by bash in arithmetic and subscripts",
         Patch(
             "worker/tasks/bash_values.py",
-            "                _check(script, place, name, value, types)\n",
-            "",
+            "            named.check(name, value, types.get(name))\n",
+            "            assert types is not None\n",
             "values in every place of a script",
         ),
         "tests/worker/test_values_as_code.py::test_no_value_is_run_by_bash_wherever_it_stands",

@@ -53,6 +53,16 @@ async def test_dynamic_runs_as_many_side_by_side_as_it_says(engine: Engine) -> N
     assert await engine.end(run) == "SUCCESS"
 
 
+async def test_two_dynamic_tasks_do_not_hide_each_others_results(engine: Engine) -> None:
+    below = _joiner(engine)
+    one = {**dynamic(below, lists=[{"name": "x", "value": "1"}, {"name": "y", "value": "a"}]), "name": "each-city"}
+    two = {**dynamic(below, lists=[{"name": "x", "value": "2"}, {"name": "y", "value": "b"}]), "name": "each year"}
+    run = await engine.run(engine.define(one, two, {"name": "join", "after": ["each-city", "each year"]}))
+    values = engine.values(run, "join")
+    assert json.loads(values["dynamic.out.each_city"]) == [{"both": "1a"}]
+    assert json.loads(values["dynamic.out.each_year"]) == [{"both": "2b"}]
+
+
 async def test_dynamic_without_any_tuple_succeeds(engine: Engine) -> None:
     run = await engine.run(
         engine.define(dynamic(_joiner(engine), lists=[{"name": "x", "value": "${x}"}]), params={"x": ""})

@@ -62,6 +62,27 @@ async def test_switch_sees_what_its_ancestors_gave(engine: Engine) -> None:
     assert set(engine.tasks(run)) == {"before", "which", "many"}
 
 
+async def test_switch_sees_built_in_parameters(engine: Engine) -> None:
+    when = '"${system.biz.curdate}" == "20260101" && "${system.project.name}" == "default"'
+    code = engine.define(switch((when, "then"), default="else"), *branches("then", "else"))
+    run = await engine.run(code, schedule_time="2026-01-01 05:00:00+00")
+    assert set(engine.tasks(run)) == {"which", "then"}
+
+
+async def test_conditions_count_a_task_that_never_began_as_failed(engine: Engine) -> None:
+    when = {"when": {"a": "SUCCESS", "b": "SUCCESS"}, "on_success": "yes", "on_failure": "no"}
+    run = await engine.run(
+        engine.define(
+            {"name": "a", **FAILS},
+            {"name": "b", "after": ["a"]},
+            {"name": "which", "type": "CONDITIONS", "after": ["a", "b"], "params": when},
+            *branches("yes", "no"),
+        )
+    )
+    assert engine.tasks(run) == {"a": "FAILURE", "which": "SUCCESS", "no": "SUCCESS"}
+    assert engine.state(run) == "SUCCESS"
+
+
 async def test_switch_leaves_tasks_that_it_does_not_name_alone(engine: Engine) -> None:
     run = await engine.run(engine.define(switch(("1 == 2", "a")), *branches("a", "always")))
     assert engine.tasks(run) == {"which": "SUCCESS", "always": "SUCCESS"}

@@ -22,6 +22,33 @@ async def test_a_reference_with_a_near_name_is_warned_of(tmp_path: Path) -> None
     assert "other" not in said
 
 
+async def test_what_a_task_before_gives_is_not_warned_of(tmp_path: Path) -> None:
+    gives = [
+        "type: SHELL, params: {script: 'echo \"#{setValue(rowz=1)}\"'}",
+        "type: FAKE, params: {outputs: {rowz: '1'}}",
+        "type: HTTP, params: {url: 'http://host', outputs: {rowz: $.a}}",
+        "type: SUB_PROCESS, params: {workflow: other}",
+    ]
+    for each in gives:
+        uses = "\n  - {name: b, type: SHELL, after: [a], params: {script: 'echo ${rowz}'}}"
+        assert await checked(tmp_path, f"{{name: a, {each}}}{uses}") == "0 "
+
+
+async def test_a_name_that_is_no_built_in_parameter_is_warned_of(tmp_path: Path) -> None:
+    script = "'echo ${system.biz.curdat} ${system.nonsense} ${system.task.execute.path} ${system.biz.date}'"
+    said = await checked(tmp_path, f"{{name: a, type: SHELL, params: {{script: {script}}}}}")
+    assert "${system.biz.curdat} is no built-in parameter; did you mean ${system.biz.curdate}?" in said
+    assert "${system.nonsense} is no built-in parameter" in said
+    assert said.count("built-in") == 2
+
+
+async def test_misfits_of_local_parameters_are_all_told(tmp_path: Path) -> None:
+    local = "{n: {type: INTEGER, value: x}, d: {type: DATE, value: y}}"
+    said = await checked(tmp_path, f"{{name: a, type: SHELL, params: {{script: ':'}}, local_params: {local}}}")
+    assert 'parameter "n" is INTEGER and must be a whole number' in said
+    assert 'parameter "d" is DATE and must be a date' in said
+
+
 async def test_two_names_of_one_variable_are_refused(tmp_path: Path) -> None:
     param = "{name: a_b, direct: IN, type: VARCHAR, value: x}"
     task = f"{{name: a, type: SHELL, params: {{script: ':'}}, local_params: [{param}]}}"

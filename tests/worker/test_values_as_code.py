@@ -6,6 +6,7 @@ import random
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -229,6 +230,33 @@ def rendered(place: str, value: str, values: dict[str, str], types: dict[str, Pa
     return bash_script(marked, {**values, "v": value}, types or {})[0]
 
 
+class Canary:
+    """Runs scripts with their values by real bash, and finds those that made the canary."""
+
+    def __init__(self, folder: Path, types: dict[str, ParameterType] | None = None) -> None:
+        self.accepted = 0
+        self._folder = folder
+        self._types = types or {}
+
+    def broken(self, cases: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
+        driver = [f"export HOME={self._folder} HISTFILE="]
+        for number, (place, values) in enumerate(cases):
+            marked = replace_references(place.replace("@", "${v}").replace("%%", "${w}"), values, mark)
+            try:
+                script, variables = bash_script(marked, values, self._types)
+            except Refused:
+                continue
+            self.accepted += 1
+            (self._folder / f"{number}.sh").write_text(script)
+            given = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
+            driver.append(f"(export {given}; . ./{number}.sh) > /dev/null 2>&1 < /dev/null")
+            driver.append(f"[ ! -e canary ] || {{ echo {number}; rm canary; }}")
+        run = ["timeout", "300", "bash"]
+        text = "\n".join(driver)
+        found = subprocess.run(run, input=text, capture_output=True, text=True, cwd=self._folder, check=True)
+        return [cases[int(number)] for number in found.stdout.split()]
+
+
 def test_no_value_is_run_by_bash_wherever_it_stands(tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     chance = random.Random("bash")
@@ -237,20 +265,9 @@ def test_no_value_is_run_by_bash_wherever_it_stands(tmp_path: Path) -> None:
     cases = [(place, value) for place in PLACES for value in values]
     while len(cases) < len(PLACES) * len(values) + SCRIPTS:
         cases.append(("\n".join(chance.sample(PLACES, chance.randint(2, 4))), chance.choice(values)))
-    accepted, driver = 0, ["export SHOAL_PARAM_h=" + shlex.quote(first)]
-    for number, (place, value) in enumerate(cases):
-        try:
-            script = rendered(place, value, {"h": first})
-        except Refused:
-            continue
-        accepted += 1
-        (tmp_path / f"{number}.sh").write_text(script)
-        driver.append(f"export SHOAL_PARAM_v={shlex.quote(value)}; (. ./{number}.sh) > /dev/null 2>&1 < /dev/null")
-        driver.append(f"[ ! -e {canary} ] || {{ echo {number}; rm {canary}; }}")
-    assert accepted > 2_000
-    found = subprocess.run(["bash"], input="\n".join(driver), capture_output=True, text=True, cwd=tmp_path, check=False)
-    broken = [cases[int(number)] for number in found.stdout.split()]
-    assert not broken, f"{len(broken)} of {accepted}, such as {broken[:3]}"
+    run = Canary(tmp_path)
+    assert run.broken([(place, {"v": value, "h": first}) for place, value in cases]) == []
+    assert run.accepted > 1_000
 
 
 EXACT = [
@@ -279,9 +296,10 @@ HARD = ["plain", "it's \"a\" $HOME `pwd` \\ every*thing; & 'more' ~ äöü", "a\
 @pytest.mark.parametrize("place", EXACT)
 def test_a_shell_script_gets_a_value_to_the_letter_in_all_quotes(place: str) -> None:
     for value in [*HARD, "a[$(touch canary)]"]:
-        environment = {"SHOAL_PARAM_v": value, "PATH": "/bin:/usr/bin"}
-        run = ["bash", "-c", rendered(place, value, {})]
-        ended = subprocess.run(run, capture_output=True, env=environment, check=False)
+        marked = replace_references(place.replace("@", "${v}"), {"v": value}, mark)
+        script, variables = bash_script(marked, {"v": value}, {"v": ParameterType.TEXT})
+        run = ["bash", "-c", script]
+        ended = subprocess.run(run, capture_output=True, env={**variables, "PATH": "/bin:/usr/bin"}, check=False)
         assert ended.stdout.decode() == value, (run, ended.stderr)
 
 
@@ -295,13 +313,14 @@ def test_a_quoted_here_document_stays_as_it_is_but_for_its_values() -> None:
     ("place", "said"),
     [
         ("echo\n[[ @ -gt 3 ]]", "script, line 2: .* declare the parameter INTEGER"),
-        ("echo $(( @ + 1 ))", "line 1: .* arithmetic"),
-        ("a[@]=1", "subscript"),
-        ("let n=@", "let evaluates it"),
-        ("declare -i n=@", "declare evaluates it"),
-        ('eval "echo @"', "eval runs it as a script"),
-        ("ssh host ls @", "ssh may give it to a shell"),
-        ("n=@\n(( n > 1 ))", "line 2: .* looks like a subscript"),
+        ("echo $(( @ + 1 ))", "line 1: .* declare the parameter INTEGER"),
+        ("a[@]=1", "declare the parameter INTEGER"),
+        ("let n=@", "let makes other text of it, or evaluates it"),
+        ("declare -i n=@", "declare makes other text of it, or evaluates it"),
+        ('eval "echo @"', "eval may run it"),
+        ("ssh host ls @", "ssh may run it"),
+        ("n=@\n(( n > 1 ))", "line 2: .* is not plain, and bash evaluates arithmetic .* declare"),
+        ("load @", "is not plain, and what load does with it is not known; .* v: {type: TEXT}"),
     ],
 )
 def test_a_refusal_says_which_line_and_how_to_fix_it(place: str, said: str) -> None:
@@ -320,26 +339,32 @@ def test_a_parameter_of_type_integer_must_be_one_wherever_it_stands(place: str) 
 
 
 ORDINARY = [
-    ("[ @ = yes ] || echo no", "no"),
+    ("[ @ = yes ] || echo no", "it's [no]"),
     ('echo "#{setValue(second=$((@ + 1)))}"', "100"),
     ("for ((i = 0; i < @; i++)); do echo $i; done", "3"),
     ("if [[ @ -gt 3 && $x == a* ]]; then echo big; fi", "7"),
-    ("source @/env.sh; @/bin/load --day=@", "/opt/x-1"),
+    ("source /opt/env.sh; /opt/bin/load --day=@", "2026-01-31"),
     ("ssh host \"load '@' > /tmp/out\"", "2026-01-31"),
     ("psql -c \"SELECT '@'\" -v x=@", "2026-01-31"),
-    ("psql -v day=@ -f load.sql", "it's 5 o'clock"),
-    ('bash load.sh @ --note "@"', "it's"),
-    ("python3 load.py '@'", "it's"),
+    ("psql -v customer=@ -f load.sql", "alice"),
+    ('bash load.sh @ --note "@"', "/data/my orders.csv"),
+    ("python3 load.py '@'", "2026-01-31 05:00:00"),
+    ("timeout 60 python3 load.py '@'", "s3://bucket/day=2026-01-31/x.csv"),
     ("python3 - <<'EOF'\nprint('@')\nEOF", "2026-01-31"),
-    ("awk -v day=@ '{ print day, $1 }' file", "it's"),
-    ("find @ -name '*.csv' -exec gzip {} \\;", "/data/my files"),
+    ("awk -v day=@ '{ print day, $1 }' file", "2026-01-31"),
+    ("find @ -name '*.csv' -exec gzip {} \\;", "20260131"),
+    ("find @ -name '*.csv' -delete", "/data/my files"),
     ("sed -i 's/x/@/' file", "abc"),
-    ("curl -s \"http://host/@\" | jq -r '.items[] | .name' > @.json", "a b"),
-    ('eval "echo @"', "word"),
+    ('curl -s "http://host/@" > @.json', "a b & c"),
+    ('eval "echo @"', "42"),
     ("declare -A m; m[@]=1; echo ${m[@]}", "de"),
-    ('git commit -m "@"', "Price: 5$ (net) & more"),
-    ('i=0; while (( i < 3 )); do (( i++ )); echo "@"; done', "Price: 5$ (net) & more"),
+    ('git commit -m "@"', "Price 5, net"),
+    ('i=0; while (( i < 3 )); do (( i++ )); echo "@"; done', "orders of today"),
     ("cat > f <<E\nname: @\nE\ntrap 'rm -f f' EXIT", "it's"),
+    ('name="@"\nif [ "$name" = x ]; then echo "$name"; fi', "Price: 5$ (net) & more"),
+    ("set -euo pipefail\nmkdir -p \"/data/@\"\npython3 load.py --all\necho 'done: @'", "it's (1)"),
+    ('case "@" in a|b) echo one;; (*) cp "$HOME/x" "/tmp/@";; esac', "it's"),
+    ('n=$(wc -l < file); if [[ "@" == x || $n == 1 ]]; then echo "there are $n of @" | tee out; fi', "it's"),
 ]
 
 
@@ -348,6 +373,19 @@ def test_ordinary_scripts_take_ordinary_values(place: str, value: str) -> None:
     script = rendered(place, value, {})
     subprocess.run(["bash", "-n"], input=script.encode(), check=True)
     assert "SHOAL_PARAM_v" in script
+
+
+@pytest.mark.parametrize("type_", [ParameterType.TEXT, ParameterType.LIST, ParameterType.SECRET, ParameterType.FILE])
+def test_a_declared_type_answers_for_its_value(type_: ParameterType) -> None:
+    place = 'load @ --data="@"; n=$(date +%d); (( n > 3 )) && echo @'
+    value = '[{"note": "it\'s 5 $"}]'
+    script, variables = bash_script(
+        replace_references(place.replace("@", "${v}"), {"v": value}, mark), {"v": value}, {"v": type_}
+    )
+    assert value in variables.values()
+    with pytest.raises(Refused, match="type: TEXT"):
+        rendered(place, value, {})
+    assert subprocess.run(["bash", "-n"], input=script.encode(), check=True)
 
 
 def test_two_names_that_make_one_variable_keep_their_own_values() -> None:

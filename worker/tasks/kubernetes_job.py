@@ -12,7 +12,10 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from worker.tasks.inserted import arguments, mark, only_plain, pieces, plain
+from model.choices import ParameterType
+from model.foreign_values import Need, check_declared, check_foreign
+from model.shell_reader import need_of_arguments
+from worker.tasks.inserted import arguments, mark, only_plain, pieces, plain, put_in
 from worker.tasks.kubernetes_api import MARK, Json
 from worker.tasks.plugin import TaskContext, TaskParams
 
@@ -156,6 +159,7 @@ def _container(params: KubernetesParams, context: TaskContext) -> Json:
     }
     argv = [*params.command, *params.args]
     codes = {place + 1 for place, text in enumerate(argv) if _CODE_FOLLOWS.fullmatch(plain(text))}
+    _check_runs(argv, codes, context.types)
     done = [_expanded_never(only_plain(text, _CODE) if at in codes else text) for at, text in enumerate(argv)]
     if params.command:
         container["command"] = arguments(done[: len(params.command)], "command")
@@ -170,6 +174,15 @@ def _container(params: KubernetesParams, context: TaskContext) -> Json:
     if params.image_pull_policy is not None:
         container["imagePullPolicy"] = params.image_pull_policy
     return container
+
+
+def _check_runs(argv: list[str], codes: set[int], types: Mapping[str, ParameterType]) -> None:
+    """Raises `Refused` for a value that the author's command, such as env, could run."""
+    texts = [put_in(text, lambda _name, _value: "\0") for text in argv]
+    need, why = need_of_arguments(texts) if texts and "\0" not in texts[0] else (Need.TEXT, "")
+    for piece in (piece for at, text in enumerate(argv) if at not in codes for piece in pieces(text)):
+        if need > Need.PLAIN and piece.name and not check_declared(types.get(piece.name), piece.name, piece.text):
+            check_foreign(need, piece.name, piece.text, "command", why)
 
 
 def _expanded_never(text: str) -> str:

@@ -17,15 +17,13 @@ from model.choices import ParameterType
 from model.errors import Refused
 from model.local_params import typed
 from model.parameters import is_plain, parameter_variable
+from model.python_script import NUMBER, NamedPython, need_of_python
 from worker.tasks.inserted import pieces
 
 _FIRST = 0xF0000
 _REFERENCE = re.compile("[\U000f0000-\U000ffffd]")
 _OPENING = re.compile(r"""([A-Za-z]{0,3})('''|\"\"\"|'|")""")
-_NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _UNESCAPED = re.compile(r"[A-Za-z0-9_.,:/@%+= -]")
-_EVALUATES = re.compile(r"(?<!\.)\b(eval|exec|execfile|__import__|builtins|__builtins__)\b|(?<![.\w])compile\s*\(")
-_RUNS_A_SHELL = re.compile(r"\b(system|popen\w*|getoutput|getstatusoutput|shell|create_subprocess_shell)\b")
 _PREFIXES = frozenset({"r", "u", "b", "f", "t", "br", "rb", "fr", "rf", "tr", "rt"})
 _NUMBERS = (ParameterType.INTEGER, ParameterType.LONG, ParameterType.FLOAT, ParameterType.DOUBLE)
 
@@ -59,7 +57,7 @@ def python_script(
 
     Args:
         marked: the definer's text.
-        types: of the parameters that are not VARCHAR.
+        types: of the parameters that declare one; VARCHAR for those whose value the author wrote.
         way_out: what to do about a parameter that is refused.
 
     Raises:
@@ -74,7 +72,10 @@ def python_script(
     numbers = iter(range(len(given)))
     text = "".join(piece.text if piece.name is None else chr(_FIRST + next(numbers)) for piece in found)
     own = _REFERENCE.sub(" ", text)
-    return _Writer(text, given, types, way_out, bool(_EVALUATES.search(own)), bool(_RUNS_A_SHELL.search(own))).written()
+    script = NamedPython(frozenset(dict(given)), *need_of_python(own))
+    for name, value in dict(given).items():
+        script.check(name, value, types.get(name))
+    return _Writer(text, given, types, way_out).written()
 
 
 class _Writer:
@@ -84,15 +85,11 @@ class _Writer:
         given: list[tuple[str, str]],
         types: Mapping[str, ParameterType],
         way_out: Callable[[str], str],
-        evaluates: bool,
-        runs_a_shell: bool,
     ) -> None:
         self._text = text
         self._given = given
         self._types = types
         self._way_out = way_out
-        self._evaluates = evaluates
-        self._runs_a_shell = runs_a_shell
         self._at = 0
         self._parts: list[str] = []
 
@@ -110,15 +107,7 @@ class _Writer:
         return _REFERENCE.match(self._text, self._at) is not None
 
     def _value(self) -> tuple[str, str]:
-        name, value = self._given[ord(self._text[self._at]) - _FIRST]
-        if self._types.get(name) is not None:
-            typed(self._types[name], name, value)
-        is_number = _NUMBER.fullmatch(value) is not None
-        if self._evaluates and not is_number:
-            raise self._refused(name, "the script evaluates text (eval, exec, compile, ...), and it is not a number")
-        if self._runs_a_shell and not is_plain(value):
-            raise self._refused(name, "the script gives text to a shell (os.system, shell=True, ...)")
-        return name, value
+        return self._given[ord(self._text[self._at]) - _FIRST]
 
     def _refused(self, name: str, why: str) -> Refused:
         line = self._text.count("\n", 0, self._at) + 1
@@ -223,7 +212,7 @@ class _Writer:
 
 def _literal_of(name: str, value: str, type_: ParameterType | None) -> str:
     """A literal in parentheses."""
-    if type_ is None and _NUMBER.fullmatch(value):
+    if type_ in (None, ParameterType.VARCHAR) and NUMBER.fullmatch(value):
         return f"({value})"
     if type_ in _NUMBERS or type_ is ParameterType.BOOLEAN:
         read = typed(type_, name, value)
