@@ -12,7 +12,6 @@ import asyncio
 import os
 import signal
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -70,15 +69,10 @@ async def _attempt(order: Order, deadline: Deadline) -> TaskResult:
             if isinstance(error, ShoalError):
                 log.write(f"{error}\n")
             result = result_of(error)
-    outputs = {_masked(name, order): _masked(value, order) for name, value in result.outputs.items()}
-    alert = None if result.alert is None else result.alert.changed(partial(_masked, order=order))
-    return TaskResult(result.state, _masked(result.reason, order), result.exit_code, outputs, alert)
-
-
-def _masked(text: str, order: Order) -> str:
-    """Mask secrets here already: a keeper writes the answer to the disk."""
-    masking = Masking(order.secrets)
-    return (masking.feed(text.encode(errors="replace")) + masking.finish()).decode(errors="replace")
+    masked = Masking(order.secrets).masked  # here already: a keeper writes the answer to the disk
+    outputs = {masked(name): masked(value) for name, value in result.outputs.items()}
+    alert = None if result.alert is None else result.alert.changed(masked)
+    return TaskResult(result.state, masked(result.reason), result.exit_code, outputs, alert)
 
 
 def _not_begun(error: BaseException) -> TaskResult:

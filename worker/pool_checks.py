@@ -205,9 +205,7 @@ class PoolChecks:
 
 def _shown(reason: str, due: DueCheck) -> str:
     """Everybody reads it."""
-    masking = Masking(secrets_of(due.data))
-    shown = masking.feed(reason.encode(errors="replace")) + masking.finish()
-    return shown.decode(errors="replace")[:REASON_CHARACTERS_MAX]
+    return Masking(secrets_of(due.data)).masked(reason)[:REASON_CHARACTERS_MAX]
 
 
 _NOBODY = (WorkflowInstanceId(0), TaskInstanceId(0))

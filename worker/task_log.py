@@ -95,10 +95,9 @@ class LogFile:
         self._append(self._masking.feed(text.encode() if isinstance(text, str) else text))
 
     def hide(self, secret: str) -> None:
-        """Mask this secret too from now on. What the masking held back until now is written first."""
-        self._append(self._masking.finish())
+        """Mask this secret too from now on."""
         self._secrets = (*self._secrets, secret)
-        self._masking = Masking(self._secrets)
+        self._masking.add(secret)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -107,9 +106,7 @@ class LogFile:
 
     def masked(self, text: str) -> str:
         """`text` as the log would show it: for texts about the task outside of the log."""
-        masking = Masking(self._secrets)
-        shown = masking.feed(text.encode(errors="replace")) + masking.finish()
-        return shown.decode(errors="replace")
+        return self._masking.masked(text)
 
     def last_line(self) -> str:
         """The last line that is not blank; empty if there is none or it has more than 200 bytes."""

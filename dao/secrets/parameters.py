@@ -19,10 +19,10 @@ def seal(name: str, value: str, vault: Vault) -> str:
     """The value encrypted for storage. Raises `Refused` if there is no key, or if a log could not mask the value."""
     if re.fullmatch(NAME, name) is None:
         raise Refused(f"{name[:200]!r} is not a name for a parameter; use letters, digits, _ and . and no digit first")
-    if len(value) < SECRET_CHARACTERS_MIN:
+    if len(value.strip()) < SECRET_CHARACTERS_MIN:
         raise Refused(
-            f'the value of the SECRET parameter "{name}" has fewer than {SECRET_CHARACTERS_MIN} characters; so short '
-            f"a one cannot be masked in a log"
+            f'the value of the SECRET parameter "{name}" has fewer than {SECRET_CHARACTERS_MIN} characters '
+            f"beside blanks; so short a one cannot be masked in a log"
         )
     sealed = vault.seal(value, f"{PURPOSE} {name}")
     return str(SealedValue(sealed.key_id, name, sealed.data.decode()))
