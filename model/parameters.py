@@ -16,6 +16,7 @@ from model.errors import Refused
 PARAMETERS_BYTES_MAX = 1_048_576
 
 PARAMETER_PREFIX = "SHOAL_PARAM_"
+FILE_PREFIX = "SHOAL_FILE_"
 
 _REFERENCE = re.compile(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_.]*)\}")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -67,6 +68,11 @@ def parameter_variable(name: str) -> str:
     """The environment variable that holds a parameter. It has a prefix: a parameter called PATH or LD_PRELOAD must stay
     data."""
     return PARAMETER_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", name)
+
+
+def file_variable(name: str) -> str:
+    """The environment variable that names the file with a parameter's value, if no variable can hold that."""
+    return FILE_PREFIX + parameter_variable(name).removeprefix(PARAMETER_PREFIX)
 
 
 def references(text: str) -> list[str]:
