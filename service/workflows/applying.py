@@ -52,6 +52,7 @@ class CheckedAnswer(Answer):
                 FileProblem(file=each.file, sentence=sentence)
                 for each in content.workflows
                 for sentence in (
+                    *each.notes,
                     *doubts(each.spec),
                     *(doubtful_resources(each.spec, pool_sizes) if pool_sizes is not None else ()),
                 )
