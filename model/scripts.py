@@ -1,5 +1,8 @@
-"""Scripts as interpreters read them. From an editor of Windows they come with a byte order mark, which makes the first
-command unknown, and with a carriage return at the end of each line, which bash takes for a part of its last word."""
+"""Scripts as interpreters read them: without what editors of Windows add.
+
+A byte order mark makes the first command unknown, and a carriage return at the end of a line is for bash a part of the
+last word.
+"""
 
 from __future__ import annotations
 
