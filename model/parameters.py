@@ -19,6 +19,7 @@ INSERTED_BYTES_MAX = 4 * PARAMETERS_BYTES_MAX
 """How much may be put into the texts of one task in place of references: a value may stand there thousands of times."""
 
 PARAMETER_PREFIX = "SHOAL_PARAM_"
+FILE_PREFIX = "SHOAL_FILE_"
 
 _REFERENCE = re.compile(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_.]*)\}")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -92,6 +93,11 @@ def parameter_variable(name: str) -> str:
     """The environment variable that holds a parameter. It has a prefix: a parameter called PATH or LD_PRELOAD must stay
     data."""
     return PARAMETER_PREFIX + re.sub(r"[^A-Za-z0-9_]", "_", name)
+
+
+def file_variable(name: str) -> str:
+    """The environment variable that names the file with a parameter's value, if no variable can hold that."""
+    return FILE_PREFIX + parameter_variable(name).removeprefix(PARAMETER_PREFIX)
 
 
 def references(text: str) -> list[str]:

@@ -12,6 +12,7 @@ from model.durations import seconds_of
 from model.near import nearest
 from model.parameter_text import plain_data
 from model.parameters import references
+from model.scripts import plain_script
 
 CHECK_BYTES_MAX = 64_000
 TIMEOUT_S_MAX = 60.0
@@ -42,7 +43,7 @@ class PoolCheck(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    script: CheckText | None = None
+    script: Annotated[CheckText, AfterValidator(plain_script)] | None = None
     url: CheckText | None = None
     timeout: Seconds = 10.0
     every: Seconds = 60.0

@@ -12,7 +12,6 @@ import asyncio
 import os
 import signal
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -20,6 +19,7 @@ from model.errors import Refused, ShoalError
 from model.means import is_passing
 from model.states import TaskState
 from worker.failed_attempt import result_of
+from worker.last_line import last_line_of, tail_of
 from worker.launcher.deadline import Deadline
 from worker.launcher.errors import DeadlinePassed
 from worker.launcher.wire import put_answer
@@ -28,7 +28,6 @@ from worker.order import Order, answer_of
 from worker.tasks.plugin import TaskContext, TaskLog, TaskResult
 
 TERMINATED_CODE = 128 + signal.SIGTERM
-LAST_LINE_BYTES_MAX = 200
 
 
 def carry_out(order: Order, answer_fd: int, deadline: Deadline) -> NoReturn:
@@ -70,15 +69,10 @@ async def _attempt(order: Order, deadline: Deadline) -> TaskResult:
             if isinstance(error, ShoalError):
                 log.write(f"{error}\n")
             result = result_of(error)
-    outputs = {_masked(name, order): _masked(value, order) for name, value in result.outputs.items()}
-    alert = None if result.alert is None else result.alert.changed(partial(_masked, order=order))
-    return TaskResult(result.state, _masked(result.reason, order), result.exit_code, outputs, alert)
-
-
-def _masked(text: str, order: Order) -> str:
-    """Mask secrets here already: a keeper writes the answer to the disk."""
-    masking = Masking(order.secrets)
-    return (masking.feed(text.encode(errors="replace")) + masking.finish()).decode(errors="replace")
+    masked = Masking(order.secrets).masked  # here already: a keeper writes the answer to the disk
+    outputs = {masked(name): masked(value) for name, value in result.outputs.items()}
+    alert = None if result.alert is None else result.alert.changed(masked)
+    return TaskResult(result.state, masked(result.reason), result.exit_code, outputs, alert)
 
 
 def _not_begun(error: BaseException) -> TaskResult:
@@ -130,14 +124,12 @@ class _Output:
 
     def write(self, text: str | bytes) -> None:
         data = text.encode(errors="replace") if isinstance(text, str) else text
-        self._tail = (self._tail + data[-2 * LAST_LINE_BYTES_MAX :])[-2 * LAST_LINE_BYTES_MAX :]
+        self._tail = tail_of(self._tail, data)
         while data:
             data = data[os.write(1, data) :]
 
     def last_line(self) -> str:
-        line = self._tail.rstrip().rpartition(b"\n")[2].strip()
-        text = line.decode(errors="replace")
-        return text if len(line) <= LAST_LINE_BYTES_MAX and text.isprintable() else ""
+        return last_line_of(self._tail)
 
 
 class _NoProcesses:

@@ -23,11 +23,12 @@ from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId
 from model.log_name import LogName
 from model.states import TaskState
+from worker.last_line import last_line_of, tail_of
 from worker.launcher.last_word import Facts, LastWord, facts_in
 from worker.order import result_of
 from worker.private_folder import make_private
 from worker.report import report_of
-from worker.task_log import LAST_LINE_BYTES_MAX, last_line_of, read_log
+from worker.task_log import read_log
 from worker.tasks.plugin import TaskResult
 from worker.tasks.printed_values import PrintedValues
 from worker.tasks.process import exit_reason
@@ -162,9 +163,9 @@ class _Tail:
         self._tail = b""
 
     def write(self, text: str | bytes) -> None:
-        data = self._tail + (text.encode() if isinstance(text, str) else text)
-        self.has_own_line |= OWN_LINE in data
-        self._tail = data[-2 * LAST_LINE_BYTES_MAX :]
+        data = text.encode() if isinstance(text, str) else text
+        self.has_own_line |= OWN_LINE in self._tail + data
+        self._tail = tail_of(self._tail, data)
 
     def last_line(self) -> str:
         return last_line_of(self._tail)

@@ -7,13 +7,9 @@ that wants to reveal its secret: it can spell it backwards.
 
 from __future__ import annotations
 
-import base64
-import json
-import re
-from collections.abc import Iterable
-from urllib.parse import quote
+from collections.abc import Iterable, Iterator
 
-from model.secret_values import SECRET_CHARACTERS_MIN
+from worker.secret_forms import Form, forms_of
 
 MASK = b"******"
 
@@ -22,24 +18,33 @@ class Masking:
     """Masks one stream of bytes. The result does not depend on how the input is divided into chunks."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        forms = {form for secret in secrets if len(secret) >= SECRET_CHARACTERS_MIN for form in _forms(secret)}
-        self._forms = sorted(forms, key=len, reverse=True)  # of two with a common prefix the longer one matches first
-        self._pattern = re.compile(b"|".join(map(re.escape, self._forms))) if forms else None
+        self._anchors: list[tuple[bytes, Form]] = []
+        self._beginnings: list[tuple[bytes, Form]] = []
+        self._first_bytes: frozenset[int] = frozenset()
         self._rest = b""
+        for secret in set(secrets):
+            self.add(secret)
+
+    def add(self, secret: str) -> None:
+        """Mask this one too in what has not been shown."""
+        for form in forms_of(secret):
+            self._anchors += [(anchor, form) for anchor in form.anchors]
+            self._beginnings += [(beginning, form) for beginning in form.beginnings]
+            self._first_bytes |= {beginning[0] for beginning in form.beginnings}
 
     def feed(self, data: bytes) -> bytes:
         """The output that may be shown now."""
-        if self._pattern is None:
+        if not self._anchors:
             return data
         data = self._rest + data
         shown: list[bytes] = []
         position = 0
         undecided = self._undecided_from(data, 0)
-        for found in self._pattern.finditer(data):
-            if found.start() >= undecided:
+        for begin, end in self._occurrences(data):
+            if begin >= undecided:
                 break
-            shown += (data[position : found.start()], MASK)
-            position = found.end()
+            shown += (data[position:begin], MASK)
+            position = end
             undecided = max(undecided, self._undecided_from(data, position)) if position > undecided else undecided
         shown.append(data[position:undecided])
         self._rest = data[undecided:]
@@ -48,24 +53,44 @@ class Masking:
     def finish(self) -> bytes:
         """The rest that was held back: no more input comes."""
         rest, self._rest = self._rest, b""
-        return self._pattern.sub(MASK, rest) if self._pattern is not None else rest
+        return self._whole(rest)
+
+    def masked(self, text: str) -> str:
+        """A whole text, masked; the stream is not touched."""
+        return self._whole(text.encode(errors="replace")).decode(errors="replace") if self._anchors else text
+
+    def _whole(self, data: bytes) -> bytes:
+        shown: list[bytes] = []
+        position = 0
+        for begin, end in self._occurrences(data):
+            shown += (data[position:begin], MASK)
+            position = end
+        return b"".join([*shown, data[position:]])
+
+    def _occurrences(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Begin and end of each secret from left to right, the longest of those that begin at one place."""
+        near = dict.fromkeys(form for anchor, form in self._anchors if anchor in data)
+        ahead = {form: found for form in near if (found := form.find(data, 0))}
+        while ahead:
+            begin, end = min(ahead.values(), key=lambda each: (each[0], -each[1]))
+            yield begin, end
+            for form in [form for form, (its_begin, _) in ahead.items() if its_begin < end]:
+                found = form.find(data, end)
+                if found is None:
+                    del ahead[form]
+                else:
+                    ahead[form] = found
 
     def _undecided_from(self, data: bytes, start: int) -> int:
         """The start of the longest suffix of `data` that more bytes could make into a secret; the length of `data` if
         none."""
-        first = len(data)
-        for form in self._forms:
-            position = data.find(form[:1], max(start, len(data) - len(form) + 1))
-            while 0 <= position < first:
-                if form.startswith(data[position:]):
-                    first = position
-                    break
-                position = data.find(form[:1], position + 1)
+        end = len(data)
+        first = end - 1 if end > start and data[-1] in self._first_bytes else end
+        for beginning, form in self._beginnings:
+            to = first + len(beginning) - 1
+            at = data.find(beginning, max(start, end - form.size_max + 1), to)
+            while at >= 0 and not form.is_open(data, at):
+                at = data.find(beginning, at + 1, to)
+            if at >= 0:
+                first = at
         return first
-
-
-def _forms(secret: str) -> set[bytes]:
-    """The secret itself, and its forms in a URL, in JSON, in Python, in a bash trace, and in base64."""
-    plain = secret.encode()
-    quoted = {quote(secret, safe=""), json.dumps(secret)[1:-1], repr(secret)[1:-1], secret.replace("'", "'\\''")}
-    return {plain, base64.b64encode(plain), base64.urlsafe_b64encode(plain), *map(str.encode, quoted)}

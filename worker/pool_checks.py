@@ -31,6 +31,7 @@ from node.write_loop import run_rounds
 from registry.clock import boottime_s
 from worker.environment import passed_on
 from worker.failed_attempt import lacks_means
+from worker.last_line import last_line_of, tail_of
 from worker.launcher.errors import LauncherKilled
 from worker.masking import Masking
 from worker.order import Order
@@ -213,9 +214,7 @@ class PoolChecks:
 
 def _shown(reason: str, due: DueCheck) -> str:
     """Everybody reads it."""
-    masking = Masking(secrets_of(due.data))
-    shown = masking.feed(reason.encode(errors="replace")) + masking.finish()
-    return shown.decode(errors="replace")[:REASON_CHARACTERS_MAX]
+    return Masking(secrets_of(due.data)).masked(reason)[:REASON_CHARACTERS_MAX]
 
 
 _NOBODY = (WorkflowInstanceId(0), TaskInstanceId(0))
@@ -240,8 +239,7 @@ class _LastLine:
 
     def write(self, text: str | bytes) -> None:
         data = text.encode(errors="replace") if isinstance(text, str) else text
-        self._tail = (self._tail + data)[-2 * REASON_CHARACTERS_MAX :]
+        self._tail = tail_of(self._tail, data)
 
     def last_line(self) -> str:
-        line = self._tail.rstrip().rpartition(b"\n")[2].strip().decode(errors="replace")
-        return line if len(line) <= REASON_CHARACTERS_MAX and line.isprintable() else ""
+        return last_line_of(self._tail, REASON_CHARACTERS_MAX)

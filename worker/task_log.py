@@ -21,6 +21,7 @@ from model.errors import NotFound, Refused, Unavailable
 from model.log_name import LogName
 from model.means import is_passing
 from worker import holes
+from worker.last_line import last_line_of, tail_of
 from worker.masking import Masking
 
 ENDING_BYTES = 65_536
@@ -32,9 +33,6 @@ ROLLING_BLOCKS_MIN = 8
 
 FIRST_LINE_BYTES_MAX = 65_536
 """Within so many bytes the first whole line of what is left of a log is searched for."""
-
-LAST_LINE_BYTES_MAX = 200
-"""A longer line is not taken for a sentence for people."""
 
 _CREATE_TRIES = 200
 
@@ -95,10 +93,9 @@ class LogFile:
         self._append(self._masking.feed(text.encode() if isinstance(text, str) else text))
 
     def hide(self, secret: str) -> None:
-        """Mask this secret too from now on. What the masking held back until now is written first."""
-        self._append(self._masking.finish())
+        """Mask this secret too from now on."""
         self._secrets = (*self._secrets, secret)
-        self._masking = Masking(self._secrets)
+        self._masking.add(secret)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -107,14 +104,12 @@ class LogFile:
 
     def masked(self, text: str) -> str:
         """`text` as the log would show it: for texts about the task outside of the log."""
-        masking = Masking(self._secrets)
-        shown = masking.feed(text.encode(errors="replace")) + masking.finish()
-        return shown.decode(errors="replace")
+        return self._masking.masked(text)
 
     def last_line(self) -> str:
-        """The last line that is not blank; empty if there is none or it has more than 200 bytes."""
+        """See `worker/last_line.py`."""
         self._append(self._masking.finish())
-        return last_line_of(self._tail)
+        return self.masked(last_line_of(self._tail))  # colours may have stood in the middle of a secret
 
     def close(self) -> None:
         """Write what the masking held back and the end of a full log, and close the file."""
@@ -131,8 +126,7 @@ class LogFile:
     def _append(self, data: bytes) -> None:
         if not data:
             return
-        # Twice the line: so a line that lost its beginning here is still recognised as too long.
-        self._tail = (self._tail + data[-2 * LAST_LINE_BYTES_MAX :])[-2 * LAST_LINE_BYTES_MAX :]
+        self._tail = tail_of(self._tail, data)
         if self._is_full:
             self._add_ending(data)
             return
@@ -194,13 +188,6 @@ class LogFile:
         facts = os.fstat(fd)
         self._size, self._block = facts.st_size, facts.st_blksize
         return fd
-
-
-def last_line_of(tail: bytes) -> str:
-    """The last line of the end of a log that is not blank; empty if it is not a sentence for people."""
-    line = tail.rstrip().rpartition(b"\n")[2].strip()
-    text = line.decode(errors="replace")
-    return text if len(line) <= LAST_LINE_BYTES_MAX and text.isprintable() else ""
 
 
 def read_log(root: Path, name: LogName, offset: int, limit: int) -> LogSlice:

@@ -14,6 +14,7 @@ from dao.secrets.vault import Sealed, Vault
 from dao.views.tables import environment
 from model.errors import NotFound, Refused
 from model.parameters import is_storable
+from model.scripts import plain_script
 
 PURPOSE = "environment"
 SCRIPT_BYTES_MAX = 1_000_000
@@ -31,8 +32,9 @@ class Environment:
 
 
 async def put(connection: AsyncConnection, name: str, script: str, vault: Vault) -> None:
-    """Save or replace an environment. Raises `Refused` for a wrong name, script or vault."""
+    """Save or replace an environment, its script made plain. Raises `Refused` for a wrong name, script or vault."""
     check_name(name, "an environment")
+    script = plain_script(script)
     if len(script.encode(errors="surrogatepass")) > SCRIPT_BYTES_MAX:
         raise Refused(f'the script of environment "{name}" is larger than {SCRIPT_BYTES_MAX} bytes')
     if not is_storable(script):

@@ -30,10 +30,10 @@ def seal(name: str, value: str, vault: Vault, project: str) -> str:
     """
     if re.fullmatch(NAME, name) is None:
         raise Refused(f"{name[:200]!r} is not a name for a parameter; use letters, digits, _ and . and no digit first")
-    if len(value) < SECRET_CHARACTERS_MIN:
+    if len(value.strip()) < SECRET_CHARACTERS_MIN:
         raise Refused(
-            f'the value of the SECRET parameter "{name}" has fewer than {SECRET_CHARACTERS_MIN} characters; so short '
-            f"a one cannot be masked in a log"
+            f'the value of the SECRET parameter "{name}" has fewer than {SECRET_CHARACTERS_MIN} characters '
+            f"beside blanks; so short a one cannot be masked in a log"
         )
     sealed = vault.seal(value, _purpose(name, project))
     return str(SealedValue(sealed.key_id, mark_of(project), name, sealed.data.decode()))

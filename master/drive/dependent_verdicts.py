@@ -120,7 +120,8 @@ def _within_timeout(task: WaitingTask, verdict: Verdict) -> Verdict:
         return Verdict(verdict.outcome, verdict.sentence, again)
     if task.timeout_strategy == TimeoutStrategy.WARN:
         return verdict
-    return Verdict(Outcome.FAILURE, f"it took longer than its timeout of {task.timeout_s / 60:g} min")
+    late = f"it took longer than its timeout of {task.timeout_s / 60:g} min"
+    return Verdict(Outcome.FAILURE, f"{late}: {verdict.sentence}")
 
 
 def _state(item: DependentItem, found: Found | None) -> State | None:

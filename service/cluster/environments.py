@@ -10,6 +10,7 @@ from pydantic import Field
 from dao.secrets import environments
 from dao.secrets.environments import SCRIPT_BYTES_MAX, Environment
 from model.rights import Right
+from model.scripts import changed_script
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation
@@ -31,6 +32,12 @@ class EnvironmentAnswer(Answer):
     def of(cls, environment: Environment) -> EnvironmentAnswer:
         """The answer for an environment."""
         return cls.model_validate(environment)
+
+
+class SavedEnvironment(EnvironmentAnswer):
+    """An environment that was saved, and what of its script is not stored as it came."""
+
+    warnings: Sequence[str]
 
 
 class EnvironmentsAnswer(Answer):
@@ -63,15 +70,17 @@ async def get_environment(call: Call, name: Name) -> EnvironmentAnswer:
 
 
 @operation("PUT", "/environments/{name}", Right.ADMINISTER, TAG, has_secret=True)
-async def save_environment(call: Call, name: Name, body: EnvironmentScript) -> EnvironmentAnswer:
+async def save_environment(call: Call, name: Name, body: EnvironmentScript) -> SavedEnvironment:
     """Save or replace an environment. Tasks use it from the next attempt on."""
     call.permit(None)
     vault = open_vault(call.settings.secrets)
     async with call.changing(Subject(KIND, name, name=name)) as change:
         await environments.put(change.connection, name, body.script, vault)
-        change.answer = EnvironmentAnswer.of(await environments.environment_named(change.connection, name))
+        shown = EnvironmentAnswer.of(await environments.environment_named(change.connection, name))
+        sentence = changed_script(body.script, "its script")
+        change.answer = SavedEnvironment(**shown.model_dump(), warnings=[sentence] if sentence else [])
         change.after = {"key_id": change.answer.key_id}
-    answer: EnvironmentAnswer = change.answered()
+    answer: SavedEnvironment = change.answered()
     return answer
 
 

@@ -61,6 +61,7 @@ class SavedWorkflow(WorkflowAnswer):
             schedules=[SavedSchedule(id=each.id, what=each.what, sentence=str(each)) for each in saved.schedules],
             firing=saved.firing,
             warnings=[
+                *saved.document.notes,
                 *doubts(saved.document.spec),
                 *things.doubts(saved.document),
             ],

@@ -50,6 +50,7 @@ class CheckedAnswer(Answer):
                 FileProblem(file=each.file, sentence=sentence)
                 for each in content.workflows
                 for sentence in (
+                    *each.notes,
                     *doubts(each.spec),
                     *(things.doubts(each) if things is not None else ()),
                 )

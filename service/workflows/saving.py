@@ -15,6 +15,7 @@ from model.choices import ReleaseState
 from model.errors import Refused
 from model.ids import WorkflowCode
 from model.rights import Right
+from model.scripts import changed_scripts
 from model.workflow import WorkflowSpec
 from model.workflow_problems import InvalidWorkflow, Problem
 from service.call import Call, Change, Subject
@@ -29,6 +30,7 @@ from service.workflows.requests import PutWorkflow, RollBack, SetReleaseState
 from service.workflows.saved_workflow import read_version
 from service.workflows.sealing import sealed_for_saving
 from service.workflows.workflow_file import WorkflowDocument, parse_spec, parse_workflows
+from service.workflows.workflow_warnings import doubts
 
 BODY_FILE = "yaml"
 """How a file that stands in a request is called in messages."""
@@ -38,6 +40,7 @@ class ChangedWorkflow(WorkflowAnswer):
     """A workflow after a change; a content that equals the present one makes no new version."""
 
     is_new_version: bool
+    warnings: Sequence[str] = ()
 
     @property
     def etag(self) -> str:
@@ -74,6 +77,8 @@ async def put_workflow(call: Call, code: Id, body: PutWorkflow) -> ChangedWorkfl
         else:
             spec = await sealed_for_saving(change.connection, document, call.settings.secrets)
             await _save(call, change, head, spec)
+        assert isinstance(change.answer, ChangedWorkflow)
+        change.answer = change.answer.model_copy(update={"warnings": [*document.notes, *doubts(document.spec)]})
     answer: ChangedWorkflow = change.answered()
     return answer
 
@@ -134,7 +139,8 @@ def _document(call: Call, head: Definition, body: PutWorkflow) -> WorkflowDocume
         except InvalidWorkflow as error:
             problems = [Problem(where=("spec", *each.where), sentence=each.sentence) for each in error.problems]
             raise InvalidWorkflow(problems) from None
-        return WorkflowDocument(head.project, head.name, head.release_state, spec)
+        notes = tuple(changed_scripts(body.spec))
+        return WorkflowDocument(head.project, head.name, head.release_state, spec, notes=notes)
     assert body.yaml is not None
     found = parse_workflows(body.yaml.encode(), BODY_FILE, types)
     if [(each.project, each.name) for each in found] != [(head.project, head.name)]:

@@ -19,6 +19,7 @@ from model.fields import NAME_LENGTH_MAX, Name
 from model.layout import Layout
 from model.names import fault_of_workflow_name, faults_of_task_names
 from model.near import nearest
+from model.scripts import changed_scripts
 from model.secret_values import SEALED_TEXT, has_sealed
 from model.workflow import WorkflowSpec
 from model.workflow_problems import InvalidWorkflow, Problem
@@ -63,7 +64,8 @@ class Head(BaseModel):
 
 @dataclass(frozen=True)
 class WorkflowDocument:
-    """One workflow of a file, the lines at which its tasks begin, and the text that says it (`source`)."""
+    """One workflow of a file, the lines at which its tasks begin, the text that says it (`source`), and what
+    of it is not stored as it came (`notes`)."""
 
     project: str
     name: str
@@ -74,6 +76,7 @@ class WorkflowDocument:
     schedules: tuple[ScheduleEntry, ...] = ()
     layout: Layout | None = None
     source: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +203,7 @@ def _workflow(document: Document, file: str, types: TaskTypes | None) -> Workflo
         lines,
         head.schedules,
         _layout(layout, spec),
+        notes=tuple(changed_scripts(content)),
     )
 
 

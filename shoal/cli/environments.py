@@ -41,7 +41,9 @@ async def put(
     except (OSError, UnicodeDecodeError) as error:
         raise Refused(f"the script {file} cannot be read as UTF-8 text ({error.__class__.__name__})") from None
     async with call.client() as client:
-        await client.ask(save_environment, name, EnvironmentScript.read(script=script))
+        saved = await client.ask(save_environment, name, EnvironmentScript.read(script=script))
+    for sentence in saved.warnings:
+        typer.echo(f"shoal: warning: {sentence}", err=True)
     print_result(call, {"name": name}, f'Environment "{name}" is saved.', f"Use it in a task: environment: {name}")
 
 

@@ -99,7 +99,7 @@ async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(he
         say(f'Pool "{pool.name}" ({counted(pool.spec.size, "resource")}) is well written.')
     for each in content.workflows:
         say(f'Workflow "{each.name}" ({counted(len(each.spec.tasks), "task")}) is well written.')
-        _warn(each.file, doubts(each.spec))
+        _warn(each.file, (*each.notes, *doubts(each.spec)))
     hint(f"Save it: shoal workflow apply {' '.join(quote(str(file)) for file in files)}")
 
 

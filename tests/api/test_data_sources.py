@@ -21,6 +21,8 @@ from tests.shoal.command_line import CommandLine
 
 PASSWORD = "hunter22"
 
+SENTENCE = "is saved without its carriage returns"
+
 
 @pytest.fixture
 async def api(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Serving]:
@@ -87,14 +89,20 @@ async def test_a_data_source_is_saved_tested_and_deleted_and_its_password_never_
 async def test_an_environment_is_saved_and_its_script_never_shown_and_editors_change_none_of_it(api: Serving) -> None:
     async with api.client(await token_of(api.backend, "root", is_admin=True)) as client:
         saved = await client.put(f"{BASE}/environments/spark", json={"script": f"export TOKEN={PASSWORD}"})
-        assert (saved.status_code, sorted(saved.json())) == (200, ["created_at", "key_id", "name", "updated_at"])
+        assert (saved.status_code, sorted(saved.json())) == (
+            200,
+            ["created_at", "key_id", "name", "updated_at", "warnings"],
+        )
+        windows = await client.put(f"{BASE}/environments/win", json={"script": "\ufeffexport A=1\r\nexport B=2\r\n"})
+        assert [SENTENCE in each for each in windows.json()["warnings"]] == [True]
+        await client.delete(f"{BASE}/environments/win")
         bad = await client.put(f"{BASE}/environments/spark", json={"script": "a\x00b"})
         large = await client.put(f"{BASE}/environments/spark", json={"script": "x" * 1_000_001})
         assert (bad.status_code, large.status_code) == (422, 422)
         told = [saved, bad, large, await client.get(f"{BASE}/environments"), await client.get(f"{BASE}/secrets")]
     scopes = frozenset({Scope.ADMIN})
     async with api.client(await member(api.backend, "edith", "default", Role.OWNER, scopes)) as client:
-        assert (await client.get(f"{BASE}/environments/spark")).json() == saved.json()
+        assert (await client.get(f"{BASE}/environments/spark")).json() | {"warnings": []} == saved.json()
         assert (await client.get(f"{BASE}/data-sources")).json() == {"items": []}
         for method, path, body in (
             ("PUT", "/environments/spark", {"script": "x"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,27 @@ async def test_files_are_saved_all_or_none_with_an_audit_row_each(
         ("ada", "apply_workflows", child["code"], "child", "default", None, "1"),
     ]
     assert sql("SELECT DISTINCT created_by FROM workflow_version") == [("ada",)]
+
+
+@pytest.mark.parametrize("script", ["cd /tmp\r\npwd\r\n", "\ufeffcd /tmp\npwd", "cd /tmp\npwd\r"])
+async def test_a_script_from_windows_is_made_plain_and_the_answer_says_so(
+    admin: httpx.AsyncClient, script: str
+) -> None:
+    tasks = [{"name": "a", "type": "SHELL", "params": {"script": script}}]
+    text = json.dumps({"name": "windows", "tasks": tasks})
+    said = 'task "a": its script is saved without its carriage returns and byte order mark'
+    checked = await admin.post(f"{BASE}/workflow-definitions:validate", json={"files": files(text)})
+    assert [each["sentence"].startswith(said) for each in checked.json()["warnings"]] == [True]
+    (saved,) = await applied(admin, text)
+    assert [each.startswith(said) for each in saved["warnings"]] == [True]
+    path = f"{BASE}/workflow-definitions/{saved['code']}"
+    spec = (await admin.get(path)).json()["spec"]
+    assert spec["tasks"][0]["params"]["script"] == script.replace("\r", "").removeprefix("\ufeff")
+    (again,) = await applied(admin, text)
+    assert not again["is_new_version"]
+    spec["tasks"][0]["params"]["script"] = script + "\n# more\r"
+    done = await admin.put(path, json={"spec": spec}, headers={"If-Match": '"1"'})
+    assert [each.startswith(said) for each in done.json()["warnings"]] == [True]
 
 
 async def test_validating_names_file_line_and_sentence_and_saves_nothing(admin: httpx.AsyncClient, sql: Any) -> None:

@@ -178,7 +178,8 @@ async def test_its_timeout_ends_it_too(engine: Engine) -> None:
     code = engine.define({"name": "a"})
     run = await engine.run(engine.define({**waits(on(code)), "timeout": 0.01}), schedule_time=AT)
     assert engine.state(run) == "FAILURE"
-    assert engine.why(run, "wait") == "it took longer than its timeout of 0.01 min"
+    late = f"it took longer than its timeout of 0.01 min: workflow with code {code} (today) is not there yet"
+    assert engine.why(run, "wait") == late
 
 
 async def test_a_workflow_that_does_not_exist_fails_it_with_a_sentence(engine: Engine) -> None:

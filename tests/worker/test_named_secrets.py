@@ -89,6 +89,12 @@ async def test_a_shell_script_runs_with_the_exports_of_its_environment(bench: Be
     assert PASSWORD not in log
 
 
+async def test_an_environment_from_windows_exports_all_of_it(bench: Bench) -> None:
+    await bench.environment("win", "\ufeffexport A=1\r\nexport B=2\r\n")
+    _, log = await bench.run("SHELL", "win", script='echo "<$A$B>"')
+    assert log == "<12>\n"
+
+
 async def test_a_python_script_takes_its_interpreter_from_the_path_of_its_environment(
     bench: Bench, tmp_path: Path
 ) -> None:

@@ -109,6 +109,39 @@ def test_a_name_that_no_reference_can_name_is_told_of_in_the_log() -> None:
     assert log.text.count("[shoal]") == 10
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "loading 100%${setValue(rows=42)}\n",
+        "${setValue(rows=4\n2)}\n",
+        "${setValue(rows=42) }\n",
+        "x" * 10_000 + "#{setValue( rows =42)}",
+        "${setValue(rows=42)}${setValue(rows=43)} done\n",
+        "\n${setValue(rows=",
+    ],
+)
+def test_a_value_that_does_not_stand_alone_on_a_line_is_missed_in_the_log(text: str) -> None:
+    for size in (1, 7, len(text)):
+        log = MemoryLog()
+        printed = PrintedValues(log)
+        for at in range(0, len(text), size):
+            printed.write(text[at : at + size])
+        assert printed.outputs() == {}
+        assert log.text.count('[shoal] "rows" got no value') == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["+ echo '#{setValue(rows=42)}'\n#{setValue(rows=42)}\n", "echo '${setValue()}'\n", "print $setValue(rows=1)\n"],
+)
+def test_what_only_shows_a_value_is_not_missed(text: str) -> None:
+    log = MemoryLog()
+    printed = PrintedValues(log)
+    printed.write(text)
+    printed.outputs()
+    assert "[shoal]" not in log.text
+
+
 @pytest.mark.parametrize("piece", [b"\0" * 65536, b"y\n" * 32768, b" " * 65536, b"${setValue(a=" * 5000])
 def test_a_quarter_of_a_gigabyte_takes_neither_memory_nor_long(piece: bytes) -> None:
     class NoLog(MemoryLog):

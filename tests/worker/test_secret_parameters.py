@@ -57,9 +57,9 @@ class Bench:
             log.unlink()
         return report, text
 
-    def sealed(self, name: str = "password") -> dict[str, str]:
+    def sealed(self, name: str = "password", secret: str = SECRET) -> dict[str, str]:
         """The parameter as a task's row has it."""
-        return {name: seal(name, SECRET, self.vault, "default")}
+        return {name: seal(name, secret, self.vault, "default")}
 
 
 @pytest_asyncio.fixture
@@ -92,6 +92,43 @@ async def test_a_task_gets_its_secret_and_its_log_and_reason_do_not(bench: Bench
     assert (report.state, report.exit_code) == (TaskState.FAILURE, 7), log
     assert "******" in log
     assert "zq4" not in log + report.reason, "no form of it"
+
+
+AWKWARD = ("it's-zq4-Pa55word", 'a "zq4" word', "{zq4}\\x and\\n", "tab\tzq4 gr\u00fcn", "zq4 a&b/c<d")
+
+
+@pytest.mark.parametrize("secret", AWKWARD)
+async def test_a_traceback_shows_no_form_of_a_secret(bench: Bench, secret: str) -> None:
+    script = "def twice(number):\n    return int(number)\n\ntwice(${password})"
+    report, log = await bench.run("PYTHON", bench.sealed(secret=secret), script=script)
+    assert "twice(('******'))" in log
+    assert "ValueError" in report.reason
+    assert "zq4" not in log + report.reason
+
+
+KEY = "-----BEGIN-----\nMIIzq4abc\nzq4defghi==\n-----END-----\n"
+
+
+@pytest.mark.parametrize(
+    ("secret", "script"),
+    [
+        (KEY, "echo \"${password}\" > k; grep MII k; sed 's/^/ /' k; tail -n 2 k | head -n 1; exit 4"),
+        (KEY, 'echo "${password}" | base64 -w 20; echo ${password} > k; cat k; grep MII <<< "${password}"; exit 4'),
+        ("zq4-a-token\n", 't=$(printf %s "${password}"); echo "using $t now"; exit 4'),
+        ("\n  zq4-a-token  \n", 'printf "%q " "${password}"; echo ${password}; exit 4'),
+    ],
+)
+async def test_no_line_of_a_secret_is_shown(bench: Bench, secret: str, script: str) -> None:
+    report, log = await bench.run("SHELL", bench.sealed(secret=secret), script=script)
+    assert report.exit_code == 4, log
+    assert "******" in log
+    assert "zq4" not in log + report.reason
+
+
+async def test_no_line_of_a_secret_is_in_an_output(bench: Bench) -> None:
+    script = 'k=$(grep MII <<< "${password}"); echo "#{setValue(x=<$k>)}"'
+    report, _ = await bench.run("SHELL", bench.sealed(secret=KEY), script=script)
+    assert json.loads(report.outputs or "") == {"x": "<******>"}
 
 
 async def test_a_secret_that_a_task_does_not_name_is_not_in_its_environment(bench: Bench) -> None:

@@ -155,7 +155,15 @@ def test_a_log_that_cannot_roll_is_cut_at_its_limit(tmp_path: Path, monkeypatch:
         ("x" * 201, ""),
         ("\n" + "ü" * 100 + "\n", "ü" * 100),
         ("a\n" + "x" * 5000 + "\n", ""),
-        ("bell \a\n", ""),
+        ("bell \a\n", "bell"),
+        ("\x1b[31mno such table\x1b[0m\n", "no such table"),
+        ("\x1b[1;31mred\x1b[0m\x1b[K and \x1b]8;;http://x/\x1b\\a link\x1b]8;;\x07\n\x1b[0m\n", "red and a link"),
+        ("\x1b[38;5;196m" * 40 + "red\x1b[m", "red"),
+        ("50%\r100% failed", "100% failed"),
+        ("".join(f"{done}%\r" for done in range(2000)) + "it failed\r\n", "it failed"),
+        ("it failed\r\x1b[K\r\n", "it failed"),
+        ("no\0such\0table\0\0\n", "no such table"),
+        ("ERROR:\tno\u00a0such\u200b table\n", "ERROR: no such table"),
     ],
 )
 def test_the_last_line_is_given_if_it_is_one_for_people(tmp_path: Path, text: str, last: str) -> None:
@@ -173,6 +181,13 @@ def test_neither_the_log_nor_the_last_line_holds_a_secret(tmp_path: Path) -> Non
     assert log.last_line() == "the password is ******"
     log.close()
     assert read_log(tmp_path, NAME, 0, MIB).data == b"the password is ******"
+
+
+def test_colours_in_a_secret_do_not_bring_it_into_the_reason(tmp_path: Path) -> None:
+    log = log_in(tmp_path, secrets=("hunter2hunter2",))
+    log.write("it was \x1b[31mhunter2\x1b[mhunter2\n")
+    assert log.last_line() == "it was ******"
+    log.close()
 
 
 def test_a_part_of_a_log_can_be_read_while_it_grows(tmp_path: Path) -> None:

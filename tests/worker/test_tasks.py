@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -17,13 +18,13 @@ from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import TaskContext, TaskResult
 
 
-def context(scene: Scene, attempt: int = 1) -> TaskContext:
+def context(scene: Scene, attempt: int = 1, values: Mapping[str, str] | None = None) -> TaskContext:
     return TaskContext(
         workflow_instance_id=WorkflowInstanceId(1),
         task_instance_id=TaskInstanceId(2),
         task_name="a",
         attempt=attempt,
-        values={},
+        values=values or {},
         log=scene.log,
         processes=scene.launcher,
         make_folder=lambda: scene.cwd,
@@ -40,6 +41,45 @@ async def test_a_shell_script_that_ends_well_is_a_success(scene: Scene) -> None:
     assert (result.state, result.exit_code) == (TaskState.SUCCESS, 0)
     assert scene.log.text == f"hello 42\n{scene.cwd}\n"
     assert (scene.cwd / "script.sh").stat().st_mode & 0o777 == 0o700
+
+
+LARGE = {"big": "x" * 200_000, "dynamic.out": json.dumps(["y" * 20_000] * 7), "small": "z"}
+
+
+@pytest.mark.parametrize(
+    ("type_name", "script"),
+    [
+        ("SHELL", 'echo "${#SHOAL_PARAM_big}"'),
+        ("SHELL", 'for each in "${!SHOAL_PARAM_@}"; do echo "${!each}"; done'),
+        ("SHELL", "python3 <<< 'import os; print(os.getenv(\"SHOAL_PARAM_dynamic_out\"))'"),
+        ("PYTHON", 'import os\nprint(os.environ.get("SHOAL_PARAM_big"))'),
+        ("PYTHON", 'import os\nfor name in ["big"]:\n    print(os.environ.get(f"SHOAL_PARAM_{name}"))'),
+    ],
+)
+async def test_a_script_never_reads_an_empty_variable_in_place_of_a_large_value(
+    scene: Scene, type_name: str, script: str
+) -> None:
+    task = TaskCatalog().make(type_name, json.dumps({"script": script}), {})
+    with pytest.raises(Refused, match=r"bytes, and a variable takes 120,000; read the file that SHOAL_FILE_\w+ names"):
+        await task.run(context(scene, values=LARGE))
+
+
+@pytest.mark.parametrize(
+    ("type_name", "script"),
+    [
+        ("SHELL", 'wc -c < "$SHOAL_FILE_big"; wc -c < "$SHOAL_FILE_dynamic_out"; echo "$SHOAL_PARAM_small"'),
+        (
+            "PYTHON",
+            "import os\nfor each in 'big', 'dynamic_out':\n"
+            "    print(len(open(os.environ['SHOAL_FILE_' + each]).read()))\nprint(os.environ['SHOAL_PARAM_small'])",
+        ),
+    ],
+)
+async def test_a_script_reads_a_large_value_from_a_file(scene: Scene, type_name: str, script: str) -> None:
+    task = TaskCatalog().make(type_name, json.dumps({"script": script}), {})
+    assert (await task.run(context(scene, values=LARGE))).state is TaskState.SUCCESS
+    assert scene.log.text.endswith(f"200000\n{len(LARGE['dynamic.out'])}\nz\n")
+    assert "[shoal] SHOAL_PARAM_big is not set" in scene.log.text
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from model.choices import ParameterType
 from model.errors import Refused
@@ -31,13 +31,20 @@ _RAW_REFERENCE = re.compile(r"!\{([A-Za-z_][A-Za-z0-9_.]*)\}")
 _RAW_VALUE = re.compile(r"[A-Za-z0-9_]+")
 _PREFIX = re.compile(r"\b(?:[ebxn]|u&|_\w+)$", re.IGNORECASE)
 _TYPE_BEFORE = re.compile(r"\b(date|timestamp|timestamptz|time|interval)(\s*)$", re.IGNORECASE)
+_BEFORE_A_NAME = re.compile(
+    r"(?:[\w.]|\b(?:from|join|into|update|table|exists|view|index|on|schema|database|column|by|truncate|call)\s+)$",
+    re.IGNORECASE,
+)
+_AFTER_A_NAME = re.compile(r"[\w.]")
 
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A value that is sent to the database beside the text."""
+    """A value that is sent to the database beside the text; `in_place_of` is its name if that of a table or column
+    seems to be meant."""
 
     value: object
+    in_place_of: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,15 @@ class Statement:
     def shown(self) -> str:
         """Its text for display, with `?` for each value."""
         return "".join(part if isinstance(part, str) else "?" for part in self.parts).strip()
+
+    @property
+    def cure(self) -> str:
+        """The end of a sentence that says why a database refused it; empty unless a value stands in place of a name."""
+        names = [part.in_place_of for part in self.parts if isinstance(part, Bind) and part.in_place_of]
+        if not names:
+            return ""
+        name = names[0]
+        return f"; ${{{name}}} is sent as a value there: write !{{{name}}} for the name of a table or column"
 
     @property
     def first_word(self) -> str:
@@ -139,9 +155,11 @@ class Binder:
     def _parts(self, piece: Piece, before: str) -> Iterator[str | Bind | _Instead]:
         """The text and values that a piece with references becomes; `before` is the text in front of it."""
         if piece.kind is Kind.CODE:
-            for place, part in enumerate(_REFERENCE.split(piece.text)):
+            split = _REFERENCE.split(piece.text)
+            for place, part in enumerate(split):
                 if place % 2:
-                    yield from self._values_of(part)
+                    is_name = _BEFORE_A_NAME.search(split[place - 1]) or _AFTER_A_NAME.match(split[place + 1])
+                    yield from self._values_of(part, part if is_name else None)
                 else:
                     yield part
             return
@@ -165,7 +183,7 @@ class Binder:
         yield _Instead(before[: type_.start()])
         yield from ("CAST( ", literal, f" AS {name})")
 
-    def _values_of(self, name: str) -> Iterator[str | Bind]:
+    def _values_of(self, name: str, in_place_of: str | None) -> Iterator[str | Bind]:
         value = typed(self._types.get(name, ParameterType.VARCHAR), name, self._values[name])
         items = [_item(each) for each in value] if isinstance(value, list) else [value]
         if not items:
@@ -176,7 +194,7 @@ class Binder:
         for place, item in enumerate(items):
             if place:
                 yield ", "
-            yield Bind(item)
+            yield Bind(item, in_place_of)
         yield " "
 
     def _literal(self, piece: Piece, first: str) -> str:

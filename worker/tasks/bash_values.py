@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from model.choices import ParameterType
 from model.errors import Refused
 from model.foreign_values import Need
-from model.parameters import PARAMETER_PREFIX, parameter_variable
+from model.parameters import PARAMETER_PREFIX, file_variable, parameter_variable
 from model.shell_reader import read_script
 from model.shell_script import FIRST, REFERENCE, Form, NamedScript, Place
 from worker.tasks.inserted import pieces
@@ -88,7 +88,7 @@ def _holder(name: str, value: str, values: Mapping[str, str], variables: dict[st
     if size > VARIABLE_BYTES_MAX:
         raise Refused(
             f'the value of "{name}" has {size} bytes, and a process takes {VARIABLE_BYTES_MAX} in a variable; '
-            f"put it into a file and pass the file's name"
+            f"read the file that {file_variable(name)} names"
         )
     variable = parameter_variable(name)
     if sum(parameter_variable(other) == variable for other in values) > 1:

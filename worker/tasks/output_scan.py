@@ -13,8 +13,6 @@ FOUND_MAX = 100
 LINE_BYTES_MAX = 8_192
 """The part of a line beyond this is not scanned."""
 
-ERROR_CHARACTERS_MAX = 150
-
 _ERROR = re.compile(
     r"(?:Exception in thread \"[^\"]*\" |Caused by: )?(?:[A-Za-z_$][\w$]*\.)*[A-Za-z_$][\w$]*(?:Error|Exception)\b.*"
     r"|Error: .*"
@@ -53,15 +51,13 @@ class OutputScan:
         self._line = b""
 
     def reason(self, code: int) -> str:
-        """Why the command failed: its exit code and its last error, or else its last line; secrets masked.
+        """Why the command failed: its exit code and its last error, or else its last line.
 
-        Java programs and Spark print much after the error that ended them.
+        Java programs and Spark print much after the error that ended them. The error is whole, and its secrets are
+        masked with the reason: a part of one could not be.
         """
-        newline = "\n" if self._line else ""
         self.finish()
-        if self._error:
-            self._log.write(f"{newline}[shoal] the error was: {self._error}\n")  # only the log knows what to mask
-        last = self._log.last_line().removeprefix("[shoal] the error was: ")
+        last = self._error or self._log.last_line()
         return f"exit code {code}" + (f": {last}" if last else "")
 
     def _scan(self, line: bytes) -> None:
@@ -71,4 +67,4 @@ class OutputScan:
             self.found.append(match[1])
         error = _ERROR.match(text)
         if error is not None:
-            self._error = "".join(filter(str.isprintable, error[0]))[:ERROR_CHARACTERS_MAX]
+            self._error = "".join(filter(str.isprintable, error[0]))

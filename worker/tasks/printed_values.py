@@ -3,7 +3,8 @@
 The scanner sits between the process and its log and lets everything through. It retains at most one line that may still
 become a value, so a stream of any kind (binary, without newlines, cut anywhere) needs no memory. A value may contain
 anything but a newline. One that exceeds the limits fails the task: otherwise later tasks would run with a value that is
-missing or cut. A line that only looks like one (a name that no `${name}` can have) is reported in the log and ignored.
+missing or cut. A line that only looks like one is ignored, and the log says so: one with a name that no `${name}` can
+have at once, one with other text around it or without its end only if that name got no value by another line.
 See docs/parameters.md.
 """
 
@@ -35,8 +36,11 @@ the log."""
 
 _MARK = b"{setValue("
 _BEGINNINGS = (b"$" + _MARK, b"#" + _MARK)
+_ODD_BYTES_MAX = NAME_LENGTH_MAX + 50
 _LINE_BYTES_MAX = VALUE_BYTES_MAX + NAME_LENGTH_MAX + 100
-_LINE = re.compile(rb"^[ \t]*[$#]\{setValue\((.*)\)\}[ \t\r]*$", re.MULTILINE)
+_LINE = re.compile(rb"[ \t]*[$#]\{setValue\((.*)\)\}[ \t\r]*")
+_ANYWHERE = re.compile(rb"[$#]\{setValue\(")
+_WITH_NAME = re.compile(rb"[$#]\{setValue\([ \t]*([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=")
 _NAME = re.compile(NAME)
 
 
@@ -49,6 +53,8 @@ class PrintedValues:
         self._size = 0
         self._unread = b""
         self._skips = False
+        self._skipped = b""
+        self._odd: dict[str, None] = {}
         self._notes = 0
         self._lines = 0
         self._fault = ""
@@ -73,16 +79,22 @@ class PrintedValues:
         self._unread = b""
         if self._fault:
             raise Refused(self._fault)
+        self._end_line()
+        for name in self._odd:
+            if name not in self._values:
+                own_line = f"print ${{setValue({name}=...)}} on a line of its own, with no newline in the value"
+                self._log.write(f'\n[shoal] "{name}" got no value: {own_line}\n')
         return self._values
 
     def _read(self, data: bytes) -> None:
         if self._fault:
             return
         if self._skips:
-            _, newline, data = data.partition(b"\n")
+            skipped, newline, data = data.partition(b"\n")
+            self._skip(skipped)
             if not newline:
                 return
-            self._skips = False
+            self._end_line()
         data = self._unread + data
         rest_from = data.rfind(b"\n") + 1
         self._take_lines(data[:rest_from])
@@ -95,13 +107,39 @@ class PrintedValues:
             self._drop_line()
 
     def _drop_line(self) -> None:
+        self._skip(self._unread)
         self._unread = b""
         self._skips = True
+
+    def _skip(self, part: bytes) -> None:
+        """Of a line that is no value, keep what may be the beginning of one that stands in its middle."""
+        data = self._skipped + part
+        found = _ANYWHERE.search(data)
+        self._skipped = data[-len(_MARK) :] if found is None else data[found.start() :][:_ODD_BYTES_MAX]
+
+    def _end_line(self) -> None:
+        self._note_odd(self._skipped)
+        self._skipped = b""
+        self._skips = False
+
+    def _note_odd(self, text: bytes) -> None:
+        found = _WITH_NAME.search(text)
+        if found is not None and len(self._odd) < NOTES_MAX:
+            self._odd[found[1].decode()[:NAME_LENGTH_MAX]] = None
 
     def _take_lines(self, data: bytes) -> None:
         if _MARK not in data:  # a fast search, and true of nearly all data
             return
-        for line in _LINE.finditer(data):
+        end = 0
+        for mark in _ANYWHERE.finditer(data):
+            if mark.start() < end:
+                continue
+            begin, end = data.rfind(b"\n", 0, mark.start()) + 1, data.find(b"\n", mark.start())
+            end = len(data) if end < 0 else end
+            line = _LINE.fullmatch(data, begin, end)
+            if line is None:
+                self._note_odd(data[mark.start() : mark.start() + _ODD_BYTES_MAX])
+                continue
             self._lines += 1
             if self._lines > LINES_MAX:
                 self._fail(f"it printed more than {LINES_MAX} lines with setValue; print each value once")

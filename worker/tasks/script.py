@@ -8,9 +8,13 @@ message of bash that shows the line of a password).
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from model.errors import Refused
+from model.parameters import PARAMETER_PREFIX, file_variable, parameter_variable
+from worker.tasks.bash_values import VARIABLE_BYTES_MAX
 from worker.tasks.plugin import TaskContext, TaskResult
 from worker.tasks.process import run_process
 
@@ -38,13 +42,15 @@ async def run_script(
     Raises:
         CannotStart: there is no such interpreter.
         TooLarge: its environment is larger than Linux allows.
-        Refused: it printed values that exceed the limits (`worker/tasks/printed_values.py`).
+        Refused: it printed values that exceed the limits (`worker/tasks/printed_values.py`), or reads the variable of a
+            value that is too large for one.
     """
-    path = _write_script(context.folder, file_name, script, 0o700)
+    variables = {**variables, **_large_values(script, context)}
+    path = _write_file(context.folder, file_name, script, 0o700)
     exports = context.folder / EXPORTS_FILE
     command = [*interpreter, str(path)]
     if context.exports is not None:
-        _write_script(context.folder, EXPORTS_FILE, await context.exports(), 0o600)
+        _write_file(context.folder, EXPORTS_FILE, await context.exports(), 0o600)
         command = ["bash", "-c", _SOURCE_FIRST, str(exports), *command]
     result = await run_process(command, context, variables)
     if context.exports is not None and exports.exists():
@@ -56,7 +62,26 @@ async def run_script(
     return result
 
 
-def _write_script(folder: Path, name: str, script: str, mode: int) -> Path:
+def _large_values(script: str, context: TaskContext) -> dict[str, str]:
+    """The values that no variable can hold: in files, which other variables name. Raises `Refused` for a script that
+    reads their own variables: it would find them empty."""
+    files: dict[str, str] = {}
+    for name, value in context.values.items():
+        if len(value.encode()) <= VARIABLE_BYTES_MAX:
+            continue
+        variable, file = parameter_variable(name), file_variable(name)
+        sentence = (
+            f'{variable} is not set: the value of "{name}" has {len(value.encode()):,} bytes, and a variable takes'
+        )
+        sentence += f" {VARIABLE_BYTES_MAX:,}; read the file that {file} names"
+        if re.search(rf"{variable}\b|{PARAMETER_PREFIX}(?!\w)", script):
+            raise Refused(sentence)
+        context.log.write(f"[shoal] {sentence}\n")
+        files[file] = str(_write_file(context.folder, file, value, 0o600))
+    return files
+
+
+def _write_file(folder: Path, name: str, script: str, mode: int) -> Path:
     path = folder / name
     path.unlink(missing_ok=True)
     # Never through a link: a worker that runs as root would follow one that the task's tenant had created there.

@@ -129,7 +129,7 @@ class SqlTask(Task):
         try:
             found = session.run(statement, self.params.limit)
         except Refused as error:
-            raise Refused(f"{where}: {error}") from None
+            raise Refused(f"{where}: {error}{statement.cure}") from None
         if found.is_table:
             context.log.write(table(found))
         elif found.changed is not None:

@@ -57,6 +57,31 @@ async def test_values_are_bound_wherever_they_stand(each: Target) -> None:
         assert result.outputs == {"found": "2"}, (condition, attempt.log.text)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM sold_${v}",
+        "SELECT * FROM ${v} WHERE id = 1",
+        "SELECT * FROM sold JOIN\n${v} ON true",
+        "INSERT INTO ${v} VALUES (1)",
+        "UPDATE ${v} SET id = 1",
+        "CREATE TABLE ${v}_old (id integer)",
+        "DROP TABLE IF EXISTS ${v}",
+        "SELECT ${v}.id FROM sold",
+    ],
+)
+async def test_a_value_in_place_of_a_name_is_refused_with_the_cure(each: Target, sql: str) -> None:
+    shop(each)
+    with pytest.raises(Refused, match=r"; \$\{v\} is sent as a value there: write !\{v\} for the name of a table"):
+        await Attempt(each.url, values={"v": "nowhere"}).run(sql=sql)
+
+
+async def test_another_error_names_no_cure_for_names(each: Target) -> None:
+    with pytest.raises(Refused) as refused:
+        await Attempt(each.url, values={"v": "1"}).run(sql="SELECT * FROM nowhere WHERE id = ${v}")
+    assert "!{" not in str(refused.value)
+
+
 async def test_a_typed_literal_takes_a_value(each: Target) -> None:
     if each.kind == "sqlite":
         pytest.skip("SQLite has no typed literals")
