@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.errors import BadData
+from dao.postgres.errors import BadData, translating
 from dao.postgres.notify import EVENT, notify
 from dao.tasks import pool_leases, task_claims
 from dao.tasks.task_claims import ClaimedTask, Report
@@ -244,7 +244,8 @@ class Writer:
 
     async def _report(self, connection: FencedTransaction, ended: list[Report]) -> None:
         try:
-            written = await task_claims.report(connection, ended, self._life.me.epoch)
+            with translating():
+                written = await task_claims.report(connection, ended, self._life.me.epoch)
         except BadData as error:
             error.suspects = ended
             raise

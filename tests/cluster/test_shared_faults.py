@@ -80,3 +80,17 @@ async def test_results_that_cannot_be_written_for_a_while_are_none_the_worse(clu
     await cluster.all_ends(within_s=60)
     assert cluster.rows("SELECT state FROM task_instance") == [("SUCCESS",)] * 3
     assert (cluster.folder / "ran").read_text() == "ran\n" * 3
+
+
+async def test_a_result_that_cannot_be_written_keeps_no_other_back(cluster: Cluster) -> None:
+    for code, name in ((GOOD, "good"), (BAD, "bad")):
+        cluster.define(code, name, tasks=[{"name": name, "type": "SHELL", "params": {"script": "true"}}])
+    await cluster.worker()
+    await cluster.master()
+    with stumbling(cluster, "UPDATE", "task_instance", "NEW.state = 'SUCCESS' AND NEW.task_name = 'bad'"):
+        cluster.start(BAD, 1)
+        cluster.start(GOOD, 3)
+        await cluster.all_ends(within_s=60)
+    ends = cluster.rows("SELECT task_name, state, reason FROM task_instance ORDER BY task_name, id")
+    assert ends[0] == ("bad", "FAILURE", "it ended, but its result could not be written")
+    assert [state for _, state, _ in ends[1:]] == ["SUCCESS"] * 3
