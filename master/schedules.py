@@ -122,7 +122,7 @@ class Schedules:
             if fired:
                 self._blame.handled()
         for id_ in fired:
-            self._blame.forget(id_)
+            self._blame.drop(id_)
         for each in planned:
             row = each.fire.row
             if row.id in fired and each.missed_since is not None:

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 ALONE_S = 14.0
 LONG_S = 300.0
-"""For items that must not wait for ever: so long a fault of all cannot be told from theirs."""
+"""For items that must not wait for ever: so long a fault of all cannot be distinguished from theirs."""
 
 Id = TypeVar("Id", bound=Hashable)
 
@@ -69,6 +69,6 @@ class Blame(Generic[Id]):
             return Verdict.TO_BLAME
         return Verdict.ONLY if lasts_s >= ALONE_S and len(self._failures) == 1 else Verdict.UNKNOWN
 
-    def forget(self, id_: Id) -> None:
+    def drop(self, id_: Id) -> None:
         """It was handled, or refused."""
         self._failures.pop(id_, None)

@@ -93,7 +93,7 @@ async def _report(left: Left | LeftWords, database_url: str, timeout_s: float) -
                     log.warning("left_results_wait", former=left.me.epoch, error=str(error))
                     await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
                 elif len(failing) == 1:
-                    blame.forget(failing[0].id)
+                    blame.drop(failing[0].id)
                     log.error("left_result_dropped", task_instance=failing[0].id, error=str(error))
                 else:
                     parts += [[report] for report in failing]

@@ -270,7 +270,7 @@ class Writer:
                 self._attempts.cancel(id_, TaskState.KILL, "it was killed because its workflow ends")
 
     def _drop(self, id_: TaskInstanceId) -> None:
-        self._blame.forget(id_)
+        self._blame.drop(id_)
         self._attempts.drop(id_)
         self._replaced.discard(id_)
 
@@ -346,7 +346,7 @@ class Writer:
             log.error("report_dropped", task_instance=failing.id, error=str(error))
             self._drop(failing.id)
             return
-        self._blame.forget(failing.id)
+        self._blame.drop(failing.id)
         self._replaced.add(failing.id)
         reason = "it ended, but its result could not be written"
         self._attempts.ended[failing.id] = report(self._attempts.claimed[failing.id], TaskState.FAILURE, reason)

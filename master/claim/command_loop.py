@@ -74,7 +74,7 @@ class CommandLoop:
             self._refuse,
             self._log_quarantined,
             kind=lambda id_: row.type if (row := self._quarantined.get(id_)) else None,
-            judge=self._is_to_blame,
+            decide=self._is_to_blame,
         )
         self._quarantined: dict[CommandId, CommandRow] = {}
         """The rows of what is in quarantine."""

@@ -44,7 +44,7 @@ class Quarantine(Generic[Id]):
         waits: called with an item that stays, the reason, and the seconds until it is retried.
         kind: items of one kind take the same way, so that one that is handled shows that the way is free.
         long_s: see `Blame`.
-        judge: whether one that failed alone is to blame, given the verdict of what was handled here.
+        decide: whether one that failed alone is to blame, given the verdict of what was handled here.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class Quarantine(Generic[Id]):
         *,
         kind: Callable[[Id], Hashable] = lambda _id: None,
         long_s: float = inf,
-        judge: Callable[[Id, Verdict], Awaitable[bool]] = _as_the_verdict_says,
+        decide: Callable[[Id, Verdict], Awaitable[bool]] = _as_the_verdict_says,
     ) -> None:
         self._wake = wake
         self._handle = handle
         self._refuse = refuse
         self._waits = waits
         self._kind = kind
-        self._judge = judge
+        self._decide = decide
         self._pauses_s: dict[Id, float] = {}
         self._due: dict[Id, None] = {}
         self._reasons: dict[Id, str] = {}
@@ -121,7 +121,7 @@ class Quarantine(Generic[Id]):
                 self._pauses_s.pop(id_)
                 self._due.pop(id_)
                 self._reasons.pop(id_, None)
-                self._blame.forget(id_)
+                self._blame.drop(id_)
             tried += 1
         return tried > 0
 
@@ -131,7 +131,7 @@ class Quarantine(Generic[Id]):
             try:
                 return await self._handle(id_)
             except BadData as error:
-                if not await self._judge(id_, self._blame.failed(id_, boottime_s(), self._kind(id_))):
+                if not await self._decide(id_, self._blame.failed(id_, boottime_s(), self._kind(id_))):
                     raise
                 reason = str(error)
         await self._refuse(id_, reason)
