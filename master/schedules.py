@@ -25,6 +25,7 @@ from dao.definitions import schedules
 from dao.definitions.schedules import DueSchedules, Fire
 from dao.postgres.errors import BadData
 from master.membership.membership import Membership
+from model.blame import LONG_S, Blame, Verdict
 from model.errors import Fenced, Refused, ShoalError
 from model.ids import ScheduleId
 from model.master_settings import MasterSettings
@@ -33,6 +34,7 @@ from model.schedules import ScheduleRow, Timetable, compute, stored_time
 from node.life import Life
 from node.threads import in_thread
 from node.waiting import set_within
+from registry.clock import boottime_s
 
 log = structlog.get_logger()
 
@@ -60,6 +62,7 @@ class Schedules:
         self._life = life
         self._membership = membership
         self._settings = settings
+        self._blame: Blame[ScheduleId] = Blame(LONG_S)
 
     def changed(self) -> None:
         """A schedule was written."""
@@ -101,8 +104,8 @@ class Schedules:
                     return await schedules.next_due_in_s(connection, slot, to_come=True)
 
     async def _fire(self, planned: Sequence[_Planned]) -> bool:
-        """Fire a batch; returns whether any was ours. Schedules that the database refuses are found one by one and
-        paused."""
+        """Fire a batch; returns whether any was ours. Schedules that the database refuses are found one by one, and
+        paused if they are to blame."""
         if not planned:
             return False
         try:
@@ -110,8 +113,16 @@ class Schedules:
         except BadData as error:
             if len(planned) > 1:
                 return any([await self._fire([each]) for each in planned])
+            if self._blame.failed(planned[0].fire.row.id, boottime_s()) is Verdict.UNKNOWN:
+                log.warning("schedule_waits", schedule=planned[0].fire.row.id, error=str(error))
+                return False
             planned = [_Planned(Fire(planned[0].fire.row, (), None, str(error)))]
             fired = await self._write(planned)
+        else:
+            if fired:
+                self._blame.handled()
+        for id_ in fired:
+            self._blame.drop(id_)
         for each in planned:
             row = each.fire.row
             if row.id in fired and each.missed_since is not None:

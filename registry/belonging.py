@@ -12,7 +12,8 @@ from uuid import uuid4
 
 from dao.cluster import cluster
 from dao.cluster.cluster import RecordedRegistry
-from dao.postgres.database import Database, parse_url
+from dao.postgres.address import Address
+from dao.postgres.database import Database
 from model.errors import Refused, Unavailable
 from model.nodes import NodeKind
 from registry.ensemble import SCHEME, Ensemble
@@ -32,8 +33,8 @@ def place_of(url: str, database_url: str) -> str:
     if url.partition("://")[0] == SCHEME:
         ensemble = Ensemble.parse(url)
         return f"{SCHEME}://{','.join(sorted(ensemble.hosts.split(',')))}{ensemble.root}"
-    bare, own = (parse_url(each).set(username=None, password=None) for each in (url, database_url))
-    return OWN_DATABASE if bare == own else bare.render_as_string()
+    place, own = (Address.of(each).place for each in (url, database_url))
+    return OWN_DATABASE if place == own else place
 
 
 def url_to_use(given: str | None, recorded: RecordedRegistry | None, database_url: str) -> str:

@@ -17,8 +17,8 @@ from datetime import timedelta
 
 from dao.cluster.registry_rows import CHANNEL, RegistryRows
 from dao.logger import logger
+from dao.postgres.address import Address
 from dao.postgres.connection import Connection
-from dao.postgres.database import parse_url, shown
 from dao.postgres.listen import Listener, probe
 from dao.postgres.query_line import QueryLine
 from model.backoff import Backoff
@@ -45,8 +45,8 @@ class PostgresRegistry:
     """
 
     def __init__(self, url: str, *, session_timeout: timedelta, application_name: str) -> None:
-        self.url = shown(url)
-        self._database = parse_url(url)
+        self._address = Address.of(url)
+        self.url = self._address.shown
         self.changed = asyncio.Event()
         self._session_timeout = session_timeout
         self._renew_every_s = session_timeout.total_seconds() / 3
@@ -110,7 +110,7 @@ class PostgresRegistry:
 
     def use(self, ears: Listener) -> None:
         """See the protocol."""
-        if parse_url(ears.url) == self._database and self._listening is not None:
+        if Address.of(ears.url).arguments == self._address.arguments and self._listening is not None:
             ears.share(CHANNEL, self._notified, self._renew_over)
             self._listening.cancel()
 

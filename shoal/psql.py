@@ -8,25 +8,27 @@ from collections.abc import Mapping, Sequence
 
 from psycopg import pq
 
-from dao.postgres.database import parse_url
+from dao.postgres.address import Address
 from model.errors import Refused
+
+_PLACE = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE", "PGSERVICE")
 
 
 def psql_environment(url: str, environment: Mapping[str, str]) -> dict[str, str]:
     """The environment with which psql connects to the database of a URL: PGHOST, PGPASSWORD and so on.
 
     Parts that the URL lacks get libpq's defaults, not the caller's PG variables, which may mean another database.
+    Arguments for which libpq has no variable are given in a file that only this process and psql have open.
     """
-    plain = parse_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-    found = dict(environment)
-    for option in pq.Conninfo.parse(plain.encode()):
-        if option.envvar is None:
-            continue
-        name = option.envvar.decode()
-        if option.val is not None:
-            found[name] = option.val.decode()
-        elif name in ("PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE", "PGSERVICE"):
-            found.pop(name, None)
+    variables = {each.keyword.decode(): each.envvar.decode() for each in pq.Conninfo.get_defaults() if each.envvar}
+    arguments = Address.of(url).arguments
+    found = {name: value for name, value in environment.items() if name not in _PLACE}
+    found |= {variables[name]: value for name, value in arguments.items() if name in variables}
+    rest = [f"{name}={value}\n" for name, value in arguments.items() if name not in variables]
+    if rest and "service" not in arguments:
+        file = os.memfd_create("service", 0)
+        os.write(file, f"[shoal]\n{''.join(rest)}".encode())
+        found |= {"PGSERVICE": "shoal", "PGSERVICEFILE": f"/proc/self/fd/{file}"}
     return found
 
 

@@ -27,7 +27,9 @@ from dao.postgres.notify import EVENT, notify
 from dao.tasks import pool_leases, task_claims
 from dao.tasks.task_claims import Report
 from model.backoff import Backoff
+from model.blame import Blame, Verdict
 from model.errors import Fenced, Unavailable, Unknown
+from model.ids import TaskInstanceId
 from node.threads import in_thread
 from registry.clock import boottime_s
 from worker.last_words import LeftWords, left_words
@@ -72,11 +74,13 @@ async def _report(left: Left | LeftWords, database_url: str, timeout_s: float) -
     database = Database(database_url, application_name=name, connections_max=1)
     backoff, reported, deadline_s = Backoff(), 0, boottime_s() + timeout_s
     parts = [left.reports] if left.reports else []
+    blame: Blame[TaskInstanceId] = Blame(timeout_s)
     try:
         while parts:
             try:
                 reported += await _write(database, left, parts[0])
                 del parts[0]
+                blame.handled()
             except (Unavailable, Unknown) as error:
                 if boottime_s() > deadline_s:
                     raise
@@ -84,10 +88,15 @@ async def _report(left: Left | LeftWords, database_url: str, timeout_s: float) -
                 await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
             except BadData as error:
                 failing = parts.pop(0)
-                if len(failing) == 1:
+                if len(failing) == 1 and blame.failed(failing[0].id, boottime_s()) is Verdict.UNKNOWN:
+                    parts.append(failing)
+                    log.warning("left_results_wait", former=left.me.epoch, error=str(error))
+                    await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
+                elif len(failing) == 1:
+                    blame.drop(failing[0].id)
                     log.error("left_result_dropped", task_instance=failing[0].id, error=str(error))
                 else:
-                    parts = [[report] for report in failing]
+                    parts += [[report] for report in failing]
     except Fenced:
         dropped = sum(map(len, parts))
         log.warning(f"{left.NAME}_dropped", former=left.me.epoch, results=dropped, so="their tasks run again")

@@ -15,11 +15,12 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from dao.postgres.database import FencedTransaction
-from dao.postgres.errors import BadData
+from dao.postgres.errors import BadData, translating
 from dao.postgres.notify import EVENT, notify
 from dao.tasks import pool_leases, task_claims
 from dao.tasks.task_claims import ClaimedTask, Report
 from metrics import worker as metrics
+from model.blame import LONG_S, Blame, Verdict
 from model.errors import Unknown
 from model.ids import TaskInstanceId
 from model.queue_places import QueuePlaces
@@ -90,6 +91,7 @@ class Writer:
         self._unknown: set[TaskInstanceId] = set()
         self._held_unknown: set[TaskInstanceId] = set()
         self._one_by_one = False
+        self._blame: Blame[TaskInstanceId] = Blame(LONG_S)
         self._claims = False
         self._in_doubt = False
         self._replaced: set[TaskInstanceId] = set()
@@ -229,6 +231,8 @@ class Writer:
             self._on_ended(self._attempts.claimed[each.id])
             self._drop(each.id)
         self._one_by_one = self._one_by_one and bool(self._attempts.ended)
+        if ended:
+            self._blame.handled()
         if limit > 0:
             may_be_more = claimed if len(claimed) == limit else []
             self.queued = self.queued or bool(may_be_more)
@@ -240,7 +244,8 @@ class Writer:
 
     async def _report(self, connection: FencedTransaction, ended: list[Report]) -> None:
         try:
-            written = await task_claims.report(connection, ended, self._life.me.epoch)
+            with translating():
+                written = await task_claims.report(connection, ended, self._life.me.epoch)
         except BadData as error:
             error.suspects = ended
             raise
@@ -265,6 +270,7 @@ class Writer:
                 self._attempts.cancel(id_, TaskState.KILL, "it was killed because its workflow ends")
 
     def _drop(self, id_: TaskInstanceId) -> None:
+        self._blame.drop(id_)
         self._attempts.drop(id_)
         self._replaced.discard(id_)
 
@@ -326,17 +332,21 @@ class Writer:
             await pool_leases.free(connection, left, self._life.me.epoch)
 
     def _suspect(self, error: BadData) -> None:
-        """Reports failed because of their content: write one at a time. One that fails alone is reported only as
-        failed; if not even that can be written, its row is not what this worker left, and the worker drops it."""
+        """Reports could not be written: write one at a time. One that is to blame is reported only as failed; if not
+        even that can be written, its row is not what this worker left, and the worker drops it."""
         reports: Sequence[Report] = error.suspects
         self._one_by_one = bool(reports)
         if len(reports) != 1:
             return
         (failing,) = reports
+        if self._blame.failed(failing.id, boottime_s()) is Verdict.UNKNOWN:
+            self._attempts.ended[failing.id] = self._attempts.ended.pop(failing.id)
+            return
         if failing.id in self._replaced:
             log.error("report_dropped", task_instance=failing.id, error=str(error))
             self._drop(failing.id)
             return
+        self._blame.drop(failing.id)
         self._replaced.add(failing.id)
         reason = "it ended, but its result could not be written"
         self._attempts.ended[failing.id] = report(self._attempts.claimed[failing.id], TaskState.FAILURE, reason)

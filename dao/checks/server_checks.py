@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from dao.checks.table_checks import Check, finding
+from dao.postgres.address import Address
 from dao.postgres.connection import Connection
-from dao.postgres.database import ANSWER_WITHIN_S, Database, parse_url
+from dao.postgres.database import ANSWER_WITHIN_S, Database
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import translating
 from dao.postgres.schema_scripts import read_scripts
@@ -106,16 +107,24 @@ async def server(connection: AsyncConnection) -> Server:
 
 
 async def dangers(database: Database) -> list[str]:
-    """Settings that must not be switched off at the server but are, and what that can cost, a sentence each.
+    """What must not be so at the server but is, and what that can cost, a sentence each.
 
     Read on a connection without our session settings: those would hide the values that apply to all others.
     """
-    url = parse_url(database.url).set(drivername="postgresql").render_as_string(hide_password=False)
     with translating():
         async with await Connection.connect_within(
-            url, answer_within_s=ANSWER_WITHIN_S, application_name=database.application_name
+            Address.of(database.url),
+            {},
+            application_name=database.application_name,
+            answer_within_s=ANSWER_WITHIN_S,
         ) as connection:
             cursor = await connection.execute(
                 "SELECT name FROM pg_settings WHERE name = ANY(%s) AND setting = 'off'", [list(_MUST_BE_ON)]
             )
-            return [f"{name} is off: {_MUST_BE_ON[name]}" for (name,) in await cursor.fetchall()]
+            found = [f"{name} is off: {_MUST_BE_ON[name]}" for (name,) in await cursor.fetchall()]
+            encoding = connection.info.parameter_status("server_encoding")
+            if encoding != "UTF8":
+                found.append(
+                    f"the encoding of the database is {encoding}: texts that it cannot hold are refused or broken"
+                )
+            return found

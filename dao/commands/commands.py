@@ -129,6 +129,8 @@ _BEFORE = text(f"""
     LIMIT 1
 """)  # noqa: S608 - the part is a constant
 
+_ANY_BUT = text("SELECT EXISTS (SELECT FROM command WHERE id <> :id)")
+
 _NEW = RowArrays(
     {
         "type": "text",
@@ -290,6 +292,11 @@ async def handled_before(connection: AsyncConnection, id_: CommandId) -> str | N
         return None
     run = f", run {row.workflow_instance_id}" if row.workflow_instance_id is not None else ""
     return f"{row.outcome} at {row.at}{run}"
+
+
+async def any_but(connection: AsyncConnection, id_: CommandId) -> bool:
+    """Whether any other command waits."""
+    return bool((await connection.execute(_ANY_BUT, {"id": id_})).scalar_one())
 
 
 def _refusal(outcome: Outcome, master: Epoch) -> dict[str, object]:

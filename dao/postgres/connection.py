@@ -5,13 +5,17 @@ nothing. Then neither keep-alives nor the server's own time-outs end the wait. S
 on our side. When it passes, the socket is closed at once, without a request to the server, since that would wait for
 the same dead link. The same happens when the waiting task is cancelled; psycopg would first ask the server to cancel
 the statement, for up to ten seconds (psycopg/psycopg#1371). The server's time-outs end the statement there.
+
+Settings of the session are set by a statement, not when the connection starts: PgBouncer drops them there, or refuses
+the connection.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import traceback
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 import psycopg
@@ -19,6 +23,8 @@ from psycopg import errors, waiting
 from psycopg.abc import PQGen
 
 from dao.postgres import reserved_descriptors
+from dao.postgres.address import Address
+from model.errors import Denied, Refused
 from model.means import is_passing
 
 CONNECT_S_MAX = 5.0
@@ -28,6 +34,21 @@ _Answer = TypeVar("_Answer")
 _Made = TypeVar("_Made")
 _CHECK_EVERY_S = 0.1
 """psycopg's default: how often it lets signals through while it waits."""
+_KEEPALIVE: Mapping[str, Any] = {
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 8000,
+}
+_SET = """
+    SELECT pg_backend_pid(), count(set_config(name, value, false))
+    FROM unnest(%s::text[], %s::text[]) AS given (name, value)
+"""
+
+_answered_last: dict[str, Mapping[str, str]] = {}
+"""For each address with several hosts the one that answered last: the next connection tries it first."""
+_keeps_sessions: set[tuple[str, int, str]] = set()
+"""The poolers that were found to give each client a session of its own."""
 
 
 class NoAnswer(psycopg.OperationalError):
@@ -47,28 +68,157 @@ async def _connected(connecting: Awaitable[_Made]) -> _Made:
         raise
 
 
+async def _first_of(
+    hosts: Sequence[Mapping[str, str]],
+    within_s: float,
+    attempt: Callable[[Mapping[str, str], float], Awaitable[_Made]],
+) -> _Made:
+    """What the first that answers gives. Each has its share of the time, which a silent one cannot take from others."""
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + within_s
+    failed: list[psycopg.OperationalError] = []
+    for left, host in zip(range(len(hosts), 0, -1), hosts, strict=True):
+        share_s = max(0.0, deadline_s - loop.time()) / left
+        try:
+            async with asyncio.timeout(share_s):
+                return await attempt(host, share_s)
+        except TimeoutError:
+            where = f" to {host.get('hostaddr') or host['host']}" if len(hosts) > 1 else ""
+            failed.append(NoAnswer(f"no connection{where} within {share_s:.2g} s"))
+        except psycopg.OperationalError as error:
+            failed.append(error)
+    if len(failed) == 1:
+        raise failed[0]
+    said = dict.fromkeys(str(error).strip() for error in failed)
+    raise psycopg.OperationalError("; ".join(said), pgconn=failed[-1].pgconn)
+
+
+async def _addresses(host: Mapping[str, str]) -> list[dict[str, str]]:
+    """The arguments for each address that the host's name has."""
+    name = host.get("host", "")
+    if not name or name.startswith(("/", "@")) or host.get("hostaddr"):
+        return [dict(host)]
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        raise psycopg.OperationalError(f'the name "{name}" of the host has no address: {error.strerror}') from error
+    return [{**host, "hostaddr": address} for address in dict.fromkeys(str(each[4][0]) for each in found)]
+
+
 class Connection(psycopg.AsyncConnection[tuple[Any, ...]]):
     """psycopg's connection, with a limit on each wait."""
 
     answer_within_s: float | None = None
     """The longest wait for one answer; None = no limit, for schema scripts only."""
+    host: Mapping[str, str] = {}
+    """The arguments with which it was made."""
 
     @classmethod
-    async def connect_within(cls, conninfo: str = "", *, answer_within_s: float, **settings: Any) -> Self:
-        """A new connection. Raises `psycopg.Error`."""
-        within_s = min(CONNECT_S_MAX, answer_within_s)
+    async def connect_within(
+        cls,
+        address: Address,
+        settings: Mapping[str, str],
+        *,
+        application_name: str,
+        answer_within_s: float,
+        autocommit: bool = False,
+    ) -> Self:
+        """A new connection whose session has the address's settings and these.
+
+        Raises `psycopg.Error`, and `Denied` if a pooler does not keep what is set, or the server refuses a setting.
+        """
+
+        async def one(host: Mapping[str, str], within_s: float) -> Self:
+            return await cls._to_host(host, within_s, application_name, answer_within_s)
+
+        async def prepared(host: Mapping[str, str], within_s: float) -> Self:
+            connection: Self = await one(host, within_s)
+            await connection._set_up(address, settings, lambda: one(host, within_s))
+            return connection
+
+        hosts = address.hosts()
+        if (last := _answered_last.get(address.shown)) in hosts:
+            hosts.sort(key=lambda host: host != last)
         try:
             with reserved_descriptors.lent():
-                async with asyncio.timeout(within_s):
-                    connection = await _connected(cls.connect(conninfo, **settings))
-        except TimeoutError:
-            raise NoAnswer(f"no connection within {within_s:g} s") from None
+                connection: Self = await _first_of(hosts, min(CONNECT_S_MAX, answer_within_s), prepared)
         except (OSError, RuntimeError, MemoryError) as error:
             if not is_passing(error):
                 raise
             raise NoAnswer(f"no connection can be made now: {error}") from error
-        connection.answer_within_s = answer_within_s
+        if len(hosts) > 1:
+            _answered_last[address.shown] = connection.host
+        await connection.set_autocommit(autocommit)
         return connection
+
+    @classmethod
+    async def _to_host(
+        cls, host: Mapping[str, str], within_s: float, application_name: str, answer_within_s: float
+    ) -> Self:
+        own_s = float(host.get("connect_timeout", 0))
+
+        async def attempt(arguments: Mapping[str, str], _: float) -> Self:
+            own = {
+                "connect_timeout": round(CONNECT_S_MAX),
+                "client_encoding": "UTF8",
+                "application_name": application_name,
+            }
+            try:
+                return await _connected(cls.connect(autocommit=True, **{**_KEEPALIVE, **arguments, **own}))
+            except psycopg.ProgrammingError:  # what libpq cannot read it repeats, with the password
+                raise Refused("libpq cannot read the arguments of the database URL; correct it") from None
+
+        connection: Self = await _first_of(
+            await _addresses(host), min(within_s, own_s) if own_s > 0 else within_s, attempt
+        )
+        connection.answer_within_s, connection.host = answer_within_s, host
+        return connection
+
+    async def _set_up(
+        self, address: Address, settings: Mapping[str, str], again: Callable[[], Awaitable[Self]]
+    ) -> None:
+        """Set what this program relies on, and make sure that it stays set."""
+        together = {**address.settings, **settings}
+        try:
+            pid = await self._backend(_SET, [list(together), list(together.values())])
+            place = (self.info.host, self.info.port, self.info.dbname)
+            if pid != self.pgconn.backend_pid and place not in _keeps_sessions:
+                await self._refuse_shared_session(pid, again)
+                _keeps_sessions.add(place)
+        except (psycopg.DataError, psycopg.ProgrammingError, errors.CantChangeRuntimeParam) as error:
+            self.pgconn.finish()
+            raise Denied(
+                f"the server does not take a setting of our sessions: {error.diag.message_primary}; "
+                "correct options in the database URL, or grant the right"
+            ) from error
+        except BaseException:
+            self.pgconn.finish()
+            raise
+
+    async def _backend(self, statement: str = "SELECT pg_backend_pid()", values: Sequence[Any] = ()) -> int:
+        """The server process that runs this statement."""
+        row = await (await self.execute(statement.encode(), values)).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    async def _refuse_shared_session(self, pid: int, again: Callable[[], Awaitable[Self]]) -> None:
+        """Raises `Denied` if a pooler gives our server process to another client between our transactions.
+
+        There is a pooler: the process is not the one that was announced when we connected.
+        """
+        other = await again()
+        try:
+            await other.execute("BEGIN")
+            is_shared = await other._backend() == pid or await self._backend() != pid
+        except errors.ProtocolViolation:  # PgBouncer in statement mode takes no BEGIN
+            is_shared = True
+        finally:
+            other.pgconn.finish()
+        if is_shared:
+            raise Denied(
+                "a pooler such as PgBouncer is in transaction mode, in which LISTEN and the settings of a session are "
+                "lost; set pool_mode = session for this database, or connect to PostgreSQL directly"
+            )
 
     async def wait(
         self, gen: PQGen[_Answer], interval: float = _CHECK_EVERY_S, timeout: float | None = None

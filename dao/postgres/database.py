@@ -12,20 +12,21 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
-from typing import Any, NewType, cast
+from functools import partial
+from typing import NewType, cast
 
 import psycopg
-from sqlalchemy import URL, make_url, text
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import text
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 from sqlalchemy.util.concurrency import greenlet_spawn
 
-from dao.postgres.connection import CONNECT_S_MAX, Connection
+from dao.postgres.address import Address
+from dao.postgres.connection import Connection
 from dao.postgres.engine import AsyncConnection, AsyncEngine, create_async_engine
 from dao.postgres.errors import translated, translating
 from dao.postgres.measures import Measures, Unmeasured
 from dao.postgres.notify import announcer_on, collecting
-from model.errors import Denied, Refused, Unavailable, Unknown
+from model.errors import Denied, Unavailable, Unknown
 
 # A connection that is dead when it is returned to the pool is replaced. Its user has had the error already, so the
 # pool's additional traceback is useless.
@@ -35,6 +36,22 @@ STATEMENT_S_MAX = 6.0
 ANSWER_WITHIN_S = STATEMENT_S_MAX + 1.0
 """The longest wait for an answer, by our own clock. The server ends every statement before that and reports it. A later
 answer was lost on the way; the connection is closed (`dao/postgres/connection.py`)."""
+
+_DRIVERS_SETTINGS: Mapping[str, str] = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, MDY",
+    "IntervalStyle": "postgres",
+    "client_encoding": "UTF8",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "array_nulls": "on",
+    "standard_conforming_strings": "on",
+    "transform_null_equals": "off",
+    "xmloption": "content",
+    "row_security": "on",
+    "client_min_messages": "notice",
+}
+"""How values are written and read: psycopg and our statements rely on it, and a database or a role may have others."""
 
 # Of these, 57014, 55P03 and 25P03 limit how long a black-holed network, another session's lock or a stopped process can
 # block us. Together they stay below the registry's session time-out, so that a fence never waits for long. The last
@@ -49,64 +66,32 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "statement_timeout": f"{STATEMENT_S_MAX:g}s",
     "lock_timeout": "2s",
     "idle_in_transaction_session_timeout": "3s",
+    "idle_session_timeout": "0",
     "default_transaction_isolation": "read committed",
-    "timezone": "UTC",
     "synchronous_commit": "on",
+    **_DRIVERS_SETTINGS,
     "plan_cache_mode": "force_custom_plan",
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
     "random_page_cost": "1.1",
     "jit": "off",
 }
-_KEEPALIVE: Mapping[str, Any] = {
-    "connect_timeout": round(CONNECT_S_MAX),
-    "keepalives_idle": 5,
-    "keepalives_interval": 2,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 8000,
-}
-
-
-def parse_url(url: str) -> URL:
-    """A database URL with a valid form. Raises `Refused` and says how to correct it; no message contains a password."""
-    try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):
-        raise Refused(
-            "the database URL cannot be read; write it as postgresql+psycopg://user:password@host:5432/name"
-        ) from None
-    if "@" in (parsed.host or "") or "@" in (parsed.username or ""):
-        raise Refused("the database URL has an @ too many; write one in a password as %40, and a / as %2F")
-    if parsed.drivername not in ("postgresql+psycopg", "postgresql", "postgres"):
-        raise Refused(f"the database URL begins with {parsed.drivername}://, Shoal needs postgresql+psycopg://")
-    return parsed.set(drivername="postgresql+psycopg")
-
-
-def shown(url: str | URL) -> str:
-    """A URL for display: the password masked."""
-    return (url if isinstance(url, URL) else parse_url(url)).render_as_string(hide_password=True)
-
-
-def _options() -> str:
-    return " ".join(f"-c {name}={value.replace(' ', chr(92) + ' ')}" for name, value in SESSION_SETTINGS.items())
 
 
 async def connect(url: str, application_name: str, answer_within_s: float = ANSWER_WITHIN_S) -> Connection:
     """A connection outside any pool, in autocommit: for LISTEN and leases. Raises `Unavailable`."""
-    parsed = parse_url(url)
-    plain = parsed.set(drivername="postgresql").render_as_string(hide_password=False)
+    address = Address.of(url)
     try:
         return await Connection.connect_within(
-            plain,
+            address,
+            SESSION_SETTINGS,
+            application_name=application_name,
             answer_within_s=answer_within_s,
             autocommit=True,
-            application_name=application_name,
-            options=_options(),
-            **_KEEPALIVE,
         )
-    except (psycopg.Error, OSError) as error:
-        kind = Denied if isinstance(translated(error), Denied) else Unavailable
-        raise kind(f"cannot reach the database {shown(parsed)}: {_first_line(error)}") from error
+    except (psycopg.Error, OSError, Denied) as error:
+        kind = Denied if isinstance(error, Denied) or isinstance(translated(error), Denied) else Unavailable
+        raise kind(f"cannot reach the database {address.shown}: {_first_line(error)}") from error
 
 
 IDLE_S = 10.0
@@ -146,23 +131,23 @@ class Database:
         announces_together: bool = False,
         measures: Measures | None = None,
     ) -> None:
-        parsed = parse_url(url)
+        address = Address.of(url)
         self.url = url
-        self.shown = shown(parsed)
+        self.shown = address.shown
         self.application_name = application_name
         self._engine: AsyncEngine = create_async_engine(
-            parsed,
+            "postgresql+psycopg://",  # the dialect only
             poolclass=AsyncAdaptedQueuePool,
             pool_size=connections_max,
             max_overflow=0,
             pool_timeout=10,
-            connect_args={
-                "async_creator_fn": Connection.connect_within,
-                "answer_within_s": answer_within_s,
-                "application_name": application_name,
-                "options": _options(),
-                **_KEEPALIVE,
-            },
+            async_creator=partial(
+                Connection.connect_within,
+                address,
+                SESSION_SETTINGS,
+                application_name=application_name,
+                answer_within_s=answer_within_s,
+            ),
         )
         self._announcer = announcer_on(self.reading) if announces_together else None
         self._measures = measures or Unmeasured()

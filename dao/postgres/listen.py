@@ -13,8 +13,9 @@ from collections.abc import Awaitable, Callable, Mapping
 import psycopg
 
 from dao.logger import logger
+from dao.postgres.address import Address
 from dao.postgres.connection import Connection
-from dao.postgres.database import connect, shown
+from dao.postgres.database import connect
 from model.errors import Unavailable
 
 log = logger()
@@ -61,13 +62,15 @@ class Listener:
                     for channel in self._channels:
                         await connection.execute(f'LISTEN "{channel}"')
                     if is_lost:
-                        log.info("listening_again", database=shown(self.url))
+                        log.info("listening_again", database=Address.of(self.url).shown)
                     pause_s, is_lost = 0.05, False
                     self._wake_all()
                     await self._receive(connection)
             except (Unavailable, psycopg.Error, OSError) as error:
                 if not is_lost:
-                    log.warning("listen_connection_lost", database=shown(self.url), error=str(error).strip()[:200])
+                    log.warning(
+                        "listen_connection_lost", database=Address.of(self.url).shown, error=str(error).strip()[:200]
+                    )
                 is_lost = True
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
             pause_s = min(pause_s * 2, self.PAUSE_S_MAX)

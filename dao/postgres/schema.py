@@ -127,6 +127,8 @@ async def upgrade(
                 await connection.execute(_ALONE)
                 applied = await _applied(connection)
                 script = scripts.after(applied[-1].version) if applied else scripts.schema
+                if script is scripts.schema:
+                    await _refuse_encoding(connection, database)
                 if script is None:
                     break
                 if applied and not (script.old_nodes_may_run or nobody_runs):
@@ -197,6 +199,16 @@ async def check(database: Database, folder: Traversable | None = None) -> None:
         )
     if applied[-1].version > scripts.version:
         raise Refused(_too_new(applied[-1], scripts))
+
+
+async def _refuse_encoding(connection: AsyncConnection, database: Database) -> None:
+    """In another encoding some texts cannot be stored, or what others insert is no text."""
+    encoding = (await connection.execute(text("SELECT current_setting('server_encoding')"))).scalar_one()
+    if encoding != "UTF8":
+        raise Refused(
+            f"the database {database.shown} has the encoding {encoding}, and Shoal needs UTF8; create another with "
+            "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"
+        )
 
 
 async def _refuse_while_nodes_live(connection: AsyncConnection, script: Script) -> None:

@@ -55,13 +55,13 @@ def parse_data_source_url(text: str) -> URL:
 
 def shown_url(url: URL) -> str:
     """The URL for display, without the password and without options that look like secrets."""
-    hidden = {name: "***" for name in url.query if _is_secret(name)}
+    hidden = {name: "***" for name in url.query if is_secret_option(name)}
     return url.update_query_dict(hidden).render_as_string(hide_password=True)
 
 
 def secrets_of(url: URL) -> list[str]:
     """The texts that must never be shown."""
-    options = [each for name, value in url.query.items() if _is_secret(name) for each in _texts(value)]
+    options = [each for name, value in url.query.items() if is_secret_option(name) for each in _texts(value)]
     return [each for each in (url.password, *options) if each]
 
 
@@ -90,7 +90,8 @@ def pinned(url: URL, address: str) -> URL:
     return url.set(host=address)
 
 
-def _is_secret(option: str) -> bool:
+def is_secret_option(option: str) -> bool:
+    """Whether the value of this option of a URL must not be shown."""
     return _SECRET_OPTION.search(option) is not None and option not in _SHOWN_OPTIONS
 
 

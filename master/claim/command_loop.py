@@ -33,6 +33,7 @@ from master.claim.to_start import read
 from master.drive.driver import Driver
 from master.membership.membership import Membership
 from metrics import master as metrics
+from model.blame import Verdict
 from model.command_moves import HALTING, URGENT, CommandType
 from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
 from model.errors import Refused
@@ -68,7 +69,12 @@ class CommandLoop:
         self._settings = settings
         self._batch = AdaptiveBatch(settings.batch_max)
         self._quarantine: Quarantine[CommandId] = Quarantine(
-            self.wake, self._handle_alone, self._refuse, self._log_quarantined
+            self.wake,
+            self._handle_alone,
+            self._refuse,
+            self._log_quarantined,
+            kind=lambda id_: row.type if (row := self._quarantined.get(id_)) else None,
+            decide=self._is_to_blame,
         )
         self._quarantined: dict[CommandId, CommandRow] = {}
         """The rows of what is in quarantine."""
@@ -139,6 +145,16 @@ class CommandLoop:
         await self._handle_batch(source)
         return source.was_taken
 
+    async def _is_to_blame(self, id_: CommandId, verdict: Verdict) -> bool:
+        """Whether a command that failed alone is refused: not while another waits, perhaps at another master, that may
+        fail in the same way."""
+        if verdict is Verdict.TO_BLAME:
+            return True
+        async with self._life.database.reading() as connection:
+            if await commands.handled_before(connection, id_) is not None:
+                return True
+            return verdict is Verdict.ONLY and not await commands.any_but(connection, id_)
+
     def _log_quarantined(self, id_: CommandId, error: str, pause_s: float) -> None:
         row = self._quarantined.get(id_)
         log.warning(
@@ -173,6 +189,7 @@ class CommandLoop:
             self._log(outcomes, slot, boottime_s() - began_s)
             self._batch.took(len(outcomes), boottime_s() - began_s)
             metrics.claim_seconds.observe(boottime_s() - began_s)
+            self._quarantine.others_were_handled(each.row.type for each in outcomes if each.reason is None)
         return is_full
 
     async def _take(self, source: Source, work: BatchWork) -> tuple[Sequence[Outcome], Slot | None, bool]:

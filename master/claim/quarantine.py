@@ -1,20 +1,24 @@
 """What cannot be handled for now is quarantined, so that it does not block the rest.
 
 Each item is retried alone, with a growing delay. It is used for a row that another session has locked, and for one that
-can be neither handled nor refused. It is only in memory, and only a hint: a quarantined item stays in its table,
-another master may take it at any moment, and that master decides. A new life begins with an empty quarantine, and
-detects such items again.
+can be neither handled nor refused. What fails alone is refused only if it is to blame (`model/blame.py`).
+
+The quarantine is only in memory, and only a hint: a quarantined item stays in its table, another master may take it at
+any moment, and that master decides. A new life begins with an empty quarantine, and detects such items again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable
+from math import inf
 from typing import Generic, TypeVar
 
 from dao.postgres.errors import BadData, LockTaken
 from master.claim.batch import AdaptiveBatch
+from model.blame import Blame, Verdict
 from model.errors import ShoalError
+from registry.clock import boottime_s
 
 PAUSE_FIRST_S = 1.0
 PAUSE_MAX_S = 30.0
@@ -26,6 +30,10 @@ TRIED_AT_ONCE = 20
 Id = TypeVar("Id", bound=int)
 
 
+async def _as_the_verdict_says(_id: int, verdict: Verdict) -> bool:
+    return verdict is not Verdict.UNKNOWN
+
+
 class Quarantine(Generic[Id]):
     """Items by id.
 
@@ -33,7 +41,10 @@ class Quarantine(Generic[Id]):
         wake: set whenever one of them is due.
         handle: handles one item alone; False if there is no room for it now.
         refuse: ends one that cannot be handled, with the reason.
-        waits: called with an item for which both failed, the reason, and the seconds until it is retried.
+        waits: called with an item that stays, the reason, and the seconds until it is retried.
+        kind: items of one kind take the same way, so that one that is handled shows that the way is free.
+        long_s: see `Blame`.
+        decide: whether one that failed alone is to blame, given the verdict of what was handled here.
     """
 
     def __init__(
@@ -42,14 +53,21 @@ class Quarantine(Generic[Id]):
         handle: Callable[[Id], Awaitable[bool]],
         refuse: Callable[[Id, str], Awaitable[None]],
         waits: Callable[[Id, str, float], None],
+        *,
+        kind: Callable[[Id], Hashable] = lambda _id: None,
+        long_s: float = inf,
+        decide: Callable[[Id, Verdict], Awaitable[bool]] = _as_the_verdict_says,
     ) -> None:
         self._wake = wake
         self._handle = handle
         self._refuse = refuse
         self._waits = waits
+        self._kind = kind
+        self._decide = decide
         self._pauses_s: dict[Id, float] = {}
         self._due: dict[Id, None] = {}
         self._reasons: dict[Id, str] = {}
+        self._blame: Blame[Id] = Blame(long_s)
 
     @property
     def ids(self) -> list[Id]:
@@ -79,6 +97,12 @@ class Quarantine(Generic[Id]):
         self._reasons[id_] = reason
         return True
 
+    def others_were_handled(self, kinds: Iterable[Hashable] = (None,)) -> None:
+        """Items of these kinds have just been handled, so the way is free: what failed alone is tried again now."""
+        if again := self._blame.handled(kinds):
+            self._due |= dict.fromkeys(again)
+            self._wake.set()
+
     async def try_due(self) -> bool:
         """Retry some of the due items one by one, until one waits for a lock in vain: meanwhile other work may have
         come. Returns whether any was due."""
@@ -97,6 +121,7 @@ class Quarantine(Generic[Id]):
                 self._pauses_s.pop(id_)
                 self._due.pop(id_)
                 self._reasons.pop(id_, None)
+                self._blame.drop(id_)
             tried += 1
         return tried > 0
 
@@ -106,6 +131,8 @@ class Quarantine(Generic[Id]):
             try:
                 return await self._handle(id_)
             except BadData as error:
+                if not await self._decide(id_, self._blame.failed(id_, boottime_s(), self._kind(id_))):
+                    raise
                 reason = str(error)
         await self._refuse(id_, reason)
         return True
@@ -121,10 +148,11 @@ class Quarantine(Generic[Id]):
     def _wait(self, id_: Id, error: ShoalError) -> None:
         pause_s = min(PAUSE_MAX_S, 2 * self._pauses_s[id_] or PAUSE_FIRST_S)
         self._pauses_s[id_] = pause_s
-        del self._due[id_]
+        self._due.pop(id_, None)
         asyncio.get_running_loop().call_later(pause_s, self._is_due, id_)
         self._waits(id_, str(error), pause_s)
 
     def _is_due(self, id_: Id) -> None:
-        self._due[id_] = None
-        self._wake.set()
+        if id_ in self._pauses_s:  # else it was handled before its time
+            self._due[id_] = None
+            self._wake.set()

@@ -23,6 +23,7 @@ from dao.runs.dependencies import BEGINNING, DependentEnd, WaitingTask, read_not
 from master.claim.quarantine import Quarantine
 from master.drive.awaited import Awaited
 from master.drive.dependent_verdicts import evaluate_all
+from model.blame import LONG_S
 from model.errors import Fenced, ShoalError
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.logic.dependent import Outcome, Verdict
@@ -65,7 +66,7 @@ class Dependents:
         self._walks = True
         self._walks_on = False
         self._quarantine: Quarantine[TaskInstanceId] = Quarantine(
-            self._wake, self._evaluate_alone, self._refuse, _log_quarantined
+            self._wake, self._evaluate_alone, self._refuse, _log_quarantined, long_s=LONG_S
         )
 
     def began(self, runs: Iterable[WorkflowInstanceId]) -> None:
@@ -198,6 +199,8 @@ class Dependents:
             return
         try:
             left = await self._write(ends)
+            if len(left) < len(ends):
+                self._quarantine.others_were_handled()
         except (BadData, LockTaken) as error:
             if len(ends) == 1:
                 self._quarantine.add_failed([ends[0].id], error)
@@ -233,6 +236,8 @@ class Dependents:
                 self._schedule(task.id, verdict, boottime_s())
             elif await self._write([_end(task, verdict)]):
                 raise LockTaken("somebody else holds its row")
+            else:
+                self._quarantine.others_were_handled()
         return True
 
     async def _refuse(self, id_: TaskInstanceId, reason: str) -> None:

@@ -35,6 +35,7 @@ from master.drive.runnable import WorkflowRunnable
 from master.drive.stream_events import with_run_times
 from master.drive.work import Transactions, Work
 from metrics import master as metrics
+from model.blame import LONG_S
 from model.ids import WorkflowInstanceId
 from model.instances import AttemptEnd
 from model.states import TaskState
@@ -85,7 +86,7 @@ class Driver:
         """Set if all is to be read again: how many outcomes had been unknown by then."""
         self._again: set[WorkflowInstanceId] = set()
         self._quarantine: Quarantine[WorkflowInstanceId] = Quarantine(
-            self.wake, self._drive_alone, self._fail, _log_quarantined
+            self.wake, self._drive_alone, self._fail, _log_quarantined, long_s=LONG_S
         )
 
     def reload(self) -> None:
@@ -200,6 +201,7 @@ class Driver:
             return isinstance(error, OwnershipLost)  # the other runs of the batch match their rows
         self._batch.took(count, boottime_s() - began_s)
         if count:
+            self._quarantine.others_were_handled()
             metrics.events.inc(count)
             metrics.advance_seconds.observe(boottime_s() - began_s)
         return count == size
@@ -219,7 +221,8 @@ class Driver:
 
     async def _drive_alone(self, id_: WorkflowInstanceId) -> bool:
         """Drive one instance, restored from its rows. There is always room for it."""
-        await self._advance(self._batch.size, only=id_)
+        if await self._advance(self._batch.size, only=id_):
+            self._quarantine.others_were_handled()
         return True
 
     async def _advance(self, size: int, only: WorkflowInstanceId | None = None) -> int:

@@ -74,10 +74,10 @@ async def psql(
 
 async def url(call: Invocation) -> None:
     """Print the database's URL, with its password, for other clients. Do not use it as an argument: `ps` shows it."""
-    from dao.postgres.database import parse_url
+    from dao.postgres.address import Address
     from shoal.cli.output import print_result
 
-    plain = parse_url(call.settings.database()).set(drivername="postgresql").render_as_string(hide_password=False)
+    plain = Address.of(call.settings.database()).url()
     print_result(call, {"url": plain}, plain)
 
 

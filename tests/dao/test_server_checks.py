@@ -120,3 +120,13 @@ async def test_a_server_without_fsync_is_told_of() -> None:
         finally:
             await careless.close()
     assert sorted(each.split(" is off")[0] for each in dangers) == ["autovacuum", "fsync", "full_page_writes"]
+
+
+async def test_an_encoding_other_than_utf8_is_told_of(postgres_server: PostgresServer) -> None:
+    with postgres_server.connect() as connection:
+        connection.execute("CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE 'C'")
+    other = Database(postgres_server.url("ascii"), application_name="shoal-test")
+    (danger,) = await server_checks.dangers(other)
+    await other.close()
+    postgres_server.drop_database("ascii")
+    assert danger.startswith("the encoding of the database is SQL_ASCII")

@@ -32,6 +32,7 @@ class Things:
             raise self.fails[id_]
         if self.has_room:
             self.handled.append(id_)
+            self.aside.others_were_handled()
         return self.has_room
 
     async def _refuse(self, id_: int, reason: str) -> None:
@@ -48,8 +49,23 @@ async def test_of_a_batch_that_failed_each_is_tried_alone_and_the_culprit_is_ref
     things.fails[2] = BAD
     assert things.aside.add_failed([1, 2, 3], BAD)
     assert await things.aside.try_due()
+    assert (things.handled, things.refused) == ([1, 3], {}), "it may have been a fault of all that has passed"
+    assert await things.aside.try_due()
     assert (things.handled, things.refused, things.aside.ids) == ([1, 3], {2: "no"}, [])
     assert not await things.aside.try_due()
+
+
+async def test_a_fault_that_all_share_refuses_none_and_its_end_frees_all() -> None:
+    things = Things()
+    things.fails = dict.fromkeys(range(4), BAD)
+    assert things.aside.add_failed(range(4), BAD)
+    assert await things.aside.try_due()
+    assert not await things.aside.try_due(), "none is due at once"
+    assert (things.handled, things.refused, len(things.pauses_s)) == ([], {}, 4)
+    things.fails = {2: BAD}
+    things.aside.others_were_handled()
+    assert await things.aside.try_due()
+    assert (things.handled, things.refused, things.aside.ids) == ([0, 1, 3], {2: "no"}, [])
 
 
 async def test_what_waits_for_a_lock_lets_others_in_between_and_is_not_refused() -> None:

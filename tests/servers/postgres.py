@@ -52,7 +52,7 @@ class PostgresServer:
         self.port = free_port()
         self.password = secrets.token_urlsafe(12)
         self._bin = binaries()
-        self._user = _unprivileged_user()
+        self._user = unprivileged_user()
         self._folder = PrivateFolder("shoal-pg-", owner=self._user, on_disk=on_disk)
         self._data = self._folder.path / "data"
         self._child: Child | None = None
@@ -199,7 +199,7 @@ class PostgresServer:
                 subprocess.run(["ipcrm", "-m", match[1]], check=False, capture_output=True)
 
 
-def _unprivileged_user() -> pwd.struct_passwd | None:
+def unprivileged_user() -> pwd.struct_passwd | None:
     """Whom to run as: PostgreSQL refuses root. None: as ourselves."""
     if os.geteuid() != 0:
         return None

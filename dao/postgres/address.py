@@ -1,0 +1,188 @@
+"""Where a database is: the one place that makes the arguments of a connection, from all of the URL.
+
+Every user of a connection takes them from here: pools, LISTEN, beats, checks, psql, and other clients by `shoal db
+url`. libpq never parses the URL itself: its errors repeat what they could not read, with the password in it.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from functools import lru_cache
+from ipaddress import IPv6Address
+from urllib.parse import quote, unquote
+
+from psycopg import pq
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from dao.secrets.data_source_url import is_secret_option
+from model.errors import Refused
+
+SCHEME = "postgresql+psycopg"
+_FORM = f"{SCHEME}://user:password@host:5432/name"
+_HOSTS_IN_AUTHORITY = re.compile(
+    r"(?P<before>[\w+]+://(?>(?:[^:/]*(?::[^@]*)?@)?))(?P<hosts>[^/?@]*,[^/?@]*)(?P<after>[/?].*|)", re.DOTALL
+)
+_HOST_AND_PORT = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<name>[^:\[\]]*))(?::(?P<port>\d*))?")
+_WRITABLE = ("any", "primary", "read-write")
+_WHOLE_NUMBERS = ("connect_timeout", "keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count",
+                  "tcp_user_timeout")  # fmt: skip
+
+
+class Address:
+    """A database URL that has been read; made by `Address.of`.
+
+    `arguments` are named as libpq names them, with several hosts separated by commas. `settings` are those of the
+    argument `options`, which Shoal sets itself once it is connected, since a pooler may drop them. `shown` has no
+    secrets; `place` has no user either, and is the same for the same place.
+    """
+
+    def __init__(self, arguments: Mapping[str, str]) -> None:
+        self.arguments = arguments
+        self.settings = dict(_settings(arguments.get("options", "")))
+        hidden = {name: "***" for name in arguments if is_secret_option(name)}
+        self.shown = _written(SCHEME, {**arguments, **hidden})
+        self.place = _written(SCHEME, {k: v for k, v in arguments.items() if k != "user" and k not in hidden})
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def of(url: str) -> Address:
+        """Read a URL. Raises `Refused` and says how to correct it; no message contains a secret."""
+        return Address(_arguments(url))
+
+    def url(self) -> str:
+        """For clients that use libpq, with the password."""
+        return _written("postgresql", self.arguments)
+
+    def hosts(self) -> list[dict[str, str]]:
+        """The arguments for each host, in the order in which to try them; without the options: see `settings`."""
+        common = {**self.arguments, "options": ""}  # "" = nor those of the environment
+        lists = {name: common[name].split(",") for name in ("host", "hostaddr", "port") if common.get(name)}
+        count = max((len(values) for values in lists.values()), default=1)
+        order = list(range(count))
+        if common.pop("load_balance_hosts", "") == "random":
+            random.shuffle(order)
+        return [{**common, **{name: each[n % len(each)] for name, each in lists.items()}} for n in order]
+
+
+def _arguments(text: str) -> dict[str, str]:
+    url = _parsed(text.strip())
+    given = {"user": url.username, "password": url.password, "dbname": url.database}
+    found = {name: value for name, value in given.items() if value}
+    query = dict(url.query)
+    if query.get("ssl") == "true":  # as JDBC has it; libpq takes it too
+        query = {"sslmode": "require", **{name: value for name, value in query.items() if name != "ssl"}}
+    found |= _hosts(url, query)
+    for name, value in query.items():
+        if not isinstance(value, str):
+            raise Refused(f"the database URL gives the argument {name[:60]} twice; leave one")
+        found[name] = value
+    _check(found)
+    if "," in found.get("host", found.get("hostaddr", "")):
+        found.setdefault("target_session_attrs", "read-write")
+    return found
+
+
+def _parsed(text: str) -> URL:
+    if (many := _HOSTS_IN_AUTHORITY.fullmatch(text)) is not None:  # as libpq has it; SQLAlchemy has hosts in the query
+        path, mark, query = many["after"].partition("?")
+        hosts = "&".join(f"host={quote(unquote(each), safe='')}" for each in many["hosts"].split(","))
+        text = f"{many['before']}{path or '/'}?{hosts}{'&' if mark else ''}{query}"
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise Refused(f"the database URL cannot be read; write it as {_FORM}") from None
+    if "@" in (url.host or "") or "@" in (url.username or ""):
+        raise Refused("the database URL has an @ too many; write one in a password as %40, and a / as %2F")
+    if url.drivername not in (SCHEME, "postgresql", "postgres"):
+        raise Refused(f"the database URL begins with {url.drivername}://, Shoal needs {SCHEME}://")
+    return url
+
+
+def _hosts(url: URL, query: dict[str, str | tuple[str, ...]]) -> dict[str, str]:
+    """Hosts and ports as libpq has them, whichever way they are written; taken out of the query."""
+    given = [each for part in _texts(query.pop("host", "")) for each in part.split(",")]
+    split = [_host_and_port(each) for each in given] if any(given) else [(unquote(url.host or ""), "")]
+    apart = [each for part in _texts(query.pop("port", "")) for each in part.split(",")]
+    if not any(apart):
+        apart = [str(url.port)] if url.port is not None else []
+    if apart and any(port for _, port in split):
+        raise Refused("the database URL gives ports with its hosts and apart; write h1:5432,h2:5433 without port=")
+    if len(apart) > 1 and len(apart) != len(split):
+        raise Refused(f"the database URL gives {len(apart)} ports for {len(split)} hosts; give one for each, or one")
+    ports = apart or [port for _, port in split]
+    for port in ports:
+        if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
+            raise Refused("a port of the database URL is not a number from 1 to 65535")
+    found = {"host": ",".join(host for host, _ in split), "port": ",".join(ports)}
+    return {name: value for name, value in found.items() if value.strip(",")}
+
+
+def _host_and_port(text: str) -> tuple[str, str]:
+    if text.startswith(("/", "@")):
+        return text, ""
+    if (found := _HOST_AND_PORT.fullmatch(text)) is not None:
+        return found["ipv6"] or found["name"], found["port"] or ""
+    try:
+        IPv6Address(text)
+    except ValueError:
+        raise Refused(
+            "a host of the database URL cannot be read; write host:port, or [address]:port for IPv6"
+        ) from None
+    return text, ""
+
+
+def _check(arguments: Mapping[str, str]) -> None:
+    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()} - {"replication"}
+    for name, value in arguments.items():
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            cure = f"did you mean {near[0]}?" if near else "leave it out"
+            raise Refused(f"the database URL has the argument {name[:60]!r}, which libpq does not know; {cure}")
+        if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+            raise Refused(f"the {name} of the database URL has a character that PostgreSQL cannot take; correct it")
+        if name in _WHOLE_NUMBERS and not re.fullmatch(r"\s*[+-]?\d{1,9}\s*", value):
+            raise Refused(f"the argument {name} of the database URL is not a whole number; correct it")
+    if (wanted := arguments.get("target_session_attrs", "any")) not in _WRITABLE:
+        raise Refused(
+            f"the database URL asks for a server with target_session_attrs={wanted[:20]}, and Shoal needs one that "
+            f"accepts writes: {', '.join(_WRITABLE)}"
+        )
+
+
+def _settings(options: str) -> Iterator[tuple[str, str]]:
+    """`-c name=value` and `--name=value`, as the server reads them: a backslash keeps a blank."""
+    words = iter([re.sub(r"\\(.)", r"\1", word) for word in re.findall(r"(?:\\.|[^\s\\])+", options)])
+    for word in words:
+        text = next(words, "") if word == "-c" else word[2:]
+        name, equals, value = text.partition("=")
+        if not word.startswith(("-c", "--")) or not equals or not name:
+            raise Refused(
+                "the options of the database URL cannot be read; write each as -c name=value, with = as %3D and "
+                "blanks as %20"
+            )
+        yield name.replace("-", "_"), value
+
+
+def _written(scheme: str, arguments: Mapping[str, str]) -> str:
+    rest = dict(arguments)
+    user, password = rest.pop("user", ""), rest.pop("password", "")
+    name, hosts = rest.pop("dbname", ""), rest.get("host", "").split(",")
+    before = quote(user, safe="") + (f":{quote(password, safe='*')}" if password else "")
+    where = ""
+    if all(hosts) and not any(host.startswith(("/", "@")) for host in hosts):
+        ports = rest.pop("port", "").split(",")
+        quoted = [f"[{host}]" if ":" in host else quote(host, safe="") for host in hosts]
+        apart = [ports[n % len(ports)] for n in range(len(hosts))]
+        where = ",".join(f"{host}:{port}" if port else host for host, port in zip(quoted, apart, strict=True))
+        rest.pop("host")
+    query = "&".join(f"{key}={quote(value, safe='*,')}" for key, value in rest.items())
+    at = "@" if before else ""
+    return f"{scheme}://{before}{at}{where}/{quote(name, safe='')}{'?' if query else ''}{query}"
+
+
+def _texts(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else value

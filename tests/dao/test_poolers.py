@@ -1,0 +1,64 @@
+"""PgBouncer in front: session mode works with every setting of our sessions, the others are refused by name."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal
+
+import pytest
+from sqlalchemy import text
+
+from dao.postgres.database import SESSION_SETTINGS, STATEMENT_S_MAX, Database, connect
+from dao.postgres.listen import Listener
+from model.errors import Denied
+from tests.eventually import eventually
+from tests.servers.pgbouncer import PgBouncer
+from tests.servers.postgres import PostgresServer
+from tests.shoal.command_line import CommandLine
+
+
+@pytest.mark.parametrize("ignores", ["", "options"])
+async def test_session_mode_has_each_setting_and_listens(
+    postgres_server: PostgresServer, database_url: str, ignores: str
+) -> None:
+    with PgBouncer(postgres_server, "session", ignores) as pooler:
+        url = f"{pooler.url(database_url)}?options=-cwork_mem%3D123kB"
+        database, woken = Database(url, application_name="shoal-test"), list[str]()
+        listening = asyncio.create_task(Listener(url, "shoal-ears", {"shoal_test": woken.append}).run())
+        try:
+            async with database.reading() as connection:
+                rows = (await connection.execute(text("SELECT lower(name) AS name, setting FROM pg_settings"))).all()
+                found = {row.name: row.setting for row in rows}
+            assert found["statement_timeout"] == str(int(STATEMENT_S_MAX * 1000))
+            assert found["work_mem"] == "123"
+            assert found["datestyle"] == SESSION_SETTINGS["DateStyle"]
+            assert found["application_name"] == "shoal-test"
+            await eventually(lambda: woken == [""])
+            async with database.writing() as connection:
+                await connection.execute(text("SELECT pg_notify('shoal_test', 'heard')"))
+            await eventually(lambda: woken[-1] == "heard")
+        finally:
+            listening.cancel()
+            await asyncio.wait({listening})
+            await database.close()
+
+
+@pytest.mark.parametrize("mode", ["transaction", "statement"])
+async def test_other_modes_are_refused_by_name(
+    postgres_server: PostgresServer, database_url: str, mode: Literal["transaction", "statement"]
+) -> None:
+    with PgBouncer(postgres_server, mode, "options") as pooler:
+        url = pooler.url(database_url)
+        database = Database(url, application_name="shoal-test")
+        with pytest.raises(Denied, match="PgBouncer is in transaction mode"):
+            async with database.reading():
+                raise AssertionError
+        await database.close()
+        with pytest.raises(Denied, match="set pool_mode = session"):
+            await connect(url, "shoal-test")
+        for verb in (("db", "check"), ("db", "upgrade"), ("doctor",), ("master",), ("runs",)):
+            answer = await CommandLine.at(url)(*verb)
+            assert answer.code != 0, verb
+            assert "set pool_mode = session for this database, or connect to PostgreSQL directly" in (
+                answer.err + answer.out
+            ), verb
