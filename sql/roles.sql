@@ -115,6 +115,7 @@ BEGIN
     EXECUTE format('GRANT DELETE ON project, workflow_definition, workflow_version TO %s', api);
     -- The code of a new workflow is asked for before its row is written.
     EXECUTE format('GRANT USAGE ON SEQUENCE %s TO %s', pg_get_serial_sequence('workflow_definition', 'code'), api);
+    EXECUTE format('GRANT SELECT ON SEQUENCE %s TO %s', pg_get_serial_sequence('command', 'id'), api);  -- the doctor
     EXECUTE format('GRANT INSERT (%s, created_by, schedule_id, parent) ON command TO %s', asked, api);
     EXECUTE format('GRANT DELETE ON error_command TO %s', api);
     EXECUTE format('GRANT UPDATE (state, reason, flag) ON task_instance TO %s', api);

@@ -111,7 +111,7 @@ async def test_the_last_runs_of_each_workflow_are_bars(
     async with api.client(await member(api.backend, "ada", "default", Role.VIEWER, READS)) as ada:
         seen = (await get(ada, "/workflow-definitions:last-runs", code=["1", "2"]))["items"]
         assert [each["code"] for each in seen] == ["1"]
-        assert (await ada.get(f"{BASE}/workflow-definitions/2/grid")).status_code == 403
+        assert (await ada.get(f"{BASE}/workflow-definitions/2/grid")).status_code == 404
     assert (await admin.get(f"{BASE}/workflow-definitions:last-runs")).status_code == 422
 
 
