@@ -40,7 +40,7 @@ async def test_a_role_counts_in_its_project_only(office: Office, role: Role, own
 async def test_a_right_that_is_missing_is_named(office: Office) -> None:
     await office.account("anna", etl=Role.VIEWER)
     caller = await office.caller()
-    with pytest.raises(Forbidden, match='anna may not do this: it needs OPERATE in project "etl"; ask one'):
+    with pytest.raises(Forbidden, match='anna may not do this: it needs OPERATE in project "etl"; an owner'):
         caller.need(O, "etl")
     with pytest.raises(Forbidden, match="it needs ADMINISTER on the cluster; ask an admin"):
         caller.need(A)
