@@ -90,8 +90,18 @@ DETAILS: Mapping[str, str] = {
     "only an account has a password; name the account: shoal user password NAME": (
         "只有账号才有密码；请指明账号：shoal user password NAME"
     ),
-    "somebody else changed the password meanwhile; log in again, then change it": (
-        "密码在此期间已被他人修改；请重新登录后再修改"
+    "somebody else changed the password meanwhile; log in again, then repeat this": (
+        "密码在此期间已被他人修改；请重新登录后再重试"
+    ),
+    "the process that handled this request ended; ask whether it was done": (
+        "处理此请求的进程已结束；请查询操作是否已完成"
+    ),
+    "password of your own account is missing; send it as `password`": "缺少您自己账号的密码；请在 `password` 中提供",
+    "your account has no password yet; set one first, then make the token with it": (
+        "您的账号尚无密码；请先设置密码，再用它新建令牌"
+    ),
+    "this login link has not begun a session or has expired; give the password instead": (
+        "该登录链接未用于登录或已过期；请改用密码"
     ),
     "this is the last admin who may log in; make another account an admin first": (
         "这是最后一个可以登录的管理员；请先将另一个账号设为管理员"

@@ -12,6 +12,7 @@ import re
 import string
 import zlib
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from model.errors import Refused
 
@@ -21,6 +22,14 @@ _RANDOM_CHARACTERS = 33
 _CHECKSUM_CHARACTERS = 6
 _DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{_RANDOM_CHARACTERS + _CHECKSUM_CHARACTERS}}}")
+
+
+class TokensEnd(StrEnum):
+    """Which tokens of an account end when it gets another password."""
+
+    MADE_BY_SESSIONS = "MADE_BY_SESSIONS"
+    ALL = "ALL"
+    NONE = "NONE"
 
 
 @dataclass(frozen=True, slots=True)

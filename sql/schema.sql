@@ -1043,6 +1043,7 @@ CREATE TABLE token (
     name           text NOT NULL CHECK (name <> ''),
     scopes         text[] NOT NULL CHECK (cardinality(scopes) > 0),
     projects       text[] CHECK (cardinality(projects) > 0),
+    by_session     boolean NOT NULL DEFAULT false,
     created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at     timestamptz NOT NULL,
     last_used_at   timestamptz,
@@ -1052,6 +1053,7 @@ CREATE TABLE token (
 COMMENT ON TABLE token IS 'What a program sends instead of a login: its account''s rights, as far as its scopes leave them.';
 COMMENT ON COLUMN token.secret_hash IS 'SHA-256 of the whole token.';
 COMMENT ON COLUMN token.projects IS 'The only projects that it is for; null = all of its account''s.';
+COMMENT ON COLUMN token.by_session IS 'Made by a login, or by a token that was: unless said otherwise it ends with the password.';
 COMMENT ON COLUMN token.last_used_at IS 'Written at most once a minute, with the address.';
 -- Of the tokens of an account that are not revoked each has another name.
 CREATE UNIQUE INDEX token_name ON token (account_id, name) WHERE revoked_at IS NULL;

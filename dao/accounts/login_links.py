@@ -21,7 +21,14 @@ _USE = text("""
       AND a.id = account_id AND a.disabled_at IS NULL
     RETURNING account_id
 """)
-_DELETE = text("DELETE FROM login_link WHERE account_id = :account AND used_at IS NULL")
+# Once: of two that give it one finds nothing.
+_TAKE_USED = text("""
+    DELETE FROM login_link
+    WHERE secret_hash = :secret_hash AND account_id = :account AND used_at IS NOT NULL
+      AND expires_at > clock_timestamp()
+    RETURNING account_id
+""")
+_DELETE = text("DELETE FROM login_link WHERE account_id = :account")
 
 
 async def insert(connection: AsyncConnection, account: AccountId, secret_hash: bytes, lives: timedelta) -> None:
@@ -35,6 +42,12 @@ async def use(connection: AsyncConnection, secret_hash: bytes) -> AccountId | No
     return None if found is None else AccountId(found)
 
 
-async def delete_unused(connection: AsyncConnection, account: AccountId) -> None:
-    """The account's links log nobody in any more."""
+async def take_used(connection: AsyncConnection, account: AccountId, secret_hash: bytes) -> bool:
+    """Whether this link has logged the account in and would still be valid. It counts once, and is deleted."""
+    values = {"account": account, "secret_hash": secret_hash}
+    return (await connection.execute(_TAKE_USED, values)).first() is not None
+
+
+async def delete_all(connection: AsyncConnection, account: AccountId) -> None:
+    """The account's links no longer log anybody in, and those that did prove nothing."""
     await connection.execute(_DELETE, {"account": account})

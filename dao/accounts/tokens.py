@@ -13,6 +13,7 @@ from dao.postgres.engine import AsyncConnection
 from model.errors import Refused
 from model.ids import AccountId, TokenId
 from model.rights import Role, Scope
+from model.tokens import TokensEnd
 
 SEEN_EVERY = timedelta(minutes=1)
 _SCOPES = frozenset(Scope)
@@ -39,6 +40,7 @@ class TokenRow:
     name: str
     scopes: tuple[str, ...]
     projects: tuple[str, ...] | None
+    by_session: bool
     created_at: datetime
     expires_at: datetime
     last_used_at: datetime | None
@@ -46,10 +48,10 @@ class TokenRow:
     revoked_at: datetime | None
 
 
-_COLUMNS = "id, name, scopes, projects, created_at, expires_at, last_used_at, last_used_from, revoked_at"
+_COLUMNS = "id, name, scopes, projects, by_session, created_at, expires_at, last_used_at, last_used_from, revoked_at"
 _INSERT = text(f"""
-    INSERT INTO token (account_id, name, secret_hash, scopes, projects, expires_at)
-    VALUES (:account, :name, :secret_hash, CAST(:scopes AS text[]), CAST(:projects AS text[]),
+    INSERT INTO token (account_id, name, secret_hash, scopes, projects, by_session, expires_at)
+    VALUES (:account, :name, :secret_hash, CAST(:scopes AS text[]), CAST(:projects AS text[]), :by_session,
             clock_timestamp() + :lives)
     ON CONFLICT (account_id, name) WHERE revoked_at IS NULL DO NOTHING
     RETURNING {_COLUMNS}
@@ -89,8 +91,12 @@ _REVOKE = text(f"""
     UPDATE token SET revoked_at = clock_timestamp()
     WHERE id = :id AND account_id = :account AND revoked_at IS NULL RETURNING {_COLUMNS}
 """)  # noqa: S608
+_BY_SESSION = text("SELECT by_session FROM token WHERE id = :id")
 _REVOKE_ALL = text("""
-    UPDATE token SET revoked_at = clock_timestamp() WHERE account_id = :account AND revoked_at IS NULL RETURNING id
+    UPDATE token SET revoked_at = clock_timestamp()
+    WHERE account_id = :account AND revoked_at IS NULL AND expires_at > clock_timestamp()
+      AND (by_session OR CAST(:all AS boolean))
+    RETURNING id
 """)
 
 
@@ -102,6 +108,8 @@ async def insert(
     scopes: Collection[Scope],
     projects: Collection[str] | None,
     lives: timedelta,
+    *,
+    by_session: bool = False,
 ) -> TokenRow:
     """Add a token. Raises `Refused`: the account has a token of this name."""
     values = {
@@ -110,6 +118,7 @@ async def insert(
         "secret_hash": secret_hash,
         "scopes": sorted(scopes),
         "projects": sorted(projects) if projects else None,
+        "by_session": by_session,
         "lives": lives,
     }
     row = (await connection.execute(_INSERT, values)).first()
@@ -143,9 +152,17 @@ async def revoke(connection: AsyncConnection, account: AccountId, token: TokenId
     return None if row is None else _token(row)
 
 
-async def revoke_all(connection: AsyncConnection, account: AccountId) -> int:
-    """Revoke the tokens of an account. Returns how many."""
-    return len((await connection.execute(_REVOKE_ALL, {"account": account})).all())
+async def is_by_session(connection: AsyncConnection, token: TokenId) -> bool:
+    """Whether a session made this token, directly or through another one."""
+    return bool((await connection.execute(_BY_SESSION, {"id": token})).scalar_one())
+
+
+async def revoke_all(connection: AsyncConnection, account: AccountId, which: TokensEnd) -> int:
+    """Revoke these tokens of an account. Returns how many."""
+    if which is TokensEnd.NONE:
+        return 0
+    values = {"account": account, "all": which is TokensEnd.ALL}
+    return len((await connection.execute(_REVOKE_ALL, values)).all())
 
 
 def _found(row: Row[Any]) -> FoundToken:
@@ -157,5 +174,5 @@ def _found(row: Row[Any]) -> FoundToken:
 
 
 def _token(row: Sequence[Any]) -> TokenRow:
-    id_, name, scopes, projects, *times = row
-    return TokenRow(id_, name, tuple(scopes), None if projects is None else tuple(projects), *times)
+    id_, name, scopes, projects, *others = row
+    return TokenRow(id_, name, tuple(scopes), None if projects is None else tuple(projects), *others)

@@ -8,12 +8,12 @@ from pydantic import Field
 
 from dao.accounts import accounts
 from model.audits import ActorKind
-from model.errors import Changed, Refused
+from model.errors import Refused
 from model.rights import Right, Role, Scope
-from service.accounts.logins import check_password_of
-from service.accounts.people import Password, store_password
+from model.tokens import TokensEnd
+from service.accounts.own_password import check_own_password, check_unchanged
+from service.accounts.people import END_TOKENS, Password, store_password
 from service.call import Call, Subject
-from service.callers import Visitor
 from service.fields import Answer, Asked, Id
 from service.operation import operation
 
@@ -38,6 +38,7 @@ class OwnPassword(Asked):
 
     current: Password | None = Field(None, repr=False)
     password: Password = Field(repr=False)
+    end_tokens: TokensEnd = END_TOKENS
 
 
 @operation("GET", "/me", Right.VIEW_CLUSTER, "users")
@@ -61,21 +62,17 @@ async def get_me(call: Call) -> Me:
 
 @operation("PUT", "/me/password", Right.VIEW_CLUSTER, "users", status=204, has_secret=True)
 async def change_own_password(call: Call, body: OwnPassword) -> None:
-    """Change the caller's own password; all its sessions but this one end. Its first needs no current one."""
-    caller, passwords = call.caller, call.backend.passwords
+    """Change the caller's own password; all its sessions but this one end. Its first needs no current one.
+
+    Of its tokens those end that `end_tokens` says.
+    """
+    caller = call.caller
     if caller.account is None:
         raise Refused("only an account has a password; name the account: shoal user password NAME")
     call.permit_account(caller.account)
-    async with call.reading() as connection:
-        has_password = (await accounts.by_id(connection, caller.account)).has_password
-    checked = None
-    if has_password:
-        visitor = Visitor(caller.address, caller.user_agent, caller.request_id)
-        checked = await check_password_of(call.database, passwords, caller.name, body.current or "", visitor)
-    hashed = await passwords.hash(body.password)
+    checked = await check_own_password(call, caller.account, body.current or "")
+    hashed = await call.backend.passwords.hash(body.password)
     async with call.changing(Subject("account", caller.account, name=caller.name, account=caller.account)) as change:
         await accounts.held(change.connection, caller.account)
-        now = await accounts.credentials(change.connection, caller.name)
-        if now is None or now.password_hash != (checked.password_hash if checked else None):
-            raise Changed("somebody else changed the password meanwhile; log in again, then change it")
-        await store_password(change.connection, caller.account, hashed, caller.session)
+        await check_unchanged(change.connection, call, checked)
+        await store_password(change, caller.account, hashed, body.end_tokens, caller.session)

@@ -8,26 +8,33 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from dao.accounts import accounts
+from dao.accounts import accounts, login_links
 from dao.accounts import tokens as token_rows
 from dao.accounts.tokens import TokenRow
 from model import tokens
-from model.errors import NotFound, Refused
+from model.errors import NotFound, Refused, Unauthenticated
 from model.fields import NAME_LENGTH_MAX
 from model.ids import AccountId, TokenId
 from model.rights import Right, Scope
+from service.accounts.own_password import check_own_password, check_unchanged
+from service.accounts.people import Password
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation
 from service.pages import PageOf, PageQuery, page_of
 
+if TYPE_CHECKING:
+    from dao.accounts.accounts import Credentials
+    from dao.postgres.engine import AsyncConnection
+
 LIVES = timedelta(days=90)
 LIVES_MIN, LIVES_MAX = timedelta(minutes=1), timedelta(days=366)
 NAME_CHARACTERS_MAX = 100
+LINK_LENGTH_MAX = 200
 
 
 class TokenAnswer(Answer):
@@ -37,6 +44,7 @@ class TokenAnswer(Answer):
     name: str
     scopes: Sequence[str]
     projects: Sequence[str] | None = None
+    by_session: bool = Field(description="made by a login, or by a token that was; it ends with the password")
     created_at: Moment
     expires_at: Moment
     last_used_at: Moment | None = None
@@ -51,7 +59,7 @@ class TokenMade(TokenAnswer):
 
 
 class NewToken(Asked):
-    """A token to make."""
+    """A token to make. A session proves with `password`, or with the `link` that began it, that a person asks."""
 
     name: Annotated[Text, Field(min_length=1, max_length=NAME_CHARACTERS_MAX)]
     scopes: Annotated[Sequence[Scope], Field(min_length=1, max_length=len(Scope), description="what it is for")]
@@ -63,6 +71,10 @@ class NewToken(Asked):
         float,
         Field(ge=LIVES_MIN.total_seconds(), le=LIVES_MAX.total_seconds(), description="seconds until it ends"),
     ] = LIVES.total_seconds()
+    password: Password | None = Field(None, repr=False, description="of the caller's own account; only for a session")
+    link: str | None = Field(
+        None, max_length=LINK_LENGTH_MAX, repr=False, description="instead of the password, once, until it expires"
+    )
 
 
 @operation("GET", "/users/{account}/tokens", Right.VIEW_CLUSTER, "tokens")
@@ -78,17 +90,24 @@ async def list_tokens(call: Call, account: Id, query: PageQuery) -> PageOf[Token
 
 @operation("POST", "/users/{account}/tokens", Right.VIEW_CLUSTER, "tokens", status=201, has_secret=True)
 async def make_token(call: Call, account: Id, body: NewToken) -> TokenMade:
-    """Make a token of an account: its own, or for an admin. Its text is shown this once."""
+    """Make a token of an account: its own, or for an admin. Its text is shown this once.
+
+    A session needs the password of its own account, so that nobody who stole it leaves a token behind.
+    """
+    call.permit_account(AccountId(account))
+    checked = await _person_of_session(call, body)
     async with call.changing(Subject("token", None, name=body.name, account=AccountId(account))) as change:
         if not body.name.strip() or not body.name.isprintable():
             raise Refused(f"a token needs a name of 1 to {NAME_CHARACTERS_MAX} printable characters")
         holder = await accounts.held(change.connection, AccountId(account))
         if holder.disabled_at is not None:
             raise Refused(f'the account "{holder.name}" is disabled; enable it first')
+        by_session = await _is_by_session(change.connection, call, body, checked)
         token = tokens.make(secrets.token_bytes(tokens.RANDOM_BYTES))
         lives = timedelta(seconds=body.lives_s)
         row = await token_rows.insert(
-            change.connection, holder.id, body.name, token.hash, body.scopes, body.projects, lives
+            *(change.connection, holder.id, body.name, token.hash, body.scopes, body.projects, lives),
+            by_session=by_session,
         )
         change.id, change.after = row.id, _shown(row, holder.id)
     return TokenMade(**TokenAnswer.model_validate(row).model_dump(), token=token.text)
@@ -108,10 +127,34 @@ async def revoke_token(call: Call, account: Id, id: Id) -> TokenAnswer:
     return answer
 
 
+async def _person_of_session(call: Call, body: NewToken) -> Credentials | None:
+    """The credentials of the account of a session, whose password was given; None: another proof, or none is needed."""
+    caller = call.caller
+    if caller.session is None or caller.account is None or body.link is not None:
+        return None
+    checked = await check_own_password(call, caller.account, body.password)
+    if checked is None:
+        raise Refused("your account has no password yet; set one first, then make the token with it")
+    return checked
+
+
+async def _is_by_session(connection: AsyncConnection, call: Call, body: NewToken, checked: Credentials | None) -> bool:
+    """Whether a session makes the token, which has proved itself. Raises `Changed`, `Unauthenticated`."""
+    caller = call.caller
+    if caller.session is None or caller.account is None:
+        return caller.token is not None and await token_rows.is_by_session(connection, caller.token)
+    if body.link is None:
+        await check_unchanged(connection, call, checked)
+    elif not await login_links.take_used(connection, caller.account, tokens.hash_of(body.link)):
+        raise Unauthenticated("this login link has not begun a session or has expired; give the password instead")
+    return True
+
+
 def _shown(row: TokenRow, account: AccountId) -> dict[str, object]:
     return {
         "account": account,
         "scopes": row.scopes,
         "projects": row.projects,
+        "by_session": row.by_session,
         "expires_at": row.expires_at,
     }

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from dao.accounts import accounts, audit, login_links, sessions
+from dao.accounts import accounts, audit, login_links, sessions, tokens
 from model.accounts import NAME_CHARACTERS_MAX, check_account_name
 from model.errors import Refused
 from model.ids import AccountId, LoginSessionId
 from model.rights import Right
-from model.tokens import hash_of
+from model.tokens import TokensEnd, hash_of
 from service.accounts.logins import SECRET_BYTES
-from service.call import Call, Subject
+from service.call import Call, Change, Subject
 from service.callers import Caller
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation
@@ -31,6 +31,7 @@ PASSWORD_LENGTH_MAX = 1_000
 
 AccountName = Annotated[Text, Field(min_length=1, max_length=NAME_CHARACTERS_MAX)]
 Password = Annotated[str, Field(max_length=PASSWORD_LENGTH_MAX, json_schema_extra={"format": "password"})]
+END_TOKENS = Field(TokensEnd.MADE_BY_SESSIONS, description="which tokens of the account end with its old password")
 
 
 class UserAnswer(Answer):
@@ -88,6 +89,7 @@ class NewPassword(Asked):
     """A password that an admin sets."""
 
     password: Password = Field(repr=False)
+    end_tokens: TokensEnd = END_TOKENS
 
 
 @operation("GET", "/users", Right.ADMINISTER, "users")
@@ -162,11 +164,11 @@ async def make_login_link(call: Call, id: Id) -> LoginLink:
 
 @operation("PUT", "/users/{id}/password", Right.ADMINISTER, "users", status=204, has_secret=True)
 async def set_user_password(call: Call, id: Id, body: NewPassword) -> None:
-    """Give an account a password. It is logged out everywhere."""
+    """Give an account a password. It is logged out everywhere, and of its tokens those end that `end_tokens` says."""
     call.permit(None)
     hashed = await call.backend.passwords.hash(body.password)
     async with call.changing(Subject("account", id)) as change:
-        change.name = await store_password(change.connection, AccountId(id), hashed)
+        await store_password(change, AccountId(id), hashed, body.end_tokens)
 
 
 async def make_first_admin(connection: AsyncConnection, caller: Caller, name: str = FIRST_NAME) -> LoginLink | None:
@@ -185,13 +187,14 @@ async def make_first_admin(connection: AsyncConnection, caller: Caller, name: st
 
 
 async def store_password(
-    connection: AsyncConnection, account: AccountId, hashed: str, but: LoginSessionId | None = None
-) -> str:
-    """Replace the password of an account; all its sessions but one end. Returns its name. Raises `NotFound`."""
-    before = await accounts.held(connection, account)
-    await accounts.change(connection, account, before.version, password_hash=hashed)
-    await log_out_everywhere(connection, account, but)
-    return before.name
+    change: Change[None], account: AccountId, hashed: str, end: TokensEnd, but: LoginSessionId | None = None
+) -> None:
+    """Replace the password of an account; all its sessions but one end, and these tokens. Raises `NotFound`."""
+    before = await accounts.held(change.connection, account)
+    await accounts.change(change.connection, account, before.version, password_hash=hashed)
+    await log_out_everywhere(change.connection, account, but)
+    ended = await tokens.revoke_all(change.connection, account, end)
+    change.name, change.after = before.name, {"end_tokens": end, "ended_tokens": ended}
 
 
 async def log_out_everywhere(
@@ -199,7 +202,7 @@ async def log_out_everywhere(
 ) -> None:
     """End all sessions of the account but one, and its links."""
     await sessions.end_all(connection, account, but)
-    await login_links.delete_unused(connection, account)
+    await login_links.delete_all(connection, account)
 
 
 async def _new_link(connection: AsyncConnection, id_: AccountId) -> LoginLink:
@@ -207,7 +210,7 @@ async def _new_link(connection: AsyncConnection, id_: AccountId) -> LoginLink:
     if account.disabled_at is not None:
         raise Refused(f'the account "{account.name}" is disabled; enable it first')
     secret = secrets.token_urlsafe(SECRET_BYTES)
-    await login_links.delete_unused(connection, account.id)
+    await login_links.delete_all(connection, account.id)
     await login_links.insert(connection, account.id, hash_of(secret), LINK_LIVES)
     return LoginLink(account=account.id, name=account.name, secret=secret, lives_s=LINK_LIVES.total_seconds())
 

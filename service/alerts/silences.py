@@ -87,7 +87,8 @@ async def add_silence(call: Call, body: NewSilence) -> SilenceAnswer:
         raise Refused("say when the silence ends: either ends_at or lasts_s")
     if body.workflow is not None and body.project is None:
         raise Refused("a workflow belongs to a project; name the project too")
-    async with call.changing(Subject(KIND, None, body.project)) as change:
+    subject = _permitted(call, Subject(KIND, None, body.project))
+    async with call.changing(subject) as change:
         now = await silences.now(change.connection)
         ends_at = body.ends_at
         if ends_at is not None and ends_at <= (body.starts_at or now):
@@ -114,7 +115,8 @@ async def end_silence(call: Call, id: Id) -> SilenceAnswer:
     """End a silence now; one that has not begun is deleted. What it has silenced stays so."""
     async with call.reading() as connection:
         silence = await silences.find(connection, id)
-    async with call.changing(Subject(KIND, id, silence.project)) as change:
+    subject = _permitted(call, Subject(KIND, id, silence.project))
+    async with call.changing(subject) as change:
         await silences.end(change.connection, silence)
         change.before = {"ends_at": f"{silence.ends_at:%FT%TZ}"}
         change.answer = SilenceAnswer.of(silence).model_copy(
@@ -122,3 +124,11 @@ async def end_silence(call: Call, id: Id) -> SilenceAnswer:
         )
     answer: SilenceAnswer = change.answered()
     return answer
+
+
+def _permitted(call: Call, subject: Subject) -> Subject:
+    """The subject. A silence of the whole cluster is seen by everybody and changed by admins: raises `Forbidden`."""
+    call.subject = subject
+    if subject.project is None:
+        call.caller.need(Right.ADMINISTER)
+    return subject

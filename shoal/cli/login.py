@@ -46,7 +46,9 @@ async def login(
             assert me.account is not None
             # Another one each time, since the token of an earlier login may be in use.
             of_machine = f"shoal login of {system_user()} on {socket.gethostname()[:40]}, {secrets.token_hex(3)}"
-            made = await client.ask(make_token, me.account, NewToken.read(name=of_machine, scopes=[Scope.ADMIN]))
+            proof = {what: secret for what, secret in given.items() if what != "name"}
+            wanted = NewToken.read(name=of_machine, scopes=[Scope.ADMIN], **proof)
+            made = await client.ask(make_token, me.account, wanted)
             file = store_token(server, made.token)
         finally:
             await client.log_out()

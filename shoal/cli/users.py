@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from model.tokens import TokensEnd
 from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
@@ -24,7 +25,7 @@ def add_to(app: typer.Typer) -> None:
     verb(group, "shoal user list", name="list")(list_all)
     verb(group, "shoal user add anna", "shoal user add ada --admin")(add)
     verb(group, "shoal user link anna")(link)
-    verb(group, "shoal user password anna", "shoal user password anna < password.txt")(password)
+    verb(group, "shoal user password anna", "shoal user password anna --end-tokens all < password.txt")(password)
     verb(group, "shoal user disable anna")(disable)
     verb(group, "shoal user enable anna")(enable)
     verb(group, "shoal user admin anna", "shoal user admin anna --no")(admin)
@@ -89,7 +90,13 @@ async def link(call: Invocation, name: AccountName) -> None:
     print_result(call, answer_fields(made), said, "It follows the address of an API; or: shoal login --link")
 
 
-async def password(call: Invocation, name: AccountName) -> None:
+async def password(
+    call: Invocation,
+    name: AccountName,
+    end_tokens: Annotated[
+        TokensEnd, typer.Option(case_sensitive=False, help="Which tokens of the account end too.")
+    ] = TokensEnd.MADE_BY_SESSIONS,
+) -> None:
     """Give an account a password, from standard input or a prompt. It is logged out everywhere."""
     from service.accounts.people import NewPassword, set_user_password
     from shoal.cli.output import print_result
@@ -98,7 +105,7 @@ async def password(call: Invocation, name: AccountName) -> None:
     given = read_secret("new password").rstrip("\n")
     async with call.client() as client:
         user = await _found(client, name)
-        await client.ask(set_user_password, user.id, NewPassword.read(password=given))
+        await client.ask(set_user_password, user.id, NewPassword.read(password=given, end_tokens=end_tokens))
     print_result(call, {"name": user.name}, f"{user.name} has a new password, and is logged out everywhere.")
 
 

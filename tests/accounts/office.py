@@ -74,10 +74,15 @@ class Office:
         return await self.session((await self.log_in(name)).secret)
 
     async def token(
-        self, owner: Caller, *scopes: Scope, projects: set[str] | None = None, name: str = "ci"
+        self,
+        owner: Caller,
+        *scopes: Scope,
+        projects: set[str] | None = None,
+        name: str = "ci",
+        password: str = PASSWORD,
     ) -> TokenMade:
         assert owner.account is not None
-        wanted = NewToken(name=name, scopes=scopes, projects=sorted(projects) if projects else None)
+        wanted = NewToken(name=name, scopes=scopes, projects=sorted(projects) if projects else None, password=password)
         return await self.ask(owner, own_tokens.make_token, owner.account, wanted)
 
     async def token_caller(self, text: str) -> Caller:

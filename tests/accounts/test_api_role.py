@@ -45,7 +45,7 @@ async def _do_everything(office: Office) -> None:
     caller = await office.caller()
     new = OwnPassword(current=PASSWORD, password="another one")
     await office.ask(caller, own_account.change_own_password, new)
-    made = await office.token(caller, Scope.ADMIN)
+    made = await office.token(caller, Scope.ADMIN, password=new.password)
     await office.token_caller(made.token)
     async with office.writing() as connection:
         request = KeyedRequest(caller.key, "k", b"h" * 32)

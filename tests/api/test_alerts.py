@@ -118,6 +118,12 @@ async def test_who_sees_which_alerts_and_may_have_them_sent_again(api: Serving, 
         twice = await client.post(f"{BASE}/alerts/1/retry", json={})
         assert (twice.status_code, "only what failed is sent again" in twice.json()["detail"]) == (422, True)
         assert (await client.post(f"{BASE}/alert-silences", json={"lasts_s": 60})).status_code == 403
+        async with api.client(admin) as root:
+            everywhere = (await root.post(f"{BASE}/alert-silences", json={"lasts_s": 60})).json()["id"]
+        assert everywhere in [each["id"] for each in (await client.get(f"{BASE}/alert-silences")).json()["items"]]
+        assert (await client.post(f"{BASE}/alert-silences/{everywhere}/end")).status_code == 403
+        async with api.client(admin) as root:
+            assert (await root.post(f"{BASE}/alert-silences/{everywhere}/end")).status_code == 200
         made = await client.post(f"{BASE}/alert-silences", json={"lasts_s": 60, "project": "etl"})
         assert made.status_code == 201, made.text
         for wrong in (

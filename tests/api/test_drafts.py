@@ -189,7 +189,7 @@ async def test_a_draft_reaches_no_further_than_a_file_of_its_author(
     reaching = "name: w\ntasks: [{name: a, type: SUB_PROCESS, params: {workflow: secret, project: other}}]\n"
     assert (await ada.put(DRAFT, json={"content": reaching})).status_code == 200
     refused = [await ada.get(f"{DRAFT}/check"), await ada.post(f"{DRAFT}/publish", headers={"If-Match": "1"})]
-    assert [each.status_code for each in refused] == [403, 403], [each.text for each in refused]
+    assert [each.status_code for each in refused] == [404, 404], [each.text for each in refused]
     await ada.put(DRAFT, json={"content": text_of("x", "another")}, headers={"If-Match": "*"})
     found = (await ada.get(f"{DRAFT}/check")).json()
     assert (found["valid"], 'it has "another"' in found["problems"][0]["sentence"]) == (False, True)

@@ -139,7 +139,7 @@ async def test_rights_decide_what_is_seen_and_changed(api: Serving, cluster: Clu
         ]
     assert [each["id"] for each in listed["items"]] == ["1"]
     assert {each["schedule_id"] for each in fires["fires"]} == {"1"}
-    assert [each.status_code for each in answers] == [200, 200, 403, 403, 403, 403, 403, 403, 403]
+    assert [each.status_code for each in answers] == [200, 200, 404, 404, 404, 403, 403, 403, 403]
     assert cluster.one("SELECT count(*) FROM schedule WHERE state = 'ONLINE' AND crontab = '@daily'") == 3
 
 

@@ -7,6 +7,7 @@ import json
 import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,6 +92,21 @@ async def test_who_logs_in_needs_no_token_from_then_on_until_the_log_out(api: Se
     assert by_link[0] == 0, by_link
     elsewhere = await _with_input(shoal, "x", "login", "--name", "a", "--server", "http://192.0.2.1")
     assert (elsewhere[0], "clear text" in elsewhere[2]) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "left"), [((), ["ci"]), (("--end-tokens", "all"), []), (("--end-tokens", "none"), ["ci", "s"])]
+)
+async def test_a_password_that_is_set_ends_the_tokens_that_the_verb_names(
+    database_url: str, sql: Any, options: tuple[str, ...], left: list[str]
+) -> None:
+    shoal = CommandLine.at(database_url)
+    for line in ("user add anna", "token make ci --user anna --scope admin", "token make s --user anna --scope admin"):
+        assert (await shoal(*line.split())).code == 0
+    sql("UPDATE token SET by_session = name = 's'")
+    code, said, wrong = await _with_input(shoal, PASSWORD, "user", "password", "anna", *options)
+    assert (code, "has a new password" in said) == (0, True), wrong
+    assert sql("SELECT name FROM token WHERE revoked_at IS NULL ORDER BY name") == [(each,) for each in left]
 
 
 async def _with_input(shoal: CommandLine, given: str, *arguments: str) -> tuple[int, str, str]:

@@ -32,7 +32,8 @@ async def test_an_admin_makes_an_account_that_chooses_its_password_and_makes_a_t
         assert (await anna.put(f"{BASE}/me/password", json={"password": PASSWORD})).status_code == 204
         wrong = await anna.put(f"{BASE}/me/password", json={"current": "not that", "password": "another one"})
         assert wrong.status_code == 401
-        token = await anna.post(f"{USERS}/{id_}/tokens", json={"name": "ci", "scopes": ["runs:read"]})
+        new = {"name": "ci", "scopes": ["runs:read"], "password": PASSWORD}
+        token = await anna.post(f"{USERS}/{id_}/tokens", json=new)
         assert token.status_code == 201, token.text
         listed = (await anna.get(f"{USERS}/{id_}/tokens")).json()["items"]
         assert [(each["name"], "token" in each) for each in listed] == [("ci", False)]

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.accounts.office import PASSWORD
 from tests.page.conftest import OpenPage, Seen
 from tests.page.running import RunningShoal
 
@@ -76,13 +77,23 @@ def test_an_error_command_is_corrected_and_retried(open_page: OpenPage, running:
 
 
 def test_a_token_is_shown_once_and_faults_at_their_fields(open_page: OpenPage, seen: Seen) -> None:
-    seen.expected.append("422")
+    seen.expected += ["401", "422"]
     page = open_page("/settings/account")
     # What is above it has come: a button that moves between press and release is not clicked.
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
+    page.get_by_label("New password").fill(PASSWORD)
+    page.get_by_role("button", name="Change password").click()
+    expect(page.get_by_text("The password is changed")).to_be_visible()
     page.get_by_role("button", name="New token").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("nightly")
+    guesses: list[str] = []
+    page.on("request", lambda asked: guesses.append(asked.url) if asked.url.endswith("/tokens") else None)
+    dialog.get_by_label("Your password").fill("a wrong one")
+    dialog.get_by_role("button", name="Make").click()
+    expect(dialog).to_contain_text("the password is wrong")
+    assert len(guesses) == 1, "each counts against the limits"
+    dialog.get_by_label("Your password").fill(PASSWORD)
     dialog.get_by_role("button", name="Make").click()
     expect(page.locator(".shown-once code")).to_have_text(re.compile("^shoal_"))
     page.reload()
@@ -91,6 +102,10 @@ def test_a_token_is_shown_once_and_faults_at_their_fields(open_page: OpenPage, s
     page.get_by_label("New password").fill("short")
     page.get_by_role("button", name="Change password").click()
     expect(page.locator("form").get_by_text(re.compile("10"))).to_have_count(2)
+    page.get_by_label("Current password").fill(PASSWORD)
+    page.get_by_label("New password").fill(f"another {PASSWORD}")
+    page.get_by_role("button", name="Change password").click()
+    expect(page.get_by_role("row", name="nightly")).to_contain_text("revoked")
 
 
 def test_a_shorter_time_for_which_runs_are_kept_is_asked_for_once_more(open_page: OpenPage) -> None:

@@ -13,6 +13,7 @@ import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { chooseZone, shownZone } from "@/parts/time";
 import { chooseLanguage, LANGUAGES, type Language } from "@/words/i18n";
+import { END_TOKENS, EndTokens } from "./EndTokens";
 import { Sessions } from "./Sessions";
 import { Tokens } from "./Tokens";
 
@@ -68,9 +69,13 @@ function OwnPassword({ name }: { name: string }) {
   const { t } = useTranslation("settings");
   const [current, setCurrent] = useState("");
   const [password, setPassword] = useState("");
-  const done = useDone("sessions");
+  const [endTokens, setEndTokens] = useState(END_TOKENS);
+  const done = useDone("sessions", "tokens");
   const change = useMutation({
-    mutationFn: () => api.PUT("/api/v1/me/password", { body: { password, ...(current !== "" && { current }) } }),
+    mutationFn: () =>
+      api.PUT("/api/v1/me/password", {
+        body: { password, end_tokens: endTokens, ...(current !== "" && { current }) },
+      }),
     onSuccess: () => {
       setCurrent("");
       setPassword("");
@@ -104,6 +109,7 @@ function OwnPassword({ name }: { name: string }) {
           error={faultAt(change.error, "password")}
           onChange={(event) => setPassword(event.currentTarget.value)}
         />
+        <EndTokens value={endTokens} onChange={setEndTokens} />
         <Refusal error={faultBeside(change.error, "current", "password")} />
         <div className="form-end">
           <Submit isPending={change.isPending} why={password === "" ? t("passwordFirst") : null}>

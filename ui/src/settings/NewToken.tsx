@@ -1,4 +1,4 @@
-import { Button, Modal, MultiSelect, NumberInput, TextInput } from "@mantine/core";
+import { Button, Modal, MultiSelect, NumberInput, PasswordInput, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -35,6 +35,7 @@ export function NewToken({ account, onClose, onMade }: Props) {
   const [scopes, setScopes] = useState<string[]>(["runs:read"]);
   const [projects, setProjects] = useState<string[]>([]);
   const [days, setDays] = useState(DAYS_USUAL);
+  const [password, setPassword] = useState("");
   const known = useQuery(projectNames);
   const make = useMutation({
     mutationFn: () =>
@@ -45,6 +46,7 @@ export function NewToken({ account, onClose, onMade }: Props) {
             name,
             scopes: SCOPES.filter((each) => scopes.includes(each)),
             lives_s: days * DAY_S,
+            password,
             ...(projects.length > 0 && { projects }),
           },
         }),
@@ -90,14 +92,31 @@ export function NewToken({ account, onClose, onMade }: Props) {
           error={fault("lives_s")}
           onChange={(value) => setDays(Number(value) || 1)}
         />
-        <Refusal error={faultBeside(make.error, "name", "scopes", "projects", "lives_s")} />
+        <PasswordInput
+          label={t("ownPassword")}
+          description={t("ownPasswordHelp")}
+          autoComplete="current-password"
+          visibilityToggleButtonProps={{ "aria-label": t("show") }}
+          value={password}
+          error={fault("password")}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+        />
+        <Refusal error={faultBeside(make.error, "name", "scopes", "projects", "lives_s", "password")} />
         <div className="dialog-end">
           <Button variant="default" onClick={onClose}>
             {t("forms:cancel")}
           </Button>
           <Submit
             isPending={make.isPending}
-            why={name === "" ? t("nameFirst") : scopes.length === 0 ? t("scopeFirst") : null}
+            why={
+              name === ""
+                ? t("nameFirst")
+                : scopes.length === 0
+                  ? t("scopeFirst")
+                  : password === ""
+                    ? t("passwordFirst")
+                    : null
+            }
           >
             {t("make")}
           </Submit>

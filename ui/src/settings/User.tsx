@@ -9,6 +9,7 @@ import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
+import { END_TOKENS, EndTokens } from "./EndTokens";
 import { Sessions } from "./Sessions";
 import { Tokens } from "./Tokens";
 import { ValueForm } from "./ValueForm";
@@ -22,8 +23,9 @@ interface Props {
 export function User({ user, projects }: Props) {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("ADMIN");
-  const done = useDone("users", "sessions");
+  const done = useDone("users", "sessions", "tokens");
   const [password, setPassword] = useState("");
+  const [endTokens, setEndTokens] = useState(END_TOKENS);
   const path = { id: user.id };
   const change = useMutation({
     mutationFn: (body: Schemas["ChangeUser"]) =>
@@ -36,7 +38,8 @@ export function User({ user, projects }: Props) {
     onError: sayFailure,
   });
   const setTo = useMutation({
-    mutationFn: () => api.PUT("/api/v1/users/{id}/password", { params: { path }, body: { password } }),
+    mutationFn: () =>
+      api.PUT("/api/v1/users/{id}/password", { params: { path }, body: { password, end_tokens: endTokens } }),
     onSuccess: () => {
       setPassword("");
       return done(t("passwordSet", { name: user.name }));
@@ -86,7 +89,9 @@ export function User({ user, projects }: Props) {
             whyEmpty={t("passwordFirst")}
             request={setTo}
             onSubmit={() => setTo.mutate()}
-          />
+          >
+            <EndTokens value={endTokens} onChange={setEndTokens} />
+          </ValueForm>
         </div>
       </Panel>
       <Sessions account={user.id} />

@@ -1,0 +1,41 @@
+"""A caller proves that it is the person of its account: whoever stole a session does not know the password."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dao.accounts import accounts
+from model.errors import Changed, Refused
+from service.accounts.logins import check_password_of
+from service.callers import Visitor
+
+if TYPE_CHECKING:
+    from dao.accounts.accounts import Credentials
+    from dao.postgres.engine import AsyncConnection
+    from model.ids import AccountId
+    from service.call import Call
+
+
+async def check_own_password(call: Call, account: AccountId, password: str | None) -> Credentials | None:
+    """The credentials of the caller, whose account and password these are; None: it has no password yet.
+
+    Raises:
+        Refused: it has one, and none was given.
+        Unauthenticated, TooMany, Unavailable: as at a login, whose limits count a wrong one.
+    """
+    async with call.reading() as connection:
+        has_password = (await accounts.by_id(connection, account)).has_password
+    if not has_password:
+        return None
+    if password is None:
+        raise Refused("password of your own account is missing; send it as `password`")
+    caller = call.caller
+    visitor = Visitor(caller.address, caller.user_agent, caller.request_id)
+    return await check_password_of(call.database, call.backend.passwords, caller.name, password, visitor)
+
+
+async def check_unchanged(connection: AsyncConnection, call: Call, checked: Credentials | None) -> None:
+    """Raises `Changed` unless the caller's password is still the one that was checked."""
+    now = await accounts.credentials(connection, call.caller.name)
+    if now is None or now.password_hash != (checked.password_hash if checked else None):
+        raise Changed("somebody else changed the password meanwhile; log in again, then repeat this")
