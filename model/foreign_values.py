@@ -14,6 +14,7 @@ from enum import IntEnum
 from model.choices import ParameterType
 from model.errors import Refused
 from model.local_params import typed
+from model.out_parameters import is_out
 
 T = ParameterType
 WRITTEN = "WRITTEN:"
@@ -91,5 +92,5 @@ def types_in(recorded: Mapping[str, str], values: Mapping[str, str]) -> dict[str
     return {
         name: T.VARCHAR if type_.startswith(WRITTEN) else T(type_)
         for name, type_ in recorded.items()
-        if not type_.startswith(WRITTEN) or type_ == written(values.get(name, ""))
+        if not is_out(name) and (not type_.startswith(WRITTEN) or type_ == written(values.get(name, "")))
     }

@@ -20,6 +20,7 @@ from model.logic.dynamic import DynamicParams
 from model.logic.fields import LogicParams
 from model.logic.sub_process import SubProcessParams
 from model.near import nearest
+from model.out_parameters import OutParameters
 from model.parameters import PARAMETER_PREFIX, parameter_variable
 from model.project_limits import Used, used_by
 from model.python_script import NamedPython
@@ -184,6 +185,9 @@ def _planned(
         recorded = {**_written_by_author(task, own, params, need), **types}
     else:
         recorded = {**types}
+    if logic is None:
+        strict = spec.strict_outputs if task.strict_outputs is None else task.strict_outputs
+        recorded |= OutParameters.of(outs, strict=strict).recorded()
     return PlannedTask(
         codes[task.name],
         task.name,

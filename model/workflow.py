@@ -71,7 +71,8 @@ class TaskSpec(BaseModel):
     between the moment it is ready and the queue. `dispatch_timeout` counts from the queue, `timeout` from its start on
     the worker. `flag` NO disables it: it is skipped. `cache` reuses the outputs of an earlier success with the same
     parameters. `tenant` is the user of the operating system that it runs as. `resources` are the pools of which it
-    needs resources while it runs, and how many of each. A `stream` runs until it is stopped (`model/streams.py`):
+    needs resources while it runs, and how many of each. With `strict_outputs` it fails when an OUT parameter without a
+    default gets no value (None: as its workflow says). A `stream` runs until it is stopped (`model/streams.py`):
     `restart` and the fields after it are for streams only.
     """
 
@@ -92,6 +93,7 @@ class TaskSpec(BaseModel):
     dispatch_timeout: Minutes = 0
     flag: Annotated[Flag, BeforeValidator(_flag, json_schema_input_type=Flag | bool)] = Flag.YES
     local_params: LocalParams = ()
+    strict_outputs: bool | None = None
     cache: bool = False
     environment: Name | None = None
     tenant: TenantName | None = None
@@ -116,7 +118,8 @@ class WorkflowSpec(BaseModel):
     start; a definition may write one in `params` as `{type: SECRET, value: ...}`. `outputs` names those that a run
     passes to its parent workflow. `serial_key` has references: a serial workflow has a line for each of its values
     (`model/lines.py`). A run that exceeds `timeout_minutes` causes a warning, or fails (`timeout_strategy`).
-    Time expressions are computed in `time_zone` unless a schedule has another.
+    Time expressions are computed in `time_zone` unless a schedule has another. `strict_outputs` is the default of its
+    tasks.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -135,6 +138,7 @@ class WorkflowSpec(BaseModel):
     params: Annotated[dict[str, ParameterValue], AfterValidator(plain_data)] = {}
     secrets: Annotated[tuple[str, ...], AfterValidator(plain_data)] = ()
     outputs: Annotated[tuple[str, ...], AfterValidator(plain_data)] = ()
+    strict_outputs: bool = True
     tasks: tuple[TaskSpec, ...] = Field(max_length=TASKS_MAX)
 
     @model_validator(mode="before")

@@ -683,7 +683,7 @@ COMMENT ON COLUMN task_instance.flag IS 'NO = counts no more: another attempt to
 COMMENT ON COLUMN task_instance.branch IS 'JSON list: the codes of the tasks that a SWITCH or CONDITIONS chose.';
 COMMENT ON COLUMN task_instance.cache_key IS 'Of a task with cache: what its outputs depend on.';
 COMMENT ON COLUMN task_instance.tenant IS 'The user of the operating system to run as; null = the worker''s.';
-COMMENT ON COLUMN task_instance.parameter_types IS 'JSON object: the types of local parameters that are no VARCHAR.';
+COMMENT ON COLUMN task_instance.parameter_types IS 'JSON object: the types of local parameters that are no VARCHAR, and OUT parameters that must get a value.';
 COMMENT ON COLUMN task_instance.is_plain IS 'false = the claim of what needs nothing but a place passes it by, since something else decides when it may begin.';
 COMMENT ON COLUMN task_instance.resources IS 'JSON object: the resource pools of which it needs resources, and how many of each; null = of none.';
 COMMENT ON COLUMN task_instance.stream IS 'JSON object: of a task that runs until it is stopped, how its worker finds out whether it is ready; null = another task.';

@@ -28,6 +28,8 @@ from worker.order import Order, answer_of
 from worker.tasks.plugin import TaskContext, TaskLog, TaskResult
 
 TERMINATED_CODE = 128 + signal.SIGTERM
+SENTENCE_CHARACTERS_MAX = 2_000
+"""The maximum length of a reason. It is cut once its secrets are masked: half of one would stay."""
 
 
 def carry_out(order: Order, answer_fd: int, deadline: Deadline) -> NoReturn:
@@ -58,6 +60,7 @@ def _cancel_once(attempt: asyncio.Task[TaskResult]) -> None:
 
 
 async def _attempt(order: Order, deadline: Deadline) -> TaskResult:
+    masked = Masking(order.secrets).masked  # here already: a keeper writes the answer to the disk
     log = _Output()
     licence = _Licence(deadline)
     try:
@@ -67,12 +70,11 @@ async def _attempt(order: Order, deadline: Deadline) -> TaskResult:
             result = _not_begun(error)
         else:
             if isinstance(error, ShoalError):
-                log.write(f"{error}\n")
+                log.write(f"{masked(str(error))[:SENTENCE_CHARACTERS_MAX]}\n")
             result = result_of(error)
-    masked = Masking(order.secrets).masked  # here already: a keeper writes the answer to the disk
     outputs = {masked(name): masked(value) for name, value in result.outputs.items()}
     alert = None if result.alert is None else result.alert.changed(masked)
-    return TaskResult(result.state, masked(result.reason), result.exit_code, outputs, alert)
+    return TaskResult(result.state, masked(result.reason)[:SENTENCE_CHARACTERS_MAX], result.exit_code, outputs, alert)
 
 
 def _not_begun(error: BaseException) -> TaskResult:

@@ -15,6 +15,7 @@ from dao.tasks.task_claims import ClaimedTask, Report
 from model.choices import TimeoutStrategy
 from model.errors import ShoalError
 from model.ids import Epoch, TaskInstanceId
+from model.out_parameters import OutParameters
 from model.pool_secrets import secrets_held
 from model.pool_variables import resource_variables
 from model.secret_values import has_sealed
@@ -29,6 +30,7 @@ from worker.last_words import LastWords, log_name
 from worker.launcher.errors import BrokenLauncher
 from worker.named_secrets import NamedSecrets
 from worker.order import Order
+from worker.outputs import with_all_outputs
 from worker.progress import FILE, VARIABLE, ProgressBoard
 from worker.readiness import Dropped, ReadinessBoard, probed
 from worker.report import report
@@ -109,6 +111,8 @@ class Executor:
             result = ended[0] if is_known else self._result_of(error, task, file, launcher)
         try:
             result = _without_secrets(result, task, file)
+            if not task.dry_run:
+                result = with_all_outputs(result, OutParameters.recorded_in(task.parameter_types), file)
         except Exception as error:  # noqa: BLE001 - what it gave may be anything
             result = self._result_of(error, task, file, launcher)
         await to_its_end(self._clean_up(task, file, folder))

@@ -11,6 +11,7 @@ for example that it was full), nothing is reported, and the task runs again.
 from __future__ import annotations
 
 import shutil
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,13 +23,15 @@ from dao.tasks.task_claims import ClaimedTask, Report
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId
 from model.log_name import LogName
+from model.out_parameters import OutParameters
 from model.states import TaskState
 from worker.last_line import last_line_of, tail_of
 from worker.launcher.last_word import Facts, LastWord, facts_in
 from worker.order import result_of
+from worker.outputs import with_all_outputs
 from worker.private_folder import make_private
 from worker.report import report_of
-from worker.task_log import read_log
+from worker.task_log import LogFile, read_log
 from worker.tasks.plugin import TaskResult
 from worker.tasks.printed_values import PrintedValues
 from worker.tasks.process import exit_reason
@@ -38,7 +41,7 @@ log = structlog.get_logger()
 OWN_LINE = b"[shoal] "
 PIECE_BYTES = 1_000_000
 
-_ABOUT = TypeAdapter(tuple[Me, TaskInstanceId, int, LogName])
+_ABOUT = TypeAdapter(tuple[Me, TaskInstanceId, int, LogName, OutParameters])
 
 
 def log_name(task: ClaimedTask) -> LogName:
@@ -67,7 +70,8 @@ class LastWords:
                 )
                 return None
         self._given.add(task.id)
-        about = _ABOUT.dump_json((self._me, task.id, task.attempt, log_name(task))).decode()
+        outs = OutParameters.recorded_in(task.parameter_types)
+        about = _ABOUT.dump_json((self._me, task.id, task.attempt, log_name(task), outs)).decode()
         return LastWord(str(self._folder / f"{task.id:d}"), about)
 
     def reported(self, id_: TaskInstanceId) -> None:
@@ -116,8 +120,10 @@ def left_words(folder: Path, logs: Path) -> list[LeftWords]:
 def _end_in(path: Path, logs: Path) -> tuple[Me, Report | None] | None:
     try:
         facts = facts_in(path.read_bytes())
-        me, id_, attempt, name = _ABOUT.validate_json(facts.about)
+        me, id_, attempt, name, outs = _ABOUT.validate_json(facts.about)
         result = _result(facts, logs, name)
+        if result is not None:
+            result = with_all_outputs(result, outs, _Later(logs, name))
     except (OSError, ValueError, TypeError, Refused) as error:
         log.warning("end_unreadable", file=str(path), error=str(error), so="its task may run again")
         return None
@@ -153,6 +159,21 @@ def _read(logs: Path, name: LogName, into: PrintedValues) -> bool:
     except NotFound:
         return False
     return begin == 0
+
+
+class _Later:
+    """Appends to the log of an attempt that is over."""
+
+    def __init__(self, logs: Path, name: LogName) -> None:
+        self._logs = logs
+        self._name = name
+
+    def write(self, text: str | bytes) -> None:
+        file = LogFile(self._logs, self._name, sys.maxsize)
+        try:
+            file.write(text)
+        finally:
+            file.close()
 
 
 class _Tail:

@@ -121,9 +121,20 @@ async def test_only_declared_out_parameters_go_on_if_any_is_declared(engine: Eng
     code = engine.define(
         {"name": "a", **gives(x="1", secret="2"), "local_params": {**outs, "z": {"direct": "OUT", "value": "usual"}}},
         {"name": "b", "after": ["a"]},
+        strict_outputs=False,
     )
     run = await engine.run(code)
     assert engine.values(run, "b") == {"x": "1", "z": "usual"}
+
+
+async def test_an_attempt_without_a_declared_value_failed_and_is_repeated(engine: Engine) -> None:
+    script = "[ $SHOAL_ATTEMPT -eq 1 ] || echo '#{setValue(x=second)}'"
+    outs = {"local_params": {"x": {"direct": "OUT"}}, "retry_times": 1}
+    task = {"name": "a", "type": "SHELL", "params": {"script": script}, **outs}
+    run = await engine.run(engine.define(task, {"name": "b", "after": ["a"]}))
+    query = "SELECT reason FROM task_instance WHERE workflow_instance_id = %s AND task_name = 'a' AND attempt = 1"
+    assert 'OUT parameter "x"' in str(engine.cluster.one(query, run))
+    assert engine.values(run, "b") == {"x": "second"}
 
 
 async def test_a_task_that_failed_gives_nothing(engine: Engine) -> None:

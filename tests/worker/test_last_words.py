@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from dao.cluster.nodes import Me
-from dao.tasks.task_claims import Report
+from dao.tasks.task_claims import ClaimedTask, Report
 from model.ids import Epoch, TaskInstanceId
 from model.nodes import NodeKind
 from model.states import TaskState
@@ -23,14 +23,21 @@ ME = Me(Epoch(7), uuid4(), NodeKind.WORKER, "w", "127.0.0.1:1")
 TASK = claimed(params={})
 
 
-def written(folder: Path, code: int, log: bytes | None, rest: bytes = b"", answer: bytes | None = None) -> list[Report]:
+def written(
+    folder: Path,
+    code: int,
+    log: bytes | None,
+    rest: bytes = b"",
+    answer: bytes | None = None,
+    task: ClaimedTask = TASK,
+) -> list[Report]:
     """What the next life would tell."""
     if log is not None:
         file = LogFile(folder / "logs", log_name(TASK), 1_000_000)
         file.open()
         file.write(log)
         file.close()
-    last_word = LastWords(folder / "ends", ME).of(TASK)
+    last_word = LastWords(folder / "ends", ME).of(task)
     assert last_word is not None
     last_word.write(code, answer, rest)
     return told(folder)

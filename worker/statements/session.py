@@ -23,8 +23,6 @@ T = TypeVar("T")
 PATIENCE_S = 5.0
 """How long a cancelled statement may take to end before its thread is abandoned."""
 
-SENTENCE_LENGTH_MAX = 1_000
-
 
 class Session:
     """Runs statements on one connection. Its methods belong to its thread."""
@@ -40,7 +38,8 @@ class Session:
         """Run one statement, and retain at most `limit` rows of its result.
 
         Raises:
-            Refused: the database refused it, in its own words, on one line and without the password.
+            Refused: the database refused it, in its own words, on one line and without the password. The whole
+                line: it is cut once the task's secrets are masked (`worker/child.py`).
         """
         self._check()
         try:
@@ -67,7 +66,7 @@ class Session:
         state = getattr(cause, "sqlstate", None)
         for secret in secrets_of(self.driver.url):
             line = line.replace(secret, "***")
-        return line[:SENTENCE_LENGTH_MAX] + (f" ({state})" if state else "")
+        return line + (f" ({state})" if state else "")
 
     def _whole(self, work: Callable[[Session], T], transaction: bool) -> T:
         """Connect, do the work, commit, close."""

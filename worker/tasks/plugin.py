@@ -100,6 +100,10 @@ class TaskContext:
         return self.make_environment()
 
 
+SENT_CHARACTERS_MAX = 1_000
+"""The maximum length of a text in an alert. It is cut once its secrets are masked: half of one would stay."""
+
+
 @dataclass(frozen=True)
 class ResultAlert:
     """A table that is sent to an alert group when the attempt has succeeded; `total` rows, of which some are here."""
@@ -111,10 +115,14 @@ class ResultAlert:
     total: int
 
     def changed(self, change: Callable[[str], str]) -> ResultAlert:
-        """The same with each of its texts changed."""
-        rows = [[None if cell is None else change(cell) for cell in row] for row in self.rows]
-        columns = [change(each) for each in self.columns]
-        return replace(self, title=change(self.title), columns=columns, rows=rows)
+        """The same with each of its texts changed, such as masked, and then cut to its maximum length."""
+
+        def cut(text: str) -> str:
+            return change(text)[:SENT_CHARACTERS_MAX]
+
+        rows = [[None if cell is None else cut(cell) for cell in row] for row in self.rows]
+        columns = [cut(each) for each in self.columns]
+        return replace(self, title=cut(self.title), columns=columns, rows=rows)
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,9 @@ from worker.statements.drivers import load_drivers
 from worker.statements.files import files_of
 from worker.statements.session import Session, in_session
 from worker.statements.table import as_list, as_text, table
-from worker.tasks.plugin import ResultAlert, Task, TaskContext, TaskParams, TaskResult
+from worker.tasks.plugin import SENT_CHARACTERS_MAX, ResultAlert, Task, TaskContext, TaskParams, TaskResult
 
 STATEMENT_SHOWN_MAX = 2_000
-CELL_SENT_MAX = 1_000
 ALERT_CHARACTERS_MAX = 500_000
 """Of all cells that are sent to an alert group."""
 FIELDS = ("pre_statements", "sql", "post_statements")
@@ -148,9 +147,8 @@ class SqlTask(Task):
             raise Refused("sql: no statement gives rows that could be sent to alert_group")
         title = resolved(params.title or "", context.values).strip() or f'result of task "{context.task_name}"'
         rows = list(_shown_rows(result, params.display_rows))
-        columns = [column[:CELL_SENT_MAX] for column in result.columns]
         total = len(result.rows) + result.dropped
-        return ResultAlert(group, title[:CELL_SENT_MAX], columns, rows, total)
+        return ResultAlert(group, title, list(result.columns), rows, total)
 
     def _outputs(self, result: Result | None) -> dict[str, str]:
         """The outputs from the result. Raises `Refused`, so that nothing is committed whose outputs later tasks would
@@ -181,8 +179,8 @@ def _shown_rows(result: Result, count: int) -> Iterator[list[str | None]]:
     """The first rows, as far as they fit into a message."""
     left = ALERT_CHARACTERS_MAX
     for row in result.rows[:count]:
-        shown = [None if value is None else as_text(value)[:CELL_SENT_MAX] for value in row]
-        left -= sum(len(cell or "") for cell in shown)
+        shown = [None if value is None else as_text(value) for value in row]
+        left -= sum(min(len(cell or ""), SENT_CHARACTERS_MAX) for cell in shown)
         if left < 0:
             return
         yield shown

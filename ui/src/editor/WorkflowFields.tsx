@@ -12,6 +12,7 @@ const SHOWN = [
   "description",
   "params",
   "outputs",
+  "strict_outputs",
   "execution_type",
   "failure_strategy",
   "priority",
