@@ -281,9 +281,9 @@ def read_parent(value: str | None) -> Parent | None:
     if value is None:
         return None
     parts = value.split("/")
-    if len(parts) != 4 or not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
+    if len(parts) != 4 or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
         raise Refused(f'parent "{value[:100]}" must be instance/task code/attempt/index; masters write it')
     instance, code, attempt, index = map(int, parts)
-    if max(code, index) >= 2**31 or attempt >= 2**15:
-        raise Refused(f'parent "{value[:100]}" names a task, attempt or child that cannot be; masters write it')
+    if max(instance, code) >= 2**63 or index >= 2**31 or attempt >= 2**15:
+        raise Refused(f'parent "{value[:100]}" names a run, task, attempt or child that cannot be; masters write it')
     return Parent(WorkflowInstanceId(instance), TaskCode(code), attempt, index)

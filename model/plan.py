@@ -117,7 +117,7 @@ class Plan:
         found = []
         for name in names:
             code = self.codes.get(name)
-            if code is None and name.isascii() and name.isdigit() and len(name) < 11 and int(name) in self.tasks:
+            if code is None and name.isascii() and name.isdigit() and len(name) < 20 and int(name) in self.tasks:
                 code = TaskCode(int(name))
             if code is None:
                 near = nearest(name, self.codes)

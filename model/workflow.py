@@ -44,7 +44,7 @@ RETRIES_MAX = 1_000
 RESOURCES_MAX = 10_000
 """How many resources of one pool a task may need."""
 TASKS_MAX = 10_000
-TASK_CODE_MAX = 2**31 - 1
+TASK_CODE_MAX = 2**63 - 1
 
 
 SerialKey = Annotated[
@@ -246,7 +246,7 @@ class WorkflowSpec(BaseModel):
         return frozenset(chain(self.secrets, local))
 
     @classmethod
-    def parse(cls, content: Mapping[str, Any], beside: Sequence[str] = ()) -> WorkflowSpec:
+    def parse(cls, content: Mapping[str, Any], beside: Sequence[str] = ()) -> Self:
         """Validate and build. Raises `InvalidWorkflow` with one sentence for each problem.
 
         `beside` names the fields that stand beside those of a specification where `content` comes from.

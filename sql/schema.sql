@@ -543,14 +543,14 @@ CREATE TABLE workflow_instance (
     outputs            text,
     depth              smallint NOT NULL DEFAULT 0,
     parent_instance_id bigint,
-    parent_task_code   integer,
+    parent_task_code   bigint,
     parent_attempt     smallint,
     child_index        integer,
     owned_since        timestamptz,
     running_since      timestamptz DEFAULT clock_timestamp(),
     serial_key         text NOT NULL DEFAULT '',
     traceparent        text,
-    resumes            integer[],
+    resumes            bigint[],
     ended_before       timestamptz,
     succeeded_before   timestamptz,
     -- A row whose end and state contradict each other could be neither driven nor failed over.
@@ -620,7 +620,7 @@ COMMENT ON TABLE deleted_run IS 'Large runs that were deleted, and of which atte
 CREATE TABLE task_instance (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
     workflow_instance_id bigint NOT NULL,
-    task_code            integer NOT NULL,
+    task_code            bigint NOT NULL,
     attempt              integer NOT NULL DEFAULT 1 CHECK (attempt > 0),
     task_name            text NOT NULL,
     task_type            text NOT NULL,
@@ -725,7 +725,7 @@ CREATE TRIGGER task_instance_supersedes BEFORE INSERT ON task_instance FOR EACH 
 
 CREATE TABLE stream_restart (
     workflow_instance_id bigint NOT NULL,
-    task_code            integer NOT NULL,
+    task_code            bigint NOT NULL,
     asked_at             timestamptz NOT NULL DEFAULT clock_timestamp(),
     asked_by             text NOT NULL DEFAULT session_user,
     begun_at             timestamptz,
@@ -753,7 +753,7 @@ COMMENT ON TABLE task_cache IS 'What successful tasks with cache gave, by all th
 CREATE TABLE task_event (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     workflow_instance_id bigint NOT NULL,
-    task_code            integer NOT NULL,
+    task_code            bigint NOT NULL,
     attempt              integer NOT NULL,
     state                text NOT NULL,
     created_at           timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -136,7 +136,7 @@ _WALK_ALL = _walk(_EVERYBODY_S)
 _UNHEARD = text("""
     WITH over AS MATERIALIZED (
         SELECT b.instance_id, b.code, b.attempt
-        FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS integer[]))
+        FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS integer[]))
              AS b (instance_id, code, attempt)
         WHERE (SELECT t.ended_at FROM task_instance t                           -- index: task_instance_attempt
                WHERE t.workflow_instance_id = b.instance_id AND t.task_code = b.code AND t.attempt = b.attempt)

@@ -90,7 +90,7 @@ _OF = text(f"""
 """)  # noqa: S608 - the part is a constant
 _EXISTING = text("""
     SELECT c.id, c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index
-    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS smallint[]),
                 CAST(:indexes AS integer[])) AS w (instance_id, code, attempt, child_index)
     JOIN workflow_instance c ON c.parent_instance_id = w.instance_id AND c.parent_task_code = w.code
                             AND c.parent_attempt = w.attempt AND c.child_index = w.child_index
@@ -126,7 +126,7 @@ _START = text(f"""
 # For a child that succeeded only the link changes; the others are resumed, each by the command for its state.
 _RELINK = text("""
     UPDATE workflow_instance c SET parent_attempt = r.attempt
-    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:befores AS smallint[]),
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:befores AS smallint[]),
                 CAST(:indexes AS integer[]), CAST(:attempts AS smallint[]))
          AS r (instance_id, code, before, child_index, attempt)
     WHERE c.parent_instance_id = r.instance_id AND c.parent_task_code = r.code AND c.parent_attempt = r.before
@@ -157,7 +157,7 @@ _ANY_RUNS = text("""
 _REPORT_UNMADE = text("""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
-        SELECT * FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS smallint[]),
+        SELECT * FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS smallint[]),
                              CAST(:indexes AS integer[]), CAST(:states AS text[]), CAST(:reasons AS text[]))
         RETURNING workflow_instance_id
     )

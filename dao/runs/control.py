@@ -123,7 +123,7 @@ _REVIVE = text(f"""
         run_times = i.run_times + CASE WHEN r.repeats THEN 1 ELSE 0 END,
         executing = CASE WHEN r.keeps_executing THEN i.executing ELSE r.new_executing END,
         parent_attempt = coalesce(r.new_attempt, i.parent_attempt),
-        resumes = CAST(r.new_resumes AS integer[])
+        resumes = CAST(r.new_resumes AS bigint[])
     FROM unnest(CAST(:ids AS bigint[]), CAST(:repeats AS boolean[]), CAST(:executing AS text[]),
                 CAST(:keeps AS boolean[]), CAST(:attempts AS smallint[]), CAST(:waits AS boolean[]),
                 CAST(:resumes AS text[]))
@@ -219,5 +219,5 @@ async def revive(
 
 
 def _array(codes: Collection[TaskCode]) -> str:
-    """An integer[] as PostgreSQL reads it from a text: a parameter of arrays of several lengths does not exist."""
+    """A bigint[] as PostgreSQL reads it from a text: a parameter of arrays of several lengths does not exist."""
     return "{" + ",".join(str(code) for code in sorted(codes)) + "}"

@@ -92,7 +92,7 @@ _INSTANCES = RowArrays(
         **dict.fromkeys(("command_type", "execution_type", "startup_names", "time_zone", "environment"), "text"),
         **dict.fromkeys(("warning_type", "alert_group", "scope", "backfill", "serial_key", "traceparent"), "text"),
         **{"schedule_time": "timestamptz", "dry_run": "boolean", "depth": "smallint"},
-        **{"parent_instance_id": "bigint", "parent_task_code": "integer"},
+        **{"parent_instance_id": "bigint", "parent_task_code": "bigint"},
         **{"parent_attempt": "smallint", "child_index": "integer"},
     },
     {

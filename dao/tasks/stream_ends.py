@@ -16,7 +16,7 @@ Attempt = tuple[WorkflowInstanceId, TaskCode, int]
 """A run, a task of it, and the number of an attempt."""
 
 _NAMED = """
-    unnest(CAST(:runs AS bigint[]), CAST(:codes AS integer[]), CAST(:attempts AS integer[])) AS n (run, code, attempt)
+    unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS integer[])) AS n (run, code, attempt)
 """
 _RAN = text(f"""
     SELECT t.workflow_instance_id, t.task_code, t.attempt,

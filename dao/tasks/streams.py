@@ -164,7 +164,7 @@ _BEGIN = text("""
 # Not one that was asked for again meanwhile.
 _DONE = text("""
     DELETE FROM stream_restart r
-    USING unnest(CAST(:runs AS bigint[]), CAST(:codes AS integer[]), CAST(:begun AS boolean[]))
+    USING unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:begun AS boolean[]))
           AS n (run, code, has_begun)
     WHERE r.workflow_instance_id = n.run AND r.task_code = n.code AND (r.begun_at IS NOT NULL) = n.has_begun
 """)
@@ -173,7 +173,7 @@ _DONE = text("""
 # changed since. One that pauses has ended since, or the restart is about to end that pause.
 _ASK_RESTART = text("""
     INSERT INTO stream_restart (workflow_instance_id, task_code, asked_by)
-    SELECT :run, code, :asked_by FROM unnest(CAST(:codes AS integer[])) AS code
+    SELECT :run, code, :asked_by FROM unnest(CAST(:codes AS bigint[])) AS code
     ON CONFLICT (workflow_instance_id, task_code) DO UPDATE
     SET asked_at = clock_timestamp(), asked_by = excluded.asked_by, begun_at = NULL, ended_attempt = NULL
     WHERE stream_restart.begun_at IS NULL

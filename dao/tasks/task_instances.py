@@ -53,7 +53,7 @@ class NewTask:
 
 _TASKS = RowArrays(
     {
-        **{"workflow_instance_id": "bigint", "task_code": "integer", "attempt": "integer"},
+        **{"workflow_instance_id": "bigint", "task_code": "bigint", "attempt": "integer"},
         **dict.fromkeys(("task_name", "task_type", "state", "worker_group"), "text"),
         **dict.fromkeys(("workflow_priority", "task_priority", "params", "parameter_values"), "text"),
         **dict.fromkeys(("wait_reason", "timeout_strategy", "reason", "outputs", "branch", "cache_key"), "text"),
@@ -163,7 +163,7 @@ _ASK_KILL = text("""
 """)
 _ENDS = RowArrays(
     {
-        **{"workflow_instance_id": "bigint", "task_code": "integer", "attempt": "integer"},
+        **{"workflow_instance_id": "bigint", "task_code": "bigint", "attempt": "integer"},
         **dict.fromkeys(("state", "reason", "outputs"), "text"),
     },
     {
@@ -185,13 +185,13 @@ _END_IN_MASTER = text(f"""
 """)  # noqa: S608 - the part is a constant of this module
 _INVALIDATE = text("""
     UPDATE task_instance t SET flag = 'NO'
-    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS integer[])) AS a (instance_id, code)
+    FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[])) AS a (instance_id, code)
     WHERE t.workflow_instance_id = a.instance_id AND t.task_code = a.code AND coalesce(t.flag = 'YES', false)
 """)
 # Only those: after any other end a task that runs again has all its retries (`WorkflowRunnable._restore`).
 _RESET_RETRIES = text("""
     UPDATE task_instance SET retries = 0
-    WHERE workflow_instance_id = :run AND task_code = ANY(CAST(:codes AS integer[])) AND retries > 0
+    WHERE workflow_instance_id = :run AND task_code = ANY(CAST(:codes AS bigint[])) AND retries > 0
       AND coalesce(state IN ('PAUSE', 'KILL'), false)
 """)
 

@@ -100,12 +100,12 @@ workflow_instance = Table(
     Column("serial_key", Text, nullable=False),
     Column("traceparent", Text),
     Column("parent_instance_id", BigInteger),
-    Column("parent_task_code", Integer),
+    Column("parent_task_code", BigInteger),
     Column("parent_attempt", SmallInteger),
     Column("child_index", Integer),
     Column("owned_since", _TIME),
     Column("running_since", _TIME),
-    Column("resumes", ARRAY(Integer)),
+    Column("resumes", ARRAY(BigInteger)),
     UniqueConstraint("command_id", name="workflow_instance_command"),
 )
 
@@ -114,7 +114,7 @@ task_instance = Table(
     metadata,
     Column("id", BigInteger, primary_key=True),
     Column("workflow_instance_id", BigInteger, nullable=False),
-    Column("task_code", Integer, nullable=False),
+    Column("task_code", BigInteger, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("task_name", Text, nullable=False),
     Column("task_type", Text, nullable=False),

@@ -35,7 +35,7 @@ _OF_RUNS = text(f"""
 _OF_TASKS = text(f"""
     WITH last AS MATERIALIZED ({_LAST})
     SELECT own.task_code, percentile_cont(0.5) WITHIN GROUP (ORDER BY own.took_s)
-    FROM last CROSS JOIN unnest(CAST(:tasks AS integer[])) AS wanted_task (task_code)
+    FROM last CROSS JOIN unnest(CAST(:tasks AS bigint[])) AS wanted_task (task_code)
     CROSS JOIN LATERAL (
         SELECT t.task_code, extract(epoch FROM t.ended_at - t.started_at)::float8 AS took_s
         FROM task_instance t                                                    -- index: task_instance_attempt

@@ -49,7 +49,7 @@ class TaskPatch(_Patch):
     """An attempt of a task now. `valid`: no other attempt took its place."""
 
     id: Id
-    code: int
+    code: Id
     name: str
     type: str
     attempt: int

@@ -11,7 +11,7 @@ from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound
 from model.rights import Right
-from model.workflow import WorkflowSpec
+from model.workflow import TaskSpec, WorkflowSpec
 from service.call import Call
 from service.fields import Id, Moment
 from service.operation import operation
@@ -21,13 +21,25 @@ from service.workflows.saved_workflow import read_version
 from service.workflows.sealing import masked
 
 
+class ShownTask(TaskSpec):
+    """A task of a workflow, with the fields of the YAML. Its `code` is an id, so a text, which a save takes as well."""
+
+    code: Id | None = None
+
+
+class ShownSpec(WorkflowSpec):
+    """The content of a version, with the fields of the YAML."""
+
+    tasks: tuple[ShownTask, ...]
+
+
 class WorkflowContentAnswer(WorkflowAnswer):
     """A version of a workflow; of SECRET parameters asterisks, which a save understands as what is there."""
 
     is_current: bool
     created_at: Moment
     created_by: Annotated[str, Field(description="who saved it")]
-    spec: WorkflowSpec
+    spec: ShownSpec
 
     @property
     def etag(self) -> str:
@@ -66,5 +78,5 @@ async def _content(connection: AsyncConnection, head: Definition, version: int) 
         is_current=version == head.version,
         created_at=saved.created_at,
         created_by=saved.created_by,
-        spec=masked(spec),
+        spec=masked(spec, ShownSpec),
     )

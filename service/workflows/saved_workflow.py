@@ -63,7 +63,7 @@ async def exported(
     definition, even if somebody wrote a text that says it. Raises as `read_version`.
     """
     version = version or head.version
-    spec = masked(await read_version(connection, head, version))
+    spec = masked(await read_version(connection, head, version), WorkflowSpec)
     stored = await schedule_contents.contents_of(connection, head.code)
     found = [(each.spec, each.online) for each in stored if each.spec is not None]
     schedules = [(replace(each, params=without_sealed(each.params)), on) for each, on in found]

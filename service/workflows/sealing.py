@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from dao.definitions import definitions
 from dao.secrets.parameters import sealed_spec, sealed_values
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from dao.definitions.schedule_contents import StoredSchedule
     from dao.postgres.engine import AsyncConnection
     from service.workflows.workflow_file import WorkflowDocument
+
+S = TypeVar("S", bound=WorkflowSpec)
 
 
 async def sealed_for_saving(
@@ -106,6 +108,6 @@ async def sealed_schedule(
     return replace(spec, params=json.dumps(sealed, ensure_ascii=False))
 
 
-def masked(spec: WorkflowSpec) -> WorkflowSpec:
+def masked(spec: WorkflowSpec, type_: type[S]) -> S:
     """The same with asterisks instead of sealed values, which a save takes for those that are stored."""
-    return WorkflowSpec.parse(json.loads(without_sealed(spec.model_dump_json(exclude_defaults=True))))
+    return type_.parse(json.loads(without_sealed(spec.model_dump_json(exclude_defaults=True))))

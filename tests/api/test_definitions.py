@@ -471,3 +471,22 @@ async def test_a_secret_in_a_text_is_stored_sealed_and_shown_to_nobody(
     assert own == shown["yaml"]
     ((again,),) = [await applied(admin, own)]
     assert not again["is_new_version"]
+
+
+async def test_codes_of_64_bits_lose_no_digit_on_their_way_out_and_back(admin: httpx.AsyncClient, sql: Any) -> None:
+    codes = [2**63 - 1, 10873254534240]
+    tasks = [{"name": f"t{code}", "type": "FAKE", "code": code} for code in codes]
+    (saved,) = await applied(admin, json.dumps({"name": "imported", "tasks": tasks}))
+    path = f"{BASE}/workflow-definitions/{saved['code']}"
+    spec = (await admin.get(path)).json()["spec"]
+    assert [task["code"] for task in spec["tasks"]] == [str(code) for code in codes]
+    put = await admin.put(path, json={"spec": spec}, headers={"If-Match": '"1"'})
+    assert (put.status_code, put.json()["is_new_version"]) == (200, False), put.text
+    exported = (await admin.get(f"{path}/export?canonical=true")).json()["yaml"]
+    assert all(f"code: {code}\n" in exported for code in codes)
+    (again,) = await applied(admin, exported)
+    assert not again["is_new_version"]
+    (moved,) = await applied(admin, exported.replace("name: imported", "name: moved"))
+    assert moved["is_new_version"]
+    ((stored,),) = sql("SELECT DISTINCT spec FROM workflow_version")
+    assert [task["code"] for task in stored["tasks"]] == codes

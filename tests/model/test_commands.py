@@ -78,8 +78,8 @@ MOVES = sorted(set(COMMAND_MOVES) - {CommandType.RECOVER_TOLERANCE_FAULT_PROCESS
 
 @pytest.mark.parametrize("type_", MOVES)
 def test_a_change_of_a_run_names_the_run_and_what_goes_with_it(type_: CommandType) -> None:
-    row = replace(RECOVER, type=type_, start_tasks=" a, b ,,c", parent="42/3/1/0")
-    parent = Parent(WorkflowInstanceId(42), TaskCode(3), 1, 0)
+    row = replace(RECOVER, type=type_, start_tasks=" a, b ,,c", parent="42/9223372036854775807/1/0")
+    parent = Parent(WorkflowInstanceId(42), TaskCode(2**63 - 1), 1, 0)
     instance = WorkflowInstanceId(42)
     assert read_command(row) == Move(ID, type_, instance, TaskDependType.TASK_ONLY, ("a", "b", "c"), parent)
     post = read_command(replace(row, task_depend_type="TASK_POST"))
@@ -253,6 +253,11 @@ def test_a_number_must_be_a_positive_one_that_the_database_has_room_for(
         ("start_tasks", "[1", 'start_tasks is not a valid JSON list; write one such as ["extract", "load"]'),
         ("start_tasks", "x" * 1_048_577, "start_tasks is longer than 1048576 characters; name fewer tasks"),
         ("parent", "1/2/3", 'parent "1/2/3" must be instance/task code/attempt/index; masters write it'),
+        (
+            "parent",
+            "1/9223372036854775808/1/0",
+            'parent "1/9223372036854775808/1/0" names a run, task, attempt or child that cannot be; masters write it',
+        ),
         ("params", "[1]", 'params must be a JSON object such as {"day": "2026-01-31"}, not a list'),
     ],
 )

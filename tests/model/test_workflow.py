@@ -152,7 +152,7 @@ def test_a_missing_field_is_named_with_its_task() -> None:
         ),
         ({"environment": ""}, 'task "a": field "environment": string should have at least 1 character'),
         ({"code": 0}, 'task "a": field "code": input should be greater than 0'),
-        ({"code": 2**31}, 'task "a": field "code": input should be less than or equal to 2147483647'),
+        ({"code": 2**63}, 'task "a": field "code": input should be less than or equal to 9223372036854775807'),
         (
             {"code": "x"},
             'task "a": field "code": input should be a valid integer, unable to parse string as an integer',

@@ -27,7 +27,7 @@ export function TryTask({ task, project, timeZone }: { task: Task; project: stri
   const values = valuesOf(typed);
   const start = useMutation({
     mutationFn: () => {
-      const { after: _after, ...fields } = task.fields;
+      const { after: _after, code: _code, ...fields } = task.fields;
       return bodyOf(
         api.POST("/api/v1/task-definitions:try", {
           params: { query: { wait: WAIT_S } },

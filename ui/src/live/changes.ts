@@ -11,7 +11,7 @@ type TaskPatch = Pick<
   Task,
   "id" | "name" | "type" | "attempt" | "state" | "started_at" | "ended_at" | "reason" | "valid"
 > & {
-  code: number;
+  code: string;
   queued_at: string | null;
 };
 
@@ -107,7 +107,7 @@ export class Changes {
     this.queries.setQueryData<RunPage>(["run", id], (shown) => {
       if (shown === undefined) return shown;
       const byId = new Map(
-        tasks.map(({ code, queued_at, ...task }) => [task.id, { ...task, ...(queued_at !== null && { queued_at }) }]),
+        tasks.map(({ queued_at, ...task }) => [task.id, { ...task, ...(queued_at !== null && { queued_at }) }]),
       );
       const known = new Set(shown.tasks.map((task) => task.id));
       const added = tasks.filter((task) => task.valid && !known.has(task.id));
@@ -131,10 +131,10 @@ export class Changes {
 
 /** A task that has just begun, until it is read: what an event says of it. */
 function begunTask(patch: TaskPatch): Task {
-  const { id, name, type, attempt, state, queued_at, started_at, ended_at, reason, valid } = patch;
+  const { id, code, name, type, attempt, state, queued_at, started_at, ended_at, reason, valid } = patch;
   return {
-    ...{ id, name, type, attempt, state, started_at, ended_at, reason, valid },
-    ...{ code: String(patch.code), queued_at: queued_at ?? new Date().toISOString(), retries: attempt - 1 },
+    ...{ id, code, name, type, attempt, state, started_at, ended_at, reason, valid },
+    ...{ queued_at: queued_at ?? new Date().toISOString(), retries: attempt - 1 },
     ...{ kill_requested: false, worker_group: "", priority: "MEDIUM", log_day: "", counts: true, is_stream: false },
   };
 }

@@ -56,6 +56,12 @@ describe("an edit of the text", () => {
     expect(after).toBe(TEXT.replace("echo load\n", "echo loaded\n"));
   });
 
+  it("keeps each digit of a task code of 64 bits", () => {
+    const coded = TEXT.replace("  - name: load # last", "  - code: 9223372036854775807\n    name: load");
+    expect(renameTask(coded, "load", "store")).toBe(coded.replace("name: load", "name: store"));
+    expect(setField(coded, "load", ["code"], 7)).toContain("- code: 7\n");
+  });
+
   it("keeps comments and order, whatever is edited", () => {
     const edits = [
       setField(TEXT, "extract", ["retry_times"], 2),

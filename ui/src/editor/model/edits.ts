@@ -1,16 +1,36 @@
 /** Edits of a workflow's YAML: each takes the text and gives the new one, with comments, order and style kept. */
-import { type Document, isMap, isScalar, isSeq, parseDocument, Scalar, type YAMLMap, YAMLSeq } from "yaml";
+import {
+  type Document,
+  isMap,
+  isScalar,
+  isSeq,
+  parseDocument,
+  Scalar,
+  type ScalarTag,
+  type YAMLMap,
+  YAMLSeq,
+} from "yaml";
 import { type Place, read } from "./read";
 import { checkArrow, checkName, Refusal, uniqueName } from "./rules";
 
 /** How a document is written: as the server's export writes it, so that an edit changes no other line. */
 const STYLE = { lineWidth: 0, flowCollectionPadding: false } as const;
 
+/** A whole number beyond the exact ones of JavaScript, such as a task code of 64 bits, is written as it was read. */
+const LARGE_NUMBER: ScalarTag = {
+  default: true,
+  tag: "tag:yaml.org,2002:int",
+  test: /^[-+]?[0-9]{16,}$/,
+  identify: (value) => Number.isInteger(value) && !Number.isSafeInteger(value),
+  resolve: Number,
+  stringify: ({ source, value }) => (source !== undefined && Number(source) === value ? source : String(value)),
+};
+
 export type Path = readonly (string | number)[];
 
 /** A document to edit. Raises `Refusal` if the text cannot be read. */
 export function open(text: string): Document {
-  const document = parseDocument(text);
+  const document = parseDocument(text, { customTags: (tags) => [LARGE_NUMBER, ...tags] });
   if (document.errors.length > 0 || read(text).fault !== null) throw new Refusal("refuse.unreadable");
   return document;
 }
