@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Row, text
 
 from dao.postgres.engine import AsyncConnection
-from model.errors import Refused
+from model.errors import Refused, Unauthenticated
 from model.ids import AccountId, TokenId
 from model.rights import Role, Scope
 from model.tokens import TokensEnd
@@ -91,7 +91,7 @@ _REVOKE = text(f"""
     UPDATE token SET revoked_at = clock_timestamp()
     WHERE id = :id AND account_id = :account AND revoked_at IS NULL RETURNING {_COLUMNS}
 """)  # noqa: S608
-_BY_SESSION = text("SELECT by_session FROM token WHERE id = :id")
+_BY_SESSION = text("SELECT by_session FROM token WHERE id = :id AND revoked_at IS NULL")
 _REVOKE_ALL = text("""
     UPDATE token SET revoked_at = clock_timestamp()
     WHERE account_id = :account AND revoked_at IS NULL AND expires_at > clock_timestamp()
@@ -153,8 +153,11 @@ async def revoke(connection: AsyncConnection, account: AccountId, token: TokenId
 
 
 async def is_by_session(connection: AsyncConnection, token: TokenId) -> bool:
-    """Whether a session made this token, directly or through another one."""
-    return bool((await connection.execute(_BY_SESSION, {"id": token})).scalar_one())
+    """Whether a session made this token, directly or through another one. Raises `Unauthenticated`: it was revoked."""
+    found: bool | None = (await connection.execute(_BY_SESSION, {"id": token})).scalar()
+    if found is None:  # since the request came
+        raise Unauthenticated("this token is unknown, revoked or expired; make a new one")
+    return found
 
 
 async def revoke_all(connection: AsyncConnection, account: AccountId, which: TokensEnd) -> int:
