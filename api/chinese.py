@@ -37,9 +37,6 @@ DETAILS: Mapping[str, str] = {
         "无法读取请求头 Authorization；请写成 Authorization: Bearer shoal_..."
     ),
     "the session has ended; log in again": "会话已结束；请重新登录",
-    "the process that handled this request ended; ask whether it was done": (
-        "处理此请求的进程已结束；请查询它是否已完成"
-    ),
     "this token is unknown, revoked or expired; make a new one": "该令牌不存在、已撤销或已过期；请新建一个",
     "the name or the password is wrong; try again, or ask an admin for a login link": (
         "用户名或密码错误；请重试，或向管理员索取登录链接"
