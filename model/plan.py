@@ -25,10 +25,10 @@ from model.parameters import PARAMETER_PREFIX, parameter_variable
 from model.project_limits import Used, used_by
 from model.python_script import NamedPython
 from model.secret_values import check_sealed, sealed_value
-from model.shell_reader import written_script
 from model.shell_script import NamedScript
 from model.streams import StreamRule
 from model.workflow import TaskSpec, WorkflowSpec
+from model.written_scripts import written_script
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,3 +123,7 @@ def _program(name: str) -> tuple[Need, str]:
 def _is_file(rest: Sequence[str]) -> bool:
     """Whether a program's own arguments come after the name of a script that the author wrote."""
     return bool(rest) and "\0" not in rest[0] and not rest[0].startswith(("-", "/dev/"))
+
+
+DECIDES = r"\w*(ENV|PATH|LIB|OPTS|OPTIONS|FLAGS|COMMAND)|IFS|PS\d|(LD|GIT)_\w+|SHELL|PAGER|EDITOR|VISUAL"
+DECLARES = frozenset({"export", "local", "declare", "typeset", "readonly"})

@@ -8,66 +8,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import lru_cache
-from zoneinfo import ZoneInfo
 
+from model import shell_text
 from model.foreign_values import Need
-from model.parameters import references, replace_references
-from model.shell_commands import SET_VARIABLES, need_of_command, runs_a_file, script_of_command
-from model.shell_script import FIRST, REFERENCE, Form, NamedScript, Place, Script
-from model.time_expressions import replace_time_expressions
+from model.shell_commands import (
+    DECIDES,
+    DECLARES,
+    SET_VARIABLES,
+    need_of_command,
+    runs_a_file,
+    script_of_command,
+)
+from model.shell_script import (
+    BEFORE,
+    EVALUATING_TESTS,
+    REFERENCE,
+    Form,
+    Place,
+    Script,
+    Word,
+    begins_arithmetic,
+    mark_compared,
+)
 
-_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
-
-_ORDINARY = re.compile("[^ \t\n;&|<>()'\"\\\\$`\\[{}\\-\U000f0000-\U000ffffd]+")
-_IN_SINGLE = re.compile("[^'\\\\\U000f0000-\U000ffffd]+")
-_IN_DOUBLE = re.compile('[^"\\\\$`\\-\U000f0000-\U000ffffd]+')
-_SIMPLE = re.compile(r"\$(\{#?[A-Za-z_]\w*\}|\{#?[0-9@*]+\}|[A-Za-z_]\w*|[0-9@*])")
-_STATUS = re.compile(r"\$(\{[?#$!]\}|[?#$!])")
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
-WORD_MAX = 20_000
-"""In characters: adding to a long text copies it."""
 _WORD_END = " \t\n;&|<>()"
-
-
-@dataclass
-class Word:
-    """A word without its quotes, NUL for each part that is known only when it runs."""
-
-    start: int
-    assigns: bool = False
-    is_whole: bool = False
-    """Whether bash splits nothing in it."""
-    text: str = ""
-    places: list[Place] = field(default_factory=list)
-
-    def add(self, text: str) -> None:
-        """Append a part; of a long word the end is left out, so it is not known."""
-        if len(self.text) < WORD_MAX:
-            self.text += text
-        elif not self.text.endswith("\0"):
-            self.text += "\0"
-
-    @property
-    def literal(self) -> str | None:
-        """Its text, if that is known."""
-        return None if "\0" in self.text else self.text
-
-
-def written_script(text: str) -> NamedScript:
-    """The script of a definition: each `${name}` is taken for a parameter."""
-    text = replace_time_expressions(text, _ANY_TIME, ZoneInfo("UTC"))
-    names: list[str] = []
-
-    def insert(name: str, _: str) -> str:
-        names.append(name)
-        return chr(FIRST + len(names) - 1)
-
-    marked = replace_references(text, dict.fromkeys(references(text), ""), insert)
-    return NamedScript.of(read_script(marked), names)
 
 
 @lru_cache(maxsize=64)
@@ -136,7 +101,7 @@ class _Reader:
                 self._comment()
             elif character == ")" and not is_pattern and close == ")":
                 break
-            elif self._ahead("((") and self._begins_arithmetic(words):
+            elif self._ahead("((") and begins_arithmetic(words):
                 self._at += 2
                 self._arithmetic("))")
             elif self._ahead("<(", ">("):
@@ -160,7 +125,7 @@ class _Reader:
             else:
                 words.append(self._word(words))
                 last = words[-1].text
-                if last in ("case", "[[") and all(each.text in _BEFORE for each in words[:-1]):
+                if last in ("case", "[[") and all(each.text in BEFORE for each in words[:-1]):
                     words = words[-1:]
                 elif words[0].text == "case" and last == "in" and len(words) > 2:
                     words, cases, is_pattern = [], cases + 1, True
@@ -172,27 +137,17 @@ class _Reader:
             self._lost()
         self._command(words)
 
-    @staticmethod
-    def _begins_arithmetic(words: list[Word]) -> bool:
-        return all(each.text in _BEFORE or each.text == "for" for each in words) or words[0].text == "function"
-
     def _condition(self, words: list[Word]) -> list[Word]:
         """The words of `[[ ... ]]` up to here; none after its end."""
-        last = words[-1].text
-        if last in _EVALUATING_TESTS:
+        if (last := words[-1].text) in EVALUATING_TESTS:
             self.need(Need.PLAIN, f"bash evaluates what {last} compares")
-        for word in words[-2:-1] if last in _EVALUATING_TESTS else words[-1:]:
-            for place in word.places:
-                place.evaluated = last in _EVALUATING_TESTS or words[-2].text in _EVALUATING_TESTS
-        if words[-2].text == "=~":
-            for place in words[-1].places:
-                place.form = Form.BARE if place.form is Form.WORD else place.form
+        mark_compared(words)
         return [] if last == "]]" else words
 
     def _command(self, words: list[Word]) -> None:
         if words and words[0].text == "function":
             words = words[2:]
-        while words and words[0].text in _BEFORE:
+        while words and words[0].text in BEFORE:
             words = words[1:]
         if words and words[0].text in ("for", "select"):
             for place in (place for word in words[2:] for place in word.places if place.form is Form.WORD):
@@ -200,13 +155,13 @@ class _Reader:
             if words[1:] and words[1].literal is None:
                 self.need(Need.NUMBER, "a variable's name is known only when it runs")
             return
-        while words and (assigned := _ASSIGNMENT.match(words[0].text)):
+        while words and (assigned := shell_text.ASSIGNMENT.match(words[0].text)):
             self._assigned(assigned[1], words[0])
             words = words[1:]
         if not words or words[0].text == "case":
             return
-        for word in words[1:] if words[0].text in _DECLARES else ():
-            if assigned := _ASSIGNMENT.match(word.text):
+        for word in words[1:] if words[0].text in DECLARES else ():
+            if assigned := shell_text.ASSIGNMENT.match(word.text):
                 self._assigned(assigned[1], word)
         texts = [word.text for word in words]
         self._ran.update(texts[: 2 if runs_a_file(texts[0]) else 1])
@@ -217,7 +172,7 @@ class _Reader:
         self.need(*need_of_arguments(texts))
 
     def _assigned(self, name: str, word: Word) -> None:
-        if word.literal is None and re.fullmatch(_DECIDES, name):
+        if word.literal is None and re.fullmatch(DECIDES, name):
             self.need(Need.NUMBER, f"{name} decides what is run")
         elif word.literal is None and not name.islower():
             self.need(Need.PLAIN, f"programs may read {name}")
@@ -262,11 +217,7 @@ class _Reader:
         if not re.fullmatch(r"\w+", end):
             self._lost()
         self.script.edits.append((start, stop, end))
-        for at in range(self._at, self._stop):
-            if self._is_reference(at):
-                self.script.places.append(Place(at, Form.BARE))
-            elif self._text[at] in "\\$`":
-                self.script.edits.append((at, at, "\\"))
+        self.script.escape(self._text, self._at, self._stop)
 
     # -- words
 
@@ -278,13 +229,13 @@ class _Reader:
 
     def _word(self, before: Sequence[Word] = ()) -> Word:
         first = before[0].text if before else ""
-        is_first = all(each.text in _BEFORE or _ASSIGNMENT.match(each.text) for each in before)
-        word = Word(self._at, is_first or first in _DECLARES, first in ("case", "[["))
+        is_first = all(each.text in BEFORE or shell_text.ASSIGNMENT.match(each.text) for each in before)
+        word = Word(self._at, is_first or first in DECLARES, first in ("case", "[["))
         while self._at < self._stop:
             if self._ahead("<(", ">("):
                 self._at += 1
                 self._substitution(word, quoted=True)
-            elif self._text[self._at] == "(" and word.assigns and _ASSIGNMENT.fullmatch(word.text):
+            elif self._text[self._at] == "(" and word.assigns and shell_text.ASSIGNMENT.fullmatch(word.text):
                 self._array(word)
             elif self._text[self._at] in _WORD_END:
                 break
@@ -310,7 +261,7 @@ class _Reader:
 
     def _piece(self, word: Word) -> None:
         character = self._text[self._at]
-        if ordinary := _ORDINARY.match(self._text, self._at, self._stop):
+        if ordinary := shell_text.ORDINARY.match(self._text, self._at, self._stop):
             word.add(ordinary[0])
             self._at = ordinary.end()
         elif self._is_reference(self._at):
@@ -331,14 +282,14 @@ class _Reader:
             self._at += 1 if character == '"' else 2
             self._double('"', word)
         elif character in "$`":
-            is_assigned = word.assigns and _ASSIGNMENT.match(word.text) is not None
+            is_assigned = word.assigns and shell_text.ASSIGNMENT.match(word.text) is not None
             self._substitution(word, quoted=word.is_whole or is_assigned)
-        elif character == "[" and _NAME.fullmatch(word.text):
+        elif character == "[" and shell_text.NAME.fullmatch(word.text):
             self._at += 1
             self._arithmetic("]")
             word.add("[]")
             if self._ahead("=", "+="):
-                word.text = _NAME.match(word.text)[0]  # type: ignore[index]
+                word.text = shell_text.NAME.match(word.text)[0]  # type: ignore[index]
         else:
             if character == "-" and word.text and not word.text.strip("\0"):
                 self.script.needs_text = True
@@ -346,7 +297,7 @@ class _Reader:
             self._at += 1
 
     def _reference(self, form: Form, word: Word, *, evaluated: bool = False) -> None:
-        begins = not word.text.strip("\0") or _ASSIGNMENT.fullmatch(word.text.rstrip("\0")) is not None
+        begins = not word.text.strip("\0") or shell_text.ASSIGNMENT.fullmatch(word.text.rstrip("\0")) is not None
         word.places.append(Place(self._at, form, begins, evaluated))
         self.script.places.append(word.places[-1])
         word.add("\0")
@@ -355,7 +306,7 @@ class _Reader:
     def _single(self, word: Word, form: Form) -> None:
         self._at += 1
         while self._at < self._stop and self._text[self._at] != "'":
-            if found := _IN_SINGLE.match(self._text, self._at, self._stop):
+            if found := shell_text.IN_SINGLE.match(self._text, self._at, self._stop):
                 word.add(found[0])
                 self._at = found.end()
                 continue
@@ -378,7 +329,7 @@ class _Reader:
     def _double(self, end: str | None, word: Word) -> None:
         """The content of double quotes up to and with `end`, or of a here-document, which has none."""
         while self._at < self._stop and self._text[self._at] != end:
-            if found := _IN_DOUBLE.match(self._text, self._at, self._stop):
+            if found := shell_text.IN_DOUBLE.match(self._text, self._at, self._stop):
                 word.add(found[0])
                 self._at = found.end()
             elif self._is_reference(self._at):
@@ -406,12 +357,12 @@ class _Reader:
 
     def _substitution(self, word: Word, *, quoted: bool) -> None:
         """What begins with `$` or a backtick, or the rest of `<(`."""
-        if found := _STATUS.match(self._text, self._at, self._stop):
+        if found := shell_text.STATUS.match(self._text, self._at, self._stop):
             word.add("0")
             self._at = found.end()
             return
         before, begin = len(self.script.places), self._at
-        if found := _SIMPLE.match(self._text, self._at, self._stop):
+        if found := shell_text.SIMPLE.match(self._text, self._at, self._stop):
             self._at = found.end()
         elif self._ahead("$(("):
             self._at += 3
@@ -496,9 +447,3 @@ class _Reader:
         if self._at >= self._stop:
             self._lost()
         self._at += 1
-
-
-_DECIDES = r"\w*(ENV|PATH|LIB|OPTS|OPTIONS|FLAGS|COMMAND)|IFS|PS\d|(LD|GIT)_\w+|SHELL|PAGER|EDITOR|VISUAL"
-_BEFORE = frozenset({"if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}", "time"})
-_EVALUATING_TESTS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
-_DECLARES = frozenset({"export", "local", "declare", "typeset", "readonly"})

@@ -18,6 +18,10 @@ from model.parameters import PARAMETER_PREFIX, parameter_variable
 FIRST = 0xF0000
 """The character of reference 0."""
 
+WORD_MAX = 20_000
+"""In characters: adding to a long text copies it."""
+BEFORE = frozenset({"if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}", "time"})
+EVALUATING_TESTS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
 REFERENCE = re.compile("[\U000f0000-\U000ffffd]")
 _INTEGER = re.compile("[-+]?[0-9]+")
 _WHOLE_NUMBERS = (ParameterType.INTEGER, ParameterType.LONG)
@@ -47,6 +51,46 @@ class Place:
 
 
 @dataclass
+class Word:
+    """A word without its quotes, NUL for each part that is known only when it runs."""
+
+    start: int
+    assigns: bool = False
+    is_whole: bool = False
+    """Whether bash splits nothing in it."""
+    text: str = ""
+    places: list[Place] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        """Append a part; of a long word the end is left out, so it is not known."""
+        if len(self.text) < WORD_MAX:
+            self.text += text
+        elif not self.text.endswith("\0"):
+            self.text += "\0"
+
+    @property
+    def literal(self) -> str | None:
+        """Its text, if that is known."""
+        return None if "\0" in self.text else self.text
+
+
+def begins_arithmetic(words: Sequence[Word]) -> bool:
+    """Whether `((` after these words of a command begins arithmetic."""
+    return all(each.text in BEFORE or each.text == "for" for each in words) or words[0].text == "function"
+
+
+def mark_compared(words: Sequence[Word]) -> None:
+    """Mark the references of the last words of `[[ ... ]]` by what compares them."""
+    last, before = words[-1], words[-2].text
+    is_test = last.text in EVALUATING_TESTS
+    for place in words[-2].places if is_test else last.places:
+        place.evaluated = is_test or before in EVALUATING_TESTS
+    if before == "=~":
+        for place in last.places:
+            place.form = Form.BARE if place.form is Form.WORD else place.form
+
+
+@dataclass
 class Script:
     """What was read. `need` is what its values must be, because of `why` in `line`."""
 
@@ -65,6 +109,14 @@ class Script:
     def line_of(self, at: int) -> int:
         """Counted from 1."""
         return self.text.count("\n", 0, at) + 1
+
+    def escape(self, text: str, start: int, stop: int) -> None:
+        """Escape a part of the text in which bash expands nothing, but for the references in it."""
+        for at in range(start, stop):
+            if REFERENCE.match(text[at]):
+                self.places.append(Place(at, Form.BARE))
+            elif text[at] in "\\$`":
+                self.edits.append((at, at, "\\"))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from ipaddress import IPv6Address
 from urllib.parse import quote, unquote
@@ -20,6 +19,7 @@ from sqlalchemy.exc import ArgumentError
 
 from dao.secrets.data_source_url import is_secret_option
 from model.errors import Refused
+from model.near import nearest
 
 SCHEME = "postgresql+psycopg"
 _FORM = f"{SCHEME}://user:password@host:5432/name"
@@ -139,8 +139,8 @@ def _check(arguments: Mapping[str, str]) -> None:
     known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()} - {"replication"}
     for name, value in arguments.items():
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            cure = f"did you mean {near[0]}?" if near else "leave it out"
+            near = nearest(name, known)
+            cure = f"did you mean {near}?" if near else "leave it out"
             raise Refused(f"the database URL has the argument {name[:60]!r}, which libpq does not know; {cure}")
         if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
             raise Refused(f"the {name} of the database URL has a character that PostgreSQL cannot take; correct it")

@@ -106,6 +106,8 @@ workflow_instance = Table(
     Column("owned_since", _TIME),
     Column("running_since", _TIME),
     Column("resumes", ARRAY(BigInteger)),
+    Column("ended_before", _TIME),
+    Column("succeeded_before", _TIME),
     UniqueConstraint("command_id", name="workflow_instance_command"),
 )
 

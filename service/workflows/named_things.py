@@ -1,5 +1,7 @@
-"""What workflows name beside other workflows: pools, data sources, environments, alert groups. One that does not exist
-is a warning: somebody may make it before the workflow runs."""
+"""What workflows name beside other workflows: pools, data sources, environments, alert groups.
+
+One that does not exist is a warning: somebody may make it before the workflow runs.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Every operation, asked by every role, about its own project and another: allowed, 403, or as if it were not there;
-nothing sealed in any answer.
+"""Every operation, asked by every role, about its own project and another: allowed, 403, or as if it were not there.
 
+Nothing sealed is in any answer.
 What belongs to the other project has names with `HIDDEN` and ids that begin with `FAR`. It is related to what belongs
 to the own one in every way that there is, so that an answer that shows a row of the other project contains one of both.
 """

@@ -147,9 +147,9 @@ def test_built_in_ones_are_added_to_a_task_that_names_them() -> None:
 
 def test_parameters_that_grow_too_large_are_refused() -> None:
     doubling = {f"n{place}": f"${{n{place + 1}}}${{n{place + 1}}}" for place in range(30)} | {"n30": "x" * 100}
-    with pytest.raises(Refused, match="shorten them"):
+    with pytest.raises(Refused, match="shorten those"):
         parameters(plan(globals_=doubling))
-    with pytest.raises(Refused, match="shorten them"):
+    with pytest.raises(Refused, match="shorten those"):
         parameters(plan({"x": "${big}" * 20}), gave={"big": "x" * 100_000}).values(B)
 
 

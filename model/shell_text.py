@@ -1,0 +1,13 @@
+"""Runs of characters in the text of a bash script."""
+
+from __future__ import annotations
+
+import re
+
+ORDINARY = re.compile("[^ \t\n;&|<>()'\"\\\\$`\\[{}\\-\U000f0000-\U000ffffd]+")
+IN_SINGLE = re.compile("[^'\\\\\U000f0000-\U000ffffd]+")
+IN_DOUBLE = re.compile('[^"\\\\$`\\-\U000f0000-\U000ffffd]+')
+SIMPLE = re.compile(r"\$(\{#?[A-Za-z_]\w*\}|\{#?[0-9@*]+\}|[A-Za-z_]\w*|[0-9@*])")
+STATUS = re.compile(r"\$(\{[?#$!]\}|[?#$!])")
+NAME = re.compile(r"[A-Za-z_]\w*")
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
