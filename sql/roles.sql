@@ -119,6 +119,7 @@ BEGIN
     EXECUTE format('GRANT INSERT (%s, created_by, schedule_id, parent) ON command TO %s', asked, api);
     EXECUTE format('GRANT DELETE ON error_command TO %s', api);
     EXECUTE format('GRANT UPDATE (state, reason, flag) ON task_instance TO %s', api);
+    EXECUTE format('GRANT UPDATE (traceparent) ON workflow_instance TO %s', api);  -- to hold a run whose task is marked
     -- Accounts and revoked tokens stay, since the audit names them; the audit is only added to.
     EXECUTE format('GRANT INSERT, UPDATE ON account, token TO %s', api);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON login_link, login_session, project_member, login_attempt, idempotency_key, '

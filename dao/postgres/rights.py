@@ -81,7 +81,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "command_history": "SELECT",
         "history_floor": "SELECT",
         "error_command": "SELECT DELETE",
-        "workflow_instance": "SELECT",
+        "workflow_instance": "SELECT UPDATE(traceparent)",
         "task_instance": "SELECT UPDATE(state) UPDATE(reason)",
         "log_key": "SELECT",
         "project": "SELECT INSERT UPDATE",

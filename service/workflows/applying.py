@@ -116,6 +116,7 @@ async def _content(call: Call, files: Sequence[WorkflowFile]) -> FileContent:
     for each in content.workflows:
         call.permit(each.project)
     if content.pools:
+        call.caller.need(Right.ADMINISTER)
         call.permit(None)
     return content
 

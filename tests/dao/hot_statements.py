@@ -258,8 +258,8 @@ HOT = VIEWS | {
     "halt children": Hot(lambda c: children.halt(c, dict.fromkeys(ABOVE, TaskState.KILL)), set(), 2_100),
     "resume children": Hot(
         lambda c: children.resume(c, [(Parent(each, TaskCode(3), 1, 7), 2) for each in ABOVE]),
-        {"workflow_instance_child", "workflow_instance_pkey"},
-        3 * len(ABOVE),
+        {"workflow_instance_child", "workflow_instance_pkey", "workflow_definition_pkey"},
+        4 * len(ABOVE),
     ),
     "tell who is above": Hot(
         lambda c: children.report_unmade(
