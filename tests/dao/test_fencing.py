@@ -207,7 +207,6 @@ FENCES = {
     "schedules._SET_STATE": PEOPLE,
     "schedules._REMOVE": PEOPLE,
     "schema._RECORD": PEOPLE,
-    "schema._RECORD_ITS_WAY": PEOPLE,
     "serial_line._CALL_ALL": STATE,
     "serial_line._CALL_WITHOUT_LOCK": STATE,
     "serial_line._CALL_FROM": NEW,
