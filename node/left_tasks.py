@@ -89,7 +89,7 @@ def end_what_is_left(mark: str, die_s_max: float = DIE_S_MAX, *, since: int = 0)
             _kill(pid, process.started)
         if found:
             until_s = min(until_s, time.monotonic() + die_s_max)
-            time.sleep(CHECK_EVERY_S)
+        time.sleep(CHECK_EVERY_S)
     return 0
 
 
@@ -186,7 +186,8 @@ class _Search:
     """Searches for living processes that have the mark, and their descendants.
 
     A process is identified by its pid and start time. What was found once remains found when it clears its
-    environment or its parent ends; what had no mark is not read again, since no process gets one from outside.
+    environment or its parent ends; what had no mark is not read again, since no process gets one from outside. While a
+    process replaces its program, its environment is empty for a moment: then it is read again.
     """
 
     def __init__(self, mark: bytes, since: int) -> None:
@@ -209,7 +210,10 @@ class _Search:
     def _is_marked(self, pid: int, process: _Process) -> bool:
         key = (pid, process.started)
         if key not in self._known:
-            self._known[key] = _carries(pid, self._mark)
+            found = _carries(pid, self._mark)
+            if found is None:
+                return False
+            self._known[key] = found
         return self._known[key]
 
 
@@ -229,15 +233,19 @@ def _stat(pid: int) -> _Process | None:
     return None if fields[0] in b"ZX" else _Process(int(fields[1]), int(fields[19]))
 
 
-def _carries(pid: int, mark: bytes) -> bool:
+def _carries(pid: int, mark: bytes) -> bool | None:
+    """None: its environment is empty, perhaps for a moment."""
+    text = b""
     for file in ("cmdline", "environ"):
         try:
-            if mark in Path(f"/proc/{pid}/{file}").read_bytes().split(b"\0"):
+            text = Path(f"/proc/{pid}/{file}").read_bytes()
+            if mark in text.split(b"\0"):
                 return True
         except OSError as error:
             if is_passing(error):
                 raise
-    return False
+            text = b"?"
+    return False if text else None
 
 
 def _kill(pid: int, started: int) -> None:
