@@ -57,7 +57,7 @@ class RunningShoal:
     def family(self, role: str) -> list[psutil.Process]:
         """Its processes of a role: master, worker, api."""
         children = psutil.Process(self.process.pid).children(recursive=True)
-        return [each for each in children if each.cmdline()[1:4] == ["-m", "shoal", role]]
+        return [each for each in children if each.cmdline()[1:5] == ["-P", "-m", "shoal", role]]
 
     def shoal(self, *words: str, given: str | None = None) -> str:
         """What a verb prints that reads `given`. Raises `CalledProcessError`."""

@@ -21,8 +21,8 @@ SECURITY = (
         "statements on SQLite and DuckDB ran in the worker and reached its files",
         Patch(
             "worker/executor.py",
-            "            self._local_files,\n        )\n",
-            "            self._secrets is not None,\n        )\n",
+            "            self._settings.local_files,\n",
+            "            True,\n",
             "files of anybody",
         ),
         "tests/worker/test_local_files.py::test_a_statement_reaches_no_file_but_that_of_its_data_source",

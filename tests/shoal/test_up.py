@@ -158,11 +158,11 @@ async def test_it_serves_the_other_verbs_keeps_its_children_and_stops_cleanly(up
     assert slots.json["total"] == 2
     assert (second.code, "already runs the database" in second.sentence) == (2, True)
 
-    victim = next(each for each in up.family() if each.cmdline()[1:] == ["-m", "shoal", "master"])
+    victim = next(each for each in up.family() if each.cmdline()[1:] == ["-P", "-m", "shoal", "master"])
     victim.kill()
     assert "starting it again in" in await up.says(r"m\d ended with -9: .*")
     await eventually(lambda: _total(shoal), within_s=30, until=2)
-    next(each for each in up.family() if each.cmdline()[1:] == ["-m", "shoal", "api"]).kill()
+    next(each for each in up.family() if each.cmdline()[1:] == ["-P", "-m", "shoal", "api"]).kill()
     await up.says(r"a1 ended with -9: [\s\S]*api a1 +http")
 
     family = up.family()

@@ -58,7 +58,12 @@ export function Projects() {
                   {page.items.map((each) => (
                     <tr key={each.name} aria-selected={each.name === project}>
                       <td>
-                        <Link to="/settings/$section" params={{ section: "projects" }} search={{ project: each.name }}>
+                        <Link
+                          to="/settings/$section"
+                          params={{ section: "projects" }}
+                          search={{ project: each.name }}
+                          resetScroll={false}
+                        >
                           {each.name}
                         </Link>
                       </td>
@@ -87,7 +92,7 @@ export function Projects() {
         </footer>
       </Panel>
       {project !== undefined && (
-        <Detail key={project} label={String(project)}>
+        <Detail key={project}>
           <Project name={String(project)} onGone={() => open(undefined)} />
         </Detail>
       )}

@@ -52,7 +52,12 @@ export function Users() {
                   {page.items.map((each) => (
                     <tr key={each.id} aria-selected={each.id === chosen?.id}>
                       <td>
-                        <Link to="/settings/$section" params={{ section: "users" }} search={{ user: each.id }}>
+                        <Link
+                          to="/settings/$section"
+                          params={{ section: "users" }}
+                          search={{ user: each.id }}
+                          resetScroll={false}
+                        >
                           {each.name}
                         </Link>
                       </td>
@@ -92,7 +97,7 @@ export function Users() {
         </footer>
       </Panel>
       {chosen !== undefined && (
-        <Detail key={chosen.id} label={chosen.name}>
+        <Detail key={chosen.id}>
           <User user={chosen} projects={projects.data ?? []} />
         </Detail>
       )}
