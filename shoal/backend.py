@@ -13,7 +13,6 @@ from service.call import Backend
 from service.cluster.registered_masters import RegisteredMasters
 from service.cluster.slot_owners import SlotOwners
 from service.runs.stored_logs import StoredLogs
-from shoal.config.logging import configure_role_logging
 from shoal.config.settings import Settings
 from shoal.local.drill import DrillClient
 from worker.tasks.catalog import TaskCatalog
@@ -48,6 +47,8 @@ def backend_of(database: Database, settings: Settings) -> Backend:
 
 def open_heavy_backend(settings: Settings) -> Backend:
     """The backend of a process that handles heavy requests for an API with these settings."""
+    from shoal.config.logging import configure_role_logging  # else every verb would load it
+
     configure_role_logging(settings)
     database = Database(settings.database(), application_name="shoal-api-heavy", connections_max=2)
     # Whatever it begins for other processes to go on with, its API finds.

@@ -23,6 +23,7 @@ from model.ids import CommandId, WorkflowCode
 from model.project_limits import used_by_start
 from model.rights import Right
 from service.call import Call, Subject
+from service.dependents import check_dependents
 from service.fields import Answer, Id, Moment
 from service.operation import operation
 from service.projects.limits import check_limits_of_start
@@ -33,7 +34,6 @@ from service.runs.requests import BackfillDates, StartBackfill, WaitQuery
 from service.runs.start import Start, ask_start
 from service.runs.start_check import check_start
 from service.runs.starts import DEFINITION
-from service.workflows.reach import check_dependents
 
 
 @dataclass(frozen=True)

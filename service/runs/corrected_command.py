@@ -17,12 +17,12 @@ from model.commands import BACKFILL
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode, WorkflowInstanceId
 from service.call import Call
+from service.dependents import check_dependents
 from service.fields import Asked, Id, Text
 from service.projects.limits import check_limits_of_reruns
 from service.runs import retry_check
 from service.runs.requests import Name
 from service.runs.start_check import check_start
-from service.workflows.reach import check_dependents
 from service.workflows.sealing import sealed_for_start
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from model.ids import CommandId
 from model.rights import Right
 from model.secret_values import without_sealed
 from service.call import Call, Change, Subject
+from service.dependents import check_dependents
 from service.fields import Answer, Asked, GivenId, Id, Moment, WrittenId
 from service.operation import operation
 from service.pages import LIMIT_MAX, PageOf, PageQuery, page_of
@@ -26,7 +27,6 @@ from service.runs.command_asked import CommandAsked, once_taken
 from service.runs.corrected_command import CorrectedCommand, corrected, corrections_of
 from service.runs.requests import WaitQuery
 from service.runs.retry_check import Touched
-from service.workflows.reach import check_dependents
 
 if TYPE_CHECKING:
     from dao.commands.error_commands import Corrections, ErrorCommand

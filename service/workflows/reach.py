@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dao.definitions import definitions
-from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
-from model.errors import Forbidden, Hidden
+from model.errors import Hidden
 from model.ids import WorkflowCode
 from model.logic.references import references
 from model.project_limits import StartOptions
@@ -15,17 +14,6 @@ from model.rights import Right
 from model.workflow import WorkflowSpec
 from service.call import Call
 from service.projects.limits import check_limits
-
-
-def check_dependents(call: Call, dependents: Iterable[Definition]) -> None:
-    """Let nobody fill the workflows that depend on another one, who may not start them directly. Raises `Forbidden`."""
-    for each in dependents:
-        if not call.caller.may(Right.VIEW, each.project):
-            raise Forbidden(
-                f"a workflow that would be filled too belongs to another project, and {call.caller.name} may not start "
-                "it; leave the dependents out, or ask an admin"
-            )
-        call.permit(each.project)
 
 
 async def check_reach(

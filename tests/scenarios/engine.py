@@ -50,7 +50,7 @@ class Engine:
 
     def next_code(self) -> int:
         """A workflow code that nobody has."""
-        return int(self.cluster.one("SELECT coalesce(max(code), 1000) + 1 FROM workflow_definition"))
+        return int(self.cluster.one("SELECT coalesce(max(workflow_code), 1000) + 1 FROM workflow_version"))
 
     def revise(self, workflow: int, *tasks: dict[str, Any], **fields: Any) -> int:
         """Save another version, the current one from now on; its number."""

@@ -118,7 +118,7 @@ async def test_a_value_is_not_looked_at_again(engine: Engine) -> None:
     assert engine.printed(run, "b") == {"seen": f"<{tricky}>"}
 
 
-@pytest.mark.parametrize("script", ["echo ${x}", 'echo "${x}"', "echo '${x}'", "y=${x}; echo $y", "cat <<E\n${x}\nE\n"])
+@pytest.mark.parametrize("script", ["echo ${x}", 'echo "${x}"', "echo '${x}'", "cat <<E\n${x}\nE\n"])
 async def test_no_value_breaks_out_of_a_shell_script(engine: Engine, script: str) -> None:
     hacked = engine.cluster.folder / "hacked"
     attacks = [
@@ -137,6 +137,12 @@ async def test_no_value_breaks_out_of_a_shell_script(engine: Engine, script: str
     for run in [await engine.begin(code, params={"x": attack}) for attack in attacks]:
         assert await engine.end(run) == "SUCCESS"
     assert not hacked.exists()
+
+
+async def test_a_value_that_a_variable_without_quotes_would_split_is_refused_at_the_start(engine: Engine) -> None:
+    code = engine.define({"name": "a", "type": "SHELL", "params": {"script": "y=${x}; echo $y"}})
+    assert "is not plain" in await engine.refused(engine.ask("START_PROCESS", code, params={"x": "; touch it"}))
+    assert await engine.end(await engine.begin(code, params={"x": "plain"})) == "SUCCESS"
 
 
 async def test_a_shell_script_gets_each_value_unharmed(engine: Engine) -> None:

@@ -56,6 +56,7 @@ ARGUMENTS = {
 MORE = {
     "backfill": ["--date", "2026-01-01"],
     "bulk": ["--all"],
+    "project set": ["name=value"],
     "channel set": ["mailto://127.0.0.1?from=shoal@example.org&to=ops@example.org"],
     "channel test": ["--wait", "0"],
     "datasource set": ["sqlite:////nothing"],

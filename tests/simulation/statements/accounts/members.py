@@ -10,9 +10,9 @@ from model.project_limits import NO_LIMITS, ProjectLimits
 from tests.simulation.tables import Transaction
 
 
-def limited_runs(_: Transaction, _runs: Collection[WorkflowInstanceId]) -> list[LimitedRun]:
+def limited_runs(_: Transaction, runs: Collection[WorkflowInstanceId]) -> list[LimitedRun]:
     return []
 
 
-def of_workflow(_: Transaction, _code: WorkflowCode) -> tuple[str, ProjectLimits]:
+def of_workflow(_: Transaction, code: WorkflowCode) -> tuple[str, ProjectLimits]:
     return "default", NO_LIMITS

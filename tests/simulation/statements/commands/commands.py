@@ -21,6 +21,10 @@ _RANKS = dict.fromkeys((*URGENT, CommandType.RECOVER_SERIAL_WAIT), -1)
 _PRIORITIES = {"HIGHEST": 0, "HIGH": 1, "LOW": 3, "LOWEST": 4}
 
 
+def any_but(tx: Transaction, id_: CommandId) -> bool:
+    return any(row.id != id_ for row, _ in tx.scan(tx.server.commands.rows))
+
+
 def ask(tx: Transaction, type_: CommandType, **columns: Any) -> CommandId:
     """One row; columns as text. The trigger wakes the masters; a second open RECOVER of an instance is refused."""
     server = tx.server
