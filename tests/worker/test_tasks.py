@@ -51,7 +51,7 @@ LARGE = {"big": "x" * 200_000, "dynamic.out": json.dumps(["y" * 20_000] * 7), "s
     [
         ("SHELL", 'echo "${#SHOAL_PARAM_big}"'),
         ("SHELL", 'for each in "${!SHOAL_PARAM_@}"; do echo "${!each}"; done'),
-        ("SHELL", "python3 <<< 'import os; print(os.getenv(\"SHOAL_PARAM_dynamic_out\"))'"),
+        ("SHELL", 'cat <<< "$SHOAL_PARAM_dynamic_out"'),
         ("PYTHON", 'import os\nprint(os.environ.get("SHOAL_PARAM_big"))'),
         ("PYTHON", 'import os\nfor name in ["big"]:\n    print(os.environ.get(f"SHOAL_PARAM_{name}"))'),
     ],
