@@ -57,7 +57,7 @@ _RERUNS_MAX = 60
 async def begin(database: Database) -> TwoStores:
     """Both stores empty but for the definitions, whose rows serial workflows lock."""
     async with database.writing() as connection:
-        await connection.execute(text(f"TRUNCATE {_EMPTY} RESTART IDENTITY"))
+        await connection.execute(text(f"TRUNCATE {_EMPTY} RESTART IDENTITY CASCADE"))
         named = "INSERT INTO workflow_definition (code, name) SELECT code, 'w' || code FROM unnest(:codes) AS w (code)"
         await connection.execute(text(named), {"codes": list(CODES)})
         later = text("DELETE FROM schema_version WHERE version > :known")
