@@ -236,7 +236,7 @@ async def test_a_child_whose_place_cannot_be_is_refused_and_the_others_run(clust
     await started(cluster)
     (run,) = await long_runs(cluster, 1)
     query = "INSERT INTO command (type, workflow_code, parent) VALUES ('START_PROCESS', %s, %s)"
-    for place in ("1/99999/0", "3000000000/1/0", "1/1/3000000000"):
+    for place in ("1/99999/0", "9300000000000000000/1/0", "1/1/3000000000"):
         cluster.rows(query, QUICK, f"{run}/{place}")
     await good_ones_run(cluster)
     await eventually(lambda: cluster.one("SELECT count(*) FROM command"), until=0, within_s=GO_ON_WITHIN_S)
