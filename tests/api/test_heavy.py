@@ -95,9 +95,8 @@ async def test_a_request_that_uses_up_its_processor_time_is_ended_and_the_next_o
 
 async def test_a_process_that_is_killed_costs_its_request_alone(admin: httpx.AsyncClient) -> None:
     cut = asyncio.create_task(admin.post(VALIDATE, json=file_of(40_000), timeout=60))
-    await eventually(lambda: any(each.cpu_times().user > 1 for each in processes()), within_s=60)
-    for each in processes():
-        each.kill()
+    (process,) = await eventually(processes, within_s=60)
+    process.kill()  # early: a fast machine may be done before its processor time is looked at
     assert ((await cut).status_code, (await cut).json()["code"]) == (503, "SH-1009")
     assert (await admin.post(VALIDATE, json=file_of(600))).status_code == 200
 

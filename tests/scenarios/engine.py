@@ -50,7 +50,9 @@ class Engine:
 
     def next_code(self) -> int:
         """A workflow code that nobody has."""
-        return int(self.cluster.one("SELECT coalesce(max(workflow_code), 1000) + 1 FROM workflow_version"))
+        query = """SELECT 1 + greatest(1000, (SELECT max(code) FROM workflow_definition),
+                                       (SELECT max(workflow_code) FROM workflow_version))"""
+        return int(self.cluster.one(query))
 
     def revise(self, workflow: int, *tasks: dict[str, Any], **fields: Any) -> int:
         """Save another version, the current one from now on; its number."""
