@@ -56,7 +56,7 @@ def processes() -> list[psutil.Process]:
 
 def _is_heavy(child: psutil.Process) -> bool:
     try:
-        return "api.heavy_process" in child.cmdline()
+        return any("heavy_process" in word for word in child.cmdline())
     except psutil.Error:  # it has ended
         return False
 
