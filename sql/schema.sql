@@ -495,8 +495,10 @@ COMMENT ON TABLE error_command IS 'A command that could not be handled, whole, w
 COMMENT ON COLUMN error_command.is_alerted IS 'Whether there is an alert of it.';
 -- Statement: of which there is no alert yet.
 CREATE INDEX error_command_alert ON error_command (command_id) WHERE NOT is_alerted;
--- Statement: the chains of backfills that stopped, which lists of runs show.
+-- Statements: the chains of backfills that stopped, which lists of runs show; those of a workflow.
 CREATE INDEX error_command_chain ON error_command (command_id)
+    WHERE type = 'COMPLEMENT_DATA' AND created_by = 'backfill';
+CREATE INDEX error_command_chain_of ON error_command (workflow_code, command_id)
     WHERE type = 'COMPLEMENT_DATA' AND created_by = 'backfill';
 
 CREATE TABLE history_floor (
