@@ -369,9 +369,11 @@ CREATE UNLOGGED TABLE registry_lease (
     epoch      bigint NOT NULL,
     heartbeat  text NOT NULL,
     expires_at timestamptz NOT NULL,
+    lasts      interval NOT NULL DEFAULT '10 seconds',
     PRIMARY KEY (kind, epoch)
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 COMMENT ON TABLE registry_lease IS 'The registry where there is no ZooKeeper. An entry is alive until expires_at; each reader decides that by itself.';
+COMMENT ON COLUMN registry_lease.lasts IS 'How long it lasts after each renewal. One that lasts longer is of a clock that was set back since.';
 
 -- ---------------------------------------------------------------------------------------------- commands
 
