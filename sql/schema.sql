@@ -369,9 +369,11 @@ CREATE UNLOGGED TABLE registry_lease (
     epoch      bigint NOT NULL,
     heartbeat  text NOT NULL,
     expires_at timestamptz NOT NULL,
+    lasts      interval NOT NULL DEFAULT '10 seconds',
     PRIMARY KEY (kind, epoch)
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 COMMENT ON TABLE registry_lease IS 'The registry where there is no ZooKeeper. An entry is alive until expires_at; each reader decides that by itself.';
+COMMENT ON COLUMN registry_lease.lasts IS 'How long it lasts after each renewal. One that lasts longer is of a clock that was set back since.';
 
 -- ---------------------------------------------------------------------------------------------- commands
 
@@ -495,8 +497,10 @@ COMMENT ON TABLE error_command IS 'A command that could not be handled, whole, w
 COMMENT ON COLUMN error_command.is_alerted IS 'Whether there is an alert of it.';
 -- Statement: of which there is no alert yet.
 CREATE INDEX error_command_alert ON error_command (command_id) WHERE NOT is_alerted;
--- Statement: the chains of backfills that stopped, which lists of runs show.
+-- Statements: the chains of backfills that stopped, which lists of runs show; those of a workflow.
 CREATE INDEX error_command_chain ON error_command (command_id)
+    WHERE type = 'COMPLEMENT_DATA' AND created_by = 'backfill';
+CREATE INDEX error_command_chain_of ON error_command (workflow_code, command_id)
     WHERE type = 'COMPLEMENT_DATA' AND created_by = 'backfill';
 
 CREATE TABLE history_floor (

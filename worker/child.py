@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -64,7 +64,7 @@ async def _attempt(order: Order, deadline: Deadline) -> TaskResult:
     log = _Output()
     licence = _Licence(deadline)
     try:
-        result = await order.task.run(_context(order, log, licence))
+        result = await order.task.run(_context(order, log, licence, masked))
     except Exception as error:  # noqa: BLE001 - a task type may raise anything
         if is_passing(error) and not licence.was_asked_for:
             result = _not_begun(error)
@@ -95,7 +95,7 @@ class _Licence:
             raise DeadlinePassed("it was ended because its worker was stopped or cut off for too long")
 
 
-def _context(order: Order, log: TaskLog, licence: _Licence) -> TaskContext:
+def _context(order: Order, log: TaskLog, licence: _Licence, masked: Callable[[str], str]) -> TaskContext:
     async def data_source(name: str) -> str:
         if name not in order.data_sources:
             raise Refused(f'the task did not declare that it needs the data source "{name}"')
@@ -114,6 +114,7 @@ def _context(order: Order, log: TaskLog, licence: _Licence) -> TaskContext:
         types=order.types,
         data_source=data_source,
         may_go_on=licence.ask,
+        masked=masked,
         local_files=order.local_files,
     )
 

@@ -311,6 +311,7 @@ class Executor:
             types=types_of_values(task),
             data_source=partial(self._secrets.data_source, task.workflow_code, hide=file.hide),
             exports=partial(self._secrets.exports, task.environment) if task.environment else None,
+            masked=file.masked,
         )
 
 

@@ -13,11 +13,13 @@ _INSERT = text("""
     INSERT INTO login_link (secret_hash, account_id, expires_at)
     VALUES (:secret_hash, :account, clock_timestamp() + :lives)
 """)
-# The second of two waits for the first, sees used_at then, and finds nothing.
+# A link of the future was made before the clock was set back: it would be valid for too long, so it is not valid. The
+# second of two waits for the first, sees used_at then, and finds nothing.
 _USE = text("""
     UPDATE login_link SET used_at = clock_timestamp()
     FROM account a
     WHERE secret_hash = :secret_hash AND used_at IS NULL AND expires_at > clock_timestamp()
+      AND login_link.created_at <= clock_timestamp()
       AND a.id = account_id AND a.disabled_at IS NULL
     RETURNING account_id
 """)

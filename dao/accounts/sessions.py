@@ -49,7 +49,8 @@ _INSERT = text("""
     INSERT INTO login_session (secret_hash, csrf_hash, account_id, expires_at, address, user_agent)
     VALUES (:secret_hash, :csrf_hash, :account, clock_timestamp() + :lives, :address, :user_agent) RETURNING id
 """)
-# index: login_session_secret. Who finds the row locked leaves last_seen_at to the other request.
+# index: login_session_secret. Who finds the row locked leaves last_seen_at to the other request. What was seen in the
+# future was seen before the clock was set back.
 _FIND = text("""
     WITH found AS (
         SELECT s.id, s.csrf_hash, s.account_id, a.name, a.is_admin, s.last_seen_at
@@ -58,7 +59,8 @@ _FIND = text("""
           AND s.last_seen_at > clock_timestamp() - :idle AND a.disabled_at IS NULL
     ), due AS (
         SELECT s.id FROM login_session s
-        WHERE s.id = (SELECT id FROM found WHERE last_seen_at < clock_timestamp() - :every)
+        WHERE s.id = (SELECT id FROM found
+                      WHERE last_seen_at NOT BETWEEN clock_timestamp() - :every AND clock_timestamp())
         FOR NO KEY UPDATE SKIP LOCKED
     ), seen AS (
         UPDATE login_session SET last_seen_at = clock_timestamp() WHERE id IN (SELECT id FROM due)

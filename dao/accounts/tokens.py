@@ -72,7 +72,8 @@ _FIND = text("""
     ), due AS MATERIALIZED (
         SELECT t.id FROM token t
         WHERE t.id = ANY(ARRAY(SELECT id FROM found
-                               WHERE last_used_at < clock_timestamp() - :every OR last_used_at IS NULL))
+                               WHERE last_used_at NOT BETWEEN clock_timestamp() - :every AND clock_timestamp()
+                                  OR last_used_at IS NULL))
         FOR NO KEY UPDATE SKIP LOCKED
     ), used AS (
         UPDATE token SET last_used_at = clock_timestamp(),

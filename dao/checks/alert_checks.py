@@ -11,7 +11,7 @@ from dao.postgres.engine import AsyncConnection
 from model.ids import WorkflowInstanceId
 
 RECENT = 10_000
-"""So many of the newest alerts are read."""
+"""So many alerts that reached nobody, and so many that wait, the newest, are read."""
 
 # Of an alert `a`: that its group has no channel that is enabled, whether somebody has tried to send it or not.
 _REACHES_NOBODY = """a.state IN ('WAIT', 'NOBODY') AND NOT EXISTS (
@@ -25,7 +25,9 @@ _NOBODY = finding(f"""
                   left(a.alert_group, 100),
                   CASE WHEN {_THERE} THEN 'has no channel that is enabled' ELSE 'does not exist' END, count(*),
                   left((array_agg(a.subject ORDER BY a.id DESC))[1], 200)) AS what
-    FROM (SELECT * FROM alert ORDER BY id DESC LIMIT {RECENT}) AS a                          -- index: alert_pkey
+    FROM ((SELECT * FROM alert WHERE state = 'NOBODY' ORDER BY id DESC LIMIT {RECENT})       -- index: alert_nobody
+          UNION ALL
+          (SELECT * FROM alert WHERE state = 'WAIT' ORDER BY id DESC LIMIT {RECENT})) AS a   -- index: alert_wait
     WHERE a.created_at > now() - interval '1 d' AND {_REACHES_NOBODY}
       AND (a.alert_group <> 'default' OR {_IS_USED})
     GROUP BY a.alert_group ORDER BY a.alert_group

@@ -46,11 +46,15 @@ _ENTER_AS = text("""
 """)
 _ROW = text("SELECT mark::text, marked_at IS NOT NULL FROM log_store WHERE place = :place")
 _IS_OURS = text("SELECT EXISTS (SELECT FROM log_store WHERE mark::text = :mark)")
-# A holder that died is waited for as long as its step may take; between two steps the pause of who did the last.
+# A holder that died is waited for as long as its step may take; between two steps the pause of who did the last. What
+# is further away has the time of a clock that was set back since.
 _TAKE = text("""
     UPDATE log_store SET walk_due_at = clock_timestamp() + make_interval(secs => :step_s),
                          walk_began = CASE WHEN walked_to = '' THEN clock_timestamp() ELSE walk_began END
-    WHERE place = :place AND walk_due_at <= clock_timestamp()
+    WHERE place = :place
+      AND (walk_due_at <= clock_timestamp()
+           OR CASE WHEN walked_to = '' THEN walk_began > clock_timestamp()
+                   ELSE walk_due_at > clock_timestamp() + make_interval(secs => :step_s) END)
     RETURNING walked_to, to_char(clock_timestamp() - make_interval(days => :days), 'YYYYMMDD')
 """)
 _GO_ON = text("""

@@ -22,9 +22,10 @@ _WRITE_LEASE = """
         SELECT FROM registry_lease
         WHERE kind = %(kind)s AND epoch = %(epoch)s AND expires_at > clock_timestamp()
     ), written AS (
-        INSERT INTO registry_lease AS lease (kind, epoch, heartbeat, expires_at)
-        VALUES (%(kind)s, %(epoch)s, %(heartbeat)s, clock_timestamp() + %(lasts)s)
-        ON CONFLICT (kind, epoch) DO UPDATE SET heartbeat = excluded.heartbeat, expires_at = excluded.expires_at
+        INSERT INTO registry_lease AS lease (kind, epoch, heartbeat, expires_at, lasts)
+        VALUES (%(kind)s, %(epoch)s, %(heartbeat)s, clock_timestamp() + %(lasts)s, %(lasts)s)
+        ON CONFLICT (kind, epoch) DO UPDATE
+            SET heartbeat = excluded.heartbeat, expires_at = excluded.expires_at, lasts = excluded.lasts
     )
     SELECT pg_notify(%(channel)s, %(kind)s) WHERE %(announce)s OR NOT EXISTS (SELECT FROM seen)
 """
@@ -33,8 +34,15 @@ _DELETE_LEASE = """
     SELECT pg_notify(%(channel)s, kind) FROM deleted
 """
 _DELETE_EXPIRED = "DELETE FROM registry_lease WHERE expires_at < clock_timestamp() - interval '1 minute'"
+# The clock was set back since: it lasts as long as was meant, from now on. A row that is locked is left to others.
+_BRING_BACK = """
+    UPDATE registry_lease SET expires_at = clock_timestamp() + lasts
+    WHERE ctid = ANY(ARRAY(SELECT ctid FROM registry_lease WHERE kind = %(kind)s
+                             AND expires_at > clock_timestamp() + lasts FOR UPDATE SKIP LOCKED))
+"""
 _LEASES = """
-    SELECT epoch::text, heartbeat, extract(epoch FROM expires_at - clock_timestamp())::float8 AS lasts_s
+    SELECT epoch::text, heartbeat, extract(epoch FROM least(expires_at - clock_timestamp(), lasts))::float8 AS lasts_s,
+           expires_at > clock_timestamp() + lasts AS is_far
     FROM registry_lease
     WHERE kind = %(kind)s AND expires_at > clock_timestamp()
 """
@@ -88,10 +96,10 @@ class RegistryRows:
 
     async def leases(self, kind: NodeKind) -> list[tuple[str, str, float]]:
         """The valid leases of one kind of node: epoch, heartbeat, and the seconds that the lease still lasts."""
-        return [
-            (epoch, heartbeat, lasts_s)
-            for epoch, heartbeat, lasts_s in await self._line.ask(_LEASES, {"kind": kind.value})
-        ]
+        rows = await self._line.ask(_LEASES, {"kind": kind.value})
+        if any(is_far for *_, is_far in rows):
+            await self._line.ask(_BRING_BACK, {"kind": kind.value})
+        return [(epoch, heartbeat, lasts_s) for epoch, heartbeat, lasts_s, _ in rows]
 
     async def mark(self) -> str | None:
         """The cluster's mark; None if it has none yet."""

@@ -59,7 +59,7 @@ _CLAIM_URGENT = text(f"""
         SELECT ctid FROM command                   -- index: command_claim
         WHERE priority_rank = -1 AND type IN ('RECOVER_TOLERANCE_FAULT_PROCESS', 'PAUSE', 'STOP')
           AND deaths = 0 AND id <> ALL(CAST(:without AS bigint[]))
-          AND ({OF_SLOT} OR created_at < now() - CAST(:age AS interval))
+          AND ({OF_SLOT} OR created_at < now() - CAST(:age AS interval) OR created_at > now() + CAST(:age AS interval))
         ORDER BY id
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
@@ -72,14 +72,24 @@ _TAKE = text(f"""
     ), gone AS ({_DELETE_PICKED})
     SELECT {COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module
+# What lies ahead by as much has the time of a clock that was set back since; nobody knows how long it has waited.
 _STEAL = text(f"""
-    WITH picked AS MATERIALIZED (
+    WITH aged AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_age
         WHERE created_at < now() - CAST(:age AS interval) AND deaths = 0
           AND id <> ALL(CAST(:without AS bigint[]))
         ORDER BY created_at
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
+    ), ahead AS MATERIALIZED (
+        SELECT ctid FROM command                   -- index: command_age
+        WHERE created_at > now() + CAST(:age AS interval) AND deaths = 0
+          AND id <> ALL(CAST(:without AS bigint[]))
+        ORDER BY created_at
+        LIMIT :limit - (SELECT count(*) FROM aged)
+        FOR UPDATE SKIP LOCKED
+    ), picked AS (
+        SELECT ctid FROM aged UNION ALL SELECT ctid FROM ahead
     ), gone AS ({_DELETE_PICKED})
     SELECT {COLUMNS} FROM gone ORDER BY priority_rank, id
 """)  # noqa: S608 - the columns are a constant of this module

@@ -28,7 +28,9 @@ _WORK_WAITS = text(f"""
                                       AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
             ORDER BY c.deaths DESC LIMIT 1) IS NOT NULL AS suspect,
            coalesce((SELECT created_at FROM command ORDER BY created_at LIMIT 1) < now() - CAST(:age AS interval),
-                    false) AS aged,
+                    false)
+           OR (SELECT created_at FROM command WHERE created_at > now() + CAST(:age AS interval)
+               ORDER BY created_at LIMIT 1) IS NOT NULL AS aged,
            coalesce((SELECT owner FROM task_event WHERE owner >= :master ORDER BY owner LIMIT 1) = :master, false)
                AS events,
            EXISTS (SELECT FROM stray WHERE is_owned) AS stray_events,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Self, TypeVar
@@ -41,14 +42,25 @@ _KEEPALIVE: Mapping[str, Any] = {
     "tcp_user_timeout": 8000,
 }
 _SET = """
-    SELECT pg_backend_pid(), count(set_config(name, value, false))
-    FROM unnest(%s::text[], %s::text[]) AS given (name, value)
+    SELECT pg_backend_pid(), array_agg(set_config(name, value, false) ORDER BY place)
+    FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS given (name, value, place)
 """
+_HELD = """
+    SELECT pg_backend_pid(), array_agg(current_setting(name) ORDER BY place)
+    FROM unnest(%s::text[]) WITH ORDINALITY AS given (name, place)
+"""
+_CURE = "set pool_mode = session for this database, or connect to PostgreSQL directly"
+_SHARED = (
+    "a pooler such as PgBouncer is in transaction mode, in which LISTEN and the settings of a session are lost; "
+    f"{_CURE}"
+)
 
 _answered_last: dict[str, Mapping[str, str]] = {}
 """For each address with several hosts the one that answered last: the next connection tries it first."""
-_keeps_sessions: set[tuple[str, int, str]] = set()
-"""The poolers that were found to give each client a session of its own."""
+POOLER_BELIEVED_S = 60.0
+"""A pooler that was found to give each client a session of its own is believed for so long: its mode may change."""
+_found_to_keep_s: dict[tuple[str, int, str], float] = {}
+"""When each was."""
 
 
 class NoAnswer(psycopg.OperationalError):
@@ -180,11 +192,13 @@ class Connection(psycopg.AsyncConnection[tuple[Any, ...]]):
         """Set what this program relies on, and make sure that it stays set."""
         together = {**address.settings, **settings}
         try:
-            pid = await self._backend(_SET, [list(together), list(together.values())])
-            place = (self.info.host, self.info.port, self.info.dbname)
-            if pid != self.pgconn.backend_pid and place not in _keeps_sessions:
+            pid, given = await self._session(_SET, [list(together), list(together.values())])
+            await self._verify(pid, dict(zip(together, given, strict=True)))
+            place, now_s = (self.info.host, self.info.port, self.info.dbname), time.monotonic()
+            found_s = _found_to_keep_s.get(place, -POOLER_BELIEVED_S)
+            if pid != self.pgconn.backend_pid and now_s - found_s >= POOLER_BELIEVED_S:
                 await self._refuse_shared_session(pid, again)
-                _keeps_sessions.add(place)
+                _found_to_keep_s[place] = now_s
         except (psycopg.DataError, psycopg.ProgrammingError, errors.CantChangeRuntimeParam) as error:
             self.pgconn.finish()
             raise Denied(
@@ -195,9 +209,27 @@ class Connection(psycopg.AsyncConnection[tuple[Any, ...]]):
             self.pgconn.finish()
             raise
 
-    async def _backend(self, statement: str = "SELECT pg_backend_pid()", values: Sequence[Any] = ()) -> int:
-        """The server process that runs this statement."""
+    async def _verify(self, pid: int, given: Mapping[str, str]) -> None:
+        """Read back what was set, in another transaction. Raises `Denied` if it does not hold."""
+        there, held = await self._session(_HELD, [list(given)])
+        if there != pid:
+            raise Denied(_SHARED)
+        for (name, value), now in zip(given.items(), held, strict=True):
+            if now != value:
+                raise Denied(
+                    f'a pooler or the server drops the settings of our sessions: {name} was set to "{value}" and is '
+                    f'"{now}" in the next transaction; {_CURE}'
+                )
+
+    async def _session(self, statement: str, values: Sequence[Any]) -> tuple[int, list[str]]:
+        """The server process that runs this statement, and the settings that it names."""
         row = await (await self.execute(statement.encode(), values)).fetchone()
+        assert row is not None
+        return int(row[0]), row[1]
+
+    async def _backend(self) -> int:
+        """The server process that runs this statement."""
+        row = await (await self.execute(b"SELECT pg_backend_pid()")).fetchone()
         assert row is not None
         return int(row[0])
 
@@ -215,10 +247,7 @@ class Connection(psycopg.AsyncConnection[tuple[Any, ...]]):
         finally:
             other.pgconn.finish()
         if is_shared:
-            raise Denied(
-                "a pooler such as PgBouncer is in transaction mode, in which LISTEN and the settings of a session are "
-                "lost; set pool_mode = session for this database, or connect to PostgreSQL directly"
-            )
+            raise Denied(_SHARED)
 
     async def wait(
         self, gen: PQGen[_Answer], interval: float = _CHECK_EVERY_S, timeout: float | None = None

@@ -50,15 +50,24 @@ _REFUSED = text("""
     WHERE command_id >= :command AND type = 'COMPLEMENT_DATA' AND workflow_code = ANY(CAST(:codes AS bigint[]))
     ORDER BY command_id
 """)
-_STOPPED = text("""
+_CHAIN = "e.type = 'COMPLEMENT_DATA' AND e.created_by = 'backfill'"
+_STOPPED = text(f"""
     SELECT e.workflow_code, e.command_id, e.params, e.reason, d.name
-    FROM (SELECT * FROM error_command                                            -- index: error_command_chain
-          WHERE type = 'COMPLEMENT_DATA' AND created_by = 'backfill' ORDER BY command_id DESC LIMIT 1000) AS e
+    FROM (SELECT * FROM error_command e                                          -- index: error_command_chain
+          WHERE {_CHAIN} ORDER BY e.command_id DESC LIMIT 1000) AS e
     JOIN workflow_definition d ON d.code = e.workflow_code
+    ORDER BY e.command_id DESC LIMIT :limit
+""")  # noqa: S608 - a constant of this module
+_STOPPED_OF = text(f"""
+    SELECT e.workflow_code, e.command_id, e.params, e.reason, d.name
+    FROM workflow_definition d CROSS JOIN LATERAL (
+        SELECT * FROM error_command e                                            -- index: error_command_chain_of
+        WHERE e.workflow_code = d.code AND {_CHAIN}
+        ORDER BY e.workflow_code DESC, e.command_id DESC LIMIT :limit) AS e
     WHERE d.name = coalesce(CAST(:workflow AS text), d.name)
       AND d.project = coalesce(CAST(:project AS text), d.project)
     ORDER BY e.command_id DESC LIMIT :limit
-""")
+""")  # noqa: S608 - as above
 # A run that was limited to some tasks, at its start or since, or whose tasks did no work, has not done its date.
 _DONE = text("""
     SELECT DISTINCT schedule_time FROM workflow_instance                         -- index: workflow_instance_time
@@ -87,10 +96,13 @@ async def refused_dates(
 async def refused_chains(
     connection: AsyncConnection, workflow: str | None, project: str | None, limit: int
 ) -> list[RefusedDates]:
-    """Up to `limit` of the last 1,000 error commands that a backfill itself inserted for the next dates of a chain,
-    newest first; only of the workflow with this name, in this project, if these are given."""
-    values = {"workflow": workflow, "project": project, "limit": limit}
-    rows = (await connection.execute(_STOPPED, values)).all()
+    """Up to `limit` error commands that a backfill itself inserted for the next dates of a chain, newest first; only of
+    the workflow with this name, in this project, if these are given."""
+    if workflow is None and project is None:
+        rows = (await connection.execute(_STOPPED, {"limit": limit})).all()
+    else:
+        values = {"workflow": workflow, "project": project, "limit": limit}
+        rows = (await connection.execute(_STOPPED_OF, values)).all()
     return [RefusedDates(row[0], row[1], dates_left(row[2]), *row[3:]) for row in rows]
 
 

@@ -68,15 +68,17 @@ _COLUMNS = """
 _VISIBLE = (
     "(a.project = ANY(CAST(:visible AS text[])) OR (a.project IS NULL AND a.kind = ANY(CAST(:public AS text[]))))"
 )
-# Named by id, so that a few of a long history are found by their own index, whatever the statistics say.
+# Named by id, so that a few of a long history are found by their own index, whatever the statistics say. The other
+# conditions stand within: a limit before them would hide what fits behind what does not.
 _RESULTS: Mapping[str, str] = {
     "FAILED": """a.id = ANY(ARRAY(
-        SELECT alert_id FROM alert_delivery
-        WHERE state = 'FAILED' AND alert_id < coalesce(CAST(:before AS bigint), 9223372036854775807)
-        ORDER BY alert_id DESC LIMIT 10000))""",
+        SELECT d.alert_id FROM alert_delivery d JOIN alert a ON a.id = d.alert_id
+        WHERE d.state = 'FAILED' AND d.alert_id < coalesce(CAST(:before AS bigint), 9223372036854775807) {conditions}
+        GROUP BY d.alert_id ORDER BY d.alert_id DESC LIMIT :limit))""",
     "WAIT": """a.id = ANY(ARRAY(
-        (SELECT id FROM alert WHERE state = 'WAIT' LIMIT 10000)
-        UNION (SELECT alert_id FROM alert_delivery WHERE state = 'WAIT' LIMIT 10000)))""",
+        (SELECT a.id FROM alert a WHERE a.state = 'WAIT' {conditions} ORDER BY a.id DESC LIMIT :limit)
+        UNION (SELECT d.alert_id FROM alert_delivery d JOIN alert a ON a.id = d.alert_id
+               WHERE d.state = 'WAIT' {conditions} GROUP BY d.alert_id ORDER BY d.alert_id DESC LIMIT :limit)))""",
     "NOBODY": "a.state = 'NOBODY'",
     "SILENCED": "a.state = 'SILENCED'",
 }
@@ -118,7 +120,8 @@ async def page(connection: AsyncConnection, wanted: AlertFilter, limit: int, bef
             conditions.append(f"a.{column} = :{column}")
             values[column] = value
     if wanted.result is not None:
-        conditions.append(_RESULTS[wanted.result])
+        within = "".join(f" AND {condition}" for condition in conditions)
+        conditions.append(_RESULTS[wanted.result].format(conditions=within))
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     if wanted.result != "FAILED" and before is None:
         del values["before"]

@@ -1,26 +1,27 @@
 """What may need a person: runs that run for long, workflows whose last runs failed, schedules that may not fire.
 
-Reads only; each statement reads a bounded number of rows.
+Reads only; each statement reads a bounded number of rows of each workflow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import text
 
 from dao.definitions.schedules import COLUMNS_WITH_WORKFLOW
 from dao.postgres.engine import AsyncConnection
-from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.ids import ScheduleId, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.schedules import ScheduleRow
 
-RUNNING_MAX = 1_000
-FAILED_MAX = 5_000
+FAILED_MAX = 1_000
+"""So many failed runs, the newest, are read of each workflow."""
+
 SCHEDULES_MAX = 1_000
-"""So many running runs (the oldest), failed runs (the newest) and schedules (those that are due for longest) are
-read."""
+"""So many schedules are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class LongRun:
 class FailedRun:
     """The newest failed run of a workflow that did not succeed since.
 
-    `times` is how many of the workflow's runs that were read failed within the time. `task_id`, `task` are the first
+    `times` is how many of the workflow's newest failed runs ended within the time. `task_id`, `task` are the first
     task of the run that failed; None if none did.
     """
 
@@ -57,58 +58,86 @@ class FailedRun:
 
 
 _VISIBLE = "(CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))"
+# No child runs, said by a column, since the planner turns a constant into a condition that the index has not.
+_TOP = "unnest(ARRAY[false]) AS top (is_child)"
+# Workflow by workflow, whose number is bounded: one with very many runs hides no other.
 _RUNNING = text(f"""
-    SELECT i.id, i.workflow_code, d.name, d.project, i.started_at,
+    SELECT i.id, d.code, d.name, d.project, i.started_at,
            extract(epoch FROM clock_timestamp() - i.started_at)::float8
-    FROM (SELECT r.id, r.workflow_code, r.started_at FROM workflow_instance r   -- index: workflow_instance_by_state
-          WHERE (r.parent_instance_id IS NULL) AND r.state = 'RUNNING_EXECUTION'
-          ORDER BY (-r.id) DESC LIMIT {RUNNING_MAX}) AS i
-    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE isfinite(i.started_at) AND i.started_at < clock_timestamp() - interval '1 min' AND {_VISIBLE}
+    FROM workflow_definition d CROSS JOIN {_TOP} CROSS JOIN LATERAL (
+        SELECT r.id, r.started_at FROM workflow_instance r                      -- index: workflow_instance_by_workflow
+        WHERE r.workflow_code = d.code AND (r.parent_instance_id IS NOT NULL) = top.is_child
+          AND r.state = 'RUNNING_EXECUTION' AND isfinite(r.started_at)
+          AND r.started_at < clock_timestamp() - interval '1 min'
+        ORDER BY (-r.id) DESC LIMIT :each) AS i
+    WHERE {_VISIBLE} AND (CAST(:codes AS bigint[]) IS NULL OR d.code = ANY(CAST(:codes AS bigint[])))
     ORDER BY i.id
-""")  # noqa: S608 - the parts are constants of this module
-# The task is found for the runs of the answer only.
+""")  # noqa: S608 - the part is a constant of this module
+# The task, and how often it failed, are found for the runs of the answer only. No join: it might read all successes.
 _FAILED = text(f"""
-    WITH failed AS MATERIALIZED (
-        SELECT r.id, r.workflow_code, r.started_at, r.ended_at, r.reason
-        FROM workflow_instance r                                                -- index: workflow_instance_by_state
-        WHERE (r.parent_instance_id IS NULL) AND r.state = 'FAILURE' ORDER BY (-r.id) LIMIT {FAILED_MAX}
-    ), recent AS (
-        SELECT *, count(*) OVER (PARTITION BY workflow_code) AS times,
-               row_number() OVER (PARTITION BY workflow_code ORDER BY id DESC) AS place
-        FROM failed WHERE ended_at >= now() - CAST(:within AS interval) AND isfinite(started_at) AND isfinite(ended_at)
-    ), last AS (
-        SELECT l.*, d.name, d.project FROM recent l LEFT JOIN workflow_definition d ON d.code = l.workflow_code
-        WHERE l.place = 1 AND d.is_trial IS NOT TRUE AND {_VISIBLE} AND NOT EXISTS (
-            SELECT FROM workflow_instance s                                     -- index: workflow_instance_by_workflow
-            WHERE s.workflow_code = l.workflow_code AND (s.parent_instance_id IS NOT NULL) = false
-              AND s.state = 'SUCCESS' AND (-s.id) < (-l.id))
-        ORDER BY l.id DESC LIMIT :limit
+    WITH last AS MATERIALIZED (
+        SELECT d.code, d.name, d.project, top.is_child, f.id, f.started_at, f.ended_at, f.reason
+        FROM workflow_definition d CROSS JOIN {_TOP} CROSS JOIN LATERAL (
+            SELECT own.* FROM (
+                SELECT r.id, r.started_at, r.ended_at, r.reason, (-r.id) AS place
+                FROM workflow_instance r                                        -- index: workflow_instance_by_workflow
+                WHERE r.workflow_code = d.code AND (r.parent_instance_id IS NOT NULL) = top.is_child
+                  AND r.state = 'FAILURE'
+                ORDER BY (-r.id) LIMIT {FAILED_MAX}) AS own
+            WHERE own.ended_at >= now() - CAST(:within AS interval)
+              AND isfinite(own.started_at) AND isfinite(own.ended_at)
+            ORDER BY own.place LIMIT 1) AS f
+        WHERE NOT d.is_trial AND {_VISIBLE} AND (
+            SELECT 1 FROM workflow_instance s                                   -- index: workflow_instance_by_workflow
+            WHERE s.workflow_code = d.code AND (s.parent_instance_id IS NOT NULL) = top.is_child
+              AND s.state = 'SUCCESS' AND (-s.id) < (-f.id) LIMIT 1) IS NULL
+        ORDER BY f.id DESC LIMIT :limit
     )
-    SELECT l.id, l.workflow_code, l.name, l.project, l.started_at, l.ended_at, l.reason, l.times,
+    SELECT l.id, l.code, l.name, l.project, l.started_at, l.ended_at, l.reason, all_of_it.times,
            first.id, first.task_name, first.reason
-    FROM last l LEFT JOIN LATERAL (
+    FROM last l CROSS JOIN LATERAL (
+        SELECT count(*) AS times FROM (
+            SELECT r.started_at, r.ended_at FROM workflow_instance r            -- index: workflow_instance_by_workflow
+            WHERE r.workflow_code = l.code AND (r.parent_instance_id IS NOT NULL) = l.is_child AND r.state = 'FAILURE'
+            ORDER BY (-r.id) LIMIT {FAILED_MAX}) AS own
+        WHERE own.ended_at >= now() - CAST(:within AS interval)
+          AND isfinite(own.started_at) AND isfinite(own.ended_at)) AS all_of_it
+    LEFT JOIN LATERAL (
         SELECT t.id, t.task_name, t.reason FROM task_instance t                 -- index: task_instance_valid
         WHERE t.workflow_instance_id = l.id AND t.flag = 'YES' AND t.state IN ('FAILURE', 'KILL')
         ORDER BY t.ended_at, t.id LIMIT 1) AS first ON true
     ORDER BY l.id DESC
 """)  # noqa: S608 - as above
-# Schedules are few enough to be read whole where no index has what is asked.
-_SCHEDULES = text(f"""
+# Schedules are few enough to be read whole where no index has what is asked. First what has been due for longest, last
+# what has no fire time any more.
+_UNFIRED = text(f"""
     SELECT now() AS read_at, {COLUMNS_WITH_WORKFLOW} FROM schedule s
     LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     WHERE s.state = 'ONLINE' AND {_VISIBLE}
-      AND (s.problem IS NOT NULL OR s.misfire = 'SKIP'
-           OR s.next_fire_at < now() - interval '1 min'
+      AND (s.problem IS NOT NULL OR s.next_fire_at < now() - interval '1 min'
            OR s.next_fire_at IS NULL AND s.updated_at < now() - interval '1 min')
-    ORDER BY coalesce(s.next_fire_at, 'epoch'), s.id LIMIT {SCHEDULES_MAX}
+    ORDER BY s.problem IS NOT NULL, s.next_fire_at, s.id LIMIT {SCHEDULES_MAX}
+""")  # noqa: S608 - as above
+_SKIPPING = text(f"""
+    SELECT now() AS read_at, {COLUMNS_WITH_WORKFLOW} FROM schedule s
+    LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+    WHERE s.state = 'ONLINE' AND {_VISIBLE} AND s.misfire = 'SKIP' AND s.problem IS NULL
+      AND s.next_fire_at >= now() - interval '1 min' AND s.id > :after
+    ORDER BY s.id LIMIT {SCHEDULES_MAX}
 """)  # noqa: S608 - as above
 
 
-async def running(connection: AsyncConnection, visible: Collection[str] | None) -> list[LongRun]:
-    """The oldest runs that run for more than a minute; `visible`: only of these projects, None = of all."""
-    rows = (await connection.execute(_RUNNING, {"visible": _texts(visible)})).all()
-    return [LongRun(*row) for row in rows]
+async def oldest(connection: AsyncConnection, visible: Collection[str] | None) -> list[LongRun]:
+    """Of each workflow the oldest run that runs for more than a minute; `visible`: only of these projects, None = of
+    all."""
+    values = {"visible": _texts(visible), "codes": None, "each": 1}
+    return [LongRun(*row) for row in (await connection.execute(_RUNNING, values)).all()]
+
+
+async def running(connection: AsyncConnection, codes: Collection[WorkflowCode], each: int) -> list[LongRun]:
+    """Up to `each` runs of each of these workflows that run for more than a minute: the oldest."""
+    values = {"visible": None, "codes": list(codes), "each": each}
+    return [LongRun(*row) for row in (await connection.execute(_RUNNING, values)).all()]
 
 
 async def failed(
@@ -119,11 +148,22 @@ async def failed(
     return [FailedRun(*row) for row in (await connection.execute(_FAILED, values)).all()]
 
 
-async def schedules(
+async def unfired(
     connection: AsyncConnection, visible: Collection[str] | None
 ) -> tuple[datetime | None, list[ScheduleRow]]:
-    """The database's time (None if there are no rows), and the schedules whose fire may have been missed."""
-    rows = (await connection.execute(_SCHEDULES, {"visible": _texts(visible)})).all()
+    """The database's time (None if there are no rows), and the schedules that nobody fired."""
+    return _read((await connection.execute(_UNFIRED, {"visible": _texts(visible)})).all())
+
+
+async def skipping(
+    connection: AsyncConnection, visible: Collection[str] | None, after: ScheduleId
+) -> tuple[datetime | None, list[ScheduleRow]]:
+    """The same of those with a later fire to come that may have skipped some; up to `SCHEDULES_MAX` with ids beyond
+    `after`."""
+    return _read((await connection.execute(_SKIPPING, {"visible": _texts(visible), "after": after})).all())
+
+
+def _read(rows: Sequence[Any]) -> tuple[datetime | None, list[ScheduleRow]]:
     return (rows[0].read_at if rows else None), [ScheduleRow(*row[1:]) for row in rows]
 
 

@@ -11,21 +11,26 @@ from model.ids import TaskCode, WorkflowCode
 
 RUNS_COUNTED = 20
 RUNS_READ_MAX = 1_000
-"""How many of the latest runs of a workflow are read to find them: others run, failed, or were limited to some
-tasks."""
+"""How many of the latest successful runs of a workflow, and of its child runs, are read to find them: others were
+limited to some tasks, or did no work."""
 
-# Times that are infinite have no distance.
+# Runs and child runs apart, by a column: the planner turns a constant into a condition that the index has not. Times
+# that are infinite have no distance.
 _LAST = f"""
     SELECT r.id, r.code, r.took_s FROM unnest(CAST(:codes AS bigint[])) AS wanted (code)
     CROSS JOIN LATERAL (
-        SELECT latest.id, wanted.code, extract(epoch FROM latest.ended_at - latest.started_at)::float8 AS took_s
-        FROM (SELECT i.id, i.state, i.schedule_time, i.started_at, i.ended_at, i.scope, i.executing, i.dry_run
-              FROM workflow_instance i WHERE i.workflow_code = wanted.code
-              ORDER BY i.workflow_code DESC, i.schedule_time DESC           -- index: workflow_instance_time
-              LIMIT {RUNS_READ_MAX}) AS latest
-        WHERE latest.state = 'SUCCESS' AND latest.scope IS NULL AND latest.executing IS NULL AND NOT latest.dry_run
-          AND isfinite(latest.started_at) AND isfinite(latest.ended_at)
-        ORDER BY latest.schedule_time DESC LIMIT {RUNS_COUNTED}
+        SELECT half.id, wanted.code, half.took_s
+        FROM unnest(ARRAY[false, true]) AS of (is_child) CROSS JOIN LATERAL (
+            SELECT latest.id, extract(epoch FROM latest.ended_at - latest.started_at)::float8 AS took_s
+            FROM (SELECT i.id, (-i.id) AS place, i.started_at, i.ended_at, i.scope, i.executing, i.dry_run
+                  FROM workflow_instance i                                  -- index: workflow_instance_by_workflow
+                  WHERE i.workflow_code = wanted.code AND (i.parent_instance_id IS NOT NULL) = of.is_child
+                    AND i.state = 'SUCCESS'
+                  ORDER BY (-i.id) LIMIT {RUNS_READ_MAX}) AS latest
+            WHERE latest.scope IS NULL AND latest.executing IS NULL AND NOT latest.dry_run
+              AND isfinite(latest.started_at) AND isfinite(latest.ended_at)
+            ORDER BY latest.place LIMIT {RUNS_COUNTED}) AS half
+        ORDER BY half.id DESC LIMIT {RUNS_COUNTED}
     ) AS r
 """  # noqa: S608 - the parts are constants of this module
 _OF_RUNS = text(f"""
@@ -49,7 +54,7 @@ _OF_TASKS = text(f"""
 async def of_runs(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, float]:
     """The median of the seconds that the last successful runs of each of these workflows took, from start to end.
 
-    Counted are up to 20 whole runs among the latest 1,000 by schedule time; a workflow without any is missing.
+    Counted are the latest 20 whole runs; a workflow without any is missing.
     """
     rows = (await connection.execute(_OF_RUNS, {"codes": list(set(codes))})).all()
     return {WorkflowCode(code): float(median_s) for code, median_s in rows}

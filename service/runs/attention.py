@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
+from dao.postgres.engine import AsyncConnection
 from dao.views import attention, usual_times
-from dao.views.attention import FailedRun
+from dao.views.attention import FailedRun, LongRun
 from model.estimate import late_s
-from model.ids import WorkflowCode
+from model.ids import ScheduleId, WorkflowCode
 from model.rights import Right
 from model.schedules import ScheduleRow
 from service.call import Call
@@ -21,7 +24,7 @@ from service.workflows.missed_fires import MissedWhy, missed_fire
 
 TAG = "attention"
 USUAL_MAX = 200
-"""Of so many workflows with long runs, those with the oldest, the usual time is computed."""
+"""Of so many workflows with long runs at once the usual time is computed."""
 WEEK_DAYS = 7
 
 
@@ -93,7 +96,7 @@ class FailedRunAnswer(Answer):
 
 
 class FailedAnswer(Answer):
-    """Failed runs, newest first. Of all that failed this week the newest 5,000 are read."""
+    """Failed runs, newest first. Of each workflow the newest 1,000 failed runs are read."""
 
     items: Sequence[FailedRunAnswer]
 
@@ -103,10 +106,23 @@ async def list_late(call: Call, query: LateQuery) -> LateAnswer:
     """List runs that take longer than usual, and schedules whose last fire was missed."""
     visible = call.visible()
     async with call.reading() as connection:
-        runs = await attention.running(connection, visible)
-        codes = list(dict.fromkeys(run.code for run in runs))[:USUAL_MAX]
-        usual = await usual_times.of_runs(connection, codes) if codes else {}
-        now, rows = await attention.schedules(connection, visible)
+        runs = await _late_runs(connection, visible, query.limit)
+        schedules = await _late_schedules(connection, visible)
+    return LateAnswer(runs=runs, schedules=sorted(schedules, key=lambda each: -(each.late_s or 0))[: query.limit])
+
+
+async def _late_runs(connection: AsyncConnection, visible: Collection[str] | None, limit: int) -> list[LateRun]:
+    """Of a workflow the oldest run is the latest; so the workflows come first, and then only the runs of late ones."""
+    oldest = await attention.oldest(connection, visible)
+    usual: dict[WorkflowCode, float] = {}
+    for first in range(0, len(oldest), USUAL_MAX):
+        usual |= await usual_times.of_runs(connection, [run.code for run in oldest[first : first + USUAL_MAX]])
+    latest = [WorkflowCode(run.workflow_code) for run in _late(oldest, usual)[:limit]]
+    return _late(await attention.running(connection, latest, limit), usual)[:limit] if latest else []
+
+
+def _late(runs: Sequence[LongRun], usual: Mapping[WorkflowCode, float]) -> list[LateRun]:
+    """Those that are late, the latest first."""
     late = [
         LateRun(
             **{name: getattr(run, name) for name in ("id", "workflow", "project", "started_at", "elapsed_s")},
@@ -117,11 +133,20 @@ async def list_late(call: Call, query: LateQuery) -> LateAnswer:
         for run in runs
         if (over_s := late_s(run.elapsed_s, usual.get(run.code))) is not None
     ]
-    schedules = [] if now is None else [each for row in rows if (each := _late_schedule(row, now)) is not None]
-    return LateAnswer(
-        runs=sorted(late, key=lambda each: -each.late_s)[: query.limit],
-        schedules=sorted(schedules, key=lambda each: -(each.late_s or 0))[: query.limit],
-    )
+    return sorted(late, key=lambda each: -each.late_s)
+
+
+async def _late_schedules(connection: AsyncConnection, visible: Collection[str] | None) -> list[LateSchedule]:
+    now, rows = await attention.unfired(connection, visible)
+    found = [] if now is None else [_late_schedule(row, now) for row in rows]
+    after = ScheduleId(0)
+    while True:
+        now, rows = await attention.skipping(connection, visible, after)
+        if now is None:
+            return [each for each in found if each is not None]
+        # In a thread: it computes fire times of each.
+        found += await asyncio.to_thread(list, map(partial(_late_schedule, now=now), rows))
+        after = rows[-1].id
 
 
 @operation("GET", "/attention/failed", Right.VIEW, TAG)

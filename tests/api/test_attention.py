@@ -12,7 +12,7 @@ import pytest
 
 from dao.views import attention
 from model.estimate import late_s
-from model.ids import ScheduleId
+from model.ids import ScheduleId, WorkflowCode
 from model.rights import Role
 from model.schedules import ScheduleRow
 from service.workflows.missed_fires import missed_fire
@@ -130,9 +130,72 @@ async def test_a_workflow_that_failed_is_listed_until_it_succeeds(
     assert [each["id"] for each in (await get(admin, "/attention/failed"))["items"]] == [str(hidden)]
 
 
+MANY = """
+    INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy,
+                                   priority, worker_group, started_at, schedule_time, ended_at)
+    SELECT 1000000 + n, :code, 1, :state, 1, 'CONTINUE', 'MEDIUM', 'default', began, began,
+           CASE WHEN :state <> 'RUNNING_EXECUTION' THEN began + interval '1 s' END
+    FROM (SELECT n, now() - CAST(:ago AS float8) * interval '1 min' AS began
+          FROM generate_series(1, CAST(:count AS integer)) AS n) AS many
+"""
+"""Runs of one workflow, as one that is endless, or that a minute starts and fails, has them."""
+
+
+async def test_many_runs_of_one_workflow_hide_no_late_run_of_another(
+    admin: httpx.AsyncClient, history: History
+) -> None:
+    await history.run(1, 200, took_s=100)
+    await history.scene.sql(MANY, code=2, state="RUNNING_EXECUTION", ago=60.0, count=1_001)
+    late = await history.run(1, 20, "RUNNING_EXECUTION", None)
+    assert [each["id"] for each in (await get(admin, "/attention/late"))["runs"]] == [str(late)]
+
+
+async def test_many_workflows_with_endless_runs_hide_no_late_run(admin: httpx.AsyncClient, history: History) -> None:
+    await history.scene.sql(
+        "INSERT INTO workflow_definition (code, name, project, version) SELECT n, 'w' || n, 'default', 1 "
+        "FROM generate_series(10, 300) AS n"
+    )
+    await history.run(1, 200, took_s=100)
+    for code in range(10, 300):
+        await history.run(code, 60, "RUNNING_EXECUTION", None)
+    late = await history.run(1, 20, "RUNNING_EXECUTION", None)
+    assert [each["id"] for each in (await get(admin, "/attention/late"))["runs"]] == [str(late)]
+
+
+async def test_many_failures_of_one_workflow_hide_no_other(admin: httpx.AsyncClient, history: History) -> None:
+    failed = await history.run(1, 100, "FAILURE")
+    await history.scene.sql(MANY, code=2, state="FAILURE", ago=50.0, count=5_001)
+    found = (await get(admin, "/attention/failed"))["items"]
+    assert [(each["workflow"], each["times_this_week"]) for each in found] == [("w2", 1_000), ("w1", 1)]
+    assert found[1]["id"] == str(failed)
+
+
+async def test_many_schedules_that_ended_or_skip_hide_none_that_missed_a_fire(
+    admin: httpx.AsyncClient, history: History
+) -> None:
+    many = "INSERT INTO schedule (workflow_code, crontab, next_fire_at, problem, misfire, counts_from, updated_at) "
+    await history.scene.sql(
+        f"{many} SELECT 1, '0 5 * * *', NULL, 'it is over', 'FIRE_ONCE', now(), now() FROM generate_series(1, 1001)"
+    )
+    await history.scene.sql(
+        f"{many} SELECT 1, '0 5 1 1 *', now() + interval '1 min', NULL, 'SKIP', now(), now() "
+        "FROM generate_series(1, 1001)"
+    )
+    await history.scene.sql(
+        f"{many} VALUES (1, '0 5 * * *', now() - interval '1 h', NULL, 'FIRE_ONCE', now(), now()), "
+        "(1, '0 * * * *', now() + interval '1 h', NULL, 'SKIP', now() - interval '4 h', now())"
+    )
+    found = (await get(admin, "/attention/late"))["schedules"]
+    assert [(each["id"], each["why"]) for each in found[:2]] == [("2004", "SKIPPED"), ("2003", "NOT_FIRED")]
+
+
 @pytest.mark.parametrize("statistics", ["none", "fresh"])
 async def test_it_reads_little_of_a_long_history(api: Serving, statistics: str) -> None:
     scene = Scene(api.database)
+    await scene.sql(
+        "INSERT INTO workflow_definition (code, name, project, version) SELECT n, 'w' || n, 'default', 1 "
+        "FROM generate_series(1, 100) AS n"
+    )
     await scene.sql(
         "INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, "
         "failure_strategy, priority, worker_group, started_at, ended_at) SELECT n, 1 + n % 100, 1, "
@@ -144,7 +207,8 @@ async def test_it_reads_little_of_a_long_history(api: Serving, statistics: str) 
         await scene.sql("ANALYZE")
     async with api.database.writing() as connection:
         explaining: Any = Explaining(connection)
-        assert len(await attention.running(explaining, None)) == 6
+        assert [run.code for run in await attention.oldest(explaining, None)] == [8]
+        assert len(await attention.running(explaining, [WorkflowCode(8)], 50)) == 6
         assert len(await attention.failed(explaining, 7, None, 50)) == 1
     assert not explaining.plan.whole_tables & {"workflow_instance", "task_instance"}, explaining.plan
     assert sum(explaining.plan.read.values()) <= 2_000, explaining.plan

@@ -36,6 +36,16 @@ def keepers(worker: Member) -> list[Kept]:
     return [kept for process in _below(worker) if _name(process) == KEEPER for kept in _kept(process)]
 
 
+def freeze(worker: Member) -> list[psutil.Process]:
+    """Stop it and all that is below it, tasks too; gives the latter."""
+    worker.signal(signal.SIGSTOP)
+    frozen: set[psutil.Process] = set()
+    while moving := [process for process in _below(worker) if process not in frozen]:
+        send(signal.SIGSTOP, moving)
+        frozen.update(moving)
+    return list(frozen)
+
+
 def send(number: signal.Signals, processes: list[psutil.Process]) -> None:
     """To those that still live; a pid that was given again is nobody's."""
     for process in processes:

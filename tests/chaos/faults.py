@@ -15,7 +15,13 @@ from tests.chaos.fault import Epochs, Factory, Fault, epochs_of, fault
 from tests.chaos.proxy import Way
 from tests.chaos.site import SESSION_S, WORKER_FENCE_S, Member, Role, Site
 from tests.chaos.strangers import LOCKS, Lock, add_schedule, edit, set_read_only
-from tests.chaos.worker_faults import disk_filled, frozen_below, keepers_killed, launchers_killed
+from tests.chaos.worker_faults import (
+    disk_filled,
+    frozen_below,
+    frozen_in_a_crowd,
+    keepers_killed,
+    launchers_killed,
+)
 
 ROLLING = "rolling restart"
 
@@ -299,6 +305,7 @@ FACTORIES: dict[Factory, int] = {
     launchers_killed: 2,
     keepers_killed: 2,
     frozen_below: 3,
+    frozen_in_a_crowd: 1,
     disk_filled: 3,
 }
 """What may happen, and how often beside the others."""

@@ -65,7 +65,7 @@ class Recovery:
         doomed = await fault.begin()
         self.doomed |= doomed
         watch = asyncio.create_task(self._recovered(doomed))
-        await asyncio.sleep(at_s + fault.lasts_s - time.monotonic())
+        await asyncio.sleep(fault.lasts_s)  # after the begin, however long that took
         await fault.end()
         # Who woke before anybody could judge it, since the database was away too, lives on by right.
         doomed -= {member.epoch for member in self._site.members if member.lives and member.epoch is not None}

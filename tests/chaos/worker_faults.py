@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import signal
 
 import psutil
 
 from tests.chaos import below
+from tests.chaos.crowd import SIZE, Crowd
 from tests.chaos.disk import FREE_MIN
-from tests.chaos.fault import Fault, epochs_of, fault
+from tests.chaos.fault import Epochs, Fault, epochs_of, fault
 from tests.chaos.site import WORKER_FENCE_S, Site
 
 
@@ -50,6 +52,26 @@ def frozen_below(chance: random.Random, site: Site, _outage_s: float) -> Fault:
         "SIGSTOP below a worker", "below", what, chance.uniform(1, WORKER_FENCE_S + 2), freeze,
         lambda: below.send(signal.SIGCONT, frozen),
     )  # fmt: skip
+
+
+def frozen_in_a_crowd(chance: random.Random, site: Site, _outage_s: float) -> Fault:
+    worker, crowd = site.pick(chance, "worker"), Crowd()
+    frozen: list[psutil.Process] = []
+
+    async def freeze() -> Epochs:
+        await asyncio.to_thread(crowd.gather)
+        epochs = epochs_of(worker)
+        frozen.extend(below.freeze(worker))
+        return epochs
+
+    async def thaw() -> None:
+        worker.signal(signal.SIGCONT)
+        below.send(signal.SIGCONT, frozen)
+        await asyncio.to_thread(crowd.disperse)
+
+    lasts_s = WORKER_FENCE_S + chance.uniform(12, 16)  # it is fenced only after several scans
+    what = f"SIGSTOP {worker.name} and all below it, beside {SIZE} other processes, {lasts_s:.1f} s"
+    return Fault("SIGSTOP in a crowd", "process", what, lasts_s, freeze, thaw)
 
 
 def disk_filled(chance: random.Random, site: Site, _outage_s: float) -> Fault:

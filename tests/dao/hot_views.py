@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from dao.runs import backfills
 from dao.views import (
+    attention,
     bulk,
     claims,
     cluster_figures,
@@ -27,6 +28,9 @@ from tests.dao.hot import RUNNING, WAITERS, Hot
 VIEWS = {
     "chains of backfills that stopped": Hot(
         lambda c: backfills.refused_chains(c, None, None, 100), {"error_command_chain"}, 10
+    ),
+    "chains of backfills of a workflow that stopped": Hot(
+        lambda c: backfills.refused_chains(c, "w", None, 100), {"error_command_chain_of"}, 10
     ),
     "last runs of a page of workflows": Hot(
         lambda c: last_runs.last_runs(c, [WorkflowCode(1001), WorkflowCode(2002), WorkflowCode(7)], 12),
@@ -56,13 +60,13 @@ VIEWS = {
     ),
     "usual times of runs": Hot(
         lambda c: usual_times.of_runs(c, [WorkflowCode(1001), WorkflowCode(2002), WorkflowCode(7)]),
-        {"workflow_instance_time"},
-        2_100,
+        {"workflow_instance_by_workflow"},
+        120,
     ),
     "usual times of tasks": Hot(
         lambda c: usual_times.of_tasks(c, WorkflowCode(2002), [TaskCode(1), TaskCode(2)]),
-        {"workflow_instance_time", "task_instance_attempt"},
-        1_200,
+        {"workflow_instance_by_workflow", "task_instance_attempt"},
+        250,
     ),
     "a page of pools": Hot(lambda c: pools.page(c, 51), {"pool_resource_name", "pool_line_pkey"}, 6_500),
     "one pool": Hot(lambda c: pools.pool(c, "b"), {"resource_pool_name", "pool_resource_name", "pool_line_pkey"}, 610),
@@ -85,6 +89,8 @@ VIEWS = {
     ),
     "claims of late": Hot(lambda c: claims.recent(c, timedelta(days=1)), {"command_history_pkey"}, 5_000),
     "a page of schedules": Hot(lambda c: schedule_listings.page(c, 51), {"schedule_pkey"}, 51),
+    "what runs for longest": Hot(lambda c: attention.oldest(c, None), {"workflow_instance_by_workflow"}, 500),
+    "what failed last": Hot(lambda c: attention.failed(c, 7, None, 50), {"workflow_instance_by_workflow"}, 10_000),
     "what fires next of all": Hot(lambda c: schedule_listings.upcoming(c, 50), {"schedule_due"}, 110),
     "runs that are to be stopped": Hot(lambda c: bulk.by_ids(c, RUNNING[:100]), {"workflow_instance_pkey"}, 100),
     "what became of many commands": Hot(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dao.checks import table_checks
-from dao.checks.alert_checks import ALERT_CHECKS, Unheard, unheard_of
+from dao.checks.alert_checks import ALERT_CHECKS, RECENT, Unheard, unheard_of
 from model.ids import WorkflowInstanceId
 from tests.dao.scene import Scene
 
@@ -74,3 +74,16 @@ async def test_alerts_that_wait_for_a_sender_and_rules_that_do_not_work_are_foun
         "VALUES ('sales', 'a', 'x', true, 'it is wrong'), ('sales', 'b', 'x', false, 'it is wrong')"
     )
     assert (await _finds(scene))["alert_rules_work"] == ['rule "a" of project "sales": it is wrong']
+
+
+async def test_many_alerts_that_reach_somebody_hide_none_that_does_not(scene: Scene) -> None:
+    await scene.sql(ALERT, s="lost", g="nobody")
+    await scene.sql("UPDATE alert SET state = 'NOBODY'")
+    await scene.sql(
+        "INSERT INTO alert (kind, severity, subject, alert_group, state) "
+        "SELECT 'TEST', 'INFO', 'heard', 'ops', 'EXPANDED' FROM generate_series(1, :many)",
+        many=RECENT,
+    )
+    await _group(scene, "ops")
+    found = (await _finds(scene))["alerts_reach_somebody"]
+    assert found == ['alert group "nobody" does not exist: 1 alerts in the last day reached nobody; the last: lost']

@@ -71,3 +71,20 @@ async def test_the_dates_that_wait_for_a_run_are_counted_whatever_is_written(
     await scene.sql("UPDATE workflow_instance SET backfill = :written WHERE id = :id", id=id_, written=written)
     async with scene.database.reading() as connection:
         assert (await listings.run_head(connection, id_)).dates_left == left
+
+
+async def test_many_chains_of_others_hide_none_of_a_workflow(scene: Scene) -> None:
+    await scene.sql(
+        "INSERT INTO workflow_definition (code, name, project) VALUES (51, 'mine', 'a'), (52, 'theirs', 'b')"
+    )
+    await scene.sql(
+        "INSERT INTO error_command (command_id, type, workflow_code, created_by, reason, master_id) "
+        "SELECT n, 'COMPLEMENT_DATA', CASE n WHEN 1 THEN 51 ELSE 52 END, 'backfill', 'no', 1 "
+        "FROM generate_series(1, 1001) AS n"
+    )
+    async with scene.database.reading() as connection:
+        for workflow, project in (("mine", None), (None, "a"), ("mine", "a")):
+            found = await backfills.refused_chains(connection, workflow, project, 5)
+            assert [each.id for each in found] == [1]
+        newest = await backfills.refused_chains(connection, None, None, 2)
+    assert [(each.id, each.workflow) for each in newest] == [(1001, "theirs"), (1000, "theirs")]

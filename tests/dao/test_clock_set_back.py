@@ -7,14 +7,16 @@ from datetime import timedelta
 import pytest
 import pytest_asyncio
 
-from dao.accounts import login_attempts
-from dao.commands import waiting_work
+from dao.accounts import login_attempts, login_links, sessions, tokens
+from dao.cluster import log_stores
+from dao.commands import commands, waiting_work
 from dao.postgres.database import Database
 from dao.tasks import pool_checks, task_timers
 from dao.tasks.pool_checks import Checked
 from model.ids import Epoch
 from model.login_limits import FREE_OF_NAME
 from model.nodes import Slot
+from model.rights import Scope
 from model.states import WaitReason
 from tests.dao.pool_scene import PoolScene
 
@@ -123,3 +125,66 @@ async def test_a_lockout_is_no_longer_than_it_was(pools: PoolScene) -> None:
     await set_clock_back(pools, "login_attempt", "at")
     async with pools.writing() as connection:
         assert not isinstance(await login_attempts.begin(connection, "anna", "10.0.0.1"), timedelta)
+
+
+async def test_a_command_may_be_taken_by_any_master(pools: PoolScene) -> None:
+    master, minute = await pools.master(), timedelta(minutes=1)
+    await pools.sql("INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 1)")
+    await pools.sql("INSERT INTO command (type, workflow_instance_id) VALUES ('STOP', 1)")
+
+    async def is_aged() -> bool:
+        async with pools.database.reading() as connection:
+            return (await waiting_work.work_waits(connection, None, minute, 1, master.epoch)).aged
+
+    assert not await is_aged()
+    async with pools.writing() as connection:
+        assert await commands.steal(connection, minute, 10) == []
+    await set_clock_back(pools, "command", "created_at")
+    assert await is_aged()
+    async with pools.writing() as connection:
+        assert [each.type for each in await commands.claim_urgent(connection, None, minute, 10, 1)] == ["STOP"]
+        assert [each.type for each in await commands.steal(connection, minute, 10)] == ["START_PROCESS"]
+
+
+async def test_the_age_of_commands_counts_first_and_the_limit_is_of_all(pools: PoolScene) -> None:
+    await pools.sql(
+        "INSERT INTO command (type, created_at) SELECT 'STOP', now() + n * interval '1 h' "
+        "FROM unnest(ARRAY[1, -1, 2, 0]) AS n"
+    )
+    async with pools.writing() as connection:
+        assert [each.id for each in await commands.steal(connection, timedelta(minutes=1), 2)] == [1, 2]
+
+
+async def test_a_login_is_seen_and_a_link_of_the_future_lets_nobody_in(pools: PoolScene) -> None:
+    (account,) = await pools.sql("INSERT INTO account (name) VALUES ('anna') RETURNING id")
+    session, token, old, new = (bytes([n]) * 32 for n in range(4))
+    async with pools.writing() as connection:
+        await sessions.insert(connection, account, session, session, "10.0.0.1", "")
+        await tokens.insert(connection, account, "t", token, [Scope.RUNS_READ], None, timedelta(days=1))
+        await tokens.find(connection, token, "10.0.0.1")
+        await login_links.insert(connection, account, old, timedelta(minutes=5))
+    await set_clock_back(pools, "login_session", "last_seen_at", "created_at", "expires_at")
+    await set_clock_back(pools, "token", "last_used_at")
+    await set_clock_back(pools, "login_link", "created_at", "expires_at")
+    async with pools.writing() as connection:
+        await login_links.insert(connection, account, new, timedelta(minutes=5))
+        assert await sessions.find(connection, session) is not None
+        assert await tokens.find(connection, token, "10.0.0.1") is not None
+        assert await login_links.use(connection, old) is None, "it would be valid for an hour more"
+        assert await login_links.use(connection, new) == account
+    assert await pools.sql(f"SELECT last_seen_at <= {NOW} FROM login_session") == [True]
+    assert await pools.sql(f"SELECT last_used_at <= {NOW} FROM token") == [True]
+
+
+@pytest.mark.parametrize("walked_to", ["20260101/x", ""])
+async def test_a_walk_through_a_log_store_goes_on(pools: PoolScene, walked_to: str) -> None:
+    async with pools.writing() as connection:
+        await log_stores.enter(connection, "s3://logs")
+        assert await log_stores.take_step(connection, "s3://logs", 300, 30) is not None
+        await log_stores.step_done(connection, "s3://logs", walked_to, pause_s=60, round_s=3_600)
+    async with pools.writing() as connection:
+        assert await log_stores.take_step(connection, "s3://logs", 300, 30) is None
+    await set_clock_back(pools, "log_store", "walk_due_at", "walk_began")
+    async with pools.writing() as connection:
+        assert await log_stores.take_step(connection, "s3://logs", 300, 30) is not None
+        assert await log_stores.take_step(connection, "s3://logs", 300, 30) is None

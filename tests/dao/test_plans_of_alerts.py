@@ -69,6 +69,11 @@ CALLS: dict[str, tuple[Call, set[str], int]] = {
         {"alert_delivery_failed"},
         40,
     ),
+    "page of what failed of a project": (
+        lambda c: alerts.page(c, AlertFilter({"p0"}, (), project="p0", result="FAILED"), 50, None),
+        {"alert_delivery_failed"},
+        40,
+    ),
     "page of what nobody gets": (
         lambda c: alerts.page(c, AlertFilter(None, (), result="NOBODY"), 50, None),
         {"alert_nobody"},

@@ -8,6 +8,7 @@ from typing import Literal
 import pytest
 from sqlalchemy import text
 
+import dao.postgres.connection
 from dao.postgres.database import SESSION_SETTINGS, STATEMENT_S_MAX, Database, connect
 from dao.postgres.listen import Listener
 from model.errors import Denied
@@ -62,3 +63,36 @@ async def test_other_modes_are_refused_by_name(
             assert "set pool_mode = session for this database, or connect to PostgreSQL directly" in (
                 answer.err + answer.out
             ), verb
+
+
+async def _is_refused(url: str, sentence: str) -> bool:
+    try:
+        await (await connect(url, "shoal-test")).close()
+    except Denied as error:
+        return sentence in str(error)
+    return False
+
+
+async def test_a_pooler_whose_mode_changes_later_is_refused_when_it_is_checked_again(
+    postgres_server: PostgresServer, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with PgBouncer(postgres_server, "session", "options") as pooler:
+        url = pooler.url(database_url)
+        await (await connect(url, "shoal-test")).close()
+        pooler.change("pool_mode = transaction")
+        monkeypatch.setattr(dao.postgres.connection, "POOLER_BELIEVED_S", 0.0)
+        await eventually(lambda: _is_refused(url, "PgBouncer is in transaction mode"))
+        answer = await CommandLine.at(url)("doctor")
+        assert answer.code != 0
+        assert "set pool_mode = session" in answer.err + answer.out
+
+
+async def test_a_session_whose_settings_are_dropped_is_refused_with_the_first_of_them(
+    postgres_server: PostgresServer, database_url: str
+) -> None:
+    with PgBouncer(postgres_server, "session", "options") as pooler:
+        url = pooler.url(database_url)
+        await (await connect(url, "shoal-test")).close()
+        pooler.change("pool_mode = transaction", "server_reset_query_always = 1")
+        dropped = 'statement_timeout was set to "6s" and is "0" in the next transaction; set pool_mode = session'
+        await eventually(lambda: _is_refused(url, dropped))

@@ -42,6 +42,13 @@ async def test_the_usual_time_is_the_median_of_the_last_20_successful_whole_runs
     assert found == {1: 20, 2: 5}
 
 
+async def test_many_failures_since_hide_no_usual_time(scene: Scene) -> None:
+    await runs(scene, 3, 40)
+    await runs(scene, usual_times.RUNS_READ_MAX + 1, 7, state="FAILURE")
+    async with scene.database.reading() as connection:
+        assert await usual_times.of_runs(connection, [WorkflowCode(1)]) == {1: 40}
+
+
 async def test_the_usual_time_of_a_task_is_that_of_its_successful_attempts_in_these_runs(scene: Scene) -> None:
     await runs(scene, 3, 100)
     await scene.sql("""

@@ -68,6 +68,16 @@ async def test_who_registers_removes_what_lapsed_long_ago(scene: PostgresScene) 
         assert scene.execute("SELECT epoch FROM registry_lease ORDER BY epoch") == [(2,), (3,)]
 
 
+async def test_a_lease_lasts_no_longer_after_the_clock_was_set_back(scene: PostgresScene) -> None:
+    scene.execute(
+        "INSERT INTO registry_lease VALUES ('MASTER', 1, '', clock_timestamp() + interval '1 h', interval '0.2 s')"
+    )
+    async with opened(scene) as one:
+        await one.members(NodeKind.MASTER)
+        lapsed = "SELECT epoch FROM registry_lease WHERE expires_at < clock_timestamp()"
+        await eventually(lambda: scene.execute(lapsed), until=[(1,)])
+
+
 async def test_a_database_without_our_table_is_told(scene: PostgresScene) -> None:
     scene.execute("DROP TABLE registry_lease")
     registry = make_registry(scene.url, session_timeout=SESSION, application_name="shoal-test")

@@ -29,19 +29,20 @@ class PgBouncer:
         self.port = free_port()
         user, url = unprivileged_user(), make_url(server.url())
         self._folder = PrivateFolder("shoal-pgbouncer-", owner=user)
+        self._ini = self._folder.path / "ini"
         folder = self._folder.path
         program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
         try:
             if program is None:
                 raise ServerFailed("there is no pgbouncer on this machine; run tests/servers/install")
             (folder / "users").write_text(f'"{url.username}" "{url.password}"\n')
-            (folder / "ini").write_text(
+            self._ini.write_text(
                 f"[databases]\n* = host=127.0.0.1 port={server.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
                 f"listen_port = {self.port}\nunix_socket_dir =\nauth_type = scram-sha-256\n"
                 f"auth_file = {folder / 'users'}\npool_mode = {pool_mode}\nignore_startup_parameters = {ignores}\n"
                 "default_pool_size = 50\n"
             )
-            self._child = Child.of([program, str(folder / "ini")], cwd=folder, log=folder / "log", user=user)
+            self._child = Child.of([program, str(self._ini)], cwd=folder, log=folder / "log", user=user)
         except BaseException:
             self._folder.close()
             raise
@@ -54,6 +55,12 @@ class PgBouncer:
     def url(self, database_url: str) -> str:
         """The URL of a database of the server, through this."""
         return make_url(database_url).set(port=self.port).render_as_string(hide_password=False)
+
+    def change(self, *lines: str) -> None:
+        """Add these lines to its configuration, of which the last one counts, and have it read again."""
+        with self._ini.open("a") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        self._child.send(signal.SIGHUP)
 
     def _listens(self) -> bool:
         try:

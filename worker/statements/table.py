@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,10 +14,10 @@ CELL_LENGTH_MAX = 60
 NULL = "NULL"
 
 
-def table(result: Result) -> str:
-    """An aligned table, a line for each row, and a last line with the number of rows."""
-    shown = [[_cell(value) for value in row] for row in result.rows[:ROWS_SHOWN_MAX]]
-    titles = [_cell(column) for column in result.columns]
+def table(result: Result, masked: Callable[[str], str] = str) -> str:
+    """An aligned table, a line for each row, and a last line with the number of rows; each cell is masked and cut."""
+    shown = [[_cell(value, masked) for value in row] for row in result.rows[:ROWS_SHOWN_MAX]]
+    titles = [_cell(column, masked) for column in result.columns]
     widths = [max(map(len, cells)) for cells in zip(titles, *shown, strict=True)]
     lines = [_line(titles, widths), _line(["-" * width for width in widths], widths)]
     lines += [_line(row, widths) for row in shown]
@@ -61,8 +61,8 @@ def _number(value: Any) -> Any:
     return value if is_finite else as_text(value)
 
 
-def _cell(value: Any) -> str:
-    text = NULL if value is None else as_text(value)
+def _cell(value: Any, masked: Callable[[str], str]) -> str:
+    text = NULL if value is None else masked(as_text(value))
     text = "".join(sign if sign.isprintable() else "·" for sign in text[: CELL_LENGTH_MAX + 1])
     return text if len(text) <= CELL_LENGTH_MAX else f"{text[: CELL_LENGTH_MAX - 1]}…"
 

@@ -284,9 +284,8 @@ def _fault(error: httpx.RequestError) -> str:
 def _show(context: TaskContext, headers: dict[str, str], text: str) -> None:
     """Log the beginning of a response; a server may send back our headers, so their values are masked."""
     words = [word for value in headers.values() for word in (value, *value.split())]
-    # Without `finish`: what is held back at the cut could be the beginning of a secret.
-    shown = Masking(words).feed(text[:LOGGED_CHARACTERS_MAX].encode(errors="replace"))
-    context.log.write(shown + b"\n")
+    shown = context.masked(Masking(words).masked(text))[:LOGGED_CHARACTERS_MAX]
+    context.log.write(f"{shown}\n")
 
 
 def _first(status: str) -> int:

@@ -28,7 +28,6 @@ FOLLOW_S_MAX = 3_600.0
 """After this a log is requested again, since a connection may be dead without a sign."""
 
 PAUSE_S_MAX = 5.0
-MESSAGE_CHARACTERS_MAX = 300
 MARK = "shoal.attempt"
 """The annotation that identifies a Job as this attempt's."""
 
@@ -220,7 +219,7 @@ async def _configure(configuration: Configuration, kubeconfig: str | None, kube_
                 kubeconfig, context=kube_context, client_configuration=configuration, persist_config=False
             )
     except config.ConfigException as error:
-        raise Refused(f"kubeconfig: it cannot be used: {_line(str(error))}") from None
+        raise Refused(f"kubeconfig: it cannot be used: {one_line(str(error))}") from None
     except Exception as error:
         if is_passing(error):
             raise
@@ -242,7 +241,7 @@ async def _answer(call: Callable[[], Awaitable[Any]]) -> Json:
         answer = {}
     if 200 <= response.status < 300 and isinstance(answer, dict) and answer:
         return answer
-    said = _line(str(answer.get("message", ""))) if isinstance(answer, dict) else ""
+    said = one_line(str(answer.get("message", ""))) if isinstance(answer, dict) else ""
     if response.status == 404:
         raise NotFound(f"the cluster says 404: {said}")
     if response.status == 409:
@@ -252,5 +251,6 @@ async def _answer(call: Callable[[], Awaitable[Any]]) -> Json:
     raise Refused(f"the cluster says {response.status}: {said}")
 
 
-def _line(text: str) -> str:
-    return " ".join(text.split())[:MESSAGE_CHARACTERS_MAX]
+def one_line(text: str) -> str:
+    """One line. It is cut when its secrets have been masked, and until then its blanks stay: they may be a secret's."""
+    return " ".join(line for line in text.splitlines() if line.strip()).strip()

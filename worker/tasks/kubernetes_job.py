@@ -16,7 +16,7 @@ from model.choices import ParameterType
 from model.foreign_values import Need, check_declared, check_foreign
 from model.shell_reader import need_of_arguments
 from worker.tasks.inserted import arguments, mark, only_plain, pieces, plain, put_in
-from worker.tasks.kubernetes_api import MARK, Json
+from worker.tasks.kubernetes_api import MARK, Json, one_line
 from worker.tasks.plugin import TaskContext, TaskParams
 
 CONTAINER = "task"
@@ -140,7 +140,7 @@ def why_failed(job: Json, pod: Json | None, last_line: str) -> str:
         reason = terminated.get("reason") or "Error"
         said = terminated.get("message") or last_line
         name = "" if reason == "Error" else f" ({reason})"
-        return f"exit code {terminated.get('exitCode')}{name}" + (f": {_line(said)}" if said else "")
+        return f"exit code {terminated.get('exitCode')}{name}" + (f": {one_line(said)}" if said else "")
     status = pod.get("status", {}) if pod is not None else {}
     if status.get("reason"):
         return _reason_of(status)
@@ -210,7 +210,7 @@ def _state(pod: Json | None) -> Json:
 
 
 def _reason_of(given: Mapping[str, Any]) -> str:
-    message = _line(given.get("message") or "")
+    message = one_line(given.get("message") or "")
     return f"{given.get('reason') or 'Unknown'}" + (f": {message}" if message else "")
 
 
@@ -220,7 +220,3 @@ def _text(value: str | int | float | bool) -> str:
 
 def _label(text: str) -> str:
     return _LABEL_UNFIT.sub("_", text)[:63].strip("_.-")
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())[:300]

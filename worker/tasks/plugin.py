@@ -71,7 +71,8 @@ class TaskContext:
     `types` has the types of those that are not VARCHAR. `data_source` returns the URL of a named data source, with
     its password. `exports` returns the bash script of the environment that the task asks for; None if it asks for none.
     `may_go_on` must be called before each effect of a task below a keeper: it raises `Fenced` once others may run the
-    task. `local_files` is the worker's setting of that name.
+    task. `local_files` is the worker's setting of that name. `masked` gives a text without the secrets of the task; it
+    comes before a text is cut, since nobody would find half of one.
     """
 
     workflow_instance_id: WorkflowInstanceId
@@ -87,6 +88,7 @@ class TaskContext:
     data_source: Callable[[str], Awaitable[str]] | None = None
     exports: Callable[[], Awaitable[str]] | None = None
     may_go_on: Callable[[], None] = lambda: None
+    masked: Callable[[str], str] = lambda text: text
     local_files: bool = False
 
     @cached_property

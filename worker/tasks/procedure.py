@@ -107,7 +107,7 @@ class ProcedureTask(Task):
         names = ", ".join(f"@shoal_argument_{place}" for place in range(len(arguments)))
         found = session.run(Statement((f"CALL {self.params.name}({names})",)), ROWS_MAX)
         if found.is_table:
-            context.log.write(table(found))
+            context.log.write(table(found, context.masked))
         out = [place for place, each in enumerate(arguments) if each.direct != "IN"]
         if not out:
             return {}

@@ -124,13 +124,13 @@ class SqlTask(Task):
         return outputs, alert
 
     def _one(self, session: Session, context: TaskContext, where: str, statement: Statement) -> Result:
-        context.log.write(f"-- {where}\n{statement.shown[:STATEMENT_SHOWN_MAX]}\n")
+        context.log.write(f"-- {where}\n{context.masked(statement.shown)[:STATEMENT_SHOWN_MAX]}\n")
         try:
             found = session.run(statement, self.params.limit)
         except Refused as error:
             raise Refused(f"{where}: {error}{statement.cure}") from None
         if found.is_table:
-            context.log.write(table(found))
+            context.log.write(table(found, context.masked))
         elif found.changed is not None:
             context.log.write(f"({found.changed} {'row' if found.changed == 1 else 'rows'} changed)\n")
         return found
