@@ -342,7 +342,7 @@ NEVER_ENDING = (
     Bug(
         "37",
         "a task that killed its worker was run on the next worker, and on the one after that",
-        Patch("dao/tasks/lost_tasks.py", "WORKERS_MAX = 3\n", "WORKERS_MAX = 30\n", "a task that is never suspect"),
+        Patch("dao/tasks/lost_tasks.py", "WORKERS_MAX = 3\n", "WORKERS_MAX = 4\n", "a fourth worker for it"),
         "tests/cluster/test_suspect_tasks.py::"
         "test_a_task_under_which_three_workers_were_lost_fails_and_the_fourth_lives",
     ),
