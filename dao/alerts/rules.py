@@ -16,8 +16,6 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from model.ids import WorkflowCode, WorkflowInstanceId
 
-"""So many of the newest runs of a workflow in each final state are read to find one that ended within a time."""
-
 
 @dataclass(frozen=True, slots=True)
 class StoredRule:

@@ -75,6 +75,7 @@ async def test_others_are_answered_while_long_versions_are_compared(
     assert found.status_code == 200, found.text
     assert len(found.json()["diff"]) > LONG
     assert answered > 10
+    assert processes(), "they were compared in another process"
     assert found.headers["X-Request-Id"]
     assert found.headers.get_list("Content-Security-Policy") == ["default-src 'none'; frame-ancestors 'none'"]
 

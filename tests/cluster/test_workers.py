@@ -191,6 +191,13 @@ async def test_with_CONTINUE_independent_branches_run_to_their_end(cluster: Clus
     assert states == [("fails", "FAILURE"), ("last", "SUCCESS"), ("slow", "SUCCESS")]
 
 
+@needs_root
+async def test_a_worker_of_root_without_a_default_tenant_warns_when_it_starts(cluster: Cluster) -> None:
+    bare, safe = await cluster.worker(), await cluster.worker(SHOAL_WORKER__DEFAULT_TENANT="nobody")
+    assert len(bare.events("tasks_run_as_root")) == 1
+    assert not safe.events("tasks_run_as_root")
+
+
 @pytest.mark.parametrize("numbers", [[signal.SIGTERM], [signal.SIGHUP, signal.SIGHUP]])
 async def test_a_stopping_worker_lets_its_tasks_end(cluster: Cluster, numbers: list[signal.Signals]) -> None:
     cluster.define(1, "short", tasks=[{"name": "a", "type": "SHELL", "params": {"script": "sleep 2"}}])

@@ -431,3 +431,17 @@ async def test_what_is_free_is_kept_for_one_before_that_needs_more_and_it_is_nam
     kept = [(reading.kept_for, reading.kept_needs, reading.by_streams) for (reading,) in found.values()]
     name = (await pools.sql("SELECT task_name FROM task_instance WHERE task_code = 2"))[0]
     assert kept == [(None, 0, 1), (f"{big}/{name}", 2, 1), ("a task", 2, 1)]
+
+
+async def test_for_whom_it_is_kept_is_found_behind_many_that_nobody_serves(pools: PoolScene) -> None:
+    master, worker = await pools.master(), await pools.worker()
+    await pools.pool("a", 2)
+    await pools.wait_for(master, {"a": 1})
+    assert len(await pools.claim_for_pools(worker)) == 1
+    await pools.wait_for(master, *[{"a": 1}] * 60, worker_group="nobody's")
+    await pools.wait_for(master, {"a": 2}, {"a": 1})
+    assert await pools.claim_for_pools(worker) == []
+    (last,) = await pools.sql("SELECT max(id) FROM task_instance")
+    async with pools.database.reading() as connection:
+        ((reading,),) = (await pool_readings.read(connection, [last])).values()
+    assert (reading.kept_needs, reading.kept_for) == (2, "a task")

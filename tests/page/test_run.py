@@ -169,6 +169,16 @@ def test_a_long_name_leaves_the_other_columns_in_sight(open_page: OpenPage, runn
     assert table.evaluate("element => element.scrollWidth <= element.parentElement.clientWidth")
 
 
+def test_a_run_took_the_time_from_its_start_to_its_end(open_page: OpenPage, running: RunningShoal) -> None:
+    """Not that in which its tasks worked: it may have waited for hours."""
+    running.apply("idle.yaml", "name: idle\ntasks: [{name: a, type: FAKE}]\n")
+    running.shoal("run", "idle", "--wait")
+    moved = "UPDATE workflow_instance SET started_at = ended_at - interval '2 h' WHERE workflow_code = (SELECT code"
+    running.shoal("db", "psql", "--", "-c", f"{moved} FROM workflow_definition WHERE name = 'idle')")
+    row = open_page("/runs").get_by_role("row").filter(has_text="idle")
+    expect(row).to_contain_text("2 h 00 m")
+
+
 FIXABLE = """\
 name: fixable
 tasks:

@@ -325,4 +325,36 @@ NEVER_ENDING = (
         "than 20 ms",
         Switch("timed_again", "3 of 400 seeds"),
     ),
+    Bug(
+        "34",
+        "who needed several checked resources starved behind fifty that waited for others: a limit before the filter",
+        Patch(
+            "dao/tasks/pool_conditions.py",
+            "FROM (SELECT DISTINCT needed FROM kind WHERE needed > 1) AS several\n",
+            "FROM (SELECT max(needed) AS needed FROM (\n"
+            "                  SELECT needed FROM pool_line WHERE pool_name = p.name ORDER BY workflow_priority,\n"
+            "                  workflow_instance_id, task_priority, task_instance_id LIMIT 50) AS l\n"
+            "              HAVING max(needed) > 1) AS several\n",
+            "a read of the first fifty",
+        ),
+        "tests/dao/test_pool_checks.py::test_who_needs_several_gets_them_whatever_else_waits_in_the_line",
+    ),
+    Bug(
+        "37",
+        "a task that killed its worker was run on the next worker, and on the one after that",
+        Patch("dao/tasks/lost_tasks.py", "WORKERS_MAX = 3\n", "WORKERS_MAX = 4\n", "a fourth worker for it"),
+        "tests/cluster/test_suspect_tasks.py::"
+        "test_a_task_under_which_three_workers_were_lost_fails_and_the_fourth_lives",
+    ),
+    Bug(
+        "38",
+        "a fault of the driver, which all commands shared, refused each of them",
+        Patch(
+            "model/blame.py",
+            "if self._handled[failure.kind] > failure.handled_before or lasts_s >= self._long_s:",
+            "if self._handled[failure.kind] >= failure.handled_before:",
+            "what fails alone is to blame",
+        ),
+        "tests/cluster/test_shared_faults.py::test_commands_that_all_fail_wait_and_are_handled_once_they_can_be",
+    ),
 )

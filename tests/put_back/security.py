@@ -71,4 +71,26 @@ SECURITY = (
         ),
         "tests/scenarios/test_sub_process.py::test_a_forged_parent_makes_no_child_and_no_other_run_hears_of_it",
     ),
+    Bug(
+        "35",
+        "who saw the sealed value of a secret opened it in another project",
+        Patch(
+            "model/secret_values.py",
+            "if found is None or found.name != name or not found.is_of(project):",
+            "if found is None or found.name != name:",
+            "a sealed value of any project",
+        ),
+        "tests/scenarios/test_secret_parameters.py::test_a_secret_of_another_project_comes_in_by_no_row",
+    ),
+    Bug(
+        "36",
+        "a row of `command` passed the limits of its project: its tasks ran as root",
+        Patch(
+            "master/claim/to_start.py",
+            "head.limits.check(head.project, plan.used | used_by_start(command))",
+            "head.limits.check(head.project, ())",
+            "a master that does not ask",
+        ),
+        "tests/scenarios/test_project_limits.py::test_a_row_of_command_passes_no_limit",
+    ),
 )

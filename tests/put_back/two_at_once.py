@@ -105,4 +105,38 @@ TWO_AT_ONCE = (
         ),
         "tests/cluster/test_left_frozen.py::test_what_a_killed_worker_left_frozen_is_gone_before_it_is_fenced",
     ),
+    Bug(
+        "33",
+        "a worker was fenced although nothing that it left was killed: the second for that included the search",
+        Patch(
+            "node/left_tasks.py",
+            "_Search(mark.encode(), since), math.inf, 0\n",
+            "_Search(mark.encode(), since), time.monotonic() + die_s_max, 0\n",
+            "a limit that counts the search",
+        ),
+        "tests/node/test_left_tasks.py::test_however_long_it_takes_to_find_what_a_worker_left_it_is_killed",
+    ),
+    Bug(
+        "39",
+        "a clock that was an hour ahead, and is right again, made a broken resource fresh",
+        Patch(
+            "dao/tasks/pool_conditions.py",
+            "     OR (r.checked_at <= clock_timestamp()\n         AND (r.checked_at",
+            "     OR ((r.checked_at",
+            "a check that is to come",
+        ),
+        "tests/dao/test_clock_set_back.py::test_a_resource_is_given_after_a_check_and_never_without_one",
+    ),
+    Bug(
+        "40",
+        "a draft from a stale window replaced what somebody else had published meanwhile",
+        Patch(
+            "service/workflows/drafts.py",
+            "        made = None if before else await drafts.insert(",
+            "        base_version = base_version or (head.version if head else None)\n"
+            "        made = None if before else await drafts.insert(",
+            "a draft that takes the present version for its own",
+        ),
+        "tests/api/test_drafts.py::test_a_draft_that_names_no_version_replaces_none",
+    ),
 )

@@ -249,6 +249,14 @@ async def test_a_wrong_schedule_in_a_file_is_told_with_its_line(file: Path, list
     assert fault in checked.sentence
 
 
+async def test_an_expired_schedule_that_is_off_refuses_no_file(shoal: CommandLine, sql: Any, file: Path) -> None:
+    file.write_text(f"{WORKFLOW}schedules: [{{cron: '@daily', end: 2020-01-01, state: OFFLINE}}]\n")
+    for _ in range(2):
+        (applied,) = await shoal.each(f"workflow apply {file}")
+        assert applied.code == 0, applied.err
+    assert sql("SELECT state FROM schedule") == [("OFFLINE",)]
+
+
 @pytest.mark.parametrize(
     ("listed", "fault"),
     [

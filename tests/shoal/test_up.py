@@ -148,6 +148,7 @@ async def test_it_serves_the_other_verbs_keeps_its_children_and_stops_cleanly(up
     assert re.search(r"worker w1 +group default, 8 places", up.said)
     assert re.search(r'Sample workflow "hello": SUCCESS, 4 tasks, \d+\.\d s\.', up.said)
     assert "password" not in up.said
+    assert up.said.count("you are root, and so is each task without a tenant") == (os.geteuid() == 0)
     await _the_link_logs_in(up)
 
     shoal = CommandLine.at(SHOAL_FOLDER=str(up.folder))

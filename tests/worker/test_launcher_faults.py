@@ -195,6 +195,27 @@ async def test_a_stopped_task_of_which_something_cannot_be_killed_is_not_said_to
     assert scene.launcher.has_left
 
 
+FREEZES = """
+from worker.launcher import keeper
+kill_all, now = keeper._kill_all, keeper.boottime_s
+def frozen(family):
+    times = iter([now() - 1_000])
+    keeper.boottime_s = lambda: next(times, None) or now()
+    return kill_all(family)
+keeper._kill_all = frozen
+"""
+
+
+async def test_a_keeper_that_is_frozen_before_its_first_signal_kills_when_it_goes_on(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its limit has passed by then, and nothing was killed."""
+    monkeypatch.setattr(client, "_BOOT", client._BOOT.replace("main(", FREEZES.lstrip() + "main("))
+    scene.launcher.open()
+    assert await scene.bash("setsid sleep 1000 & exit 0") == 0
+    assert not scene.alive()
+
+
 async def test_however_long_it_takes_to_find_what_a_killed_keeper_left_it_is_killed(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

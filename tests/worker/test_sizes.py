@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 import tracemalloc
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from model.states import TaskState
 from tests.worker.errand import Errands, claimed
 from worker.statements.binding import Binder
 from worker.statements.grammar import Grammar
+from worker.tasks import python, shell
 from worker.tasks.catalog import TaskCatalog
 
 MANY = "${b} " * 2_000
@@ -56,10 +60,30 @@ async def test_a_task_whose_values_grow_without_bound_fails_and_no_worker_is_los
     assert "its parameters grow beyond" in report.reason
 
 
-async def test_a_large_script_is_filled_in_beside_the_loop(errands: Errands) -> None:
-    lines = "\n".join(f"# {number} ${{b}}" for number in range(20_000))
-    report = await errands.run(claimed(params={"script": f"{lines}\necho ${{b}}"}, values={"b": "x"}))
+def recording(function: Callable[..., Any], threads: list[threading.Thread]) -> Callable[..., Any]:
+    """The function, which notes the thread in which it is called."""
+
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        threads.append(threading.current_thread())
+        return function(*args, **kwargs)
+
+    return recorded
+
+
+@pytest.mark.parametrize(
+    ("type_name", "of_type", "reads"), [("SHELL", shell, "bash_script"), ("PYTHON", python, "python_script")]
+)
+async def test_a_large_script_is_filled_in_beside_the_loop(
+    errands: Errands, monkeypatch: pytest.MonkeyPatch, type_name: str, of_type: ModuleType, reads: str
+) -> None:
+    threads: list[threading.Thread] = []
+    for place, name in ((TaskCatalog, "make"), (of_type, reads)):
+        monkeypatch.setattr(place, name, recording(getattr(place, name), threads))
+    script = "\n".join(f"# {number} ${{b}}" for number in range(20_000))
+    report = await errands.run(claimed(type_name, params={"script": script}, values={"b": "x"}))
     assert report.state is TaskState.SUCCESS
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
 
 
 def test_a_name_put_into_sql_text_many_times_is_refused_before_it_is_copied() -> None:

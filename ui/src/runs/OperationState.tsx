@@ -41,7 +41,11 @@ export function OperationState({ id }: { id: string }) {
         return (
           <>
             <p className="big">
-              {t(`operation.${operation.state}`, { asked: count(operation.asked), total: count(operation.total) })}
+              {t(`operation.${operation.state}`, {
+                count: operation.total,
+                asked: count(operation.asked),
+                total: count(operation.total),
+              })}
             </p>
             <Progress
               value={isOver || operation.total === 0 ? 100 : (100 * (operation.total - left)) / operation.total}
