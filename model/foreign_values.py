@@ -19,7 +19,13 @@ from model.out_parameters import is_out
 T = ParameterType
 WRITTEN = "WRITTEN:"
 """Begins what stands in the place of a type for a value that the author wrote: the rest is its digest."""
-_PLAIN_WORD = r"(?!-)(?![^\s/=]*=)[A-Za-z0-9_.,:/@%+=-]+"
+_CHARACTER = r"(?:[A-Za-z0-9_.,:/@%+=-]|[^\x00-\xa0\s])"
+_QUERY = rf"(?:[a-z][a-z0-9+.-]*:/{_CHARACTER}+\?{_CHARACTER}+(?:&[\w.%-]+={_CHARACTER}*)*)"
+_NEGATIVE = r"-[0-9]+(?:\.[0-9]+)?"
+_NUMBER = rf"(?:{_NEGATIVE}|[0-9](?:[0-9TZ.:,+]|-(?!-))*)"
+_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{1,2}:[0-9]{2}[0-9Z.:+-]*"
+_PLAIN_WORD = rf"(?:{_NEGATIVE}|(?!-)(?![^\s/=]*=){_CHARACTER}+)"
+_WORD_OR_URL = rf"(?:{_PLAIN_WORD}|{_QUERY})"
 
 
 class Need(IntEnum):
@@ -28,17 +34,17 @@ class Need(IntEnum):
     TEXT = 0
     """Anything that does not begin an argument with `-`."""
     PLAIN = 1
-    """Plain words with blanks between them. None begins with `-`, none is an assignment such as `BASH_ENV=/tmp/x`."""
+    """Plain words with blanks between them. None is an option, none an assignment such as `BASH_ENV=/tmp/x`."""
     WORD = 2
-    """One plain word."""
+    """One plain word without `--`, which begins a comment in SQL."""
     NUMBER = 3
-    """A number, a date or a time: no command, no variable and no option has such a name."""
+    """A number, a date or a time: no command, no variable and no option that runs something has such a name."""
 
 
 _FORMS = {
-    Need.PLAIN: (re.compile(rf"({_PLAIN_WORD}( +{_PLAIN_WORD})*)?"), "is not plain"),
-    Need.WORD: (re.compile(rf"({_PLAIN_WORD})?"), "is not one plain word"),
-    Need.NUMBER: (re.compile(r"([0-9][0-9TZ.:,+-]*)?"), "is not a number, a date or a time"),
+    Need.PLAIN: (re.compile(rf"({_WORD_OR_URL}( +{_WORD_OR_URL})*)?"), "is not plain"),
+    Need.WORD: (re.compile(rf"(?!.*--)({_PLAIN_WORD}|{_TIME})?"), "is not one plain word"),
+    Need.NUMBER: (re.compile(rf"({_NUMBER}|{_TIME})?"), "is not a number, a date or a time"),
 }
 
 
@@ -78,7 +84,7 @@ def refused(name: str, what: str, where: str) -> Refused:
 
 def begins_option(value: str) -> bool:
     """Whether a program would take it for an option where it begins an argument."""
-    return value.startswith("-")
+    return value.startswith("-") and re.fullmatch(_NEGATIVE, value) is None
 
 
 def written(value: str) -> str:

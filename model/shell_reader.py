@@ -16,6 +16,7 @@ from model.shell_commands import (
     DECIDES,
     DECLARES,
     SET_VARIABLES,
+    files_written,
     need_of_command,
     runs_a_file,
     script_of_command,
@@ -23,6 +24,7 @@ from model.shell_commands import (
 from model.shell_script import (
     BEFORE,
     EVALUATING_TESTS,
+    FIRST,
     REFERENCE,
     Form,
     Place,
@@ -46,8 +48,10 @@ def need_of_arguments(words: Sequence[str]) -> tuple[Need, str]:
     inner = script_of_command(words)
     if inner is None:
         return need_of_command(words)
-    script = read_script(inner)
-    return script.need, script.why
+    script = read_script(inner.replace("\0", chr(FIRST)))
+    if any(place.evaluated or place.form is Form.SPLIT for place in script.places):
+        return Need.NUMBER, f"the script of {words[0]} evaluates it"
+    return max((Need.WORD if "\0" in inner else Need.TEXT, f"{words[0]} may run it"), (script.need, script.why))
 
 
 class _Reader:
@@ -58,6 +62,8 @@ class _Reader:
         self._stop = len(text)
         self._bodies: list[tuple[str, bool, bool, int, int]] = []
         self._pipes = re.search(r"(?<!\|)\|(?!\|)|<<|[<>]\(", text) is not None
+        self._fixed: list[str] = []
+        self._deciding: set[str] = set()
         self._made: set[str] = set()
         self._ran: set[str] = set()
 
@@ -69,7 +75,17 @@ class _Reader:
             self.need(Need.NUMBER, "the script is nested too deeply to be read")
         if {name.removeprefix("./") for name in self._ran} & {name.removeprefix("./") for name in self._made}:
             self.need(Need.NUMBER, "a script that is made while it runs is run there")
+        for name in self._deciding:
+            if not self._is_fixed(name):
+                self.need(Need.NUMBER, f"{name[:50]} decides what is run")
         return self.script
+
+    def _is_fixed(self, name: str) -> bool:
+        """Whether no value can be part of a variable."""
+        if re.fullmatch(f"{DECIDES}|PWD|USER", name):
+            return True  # its own assignments are looked at
+        places = re.findall(rf"(?<![$\w])(?<!\$\{{){name}\b|\$\{{{name}[^}}]", self._text)
+        return 0 < len(places) == self._fixed.count(name)
 
     def need(self, need: Need, why: str) -> None:
         """Record the strictest need."""
@@ -148,12 +164,12 @@ class _Reader:
         if words and words[0].text == "function":
             words = words[2:]
         while words and words[0].text in BEFORE:
-            words = words[1:]
+            words = words[2 if words[0].text == "time" and words[1:] and words[1].text == "-p" else 1 :]
         if words and words[0].text in ("for", "select"):
             for place in (place for word in words[2:] for place in word.places if place.form is Form.WORD):
                 place.form = Form.SPLIT
-            if words[1:] and words[1].literal is None:
-                self.need(Need.NUMBER, "a variable's name is known only when it runs")
+            if words[1:] and (words[1].literal is None or re.fullmatch(DECIDES, words[1].text)):
+                self.need(Need.NUMBER, "a variable there decides what is run, or has a name that is known only then")
             return
         while words and (assigned := shell_text.ASSIGNMENT.match(words[0].text)):
             self._assigned(assigned[1], words[0])
@@ -165,6 +181,7 @@ class _Reader:
                 self._assigned(assigned[1], word)
         texts = [word.text for word in words]
         self._ran.update(texts[: 2 if runs_a_file(texts[0]) else 1])
+        self._made.update(files_written(texts))
         if script_of_command(texts) is None and not self._pipes and "\0" not in "".join(texts):
             need, _ = need_of_command(texts)
             if need < Need.NUMBER and texts[0] not in SET_VARIABLES:
@@ -172,8 +189,13 @@ class _Reader:
         self.need(*need_of_arguments(texts))
 
     def _assigned(self, name: str, word: Word) -> None:
-        if word.literal is None and re.fullmatch(DECIDES, name):
-            self.need(Need.NUMBER, f"{name} decides what is run")
+        if word.literal is not None:
+            self._fixed.append(name)
+        elif re.fullmatch(DECIDES, name):
+            parts = shell_text.SIMPLE.sub("", self._text[word.start : word.stop])
+            if word.places or "$" in parts or "`" in parts:
+                self.need(Need.NUMBER, f"{name} decides what is run")
+            self._deciding.update(found[1] for found in re.finditer(r"\$\{?(\w+)", self._text[word.start : word.stop]))
         elif word.literal is None and not name.islower():
             self.need(Need.PLAIN, f"programs may read {name}")
 
@@ -245,6 +267,7 @@ class _Reader:
             word.places[0].alone = True
         if self._at == word.start:
             self._at += 1
+        word.stop = self._at
         return word
 
     def _array(self, word: Word) -> None:
@@ -338,7 +361,8 @@ class _Reader:
                 if self._is_reference(self._at + 1):
                     self.script.edits.append((self._at, self._at, "\\"))
                 else:
-                    word.add(self._text[self._at : self._at + 2])
+                    follows = self._text[self._at + 1 : self._at + 2]
+                    word.add("" if follows == "\n" else follows if follows in ("$", "`", '"', "\\") else f"\\{follows}")
                     self._at += 1
                 self._at += 1
             elif self._text[self._at] in "$`":
@@ -440,7 +464,8 @@ class _Reader:
             else:
                 self._piece(word)
         content = self._text[start : self._at]
-        if content.startswith("!") or "@" in content:
+        names_others = content.startswith("!") and not re.fullmatch(r"!\w+(\[[@*]\]|[@*])", content)
+        if names_others or re.search(r"@[^]]$", content):
             self.need(Need.NUMBER, "bash evaluates a variable's content there")
         if "'" in content and quoted:
             self._lost()

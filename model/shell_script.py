@@ -59,6 +59,7 @@ class Word:
     is_whole: bool = False
     """Whether bash splits nothing in it."""
     text: str = ""
+    stop: int = 0
     places: list[Place] = field(default_factory=list)
 
     def add(self, text: str) -> None:

@@ -8,6 +8,9 @@ ORDINARY = re.compile("[^ \t\n;&|<>()'\"\\\\$`\\[{}\\-\U000f0000-\U000ffffd]+")
 IN_SINGLE = re.compile("[^'\\\\\U000f0000-\U000ffffd]+")
 IN_DOUBLE = re.compile('[^"\\\\$`\\-\U000f0000-\U000ffffd]+')
 SIMPLE = re.compile(r"\$(\{#?[A-Za-z_]\w*\}|\{#?[0-9@*]+\}|[A-Za-z_]\w*|[0-9@*])")
-STATUS = re.compile(r"\$(\{[?#$!]\}|[?#$!])")
+STATUS = re.compile(
+    r"\$(\{[?#$!]\}|[?#$!]|\((ssh-agent|conda|mamba|micromamba|pyenv|brew|dircolors|modulecmd)[\w ./-]*\))"
+)
+"""What no value is part of, such as the commands that set up a shell."""
 NAME = re.compile(r"[A-Za-z_]\w*")
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")

@@ -56,6 +56,8 @@ def hostile(canary: Path) -> list[str]:
         f'");system("touch {c}");("',
         f"1e touch {c}",
         f"$[a[$(touch {c})]]",
+        str(canary.parent),
+        str(canary.parent / "ls"),
     ]
 
 
@@ -221,6 +223,43 @@ PLACES = [
     "[[ $SHOAL_PARAM_v -gt 3 ]]",
     "echo $((SHOAL_PARAM_v)) @",
     'eval "$SHOAL_PARAM_v"',
+    'bash -c "\\$SHOAL_PARAM_v"',
+    'bash -c "\\$1" _ "@"',
+    'sh -c "\\$0" @; bash -c -- @',
+    'eval "\\$SHOAL_PARAM_v"; eval "eval \\$SHOAL_PARAM_v"',
+    'export a=@; bash -c "\\$a"',
+    'bash -c "true; @"',
+    'bash -c "true && env @"',
+    'bash -c "x=@; \\$x"',
+    'eval "f() { @; }; f"',
+    "env -u X bash -c @; env -u X @",
+    "env -C . bash -c @",
+    "timeout -s KILL 5 bash -c @; timeout -s KILL 5 @",
+    "nice -n 5 env -u X bash -c @",
+    "stdbuf -o L @; exec -a name @",
+    "exec -a name bash -c @",
+    "time -p @",
+    "flock lock @; flock lock -c @",
+    "echo @ | xargs env",
+    "echo @ | xargs -I{} sh -c '{}'",
+    "echo @ | tee made.sh; bash made.sh",
+    "echo @ > a.sh; cp a.sh b.sh; bash b.sh",
+    'x=@; trap -- "$x" EXIT',
+    "echo @ | awk '{ system($0) }'",
+    "awk -v x=@ 'BEGIN { system(x) }'",
+    "git -c alias.x=!@ x",
+    "tar cf o.tar --checkpoint=1 --checkpoint-action=exec=@ file",
+    "tar cf o.tar -I @ file",
+    "split --filter @ file; zip -T -TT @ o.zip file",
+    "x=@; echo ${x@P}; a=($x); echo ${a[@]@P}",
+    "x=@; printf -v 'a[x]' 1",
+    "find . -maxdepth 0 -exec @ \\;",
+    "PATH=@:$PATH; ls",
+    "read -r PATH <<< @; ls",
+    "for PATH in @; do ls; done",
+    'd=@; export PATH="$d:$PATH"; ls',
+    "d=/opt; read -r d <<< @; export PATH=$d:$PATH; ls",
+    "export d=@; bash -c 'PATH=$d:$PATH; ls'",
 ]
 """`@` is the place of a value."""
 
@@ -240,6 +279,9 @@ class Canary:
 
     def broken(self, cases: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
         driver = [f"export HOME={self._folder} HISTFILE="]
+        (self._folder / "ls").write_text(f"#!/bin/bash\necho > {self._folder}/canary\n")
+        (self._folder / "ls").chmod(0o755)
+        (self._folder / "file").write_text("b\na\n")
         for number, (place, values) in enumerate(cases):
             marked = replace_references(place.replace("@", "${v}").replace("%%", "${w}"), values, mark)
             try:
@@ -364,6 +406,30 @@ ORDINARY = [
     ('name="@"\nif [ "$name" = x ]; then echo "$name"; fi', "Price: 5$ (net) & more"),
     ("set -euo pipefail\nmkdir -p \"/data/@\"\npython3 load.py --all\necho 'done: @'", "it's (1)"),
     ('case "@" in a|b) echo one;; (*) cp "$HOME/x" "/tmp/@";; esac', "it's"),
+    ("python3 load.py --title '@'", "It's done (3 rows) & more"),
+    ("/opt/etl/load.sh @ full", "R&D"),
+    ('load --name "@"', "Müller GmbH"),
+    ('load --name "@"', "数据同步"),
+    ('wget -q "@" -O file', "https://api.example.com/v1?from=2026-11-01&to=2026-11-30"),
+    ('url="@"; load "$url"', "https://api.example.com/v1?from=2026-11-01&to=2026-11-30"),
+    ("psql -c \"DELETE FROM t WHERE at < '@'\"", "2026-11-26 05:00:00"),
+    ("echo @; [ @ -gt 3 ]; load --offset @ --limit=@", "-5"),
+    ("n=@; total=$((n + 1)); echo $((@ * 2))", "-5"),
+    ("source /opt/env.sh\n. /opt/venv/bin/activate\npython3 load.py --day @", "/data/in/orders.csv"),
+    ('export PATH="/opt/bin:$PATH"\nload --region @', "eu-west-1"),
+    ("APP=/opt/app; export PATH=$APP/bin:$PATH JAVA_HOME=/usr/lib/jvm\nload @", "prod"),
+    ('ssh host "/opt/run.sh @ && echo done"', "prod"),
+    ('bash -c "load @ > out"', "sales.orders"),
+    ("docker run --rm -e DAY=@ image load @", "prod"),
+    ("kubectl get pods -n @", "team-a"),
+    ("find /data/@ -name '*.tmp' -exec rm {} \\;", "prod"),
+    ("timeout -s KILL 60 load @; sudo -u etl load --day=@", "prod"),
+    ("cat list | xargs -n1 echo; echo @", "/data/x"),
+    ("jq --arg day @ '.day = $day' in.json", "2026-11-26 05:00:00"),
+    ("curl -s http://h/ | jq -r '.id'; echo @", "it's"),
+    ("cat f | awk '{ print $1 }'; echo @", "Müller GmbH"),
+    ("curl -s http://h/ | python3 -c 'import json, sys; print(json.load(sys.stdin))'; echo @", "prod"),
+    ('eval "$(ssh-agent -s)"; git clone @ repo', "git@example.com:team/repo.git"),
     ('n=$(wc -l < file); if [[ "@" == x || $n == 1 ]]; then echo "there are $n of @" | tee out; fi', "it's"),
 ]
 
@@ -373,6 +439,11 @@ def test_ordinary_scripts_take_ordinary_values(place: str, value: str) -> None:
     script = rendered(place, value, {})
     subprocess.run(["bash", "-n"], input=script.encode(), check=True)
     assert "SHOAL_PARAM_v" in script
+
+
+def test_the_elements_and_the_keys_of_an_array_are_no_evaluation() -> None:
+    script = 'files=(a b); for f in "${files[@]}" "${!files[@]}" "${@:2}"; do cp "$f" "/out/${v}/"; done'
+    assert bash_script(replace_references(script, {"v": "prod"}, mark), {"v": "prod"}, {})
 
 
 @pytest.mark.parametrize("type_", [ParameterType.TEXT, ParameterType.LIST, ParameterType.SECRET, ParameterType.FILE])
