@@ -103,11 +103,10 @@ def with_task_parameters(values: Mapping[str, str], own: Mapping[str, str]) -> d
     Raises `Refused` when they become too large.
     """
     room = Room("its parameters", PARAMETERS_BYTES_MAX)
-    resolved = {
-        name: replace_references(value, own, room.take) if _OF_THE_TASK in value else value
-        for name, value in values.items()
+    referring = {
+        name: replace_references(value, own, room.take) for name, value in values.items() if _OF_THE_TASK in value
     }
-    return {**own, **resolved}
+    return {**own, **values, **referring}
 
 
 def _day(year: int, month: int, day: int) -> str:

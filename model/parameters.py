@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from model.errors import Refused
 
@@ -23,6 +24,7 @@ FILE_PREFIX = "SHOAL_FILE_"
 
 _REFERENCE = re.compile(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_.]*)\}")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_SMALL_CHARACTERS = 4_096
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:/@%+=-]*")
 
 
@@ -30,12 +32,16 @@ def parse_parameters(text: str, where: str) -> dict[str, str]:
     """Parse values from a JSON object; numbers and booleans become text. Raises `Refused`, naming `where`."""
     if text == "{}":
         return {}  # most are empty, and a master parses thousands a second
+    return dict((_parsed_small if len(text) <= _SMALL_CHARACTERS else _parsed)(text, where))
+
+
+def _parsed(text: str, where: str) -> Mapping[str, str]:
     check_size(text, where)
     try:
-        given = json.loads(text, parse_float=_WrittenFloat)
+        given = _DECODER.decode(text)
         if not isinstance(given, dict):
             raise Refused(f'{where} must be a JSON object such as {{"day": "2026-01-31"}}, not {_kind(given)}')
-        values = {name: _text(value) for name, value in given.items()}
+        values = {name: value if type(value) is str else _text(value) for name, value in given.items()}
     except json.JSONDecodeError as error:
         at = f"at character {error.pos + 1}: {error.msg}"
         raise Refused(f'{where} is not valid JSON {at}; write an object such as {{"day": "2026-01-31"}}') from None
@@ -43,15 +49,21 @@ def parse_parameters(text: str, where: str) -> dict[str, str]:
         raise Refused(f"{where} is nested too deeply; make it flatter") from None
     except ValueError:
         raise Refused(f"{where} contains a number with too many digits; write it in quotes") from None
+    if is_storable(text) and "\\u" not in text:
+        return values  # JSON can write neither in another way
     for name, value in values.items():
         if not is_storable(name) or not is_storable(value):
             raise Refused(f"{where}: {name!a} contains a NUL or half a character, which no process takes; remove it")
     return values
 
 
+_parsed_small = lru_cache(maxsize=1024)(_parsed)
+"""The attempts of a run have mostly the same values, and a worker parses thousands a second."""
+
+
 def check_size(text: str, where: str) -> None:
     """Raises `Refused`, naming `where`: these values, a JSON object as text, are too large for a run."""
-    if len(text.encode(errors="surrogatepass")) > PARAMETERS_BYTES_MAX:
+    if len(text) > PARAMETERS_BYTES_MAX // 4 and len(text.encode(errors="surrogatepass")) > PARAMETERS_BYTES_MAX:
         raise Refused(f"{where} is larger than {PARAMETERS_BYTES_MAX} bytes; pass a file's name instead")
 
 
@@ -127,6 +139,9 @@ class _WrittenFloat(float):
         made = super().__new__(cls, text)
         made.text = text
         return made
+
+
+_DECODER = json.JSONDecoder(parse_float=_WrittenFloat)
 
 
 def _text(value: object) -> str:

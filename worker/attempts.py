@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
 
 import structlog
 
@@ -82,14 +82,18 @@ class Attempts:
             self.claimed[task.id] = task
             self.ever_leased = self.ever_leased or task.leases is not None
             self._not_begun.add(task.id)
-            running = self.running[task.id] = asyncio.create_task(self._run(task))
-            running.add_done_callback(partial(self._if_it_never_began, task))
+            self.running[task.id] = asyncio.create_task(self._run(task))
 
     def cancel(self, id_: TaskInstanceId, state: TaskState, reason: str) -> None:
         """Kill it, if it runs; it then ends as `state`. The first reason counts."""
         if id_ in self.running and id_ not in self.why_cancelled:
             self.why_cancelled[id_] = (state, reason)
-            self.running[id_].cancel()
+            running = self.running[id_]
+            running.cancel()
+            coroutine = running.get_coro()
+            assert iscoroutine(coroutine)
+            if getcoroutinestate(coroutine) == CORO_CREATED:  # cancelled before its first step, it takes none
+                self.has_ended(self.claimed[id_], report(self.claimed[id_], state, reason))
 
     async def abandon(self) -> None:
         """Kill all that runs and report nothing: it is no longer ours."""
@@ -111,11 +115,6 @@ class Attempts:
         self._not_begun.discard(task.id)
         self.ended[task.id] = end
         self._on_end()
-
-    def _if_it_never_began(self, task: ClaimedTask, running: asyncio.Task[None]) -> None:
-        """A task that is cancelled before its first step does nothing at all: report its end for it."""
-        if running.cancelled() and task.id in self.running and task.id in self.why_cancelled:
-            self.has_ended(task, report(task, *self.why_cancelled[task.id]))
 
     async def _run(self, task: ClaimedTask) -> None:
         # Of this attempt's own context: each line that is logged in it says whose it is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -50,6 +50,7 @@ TRIES_MAX = 100
 """The maximum number of attempts of a task that no worker can start; the last one fails with the reason."""
 BROKEN_TRIES_MAX = 5
 """The same for one whose worker lacks nothing, and has a launcher that ends at each start."""
+_NO_PROBE = nullcontext()
 
 
 class Executor:
@@ -91,10 +92,10 @@ class Executor:
 
     async def run(self, task: ClaimedTask) -> Report:
         """Run it to its end. Raises nothing but cancellation, which kills what it started."""
-        structlog.contextvars.bind_contextvars(**log_fields(trace_of(task, traced=self._traced)))
-        name = log_name(task)
-        folder = WorkFolder(self._folders / str(task.id))
-        file = LogFile(self._logs, name, bytes_max=self._log_bytes_max, rolls=task.stream is not None)
+        if (trace := trace_of(task, traced=self._traced)) is not None:
+            structlog.contextvars.bind_contextvars(**log_fields(trace))
+        folder = WorkFolder(self._folders, str(task.id))
+        file = LogFile(self._logs, log_name(task), bytes_max=self._log_bytes_max, rolls=task.stream is not None)
         launcher = AttemptLauncher(
             self._processes, partial(self._progress.watching, task.id, task.attempt, file.masked)
         )
@@ -103,7 +104,8 @@ class Executor:
             result = await self._in_time(task, file, folder, launcher, ended)
         except asyncio.CancelledError:
             if not ended:
-                await self._clean_up(task, file, folder)
+                self._close(task, file)
+                await self._clean_up(task, folder)
                 raise
             result = ended[0]
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; its attempt fails, the worker lives
@@ -115,11 +117,13 @@ class Executor:
                 result = with_all_outputs(result, OutParameters.recorded_in(task.parameter_types), file)
         except Exception as error:  # noqa: BLE001 - what it gave may be anything
             result = self._result_of(error, task, file, launcher)
-        await to_its_end(self._clean_up(task, file, folder))
+        self._close(task, file)
+        if folder.is_made or task.stream is not None:
+            await to_its_end(self._clean_up(task, folder))
         reason = file.masked(result.reason)
         return report(task, result.state, reason, result.exit_code, result.outputs, result.alert)
 
-    async def _clean_up(self, task: ClaimedTask, file: LogFile, folder: WorkFolder) -> None:
+    def _close(self, task: ClaimedTask, file: LogFile) -> None:
         """After the attempt has ended, however it did."""
         try:
             file.close()
@@ -127,6 +131,9 @@ class Executor:
             log.warning("log_without_its_end", task_instance=task.id, error=str(error))
         if file.is_made:
             self._on_log(task.id)
+
+    async def _clean_up(self, task: ClaimedTask, folder: WorkFolder) -> None:
+        """After its log is closed."""
         await folder.remove()
         if task.stream is not None:
             await self._stream_logs.ended(task, self._logs)
@@ -214,7 +221,9 @@ class Executor:
         if task.dry_run:
             file.write("[shoal] a dry run: its parameters are right, its work is left out\n")
             return TaskResult.success()
-        async with probed(task, self._readiness, partial(self._probe, task, folder, account)):
+        is_probed = task.stream is not None
+        probing = probed(task, self._readiness, partial(self._probe, task, folder, account)) if is_probed else _NO_PROBE
+        async with probing:
             if made.below_keeper:
                 result = await self._carried_out(task, made, values, file, folder, account, launcher)
             else:

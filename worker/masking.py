@@ -53,7 +53,7 @@ class Masking:
     def finish(self) -> bytes:
         """The rest that was held back: no more input comes."""
         rest, self._rest = self._rest, b""
-        return self._whole(rest)
+        return self._whole(rest) if rest else rest
 
     def masked(self, text: str) -> str:
         """A whole text, masked; the stream is not touched."""

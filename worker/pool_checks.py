@@ -138,7 +138,7 @@ class PoolChecks:
         return CHECKS_AT_ONCE - len(self._running) if self._takes() and not rests else 0
 
     async def _check(self, due: DueCheck) -> None:
-        folder = WorkFolder(self._folder / f"check-{due.id}-{due.since.timestamp():.6f}")
+        folder = WorkFolder(self._folder, f"check-{due.id}-{due.since.timestamp():.6f}")
         checked = Checked(due.id, due.since, None, has_result=False)
         try:
             checked = Checked(due.id, due.since, await self._why_not(due, folder))

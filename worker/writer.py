@@ -145,7 +145,7 @@ class Writer:
 
     def cancel_all(self, state: TaskState, reason: str) -> None:
         """Kill all that runs; each attempt then ends as `state`."""
-        for id_ in self._attempts.running:
+        for id_ in list(self._attempts.running):
             self._attempts.cancel(id_, state, reason)
 
     async def abandon(self) -> None:

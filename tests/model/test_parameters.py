@@ -45,6 +45,11 @@ def test_what_is_no_text_becomes_the_text_as_it_was_written(written: str, text: 
     assert parse_parameters(f'{{"p": {written}}}', "params") == {"p": text}
 
 
+def test_who_changes_what_was_read_changes_it_for_nobody_else() -> None:
+    parse_parameters('{"a": "1"}', "its")["a"] = "2"
+    assert parse_parameters('{"a": "1"}', "its") == {"a": "1"}
+
+
 def test_broken_json_is_told_with_its_place() -> None:
     assert fault('{"day": }') == (
         'params is not valid JSON at character 9: Expecting value; write an object such as {"day": "2026-01-31"}'

@@ -76,6 +76,17 @@ async def test_nothing_is_left_of_a_killed_workers_tasks(other_worker: OtherWork
     await eventually(lambda: not other_worker.family(), within_s=3)
 
 
+async def test_nothing_is_left_when_a_keeper_is_killed_with_its_worker(other_worker: OtherWorker) -> None:
+    await other_worker.has_family()
+    (zygote,) = tree.children(other_worker.process.pid)
+    (keeper,) = tree.children(zygote)
+    os.kill(keeper, signal.SIGSTOP)  # it shall not notice the end of its worker first
+    other_worker.process.kill()
+    other_worker.process.wait()
+    os.kill(keeper, signal.SIGKILL)
+    await eventually(lambda: not other_worker.family(), within_s=3)
+
+
 @pytest.mark.parametrize("other_worker", [1.5], indirect=True)
 async def test_a_stopped_worker_loses_its_tasks_at_the_deadline_and_learns_it(other_worker: OtherWorker) -> None:
     await other_worker.has_family()

@@ -19,6 +19,7 @@ import structlog
 from model.means import is_passing
 from worker.launcher.deadline import Deadline
 from worker.launcher.errors import BrokenLauncher, DeadlinePassed, LauncherKilled, NoMeans, TreeLeft
+from worker.launcher.idle_keepers import IdleKeepers
 from worker.launcher.last_word import LastWord
 from worker.launcher.leftovers import reap
 from worker.launcher.task_process import NeverStarted, TaskProcess
@@ -33,6 +34,9 @@ LAUNCH_VARIABLE = "SHOAL_LAUNCH"
 
 TRIES_MAX = 3
 """How many zygotes may die during one request."""
+
+COMMAND = b"a command"
+"""What comes with a task that is one."""
 
 FULL_SOCKET_PAUSE_S = 0.002
 ZYGOTE_END_S_MAX = 2.0
@@ -83,6 +87,7 @@ class Launcher:
         self._has_worked: set[bool] = set()
         """The kinds of which one has started a task."""
         self._running: set[TaskProcess] = set()
+        self._idle = IdleKeepers()
         self._restored: set[int] = set()
 
     def open(self) -> None:
@@ -92,6 +97,7 @@ class Launcher:
     async def close(self) -> None:
         """Kill what still runs, without grace, and end the zygotes."""
         await asyncio.gather(*(process.end(0.0) for process in tuple(self._running)))
+        self._idle.close()
         for is_warm in tuple(self._zygotes):
             await self._zygotes.pop(is_warm).close()
         self._reap_orphans()
@@ -219,19 +225,36 @@ class Launcher:
             output_fd, task_output_fd = os.pipe2(os.O_CLOEXEC)
             theirs.callback(os.close, task_output_fd)
             ours.callback(os.close, output_fd)
-            channel, keeper_channel = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            theirs.enter_context(keeper_channel)
-            ours.enter_context(channel)
-            channel.setblocking(False)
             os.set_blocking(output_fd, False)
-            await self._send([keeper_channel.fileno(), memory_fd, task_output_fd, output_fd], type_name)
+            given = [memory_fd, task_output_fd, output_fd]
+            channel = self._sent_to_idle(given) if type_name is None else None
+            if channel is None:
+                channel, keeper_channel = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                theirs.enter_context(keeper_channel)
+                ours.enter_context(channel)
+                channel.setblocking(False)
+                await self._send([keeper_channel.fileno(), *given], type_name)
             ours.pop_all()
-            return TaskProcess(channel, output_fd, log, marker)
+            return TaskProcess(channel, output_fd, log, marker, self._idle.put if type_name is None else None)
+
+    def _sent_to_idle(self, given: list[int]) -> socket.socket | None:
+        """The channel of the idle keeper that got the task; None if there is none."""
+        if False not in self._zygotes or not self._zygotes[False].lives:
+            self._idle.close()  # what they may leave, should somebody kill them, nobody would kill
+            return None
+        while (channel := self._idle.take()) is not None:
+            try:
+                socket.send_fds(channel, [COMMAND], given)
+            except OSError:  # somebody killed it
+                channel.close()
+            else:
+                return channel
+        return None
 
     async def _send(self, fds: list[int], type_name: str | None) -> None:
         """Send the descriptors to the right zygote; a dead one is replaced."""
         is_warm = type_name is not None
-        name = (type_name or "a command").encode()
+        name = COMMAND if type_name is None else type_name.encode()
         while True:
             if is_warm not in self._zygotes:
                 self._zygotes[is_warm] = _Zygote(self._deadline, self._life, is_warm=is_warm)
@@ -294,6 +317,16 @@ class _Zygote:
                 start_new_session=True,
             )
         self.pid = self._process.pid
+
+    @property
+    def lives(self) -> bool:
+        """Whether it has not ended."""
+        try:
+            return bool(self.requests.recv(1, socket.MSG_PEEK))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
 
     async def close(self) -> int:
         """End it if it is still alive, and reap it; returns its exit code. Keepers and tasks are not affected."""

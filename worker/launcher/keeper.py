@@ -1,9 +1,10 @@
-"""The keeper of one task: starts it, watches it, and ends only when no process of its tree is left.
+"""The keeper of a task: starts it, watches it, and has done only when no process of its tree is left.
 
 It is the tree's subreaper: a process of the tree that loses its parent becomes the keeper's child, however often it
 forked and called setsid. So "no process is left" is not a guess from /proc: `waitpid` says that there is no child.
 
-It runs alone in a forked copy of the zygote, single-threaded and blocking.
+It runs alone in a forked copy of the zygote, single-threaded and blocking. A keeper of commands is used again, one task
+after the other: what it knows of former tasks the next one cannot read, since that is another program.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import select
 import signal
 import socket
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, Protocol
 
@@ -25,8 +28,8 @@ from node import prctl
 from registry.clock import boottime_s
 from worker.launcher import tree, wire
 from worker.launcher.deadline import Deadline
-from worker.launcher.last_word import LastWord
-from worker.launcher.output import Output
+from worker.launcher.output import GIVEN_FDS, GivenTask
+from worker.launcher.spawn import OOM_SCORE, spawn
 from worker.launcher.wire import Cause, End, Ended, Identity, Message, NotStarted, Request, Started
 
 TICK_S = 0.5
@@ -47,9 +50,6 @@ NOT_STARTED_CODE = 127
 VARIABLE_BYTES_MAX = 131_072
 """Of one variable with its name: MAX_ARG_STRLEN of `execve(2)`."""
 
-OOM_SCORE = 500
-"""Of 1000. When memory runs out the kernel kills the largest process; that should be a task, not the worker of all."""
-
 
 class Body(Protocol):
     """What the task's main process does once it has the right user and folder; it does not return."""
@@ -59,67 +59,92 @@ class Body(Protocol):
         ...
 
 
-def keep(channel: socket.socket, request_fd: int, output: Output, deadline: Deadline, body: Body) -> None:
-    """Run the task to its end.
+def keep(channel: socket.socket, task: GivenTask, deadline: Deadline, body: Body) -> None:
+    """Run the task to its end, and then each that the worker gives next.
 
     Args:
-        channel: to the worker; its end means that the worker is dead.
-        request_fd: the memory file with the request, and then with the answer if the request is an order.
-        output: the task's stdout and stderr; its write end is closed here, so that the reader sees the end of it.
+        channel: to the worker; its end means that the worker is dead, or needs this keeper no longer.
         deadline: of all tasks of this worker.
-        body: what the task's main process runs.
+        body: what the task's main process runs, unless it is a command of the worker's own user.
     """
-    request = Request.from_memory(request_fd)
     os.setsid()
     prctl.become_subreaper()
     prctl.name_process("shoal-keeper")
+    stat = tree.stat_of(os.getpid())
+    if stat is None:
+        return
+    me = Started(os.getpid(), stat.started)
+    following: GivenTask | None = task
+    while following is not None:
+        task = following
+        unsaid = _keep_one(channel, me, task, deadline, body)
+        following = _next(channel)
+        if following is None and unsaid is not None and (rest := task.output.rest()):
+            unsaid(rest)
+        task.close()
+
+
+def _keep_one(
+    channel: socket.socket, me: Started, task: GivenTask, deadline: Deadline, body: Body
+) -> Callable[[bytes], None] | None:
+    """Run it to its end. If the worker does not read its output, return what records the end with the rest of it."""
+    request = Request.from_memory(task.request_fd)
     if deadline.has_passed():
         _send(channel, Ended(Cause.DEADLINE, NOT_STARTED_CODE, 0))
-        return
-    stat = tree.stat_of(os.getpid())
-    if stat is None or not _send(channel, Started(os.getpid(), stat.started)):
-        return  # the worker is dead already: start nothing
-    keeper_pid = os.getpid()
-    try:
-        main_pid = os.fork()
-    except OSError as error:
-        _send(channel, NotStarted(f'"{request.argv[0]}" cannot be started: {error.strerror}', is_passing(error)))
+        return None
+    if not _send(channel, me):
+        return None  # the worker is dead already: start nothing
+    main_pid = _start(channel, request, task, body)
+    if main_pid is None:
         _send(channel, Ended(Cause.EXIT, NOT_STARTED_CODE, 0))
-        return
-    if main_pid == 0:
-        _become_task(channel, request, request_fd, output.write_fd, keeper_pid, body)
-    os.close(output.write_fd)
-    if not request.order:
-        os.close(request_fd)
-    if request.last_word is None:
-        os.close(output.read_fd)
+        return None
+    os.close(task.output.write_fd)
     family = _Family(main_pid)
     cause = _watch(channel, family, deadline)
     left = _kill_all(family)
+    os.close(family.main_handle)
     ended = Ended(cause, family.exit_code, left)
     if request.last_word is None or cause is not Cause.EXIT or left:
         _send(channel, ended)
-        return
+        return None
     # With another exit code it is not an answer but still the order itself, which may contain a password.
-    answer = wire.answer_in(request_fd) if request.order and family.exit_code == 0 else None
-    _write_and_say(channel, ended, request.last_word, answer, output)
-
-
-def _write_and_say(
-    channel: socket.socket, ended: Ended, last_word: LastWord, answer: bytes | None, output: Output
-) -> None:
-    """Record the end before it is reported. If the worker does not read the output, wait until it has read it or is
-    dead."""
-    is_read = output.is_read()
+    answer = wire.answer_in(task.request_fd) if request.order and family.exit_code == 0 else None
+    record = partial(request.last_word.write, ended.exit_code, answer)
+    # Recorded before it is reported. What the worker does not read is recorded once it is dead.
+    is_read = task.output.is_read()
     if is_read:
-        last_word.write(ended.exit_code, answer, b"")
+        record(b"")
     _send(channel, ended)
-    if is_read:
-        return
-    while _receive(channel) is not None:
-        continue
-    if rest := output.rest():
-        last_word.write(ended.exit_code, answer, rest)
+    return None if is_read else record
+
+
+def _next(channel: socket.socket) -> GivenTask | None:
+    """The next task; None if the worker is dead, or needs this keeper no longer."""
+    while True:
+        try:
+            data, fds = wire.receive_given(channel, wire.MESSAGE_BYTES_MAX, GIVEN_FDS)
+        except ConnectionResetError:
+            return None
+        if not data:
+            return None
+        if fds:
+            return GivenTask.of(fds)
+        # Else it is an `End` that has crossed our `Ended`: there is nothing to end.
+
+
+def _start(channel: socket.socket, request: Request, task: GivenTask, body: Body) -> int | None:
+    """The pid of the task's main process; None if there is none, and the worker has been told why."""
+    try:
+        if not request.order and request.identity is None:
+            return spawn(request, task.output.write_fd)
+        keeper_pid = os.getpid()
+        main_pid = os.fork()
+    except (OSError, ValueError) as error:
+        _send(channel, _why_not(request, error))
+        return None
+    if main_pid == 0:
+        _become_task(channel, request, task, keeper_pid, body)
+    return main_pid
 
 
 class _Family:
@@ -192,18 +217,15 @@ def _kill_all(family: _Family) -> int:
     return 0
 
 
-def _become_task(
-    channel: socket.socket, request: Request, request_fd: int, output_fd: int, keeper_pid: int, body: Body
-) -> NoReturn:
+def _become_task(channel: socket.socket, request: Request, task: GivenTask, keeper_pid: int, body: Body) -> NoReturn:
     """Turn this new child into the task's main process; report to the worker if that is impossible."""
     try:
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(output_fd, 1)
-        os.dup2(output_fd, 2)
-        for fd in (channel.fileno(), request_fd):
-            os.set_inheritable(fd, False)  # exec closes it; until then it may be needed to report why there was none
-        close_all_but(channel.fileno(), request_fd)
+        os.dup2(task.output.write_fd, 1)
+        os.dup2(task.output.write_fd, 2)
+        # Exec closes these two; until then they may be needed to report why there was none.
+        close_all_but(channel.fileno(), task.request_fd)
         _be_the_first_to_go()
         if request.identity is not None:
             _become_user(request.identity)
@@ -216,22 +238,23 @@ def _become_task(
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        body(request, request_fd)
-    except OSError as error:
-        if error.errno == errno.E2BIG:
-            _send(channel, NotStarted(_too_large(request), is_too_large=True))
-            os._exit(NOT_STARTED_CODE)
-        where = f" in the folder {request.cwd}" if error.filename == request.cwd else ""
-        barred = where and request.identity is not None and error.errno == errno.EACCES
-        cure = "; its tenant must be able to enter every folder above it: choose such a worker.folder" if barred else ""
-        _send(
-            channel,
-            NotStarted(f'"{request.argv[0]}" cannot be started{where}: {error.strerror}{cure}', is_passing(error)),
-        )
-    except ValueError as error:  # a NUL byte in an argument or in the environment
-        _send(channel, NotStarted(f'"{request.argv[0]}" cannot be started: {error}'))
+        body(request, task.request_fd)
+    except (OSError, ValueError) as error:
+        _send(channel, _why_not(request, error))
     finally:
         os._exit(NOT_STARTED_CODE)
+
+
+def _why_not(request: Request, error: OSError | ValueError) -> NotStarted:
+    """Why it cannot be started."""
+    if not isinstance(error, OSError):  # a NUL byte in an argument or in the environment
+        return NotStarted(f'"{request.argv[0]}" cannot be started: {error}')
+    if error.errno == errno.E2BIG:
+        return NotStarted(_too_large(request), is_too_large=True)
+    where = f" in the folder {request.cwd}" if error.filename == request.cwd else ""
+    barred = where and request.identity is not None and error.errno == errno.EACCES
+    cure = "; its tenant must be able to enter every folder above it: choose such a worker.folder" if barred else ""
+    return NotStarted(f'"{request.argv[0]}" cannot be started{where}: {error.strerror}{cure}', is_passing(error))
 
 
 def _too_large(request: Request) -> str:

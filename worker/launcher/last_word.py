@@ -34,8 +34,12 @@ class LastWord(NamedTuple):
         unfinished = f"{self.path}.new"
         with suppress(OSError):
             fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
+            try:
+                is_whole = os.write(fd, data) == len(data)
+            finally:
+                os.close(fd)
+            if not is_whole:
+                return
             os.rename(unfinished, self.path)  # noqa: PTH104 - a keeper is to load nothing large
 
 

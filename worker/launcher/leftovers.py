@@ -1,8 +1,8 @@
 """The last resort: ends what a killed keeper left, found by a marker in its environment.
 
-Needed only when a keeper is killed by SIGKILL. The task's main process then dies by itself (PDEATHSIG) and the zygote
-kills the rest; but the zygote may be dead too, and somebody must check that all processes have ended. A marker must be
-unique on the machine: it is not the task instance id, since two clusters on one machine have the same ids.
+Needed only when a keeper is killed by SIGKILL. The zygote then kills what it left; but the zygote may be dead too, and
+somebody must check that all processes have ended. A marker must be unique on the machine: it is not the task instance
+id, since two clusters on one machine have the same ids.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pipe with a task's output, as its keeper holds it: both ends, to know what is unread."""
+"""What a keeper gets for one task: the request, and the pipe with the output, both ends, to know what is unread."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import os
 import struct
 import termios
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 READ_S_MAX = 0.05
-"""How long a worker may take to read the end of the output before it counts as not reading."""
+"""If a worker takes about so long to read the end of the output, it counts as not reading."""
 
-READ_EVERY_S = 0.0005
+READ_PAUSE_S = 0.0005
+
+GIVEN_FDS = 3
+"""How many descriptors come with a task."""
 
 
 class Output(NamedTuple):
@@ -23,11 +27,13 @@ class Output(NamedTuple):
 
     def is_read(self) -> bool:
         """Whether the worker has read all of it, or does so within a short time."""
-        for _ in range(round(READ_S_MAX / READ_EVERY_S)):
-            if not unread(self.read_fd):
-                return True
-            time.sleep(READ_EVERY_S)
-        return False
+        pause_s = READ_PAUSE_S
+        while unread(self.read_fd):
+            if pause_s > READ_S_MAX:
+                return False
+            time.sleep(pause_s)
+            pause_s *= 2
+        return True
 
     def rest(self) -> bytes:
         """The unread output. To be called once the worker is dead: it would miss this."""
@@ -35,6 +41,25 @@ class Output(NamedTuple):
         while count := unread(self.read_fd):
             found += os.read(self.read_fd, count)
         return found
+
+
+class GivenTask(NamedTuple):
+    """The memory file with the request, and then with the answer if the request is an order; and the output. Its write
+    end is closed as soon as the task has it, so that the reader sees the end of it."""
+
+    request_fd: int
+    output: Output
+
+    @classmethod
+    def of(cls, fds: Sequence[int]) -> GivenTask:
+        """The three descriptors in the order in which a worker sends them."""
+        request_fd, write_fd, read_fd = fds
+        return cls(request_fd, Output(write_fd, read_fd))
+
+    def close(self) -> None:
+        """Close what the keeper still has of it."""
+        os.close(self.request_fd)
+        os.close(self.output.read_fd)
 
 
 def unread(fd: int) -> int:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 
 import structlog
@@ -33,10 +34,22 @@ class NeverStarted(Exception):
 
 
 class TaskProcess:
-    """One process tree from the outside. Owns the channel and the output descriptor, and closes them at the end."""
+    """One process tree from the outside. Owns the channel and the output descriptor, and closes them at the end.
 
-    def __init__(self, channel: socket.socket, output_fd: int, log: TaskLog, marker: str) -> None:
+    `on_idle` is called with the channel instead, if the keeper may take another task.
+    """
+
+    def __init__(
+        self,
+        channel: socket.socket,
+        output_fd: int,
+        log: TaskLog,
+        marker: str,
+        on_idle: Callable[[socket.socket], None] | None,
+    ) -> None:
         self.keeper: Started | None = None
+        self._on_idle = on_idle
+        self._is_asked_to_end = False
         self._channel = channel
         self._output_fd = output_fd
         self._log = log
@@ -97,6 +110,7 @@ class TaskProcess:
             self._conclusion.exception()  # retrieved: the caller of `end` does not ask how it ended
 
     def _ask_to_end(self, grace_s: float) -> None:
+        self._is_asked_to_end = True
         with suppress(OSError):  # the keeper has ended, or its socket is full of such requests
             self._channel.send(encode(End(grace_s)))
 
@@ -149,6 +163,7 @@ class TaskProcess:
             self._ask_to_end(0.0)
 
     async def _conclude(self) -> int:
+        ended = None
         try:
             ended = await self._last_word
             if ended is None and self.keeper is not None:
@@ -161,9 +176,18 @@ class TaskProcess:
         finally:
             self._loop.remove_reader(self._channel)
             self._loop.remove_reader(self._output_fd)
-            self._channel.close()
             os.close(self._output_fd)
+            if self._on_idle is not None and self._may_go_on(ended):
+                self._on_idle(self._channel)
+            else:
+                self._channel.close()
         return self._verdict(ended, left)
+
+    def _may_go_on(self, ended: Ended | None) -> bool:
+        """Whether its keeper may take another task: nothing of this one is left, and nothing is on its way to it."""
+        if ended is None or self._not_started is not None or self._is_asked_to_end:
+            return False
+        return ended.cause is Cause.EXIT and not ended.left
 
     def _verdict(self, ended: Ended | None, left: int) -> int:
         if left:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -26,6 +27,14 @@ def put_answer(fd: int, data: bytes) -> None:
     """Replace the request by the answer."""
     os.ftruncate(fd, 0)
     os.pwrite(fd, data, 0)
+
+
+def receive_given(sender: socket.socket, bytes_max: int, fds_max: int) -> tuple[bytes, list[int]]:
+    """One message and the descriptors that came with it, which an `exec` closes. Raises `OSError`."""
+    data, fds, _, _ = socket.recv_fds(sender, bytes_max, fds_max)  # its `flags` have no effect
+    for fd in fds:
+        os.set_inheritable(fd, False)
+    return data, list(fds)
 
 
 class Identity(NamedTuple):
@@ -55,16 +64,16 @@ class Request(NamedTuple):
     def to_memory(self) -> int:
         """The descriptor of a memory file that holds this; the caller closes it."""
         fd = os.memfd_create("shoal-request")
-        with open(fd, "wb", closefd=False) as file:
-            file.write(json.dumps(self).encode())
-        os.lseek(fd, 0, os.SEEK_SET)
+        data = json.dumps(self).encode()
+        while data:
+            data = data[os.write(fd, data) :]
         return fd
 
     @classmethod
     def from_memory(cls, fd: int) -> Request:
         """Read it; the descriptor stays open."""
-        with open(fd, "rb", closefd=False) as file:
-            argv, env, cwd, no_new_privileges, identity, order, last_word = json.loads(file.read())
+        data = os.pread(fd, os.fstat(fd).st_size, 0)
+        argv, env, cwd, no_new_privileges, identity, order, last_word = json.loads(data)
         return cls(
             argv,
             env,

@@ -1,8 +1,8 @@
-"""The zygote: a small process without threads that forks a keeper for every request of its worker.
+"""The zygote: a small process without threads that forks a keeper when its worker has no idle one.
 
 Forking the worker itself would copy its threads' locks and its secrets; a new Python for every task takes 20 ms and
-more. The zygote is started with an empty environment and contains nothing worth stealing. It ends with its worker's
-socket. If it dies, keepers and tasks continue: nothing of theirs passes through it.
+more. The zygote is started with an empty environment and contains nothing worth stealing. It ends when its worker
+is gone and all its keepers are. If it dies, keepers and tasks continue: nothing of theirs passes through it.
 
 It is a subreaper too. Its children are its keepers; any other child is a stray, the orphan of a keeper that was killed
 (by hand, or for lack of memory), and the zygote kills it instead of that keeper.
@@ -18,6 +18,7 @@ import signal
 import socket
 import traceback
 from contextlib import suppress
+from enum import Enum, auto
 from typing import NoReturn, Protocol
 
 from model.means import is_passing
@@ -25,11 +26,11 @@ from node import prctl
 from worker.launcher import tree
 from worker.launcher.deadline import Deadline
 from worker.launcher.keeper import keep
-from worker.launcher.output import Output
-from worker.launcher.wire import NotStarted, Request, encode
+from worker.launcher.output import GIVEN_FDS, GivenTask
+from worker.launcher.wire import NotStarted, Request, encode, receive_given
 
-DESCRIPTORS = 4
-"""A request contains the keeper's end of the channel, the request's memory file, and both ends of the task's output."""
+DESCRIPTORS = 1 + GIVEN_FDS
+"""A request contains the keeper's end of the channel, and what the keeper is to have of its first task."""
 
 UNTOUCHED_BY = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 """A stray signal from a task, or ^C in the worker's terminal, must not end a keeper; tasks get the defaults back."""
@@ -40,6 +41,14 @@ STRAYS_TICK_S = 0.01
 
 NAME_BYTES_MAX = 1_000
 """The maximum length of the text that comes with a request: what the zygote is to prepare for."""
+
+
+class _After(Enum):
+    """What follows a request: the next one, nothing as the worker is gone, or a new zygote takes this one's place."""
+
+    NEXT = auto()
+    END = auto()
+    SUCCESSOR = auto()
 
 
 class Work(Protocol):
@@ -70,13 +79,15 @@ class Zygote:
 
     def __init__(self, requests: socket.socket, deadline: Deadline, work: Work) -> None:
         self._requests = requests
+        requests.set_inheritable(False)
         self._deadline = deadline
         self._work = work
         self._keepers: set[int] = set()
         self._has_strays = False
 
     def serve(self) -> None:
-        """Fork keepers until the worker's end of the socket is closed."""
+        """Fork keepers until the worker's end of the socket is closed, and then wait for the end of those that are
+        left: of one that was killed together with the worker, only this process can end the tree."""
         prctl.hide_from_own_user()
         prctl.become_subreaper()
         prctl.name_process("shoal-zygote")
@@ -90,29 +101,37 @@ class Zygote:
         poll = select.poll()
         poll.register(self._requests, select.POLLIN)
         poll.register(children_changed, select.POLLIN)
+        is_left = False
         while True:
             ready = dict(poll.poll(STRAYS_TICK_S * 1000 if self._has_strays else None))
             if children_changed.fileno() in ready:
                 children_changed.recv(4096)
             self._reap()
-            if self._requests.fileno() in ready and not self._take_request():
-                return
+            if self._requests.fileno() in ready:
+                match self._take_request():
+                    case _After.SUCCESSOR:
+                        return
+                    case _After.END:
+                        poll.unregister(self._requests)
+                        is_left = True
             if self._has_strays:
                 self._kill_strays()
+            if is_left and not self._keepers and not self._has_strays:
+                return
 
-    def _take_request(self) -> bool:
-        """Fork a keeper for the next request; False if the worker is gone, or a new zygote is to take the place of
-        this one."""
-        data, fds, _, _ = socket.recv_fds(self._requests, NAME_BYTES_MAX, DESCRIPTORS)
+    def _take_request(self) -> _After:
+        """Fork a keeper for the next request."""
+        data, fds = receive_given(self._requests, NAME_BYTES_MAX, DESCRIPTORS)
         if not data:
-            return False
-        channel_fd, request_fd, output_fd, read_fd = fds
-        goes_on = True
+            return _After.END
+        channel_fd, *given = fds
+        after = _After.NEXT
         try:
             self._work.prepare(data.decode())
         except Exception as error:  # noqa: BLE001 - an import may raise anything
             _say(channel_fd, error)
-            goes_on = not is_passing(error)  # what is half loaded may not load again in this process
+            if is_passing(error):  # what is half loaded may not load again in this process
+                after = _After.SUCCESSOR
         else:
             try:
                 pid = os.fork()
@@ -120,13 +139,13 @@ class Zygote:
                 _say(channel_fd, error)
             else:
                 if pid == 0:
-                    self._become_keeper(channel_fd, request_fd, output_fd, read_fd)
+                    self._become_keeper(channel_fd, GivenTask.of(given))
                 self._keepers.add(pid)
         for fd in fds:
             os.close(fd)
-        return goes_on
+        return after
 
-    def _become_keeper(self, channel_fd: int, request_fd: int, output_fd: int, read_fd: int) -> None:
+    def _become_keeper(self, channel_fd: int, task: GivenTask) -> None:
         """Run a keeper in this process. Never returns into the zygote's loop."""
         code = 1
         try:
@@ -134,7 +153,7 @@ class Zygote:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self._requests.close()
             channel = socket.socket(fileno=channel_fd)
-            keep(channel, request_fd, Output(output_fd, read_fd), self._deadline, self._work.run)
+            keep(channel, task, self._deadline, self._work.run)
             code = 0
         except BaseException:  # noqa: BLE001  a bug of ours; its tree is killed as that of a killed keeper
             traceback.print_exc()

@@ -1,0 +1,87 @@
+"""Starts a command without copying its keeper: by `posix_spawn`, which lends the keeper's memory to the new process
+until that executes the command. A copy of a Python process costs as much as the whole of a small task.
+
+It cannot change the user, and nothing of ours runs in the new process, so it gets no parent-death signal. When a keeper
+is killed, its zygote kills what it left.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+
+from node import prctl
+from worker.launcher.wire import Request
+
+OOM_SCORE = 500
+"""Of 1000. When memory runs out the kernel kills the largest process; that should be a task, not the worker of all."""
+
+_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+
+
+def spawn(request: Request, output_fd: int) -> int:
+    """The pid of the command, which leads a session of its own. All other descriptors close themselves.
+
+    Raises `OSError` or `ValueError` when it cannot begin.
+    """
+    if request.no_new_privileges:
+        prctl.forbid_new_privileges()  # for this keeper too: all that its launcher starts is to have none
+    os.chdir(request.cwd)
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, output_fd, 1),
+        (os.POSIX_SPAWN_DUP2, output_fd, 2),
+    ]
+    try:
+        with _first_to_go():
+            return os.posix_spawn(
+                _found(request),
+                request.argv,
+                request.env,
+                file_actions=actions,
+                setsid=True,
+                setsigmask=(),
+                setsigdef=_SIGNALS,
+            )
+    finally:
+        os.chdir("/")  # the task's folder is deleted after it
+
+
+def _found(request: Request) -> str:
+    """The file that `execvpe` would execute, so that only one process is made."""
+    command = request.argv[0]
+    if "/" in command:
+        return command
+    folders = os.get_exec_path(request.env)
+    found = [path for folder in folders if os.access(path := os.path.join(folder, command), os.F_OK)]  # noqa: PTH118
+    return next((path for path in found if os.access(path, os.X_OK)), found[0] if found else command)
+
+
+@contextmanager
+def _first_to_go() -> Iterator[None]:
+    """What is started meanwhile is what the kernel kills first when memory runs out. Without a writable /proc it
+    chooses by size alone."""
+    fd, own = _score()
+    if fd is None or own >= OOM_SCORE:
+        yield
+        return
+    with suppress(OSError):
+        os.pwrite(fd, str(OOM_SCORE).encode(), 0)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.pwrite(fd, str(own).encode(), 0)
+
+
+@cache
+def _score() -> tuple[int | None, int]:
+    """The file with this process's score, and what stands in it."""
+    try:
+        fd = os.open("/proc/self/oom_score_adj", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None, 0
+    return fd, int(os.pread(fd, 20, 0))
