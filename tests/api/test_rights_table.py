@@ -234,7 +234,7 @@ async def _asker(database: Database, name: str, **fields: Any) -> Asker:
 def _said(answer: httpx.Response, objects: Mapping[str, object]) -> tuple[int, str]:
     """An answer without what tells a request from another, and without what was asked for."""
     text = answer.text
-    if answer.status_code >= 400:
+    if 400 <= answer.status_code < 500:
         text = json.dumps({**answer.json(), "instance": ""})
     for value in sorted({str(each) for each in objects.values()}, key=len, reverse=True):
         text = text.replace(value, "X")

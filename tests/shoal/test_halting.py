@@ -202,18 +202,6 @@ async def test_skipped_and_forbidden_tasks_are_shown_as_such(shoal: CommandLine)
     assert "never does not run: its definition forbids it (flag: NO)." in never.out
 
 
-async def test_what_was_not_chosen_is_still_skipped_after_a_rerun_of_a_task(shoal: CommandLine) -> None:
-    done = await shoal("run", "chooses", "--wait", "--json")
-    run = done.json["run_id"]
-    again, shown = await shoal.each(f"rerun {run} --task small --depend task_only --wait", f"show {run} --json")
-    assert again.code == 0, again.err
-    assert {each["name"]: each["state"] for each in shown.json["not_begun"]} == {
-        "big": "SKIPPED",
-        "after_big": "SKIPPED",
-        "never": "FORBIDDEN",
-    }
-
-
 async def test_a_run_that_is_limited_to_a_task_leaves_the_others_out(shoal: CommandLine) -> None:
     done = await shoal("run", "chooses", "--task", "small", "--depend", "task_only", "--wait", "--json")
     assert (done.code, done.json["tasks"]) == (0, 1), done.err

@@ -131,6 +131,17 @@ async def test_a_data_source_that_the_project_may_not_use_is_not_opened(bench: B
     assert report.reason.startswith('project "default" may not use the data source "hr", only shop')
 
 
+async def test_an_alert_group_that_the_project_may_not_use_hears_nothing(bench: Bench) -> None:
+    async with bench.database.writing() as connection:
+        await data_sources.put(connection, "shop", "sqlite:////tmp/shop.db", bench.vault)
+        await connection.execute(text("INSERT INTO workflow_definition (code, name) VALUES (1001, 'w')"))
+        await connection.execute(text("INSERT INTO project (name, alert_groups) VALUES ('default', '{data}')"))
+    params = {"datasource": "shop", "sql": "SELECT 1", "alert_group": "${name}"}
+    report, _ = await bench.run("SQL", **params, values={"name": "ops"})
+    assert report.reason.startswith('project "default" may not use the alert group "ops", only data')
+    assert report.alert is None
+
+
 async def test_an_unknown_environment_fails_the_task_with_its_name(bench: Bench) -> None:
     report, log = await bench.run("SHELL", "nix", script="echo the task")
     assert report.reason == 'there is no environment "nix"; `shoal environments` lists those there are'
