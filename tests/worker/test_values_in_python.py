@@ -203,7 +203,9 @@ def test_where_no_escape_can_stand_a_value_with_quotes_is_refused(place: str) ->
         python_script(mark("v", "it's").join(f"x = {place}".split("@")), {})
 
 
-@pytest.mark.parametrize("place", ["'@'.format(open)", "@.format(open)", "'{} @'.format(1)", "f = str.format; f(@, open)"])
+@pytest.mark.parametrize(
+    "place", ["'@'.format(open)", "@.format(open)", "'{} @'.format(1)", "f = str.format; f(@, open)"]
+)
 def test_a_value_is_no_format_of_the_scripts_objects(place: str) -> None:
     with pytest.raises(Refused, match=r"braces, which format\(\) reads"):
         python_script(mark("v", "{0.__class__}").join(place.split("@")), {})
