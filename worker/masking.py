@@ -7,6 +7,7 @@ that wants to reveal its secret: it can spell it backwards.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from worker.secret_forms import Form, forms_of
@@ -19,7 +20,8 @@ class Masking:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._anchors: list[tuple[bytes, Form]] = []
-        self._beginnings: list[tuple[bytes, Form]] = []
+        self._in_line = _Beginnings()
+        self._over_lines = _Beginnings()
         self._first_bytes: frozenset[int] = frozenset()
         self._rest = b""
         for secret in set(secrets):
@@ -29,7 +31,7 @@ class Masking:
         """Mask this one too in what has not been shown."""
         for form in forms_of(secret):
             self._anchors += [(anchor, form) for anchor in form.anchors]
-            self._beginnings += [(beginning, form) for beginning in form.beginnings]
+            (self._in_line if form.is_in_a_line else self._over_lines).add(form)
             self._first_bytes |= {beginning[0] for beginning in form.beginnings}
 
     def feed(self, data: bytes) -> bytes:
@@ -86,9 +88,37 @@ class Masking:
         none."""
         end = len(data)
         first = end - 1 if end > start and data[-1] in self._first_bytes else end
-        for beginning, form in self._beginnings:
+        first = self._in_line.first_open(data, max(start, data.rfind(b"\n") + 1), first)
+        return self._over_lines.first_open(data, start, first)
+
+
+class _Beginnings:
+    """The beginnings of some forms."""
+
+    def __init__(self) -> None:
+        self._forms: list[tuple[bytes, Form]] = []
+        self._size_max = 0
+        self._any: re.Pattern[bytes] | None = None
+
+    def add(self, form: Form) -> None:
+        self._forms += [(beginning, form) for beginning in form.beginnings]
+        self._size_max = max(self._size_max, form.size_max)
+        self._any = None
+
+    def first_open(self, data: bytes, start: int, first: int) -> int:
+        """The first place from `start` on and before `first` that more bytes could make into a secret; `first` if
+        none."""
+        begin = max(start, len(data) - self._size_max + 1)
+        if begin >= first or not self._forms:
+            return first
+        if self._any is None:
+            self._any = re.compile(b"|".join(re.escape(each) for each in {each for each, _ in self._forms}))
+        found = self._any.search(data, begin)
+        if found is None:
+            return first
+        for beginning, form in self._forms:
             to = first + len(beginning) - 1
-            at = data.find(beginning, max(start, end - form.size_max + 1), to)
+            at = data.find(beginning, max(found.start(), len(data) - form.size_max + 1), to)
             while at >= 0 and not form.is_open(data, at):
                 at = data.find(beginning, at + 1, to)
             if at >= 0:

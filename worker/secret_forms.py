@@ -1,4 +1,4 @@
-r"""The ways in which programs write a secret: as it is, quoted or escaped by a shell or a language, and in base64.
+r"""The ways in which programs write a secret: as it is, quoted or escaped by a shell or a language, in base64, in hex.
 
 A form is a sequence of units, each with a few alternatives: in `it's` one of `'`, `\'`, `'\''`, `\x27`, `%27`, `&#39;`.
 So any mixture of escapes is found, not only the output of a few known functions. A form is matched by sets of possible
@@ -26,6 +26,7 @@ _OTHERWISE = {
     "\n": ("\r\n",),
 }
 """What no rule gives: quotes in a shell and in SQL, a blank in a form, a line's end in a header."""
+_GNU_QUOTES = (("'$'", "''"), ("'$'", ""), ("", "''"))
 _BACKSLASHES = (1, 2, 3, 4, 7)
 """As many stand before an escape in a text that was escaped once, twice, or three times."""
 _WRAP: Unit = (b"", b"\n", b"\r\n", b"\\n")
@@ -44,14 +45,26 @@ class Form:
         self.anchors = units[rarest]
         self.size_max = sum(max(map(len, unit)) for unit in units)
         self.beginnings = _beginnings(units)
+        self.is_in_a_line = not any(b"\n" in each for unit in units for each in unit[:2])
+        """Whether each occurrence is."""
         self._units = units
         self._before = units[:rarest][::-1]
         self._after = units[rarest + 1 :]
+        self._anchor: re.Pattern[bytes] | None = None
 
     def find(self, data: bytes, start: int) -> tuple[int, int] | None:
         """Begin and end of its first occurrence from `start` on, the longest if several begin there."""
-        found = [each for anchor in self.anchors if (each := self._find(data, start, anchor))]
-        return min(found, key=lambda each: (each[0], -each[1]), default=None)
+        if self._anchor is None:  # most forms never get here
+            follows = self._after[0] if self._after else (b"",)
+            self._anchor = re.compile(
+                b"(?:%b)(?=%b)" % tuple(b"|".join(map(re.escape, each)) for each in (self.anchors, follows))
+            )
+        for anchor in self._anchor.finditer(data, start):
+            begins = [begin for begin in _backward(self._before, data, anchor.start()) if begin >= start]
+            ends = _forward(self._after, data, anchor.end()) if begins else None
+            if ends:
+                return min(begins), max(ends)
+        return None
 
     def is_open(self, data: bytes, start: int) -> bool:
         """Whether more bytes could make `data` from `start` on into an occurrence, or into a longer one."""
@@ -62,30 +75,24 @@ class Form:
                 if any(len(each) > rest and each.startswith(data[place:]) for each in unit):
                     return True
             places = _forward((unit,), data, *places)
+            if not places:
+                break
         return False
-
-    def _find(self, data: bytes, start: int, anchor: bytes) -> tuple[int, int] | None:
-        at = data.find(anchor, start)
-        while at >= 0:
-            begins = [begin for begin in _backward(self._before, data, at) if begin >= start]
-            ends = _forward(self._after, data, at + len(anchor)) if begins else None
-            if ends:
-                return min(begins), max(ends)
-            at = data.find(anchor, at + 1)
-        return None
 
 
 def forms_of(secret: str) -> Iterator[Form]:
-    """The forms of a secret and of each of its lines, without the blanks around them.
+    r"""The forms of a secret and of each of its lines, without the blanks around them.
 
-    A key is printed line by line, and a token that was written with a newline is printed without it.
+    A key is printed line by line, also one that was written in one line with `\n`, and a token that was written with a
+    newline is printed without it.
     """
     whole = secret.strip()
-    for part in {whole, *map(str.strip, whole.splitlines())}:
+    for part in {whole, *map(str.strip, [*whole.splitlines(), *whole.replace("\\n", "\n").splitlines()])}:
         if len(part) >= SECRET_CHARACTERS_MIN:
             yield Form(_as_text(part))
     if len(whole) >= SECRET_CHARACTERS_MIN:
         yield from map(Form, _in_base64(whole.encode(errors="replace")))
+        yield Form(_in_hex(whole.encode(errors="replace")))
 
 
 def _forward(units: Sequence[Unit], data: bytes, *places: int) -> set[int]:
@@ -148,11 +155,20 @@ def _escapes(character: str) -> Unit:
         [_LETTERS.get(character, character)],
     ]
     escaped = ["".join("\\" * n + each for each in given) for given in after_backslash for n in _BACKSLASHES]
-    escaped += ["".join(f"%{each:02x}" for each in raw), f"&#{code};", f"&#x{code:x};"]
+    if not (character.isascii() and character.isprintable()):  # GNU's programs quote what is beside it
+        escaped += [f"{open_}{each}{close}" for each in escaped[::5] for open_, close in _GNU_QUOTES]
+    escaped += ["".join(f"%{each:02x}" for each in raw), "".join(f"%25{each:02x}" for each in raw)]
+    escaped += [
+        f"&#{code};",
+        f"&#{code:02};",
+        f"&#x{code:x};",
+        f"%u{code:04x}",
+        f"^{chr(code ^ 64)}" if code < 32 else "",
+    ]
     upper = [re.sub(r"(?<=[xuU%])[0-9a-f]+", lambda found: found[0].upper(), each) for each in escaped]
     named = [f"&{codepoint2name[code]};"] if code in codepoint2name else []
     forms = [*escaped, *upper, *named, *_OTHERWISE.get(character, ())]
-    return (raw, *(each.encode(errors="replace") for each in dict.fromkeys(forms)))
+    return (raw, *(each.encode(errors="replace") for each in dict.fromkeys(forms) if each))
 
 
 def _in_base64(secret: bytes) -> Iterator[list[Unit]]:
@@ -180,3 +196,10 @@ def _group(digits: bytes) -> Unit:
         percent.replace(b"%2B", b"%2b").replace(b"%2F", b"%2f"),
         digits.replace(b"/", b"\\/"),
     )
+
+
+def _in_hex(secret: bytes) -> list[Unit]:
+    digits = secret.hex().encode()
+    groups = [digits[at : at + 4] for at in range(0, len(digits), 4)]
+    units = [unit for group in groups for unit in ((group, group.upper()) if not group.isdigit() else (group,), _WRAP)]
+    return units[:-1]

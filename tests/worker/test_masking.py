@@ -11,6 +11,7 @@ import subprocess
 import textwrap
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
+from xml.etree import ElementTree
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
@@ -63,6 +64,13 @@ def in_bash(script: str, secret: str, *, locale: str = "C.UTF-8") -> str:
     return (shown.stdout + shown.stderr).decode()
 
 
+def gnu_quoted(secret: str) -> str:
+    """As GNU's programs name a file in their messages."""
+    env = {"LC_ALL": "C", "PATH": "/usr/bin:/bin"}
+    said = subprocess.run(["cat", f"{secret}/."], env=env, capture_output=True, check=False).stderr.decode()
+    return said.removeprefix("cat: ").removesuffix(": No such file or directory\n").replace("/.", "")
+
+
 FORMS: dict[str, Callable[[str], str]] = {
     "as it is": str,
     "in a script that a value was put into": lambda secret: python_script(mark("s", secret), {}),
@@ -90,6 +98,11 @@ FORMS: dict[str, Callable[[str], str]] = {
     "@Q": lambda secret: in_bash('echo "${1@Q}"', secret),
     "declare -p": lambda secret: in_bash("v=$1; declare -p v", secret),
     "a trace of bash": lambda secret: in_bash('set -x; v=$1; : "$v"', secret),
+    "quoted twice in a URL": lambda secret: quote(quote(secret, safe=""), safe=""),
+    "an attribute of ElementTree": lambda secret: ElementTree.tostring(ElementTree.Element("a", b=secret)).decode(),
+    "quoted by ls": lambda secret: gnu_quoted(secret),
+    "hex": lambda secret: secret.encode().hex(),
+    "HEX": lambda secret: secret.encode().hex().upper(),
     "base64": lambda secret: base64.b64encode(secret.encode()).decode(),
     "base64 without its padding": lambda secret: base64.urlsafe_b64encode(secret.encode()).decode().rstrip("="),
     "base64 after one byte": lambda secret: base64.b64encode(f":{secret}".encode()).decode(),
@@ -141,10 +154,11 @@ def test_in_base64_no_digit_is_shown_that_is_the_secrets_alone(secret: str, form
         "-----BEGIN-----\nMIIabcdef\nshort\n  an indented line\n-----END-----\n",
         "a-token-in-a-block\n",
         "\r\nCR-and-LF\r\n",
+        r"-----BEGIN-----\nMIIabcdef\n-----END-----\n",
     ],
 )
 def test_each_line_of_a_secret_is_masked_by_itself(secret: str) -> None:
-    for line in (each.strip() for each in secret.splitlines() if len(each.strip()) >= 6):
+    for line in (each.strip() for each in secret.replace("\\n", "\n").splitlines() if len(each.strip()) >= 6):
         assert fed(Masking([secret]), f"using {line} now".encode()) == b"using ****** now"
 
 

@@ -217,7 +217,7 @@ async def test_a_kill_before_the_cluster_answered_says_so(stand: Stand) -> None:
             "is split into options",
         ),
         ({"application": "a.py", "conf": {"spark.a\nb": "x"}}, "", "is not the name of a setting"),
-        ({"script": 'print("${v}")'}, '");evil("', "could become code; pass it in args"),
+        ({"script": 'print(r"${v}")'}, '");evil("', "could become code; pass it in args"),
     ],
 )
 async def test_a_value_that_would_break_out_is_refused(

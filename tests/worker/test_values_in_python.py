@@ -68,6 +68,21 @@ PYTHON_PLACES = [
     "x = u'@' if @ else '@'",
     "@ = 1",
     "match @:\n    case _: pass",
+    "subprocess.run(@)",
+    "subprocess.run([@])",
+    "subprocess.run('@'.split())",
+    "subprocess.run(['nice', @])",
+    "subprocess.run(['env', '@'])",
+    "subprocess.run(['split', '--filter=' + @, 'file'])",
+    "cmd = [@]; subprocess.run(cmd)",
+    "k = {'shell': True}; subprocess.run('@', **k)",
+    "s = os.system; s(@)",
+    "from os import system as s; s(@)",
+    "os.__dict__['sys' + 'tem'](@)",
+    "os.spawnlp(os.P_WAIT, @, 'x')",
+    "import timeit; timeit.timeit(@, number=1)",
+    "import cProfile; cProfile.run(@)",
+    "x = f\"{'@'}\"; y = '\\\\\\@'; z = rb'@' + b'@'",
 ]
 
 
@@ -158,6 +173,55 @@ def test_outside_of_quotes_a_value_is_a_literal_of_its_type(
     exec(python_script(marked, {"v": type_} if type_ else {}), names)
     assert names["x"] == literal
     assert type(names["x"]) is type(literal)
+
+
+@pytest.mark.parametrize("place", ["'@'", '"@"', "f'@'", "f'{1}@'", "'''@'''", 'u"""@"""', "('a' '@')"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Müller GmbH",
+        "It's done (3 rows)!",
+        "2026-11-26 05:00:00",
+        "https://a/b?x=1&y=2",
+        '{"a": ["b"]}',
+        "C:\\new",
+        "a\nb",
+        "",
+        "\\",
+    ],
+)
+def test_inside_of_quotes_any_value_is_text(place: str, value: str) -> None:
+    marked = replace_references(f"x = {place.replace('@', '${v}')}", {"v": value}, mark)
+    names: dict[str, object] = {}
+    exec(python_script(marked, {}), names)
+    assert str(names["x"]).removeprefix("1" if "{1}" in place else "a" if "(" in place else "") == value
+
+
+@pytest.mark.parametrize("place", ["r'@'", "rb'@'", "f\"{'@'}\"", "'\\@'"])
+def test_where_no_escape_can_stand_a_value_with_quotes_is_refused(place: str) -> None:
+    with pytest.raises(Refused, match="could end it"):
+        python_script(mark("v", "it's").join(f"x = {place}".split("@")), {})
+
+
+@pytest.mark.parametrize(
+    "place", ["'@'.format(open)", "@.format(open)", "'{} @'.format(1)", "f = str.format; f(@, open)"]
+)
+def test_a_value_is_no_format_of_the_scripts_objects(place: str) -> None:
+    with pytest.raises(Refused, match=r"braces, which format\(\) reads"):
+        python_script(mark("v", "{0.__class__}").join(place.split("@")), {})
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "import os, sys\nos.makedirs('/tmp/x')\nprint('@')",
+        "status = 200\ncode = status\nprint(vars, '@')",
+        "print('the system is up: use sh')\nprint('@')",
+        "model.eval()\nparser.add_argument('-c', default='@')",
+    ],
+)
+def test_an_ordinary_script_takes_any_text(script: str) -> None:
+    assert python_script(mark("v", "It's done (3 rows)!").join(script.split("@")), {})
 
 
 def test_a_value_that_does_not_fit_its_type_is_refused_in_python_too() -> None:

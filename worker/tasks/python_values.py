@@ -17,7 +17,7 @@ from model.choices import ParameterType
 from model.errors import Refused
 from model.local_params import typed
 from model.parameters import is_plain, parameter_variable
-from model.python_script import NUMBER, NamedPython, need_of_python
+from model.python_script import NUMBER, NamedPython
 from worker.tasks.inserted import pieces
 
 _FIRST = 0xF0000
@@ -43,6 +43,10 @@ class _Literal:
     def is_formatted(self) -> bool:
         """Whether braces contain expressions."""
         return "f" in self.prefix or "t" in self.prefix
+
+
+_AFTER_BACKSLASH = _Literal("r", "")
+"""An escape may go on with a value only if that is plain."""
 
 
 def in_environment(name: str) -> str:
@@ -71,8 +75,7 @@ def python_script(
         return marked
     numbers = iter(range(len(given)))
     text = "".join(piece.text if piece.name is None else chr(_FIRST + next(numbers)) for piece in found)
-    own = _REFERENCE.sub(" ", text)
-    script = NamedPython(frozenset(dict(given)), *need_of_python(own))
+    script = NamedPython.reading(_REFERENCE.sub("\0", text), dict(given))
     for name, value in dict(given).items():
         script.check(name, value, types.get(name))
     return _Writer(text, given, types, way_out).written()
@@ -156,13 +159,10 @@ class _Writer:
                 self._copy(len(literal.quote))
                 return
             if self._is_reference():
-                name, value = self._value()
-                if not is_plain(value):
-                    raise self._refused(name, "it stands inside of quotes and has characters that could end them")
-                self._parts.append(value)
-                self._at += 1
+                self._text_in(literal)
             elif character == "\\" and _REFERENCE.match(self._text, self._at + 1):
                 self._copy()
+                self._text_in(_AFTER_BACKSLASH)
             elif character == "\\" or (literal.is_formatted and self._text.startswith(("{{", "}}"), self._at)):
                 self._copy(2)
             elif character == "\n" and len(literal.quote) == 1:
@@ -171,6 +171,26 @@ class _Writer:
                 self._copy()
                 if literal.is_formatted and character == "{":
                     self._field()
+
+    def _text_in(self, literal: _Literal) -> None:
+        """Write a value as text of a literal, with escapes where that is no raw one."""
+        name, value = self._value()
+        if is_plain(value):
+            written = value
+        elif "r" not in literal.prefix:
+            is_bytes = "b" in literal.prefix
+            written = "".join(map(_escape, value.encode())) if is_bytes else _escaped(value)
+        elif (
+            literal is _AFTER_BACKSLASH
+            or re.search(r"['\"\\\r\n{}]", value)
+            or not value.isprintable()
+            or ("b" in literal.prefix and not value.isascii())
+        ):
+            raise self._refused(name, "it stands inside of a raw literal or after a backslash, and could end it")
+        else:
+            written = value
+        self._parts.append(written)
+        self._at += 1
 
     def _field(self) -> None:
         """Read the rest of a replacement field of an f-string: an expression, where only numbers are accepted."""
@@ -182,7 +202,8 @@ class _Writer:
                 return
             if opening := self._opening():
                 self._copy(len(opening[0]))
-                self._literal(_Literal.of(opening))
+                literal = _Literal.of(opening)
+                self._literal(_Literal(f"r{literal.prefix}", literal.quote))  # Python before 3.12 takes no escape here
                 continue
             self._number_or_own()
             if character == "}" and not brackets:
