@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 from collections.abc import Iterator
@@ -42,6 +43,9 @@ LONG = {
 PARTLY_LONG = {"test_accessibility.py"}
 """Those others."""
 _number = itertools.count(1)
+# Each process of a run collects all tests, and none of what it makes meanwhile is garbage: to look for some takes a
+# quarter of that time, and would take it again in the tests.
+gc.disable()
 # Other work on this machine may use the memory: a node that is BUSY for it would take nothing for the whole test.
 os.environ |= {"SHOAL_MASTER__LOAD__MEMORY_MAX": "1", "SHOAL_WORKER__LOAD__MEMORY_MAX": "1"}
 AS_SHIPPED = database.SESSION_SETTINGS
@@ -68,6 +72,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.name in LONG:
             item.add_marker("long")
     items.sort(key=lambda item: item.path.name not in LONG)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # else libraries say that these objects leak
 
 
 @pytest.fixture(scope="session")
