@@ -17,7 +17,7 @@ PAGE := api/page/index.html
 PAGE_SOURCES := $(shell find ui -name node_modules -prune -o -name dist -prune -o -type f ! -name schema.d.ts -print) docs/openapi.json
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers node page demo up examples test test-long soak simulate chaos edits put-back chaos-promises screenshots check bench format lock clean
+.PHONY: help setup setup-dev servers node page demo up examples test durations test-long soak simulate chaos edits put-back chaos-promises screenshots check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -84,6 +84,9 @@ PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 test: setup-dev servers $(PAGE) ## Every test but the longest, against real servers and in a browser; ARGS= for some.
 	$(if $(ARGS),,$(BIN)/python ui/page.py test)
 	$(PYTEST) -m "not chaos and not soak$(if $(ARGS),, and not long)" $(ARGS)
+
+durations: setup-dev servers $(PAGE) ## Record what each file of `make test` takes, on a machine that does nothing else.
+	$(PYTEST) -p tests.durations -m "not chaos and not soak and not long" $(ARGS)
 
 # Chaos comes last, since it wants the machine alone.
 test-long: setup-dev servers $(PAGE) ## The longest tests: simulation, orders of statements, the pages as typed; a minute of chaos.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from dao.postgres import database
 from dao.tasks import pool_claims
+from tests import durations
 from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.s3 import S3Server
@@ -19,29 +22,35 @@ from tests.servers.zookeeper import ZooKeeperServer
 SCHEMA = Path(__file__).parent.parent / "sql" / "schema.sql"
 TEMPLATE = "shoal_template"
 LONG = {
-    "test_clocks.py",
-    "test_duties.py",
-    "test_half_open_links.py",
-    "test_interleavings.py",
-    "test_leased_streams.py",
-    "test_newcomer.py",
-    "test_order_by_key.py",
-    "test_outages.py",
-    "test_own_work.py",
-    "test_registry_outages.py",
-    "test_rows_in_the_way.py",
-    "test_same_program.py",
-    "test_same_verbs.py",
-    "test_seeds_1.py",
-    "test_seeds_2.py",
-    "test_simulation.py",
-    "test_spark_task.py",
-    "test_switches.py",
+    "api/test_same_verbs.py",
+    "bridge/test_interleavings.py",
+    "bridge/test_same_program.py",
+    "cluster/test_clocks.py",
+    "cluster/test_duties.py",
+    "cluster/test_half_open_links.py",
+    "cluster/test_leased_streams.py",
+    "cluster/test_order_by_key.py",
+    "cluster/test_outages.py",
+    "cluster/test_own_work.py",
+    "cluster/test_registry_outages.py",
+    "cluster/test_rows_in_the_way.py",
+    "edits/test_edits.py",
+    "newcomer/test_newcomer.py",
+    "simulation/test_seeds_1.py",
+    "simulation/test_seeds_2.py",
+    "simulation/test_simulation.py",
+    "simulation/test_switches.py",
+    "worker/test_spark_task.py",
 }
 """`make test-long` runs these files, and what is marked so in others."""
-PARTLY_LONG = {"test_accessibility.py"}
+SHARING = {"scenarios", "upstream"}
+"""Folders whose files share a cluster, which ends when a process goes on to another folder."""
+PARTLY_LONG = {"page/test_accessibility.py", "dao/test_plans.py"}
 """Those others."""
 _number = itertools.count(1)
+# Each process of a run collects all tests, and none of what it makes meanwhile is garbage: to look for some takes a
+# quarter of that time, and would take it again in the tests.
+gc.disable()
 # Other work on this machine may use the memory: a node that is BUSY for it would take nothing for the whole test.
 os.environ |= {"SHOAL_MASTER__LOAD__MEMORY_MAX": "1", "SHOAL_WORKER__LOAD__MEMORY_MAX": "1"}
 AS_SHIPPED = database.SESSION_SETTINGS
@@ -54,8 +63,8 @@ pool_claims.HELD_MS_MAX = 60_000
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A run without the longest files does not read them, nor one of these the others: that takes seconds of each
     process."""
-    expression, name = config.getoption("markexpr"), collection_path.name
-    if "long" not in expression or not name.startswith("test_"):
+    expression, name = config.getoption("markexpr"), short_name(collection_path)
+    if "long" not in expression or not collection_path.name.startswith("test_"):
         return None
     if "not long" in expression:
         return name in LONG or None
@@ -63,11 +72,35 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that are begun last would keep the other processes waiting, so they are first."""
+    """The longest files are begun first: else the last of them would keep the other processes waiting.
+
+    A file that durations.txt does not know may be one of them. Those that share a cluster stay together.
+    """
     for item in items:
-        if item.path.name in LONG:
+        if short_name(item.path) in LONG:
             item.add_marker("long")
-    items.sort(key=lambda item: item.path.name not in LONG)
+    known, unknown = durations.recorded(), durations.Duration(math.inf, math.inf)
+
+    def place(item: pytest.Item) -> tuple[bool, bool, str, float, str]:
+        file = item.nodeid.partition("::")[0]
+        folder = item.path.parent.name if item.path.parent.name in SHARING else ""
+        return short_name(item.path) not in LONG, not folder, folder, -known.get(file, unknown).clock_s, file
+
+    items.sort(key=place)
+
+
+def short_name(file: Path) -> str:
+    """A file with its folder: names of files alone come again in others."""
+    return f"{file.parent.name}/{file.name}"
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # else libraries say that these objects leak
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import LONG, PARTLY_LONG
+from tests.conftest import LONG, PARTLY_LONG, short_name
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = (
@@ -187,9 +187,9 @@ def test_text_ends_with_a_newline_and_has_no_carriage_returns() -> None:
 def test_a_run_of_the_longest_tests_reads_every_file_that_has_some() -> None:
     """A file that `conftest.py` does not name would have its longest tests run by nobody."""
     mark = "pytest.mark." + "long"
-    marked = {path.name for path in python_files() if path.name.startswith("test_") and mark in text_of(path)}
-    assert marked == PARTLY_LONG
-    assert {path.name for path in python_files()} >= LONG
+    tests = [path for path in python_files() if path.name.startswith("test_")]
+    assert {short_name(path) for path in tests if mark in text_of(path)} == PARTLY_LONG
+    assert {short_name(path) for path in tests} >= LONG
 
 
 def test_every_test_has_a_sentence_for_a_name() -> None:

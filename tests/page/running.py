@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 
+from tests.servers.warm import run_verb
 from tests.test_repository import ROOT
 
 READY_S_MAX = 90.0
@@ -60,8 +61,12 @@ class RunningShoal:
         return [each for each in children if each.cmdline()[1:5] == ["-P", "-m", "shoal", role]]
 
     def shoal(self, *words: str, given: str | None = None) -> str:
-        """What a verb prints that reads `given`. Raises `CalledProcessError`."""
+        """What a verb prints that reads `given`; it must succeed."""
         environment = {**os.environ, "SHOAL_FOLDER": str(self.folder)}
+        if given is None:
+            answer = run_verb(words, environment, cwd=ROOT)
+            assert answer.code == 0, answer.err or answer.out
+            return answer.out
         command = [sys.executable, "-m", "shoal", *words]
         ended = subprocess.run(
             command, cwd=ROOT, env=environment, input=given, capture_output=True, text=True, timeout=60
