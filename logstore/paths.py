@@ -19,10 +19,14 @@ def open_folder(root: Path, parts: Sequence[str], *, make: bool, mode: int = 0o7
     folder = os.open(root, FOLDER_FLAGS & ~os.O_NOFOLLOW)  # the root itself may be the operator's link
     for part in parts:
         try:
-            if make:
+            try:
+                below = os.open(part, FOLDER_FLAGS, dir_fd=folder)
+            except FileNotFoundError:
+                if not make:
+                    raise
                 with suppress(FileExistsError):
                     os.mkdir(part, mode, dir_fd=folder)
-            below = os.open(part, FOLDER_FLAGS, dir_fd=folder)
+                below = os.open(part, FOLDER_FLAGS, dir_fd=folder)
         finally:
             os.close(folder)
         folder = below

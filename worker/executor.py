@@ -24,7 +24,7 @@ from node.threads import in_thread_if_large
 from node.waiting import to_its_end
 from worker.attempt_launcher import AttemptLauncher
 from worker.attempt_values import secret_names, secrets_used, types_of_values, values_of, with_time_expressions
-from worker.environment import task_environment
+from worker.environment import passed_on, task_environment
 from worker.failed_attempt import TookTooLong, lacks_means, result_of
 from worker.last_words import LastWords, log_name
 from worker.launcher.errors import BrokenLauncher
@@ -89,6 +89,7 @@ class Executor:
         self._log_bytes_max = settings.log_bytes_max
         self._settings = settings
         self._traced = traced
+        self._machine = passed_on(os.environ)
 
     async def run(self, task: ClaimedTask) -> Report:
         """Run it to its end. Raises nothing but cancellation, which kills what it started."""
@@ -284,7 +285,7 @@ class Executor:
 
     def _environment(self, task: ClaimedTask, account: Account | None, folder: WorkFolder) -> Mapping[str, str]:
         made = task_environment(
-            os.environ if account is None else account.environment(os.environ),
+            self._machine if account is None else account.environment(self._machine),
             workflow_instance_id=task.workflow_instance_id,
             task_code=task.code,
             task_instance_id=task.id,

@@ -178,8 +178,11 @@ class LogFile:
         return self._create_once()
 
     def _create_once(self) -> int:
-        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder = open_folder(self._root, self._name.folders, make=True)
+        try:
+            folder = open_folder(self._root, self._name.folders, make=True)
+        except FileNotFoundError:  # mostly there is a root
+            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder = open_folder(self._root, self._name.folders, make=True)
         try:
             fd = os.open(self._name.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | FILE_FLAGS, 0o600, dir_fd=folder)
         finally:

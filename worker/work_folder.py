@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+from contextlib import suppress
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
+from logstore.paths import FOLDER_FLAGS
 from worker.private_folder import make_private
+
+FEW = 4
+SMALL_BYTES = 65_536
+"""So few and small files are deleted on the event loop: that takes less time than to start a thread."""
 
 
 class WorkFolder:
@@ -32,9 +40,30 @@ class WorkFolder:
 
     async def remove(self) -> None:
         """Delete it with all that is in it, if it was made."""
-        if not self.is_made:
+        if not self.is_made or self._is_removed_at_once():
             return
         try:
             await asyncio.to_thread(shutil.rmtree, self.path, ignore_errors=True)
         except RuntimeError:  # no thread can be started now: that must not change how the attempt ended
             shutil.rmtree(self.path, ignore_errors=True)
+
+    def _is_removed_at_once(self) -> bool:
+        """Delete it if there is little in it; else nothing, or a part of it."""
+        with suppress(OSError):
+            folder = os.open(self.path, FOLDER_FLAGS)
+            try:
+                with os.scandir(folder) as entries:
+                    found = list(islice(entries, FEW + 1))
+                if len(found) > FEW or not all(_is_small_file(each) for each in found):
+                    return False
+                for each in found:
+                    os.unlink(each.name, dir_fd=folder)
+            finally:
+                os.close(folder)
+            os.rmdir(self.path)  # noqa: PTH106 - `Path` costs more than the call
+            return True
+        return False
+
+
+def _is_small_file(entry: os.DirEntry[str]) -> bool:
+    return not entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_size <= SMALL_BYTES

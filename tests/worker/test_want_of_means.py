@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
+import pytest
+
 from model.means import NO_THREAD
 from model.states import TaskState
 from tests.no_descriptors import no_descriptors
@@ -30,14 +32,19 @@ def no_memory(pid: int) -> Iterator[None]:
         resource.prlimit(pid, resource.RLIMIT_AS, before)
 
 
-async def test_a_task_that_finds_no_descriptor_is_given_back_and_the_next_one_runs(errands: Errands) -> None:
+@pytest.mark.parametrize(("has_idle_keeper", "needed"), [(True, 4), (False, 6)])
+async def test_a_task_that_finds_no_descriptor_is_given_back_and_the_next_one_runs(
+    errands: Errands, *, has_idle_keeper: bool, needed: int
+) -> None:
     assert (await errands.shell("echo before")).state is TaskState.SUCCESS
-    for spare in range(6):  # at each place where one is needed
+    if not has_idle_keeper:
+        errands.launcher._idle.close()
+    for spare in range(needed):  # at each place where one is needed
         with no_descriptors(spare=spare):
             end = await errands.shell("echo hello")
         assert end.state is TaskState.PAUSE, end.reason
         assert "gave it back" in end.reason
-    assert errands.lacked_means == 6
+    assert errands.lacked_means == needed
     assert (await errands.shell("echo after")).state is TaskState.SUCCESS
 
 
@@ -80,7 +87,7 @@ async def test_the_end_of_an_attempt_stands_though_no_thread_can_be_made_to_clea
     loop = asyncio.get_running_loop()
     pool = NoThreads()
     loop.set_default_executor(pool)
-    end = await errands.run(claimed(params={"script": "echo ${system.task.execute.path}"}))
+    end = await errands.run(claimed(params={"script": "mkdir -p ${system.task.execute.path}/a/b"}))
     assert pool.asked, "it was to be cleared up in a thread"
     assert end.state is TaskState.SUCCESS, end.reason
     assert not list((errands.folder / "work").iterdir())

@@ -58,7 +58,7 @@ class TaskProcess:
         self._log_fault: Exception | None = None
         self._loop = asyncio.get_running_loop()
         self._last_word: asyncio.Future[Ended | None] = self._loop.create_future()
-        self._loop.add_reader(channel, self._on_message)
+        self._loop.add_reader(channel.fileno(), self._on_message)
         self._loop.add_reader(output_fd, self._on_output)
         self._conclusion = self._loop.create_task(self._conclude())
 
@@ -138,7 +138,7 @@ class TaskProcess:
                 self._not_started = message
                 return
             case Ended() | None:
-                self._loop.remove_reader(self._channel)
+                self._loop.remove_reader(self._channel.fileno())
                 self._last_word.set_result(message)
             case End():
                 raise AssertionError("only workers say so")
@@ -174,7 +174,7 @@ class TaskProcess:
             # The tree is gone, so what is in the pipe is all; its end may never come if another process holds it open.
             self._copy_output(unread(self._output_fd) or 1)
         finally:
-            self._loop.remove_reader(self._channel)
+            self._loop.remove_reader(self._channel.fileno())
             self._loop.remove_reader(self._output_fd)
             os.close(self._output_fd)
             if self._on_idle is not None and self._may_go_on(ended):

@@ -83,9 +83,17 @@ def _large_values(script: str, context: TaskContext) -> dict[str, str]:
 
 def _write_file(folder: Path, name: str, script: str, mode: int) -> Path:
     path = folder / name
-    path.unlink(missing_ok=True)
     # Never through a link: a worker that runs as root would follow one that the task's tenant had created there.
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-    with os.fdopen(fd, "w", encoding="utf-8") as file:
-        file.write(script)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        fd = os.open(path, flags, mode)
+    except FileExistsError:
+        path.unlink(missing_ok=True)
+        fd = os.open(path, flags, mode)
+    try:
+        data = script.encode()
+        while data:
+            data = data[os.write(fd, data) :]
+    finally:
+        os.close(fd)
     return path
