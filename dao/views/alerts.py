@@ -72,13 +72,15 @@ _VISIBLE = (
 # conditions stand within: a limit before them would hide what fits behind what does not.
 _RESULTS: Mapping[str, str] = {
     "FAILED": """a.id = ANY(ARRAY(
-        SELECT d.alert_id FROM alert_delivery d JOIN alert a ON a.id = d.alert_id
-        WHERE d.state = 'FAILED' AND d.alert_id < coalesce(CAST(:before AS bigint), 9223372036854775807) {conditions}
+        SELECT d.alert_id FROM alert_delivery d
+        CROSS JOIN LATERAL (SELECT FROM alert a WHERE a.id = d.alert_id {conditions} OFFSET 0) AS its
+        WHERE d.state = 'FAILED' AND d.alert_id < coalesce(CAST(:before AS bigint), 9223372036854775807)
         GROUP BY d.alert_id ORDER BY d.alert_id DESC LIMIT :limit))""",
     "WAIT": """a.id = ANY(ARRAY(
         (SELECT a.id FROM alert a WHERE a.state = 'WAIT' {conditions} ORDER BY a.id DESC LIMIT :limit)
-        UNION (SELECT d.alert_id FROM alert_delivery d JOIN alert a ON a.id = d.alert_id
-               WHERE d.state = 'WAIT' {conditions} GROUP BY d.alert_id ORDER BY d.alert_id DESC LIMIT :limit)))""",
+        UNION (SELECT d.alert_id FROM (SELECT alert_id FROM alert_delivery WHERE state = 'WAIT' OFFSET 0) AS d
+               CROSS JOIN LATERAL (SELECT FROM alert a WHERE a.id = d.alert_id {conditions} OFFSET 0) AS its
+               GROUP BY d.alert_id ORDER BY d.alert_id DESC LIMIT :limit)))""",
     "NOBODY": "a.state = 'NOBODY'",
     "SILENCED": "a.state = 'SILENCED'",
 }

@@ -40,14 +40,16 @@ class LongRun:
 class FailedRun:
     """The newest failed run of a workflow that did not succeed since.
 
-    `times` is how many of the workflow's newest failed runs ended within the time. `task_id`, `task` are the first
-    task of the run that failed; None if none did.
+    `version` is that of the run, which it keeps when it is rerun. `times` is how many of the workflow's newest failed
+    runs ended within the time. `task_id`, `task` are the first task of the run that failed; None if none did.
     """
 
     id: WorkflowInstanceId
     code: WorkflowCode
     workflow: str | None
     project: str | None
+    version: int
+    newest_version: int
     started_at: datetime
     ended_at: datetime
     reason: str | None
@@ -76,10 +78,11 @@ _RUNNING = text(f"""
 # The task, and how often it failed, are found for the runs of the answer only. No join: it might read all successes.
 _FAILED = text(f"""
     WITH last AS MATERIALIZED (
-        SELECT d.code, d.name, d.project, top.is_child, f.id, f.started_at, f.ended_at, f.reason
+        SELECT d.code, d.name, d.project, top.is_child, f.id, f.version, d.version AS newest_version, f.started_at,
+               f.ended_at, f.reason
         FROM workflow_definition d CROSS JOIN {_TOP} CROSS JOIN LATERAL (
             SELECT own.* FROM (
-                SELECT r.id, r.started_at, r.ended_at, r.reason, (-r.id) AS place
+                SELECT r.id, r.workflow_version AS version, r.started_at, r.ended_at, r.reason, (-r.id) AS place
                 FROM workflow_instance r                                        -- index: workflow_instance_by_workflow
                 WHERE r.workflow_code = d.code AND (r.parent_instance_id IS NOT NULL) = top.is_child
                   AND r.state = 'FAILURE'
@@ -93,7 +96,8 @@ _FAILED = text(f"""
               AND s.state = 'SUCCESS' AND (-s.id) < (-f.id) LIMIT 1) IS NULL
         ORDER BY f.id DESC LIMIT :limit
     )
-    SELECT l.id, l.code, l.name, l.project, l.started_at, l.ended_at, l.reason, all_of_it.times,
+    SELECT l.id, l.code, l.name, l.project, l.version, l.newest_version, l.started_at, l.ended_at, l.reason,
+           all_of_it.times,
            first.id, first.task_name, first.reason
     FROM last l CROSS JOIN LATERAL (
         SELECT count(*) AS times FROM (

@@ -25,6 +25,10 @@ _BY_IDS = text("""
     FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE i.id = ANY(CAST(:ids AS bigint[])) ORDER BY i.id                   -- index: workflow_instance_pkey
 """)
+_OLDER = text("""
+    SELECT count(*) FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE i.id = ANY(CAST(:ids AS bigint[])) AND i.workflow_version < d.version   -- index: workflow_instance_pkey
+""")
 _FATES = text("""
     SELECT f.id, f.waits, f.reason FROM (
         SELECT c.id, true AS waits, NULL AS reason, c.workflow_code, c.workflow_instance_id
@@ -85,6 +89,11 @@ async def by_ids(connection: AsyncConnection, ids: Collection[int]) -> list[RunS
     """These runs; those that do not exist are missing."""
     rows = (await connection.execute(_BY_IDS, {"ids": sorted(set(ids))})).all()
     return [RunState(row.id, row.project, WorkflowState(row.state)) for row in rows]
+
+
+async def count_older(connection: AsyncConnection, ids: Collection[int]) -> int:
+    """How many of these runs have an older version of their workflow than the newest."""
+    return int((await connection.execute(_OLDER, {"ids": list(ids)})).scalar_one())
 
 
 async def in_states(

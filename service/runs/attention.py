@@ -73,13 +73,16 @@ class LateAnswer(Answer):
 class FailedRunAnswer(Answer):
     """The last failed run of a workflow that did not succeed since; `times_this_week`: so many of its runs failed.
 
-    `task_id`, `task`, `task_reason` are the first of its tasks that failed.
+    `task_id`, `task`, `task_reason` are the first of its tasks that failed. A rerun keeps its `version`, unless
+    `newest_version` is asked for.
     """
 
     id: Id
     workflow_code: Id
     workflow: str | None = None
     project: str | None = None
+    version: int
+    newest_version: int
     started_at: Moment
     ended_at: Moment
     reason: str | None = None
@@ -91,7 +94,8 @@ class FailedRunAnswer(Answer):
     @classmethod
     def of(cls, run: FailedRun) -> FailedRunAnswer:
         """The answer for a run."""
-        same = ("id", "workflow", "project", "started_at", "ended_at", "reason", "task_id", "task", "task_reason")
+        same = ("id", "workflow", "project", "version", "newest_version", "started_at", "ended_at", "reason", "task_id",
+                "task", "task_reason")  # fmt: skip
         return cls(**{name: getattr(run, name) for name in same}, workflow_code=run.code, times_this_week=run.times)
 
 

@@ -11,7 +11,7 @@ from dao.postgres.engine import AsyncConnection
 from dao.views import bulk
 from dao.views.bulk import Matching, RunState
 from model.bulk import COMMAND_OF, BulkAction
-from model.command_moves import COMMAND_MOVES, HALTING, REVIVING, CommandType
+from model.command_moves import COMMAND_MOVES, HALTING, RERUNNING, REVIVING, CommandType
 from model.errors import Forbidden, Refused
 from model.rights import Right, is_seen
 from model.states import WorkflowState
@@ -40,6 +40,8 @@ class BulkAnswer(Answer):
 
     `command_ids` has a command for each run, in the order of `run_ids`; nothing has one if `dry_run`. More than 10,000
     runs of a filter (`is_large`) are changed by an operation, which goes on after the answer: `operation_id`.
+    `older_versions`: so many of those that are rerun, of a large change of its first 10,000, keep a version of their
+    workflow that is not the newest.
     """
 
     action: BulkAction
@@ -49,6 +51,7 @@ class BulkAnswer(Answer):
     runs: int
     skipped_count: int
     skipped: Sequence[Skipped]
+    older_versions: int = 0
     run_ids: Sequence[Id]
     command_ids: Sequence[Id] = ()
 
@@ -100,6 +103,7 @@ async def change_runs(call: Call, body: BulkRuns) -> BulkAnswer:
         if type_ in REVIVING and len(runs) <= BULK_MAX:
             runs, limited = await _within_limits(connection, runs)
             skipped += limited
+        older = await bulk.count_older(connection, [run.id for run in runs[:BULK_MAX]]) if type_ in RERUNNING else 0
     is_large = len(runs) > BULK_MAX
     answer = BulkAnswer(
         action=body.action,
@@ -108,6 +112,7 @@ async def change_runs(call: Call, body: BulkRuns) -> BulkAnswer:
         runs=total if is_large else len(runs),
         skipped_count=sum(each.count for each in skipped),
         skipped=skipped,
+        older_versions=older,
         run_ids=() if is_large else [run.id for run in runs],
     )
     if body.dry_run:

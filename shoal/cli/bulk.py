@@ -144,6 +144,9 @@ def _print(answer: BulkAnswer, progress: CommandsProgress | OperationAnswer | No
     named = f": {ids}" if ids else ""
     would = "This would" if answer.dry_run else "Asked to"
     output.say(f"{would} {what} {counted(answer.runs, 'run')}{named}")
+    if older := answer.older_versions:
+        keep = "keeps an older version of its" if older == 1 else "keep an older version of their"
+        output.say(f"  {counted(older, 'run')} {keep} workflow; with the newest: shoal rerun RUN --newest")
     for each in answer.skipped:
         output.say(f"  Not changed: {plain(each.why)}")
     if isinstance(progress, OperationAnswer):

@@ -119,11 +119,13 @@ async def test_a_workflow_that_failed_is_listed_until_it_succeeds(
         await history.run(1, ago, "FAILURE")
     last, hidden = [await history.run(code, 100, "FAILURE") for code in (1, 2)]
     await history.task(last, 2, "FAILURE")
+    await history.define(2, "other", version=3)
     found = (await get(admin, "/attention/failed"))["items"]
     assert [(each["id"], each["times_this_week"], each.get("task")) for each in found] == [
         (str(hidden), 1, None),
         (str(last), 3, "b"),
     ]
+    assert [(each["version"], each["newest_version"]) for each in found] == [(1, 3), (1, 1)]
     async with api.client(await member(api.backend, "ada", "default", Role.VIEWER, READS)) as ada:
         assert [each["id"] for each in (await get(ada, "/attention/failed"))["items"]] == [str(last)]
     await history.run(1, 50, "SUCCESS")

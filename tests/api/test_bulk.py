@@ -78,6 +78,20 @@ async def test_what_would_be_done_is_said_first_and_then_done_once(api: Serving,
     assert audited == [("default", "3", ["1", "3", "5"])]
 
 
+async def test_it_is_said_how_many_keep_an_older_version(api: Serving, cluster: Cluster, database_url: str) -> None:
+    cluster.rows(RUNS, list(STATES), list(STATES))
+    cluster.rows("UPDATE workflow_definition SET version = 2 WHERE code = 7")
+    token = await token_of(api.backend, "ada", is_admin=True)
+    async with api.client(token) as client:
+        counts = {
+            action: (await client.post(BULK, json={"action": action, "filter": {}})).json()["older_versions"]
+            for action in ("RERUN", "RERUN_FAILED", "RESUME", "STOP")
+        }
+    assert counts == {"RERUN": 3, "RERUN_FAILED": 2, "RESUME": 0, "STOP": 0}
+    (answer,) = await CommandLine.at(database_url).each("bulk rerun_failed --all")
+    assert "  2 runs keep an older version of their workflow; with the newest: shoal rerun RUN --newest" in answer.out
+
+
 async def test_many_runs_are_rerun_and_followed_to_their_end(api: Serving, cluster: Cluster) -> None:
     await cluster.master()
     await cluster.worker()

@@ -69,6 +69,10 @@ def test_what_failed_needs_a_person_and_is_rerun(open_page: OpenPage, running: R
     need.get_by_role("button", name="Why").click()
     expect(page.get_by_role("dialog")).to_contain_text(re.compile("second", re.IGNORECASE))
     page.keyboard.press("Escape")
+    file.write_text(FAILING + "\n# another version\ndescription: fixed\n", "utf-8")
+    running.shoal("workflow", "apply", str(file))
+    page.reload()
+    expect(need).to_contain_text("A rerun keeps v1; v2 is the newest.")
     need.get_by_role("button", name="Rerun from here").click()
     expect(page.get_by_text("runs again from what failed")).to_be_visible()
 
@@ -106,7 +110,17 @@ def test_very_many_runs_are_changed_in_parts_that_the_page_follows(open_page: Op
         bodies.append(body)
         answer = {"action": body["action"], "dry_run": body["dry_run"], "is_large": True, "runs": 12_840}
         begun = {} if body["dry_run"] else {"operation_id": "7"}
-        route.fulfill(json={**answer, **begun, "skipped_count": 0, "skipped": [], "run_ids": [], "command_ids": []})
+        route.fulfill(
+            json={
+                **answer,
+                **begun,
+                "skipped_count": 0,
+                "skipped": [],
+                "older_versions": 30,
+                "run_ids": [],
+                "command_ids": [],
+            }
+        )
 
     def operation(route: Route) -> None:
         if route.request.url.endswith("/stop"):
@@ -124,6 +138,7 @@ def test_very_many_runs_are_changed_in_parts_that_the_page_follows(open_page: Op
     page.get_by_role("button", name="Rerun", exact=True).click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("done in parts")
+    expect(dialog).to_contain_text("30 of them keep an older version of their workflow")
     dialog.get_by_role("button", name=re.compile("Rerun 12.840 runs")).click()
     expect(dialog).to_contain_text("so far")
     assert [(each["dry_run"], "filter" in each) for each in bodies] == [(True, True), (False, True)]

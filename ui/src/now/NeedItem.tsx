@@ -105,7 +105,12 @@ function Failed({ run }: { run: FailedRun }) {
       at={run.ended_at}
       why={run.task_reason ?? run.reason}
       isOutput={run.task_reason !== undefined && run.task_reason !== null}
-      remark={run.times_this_week > 1 ? t("times", { count: run.times_this_week, ordinal: true }) : ""}
+      remark={[
+        run.times_this_week > 1 ? t("times", { count: run.times_this_week, ordinal: true }) : "",
+        run.newest_version > run.version ? t("keepsVersion", { version: run.version, newest: run.newest_version }) : "",
+      ]
+        .filter(Boolean)
+        .join(" ")}
     >
       <Button
         size="compact-sm"

@@ -8,6 +8,8 @@ const failed: FailedRun = {
   project: "retail",
   started_at: "2026-11-20T10:00:00Z",
   ended_at: "2026-11-20T10:05:00Z",
+  version: 1,
+  newest_version: 1,
   times_this_week: 1,
 };
 const refused: Refused = {

@@ -79,6 +79,11 @@ function Would({ answer }: { answer: Schemas["BulkAnswer"] }) {
         {answer.skipped_count > 0 &&
           ` ${t("stay", { count: answer.skipped_count, number: count(answer.skipped_count) })}`}
       </p>
+      {(answer.older_versions ?? 0) > 0 && (
+        <p className="soft">
+          {t("older", { count: answer.older_versions, number: count(answer.older_versions ?? 0) })}
+        </p>
+      )}
       {answer.is_large && <p className="soft">{t("large")}</p>}
       <ul className="skipped">
         {answer.skipped.map((each) => (
