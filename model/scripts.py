@@ -30,8 +30,8 @@ def changed_scripts(content: Mapping[str, Any]) -> Iterator[str]:
     tasks = content.get("tasks")
     for task in tasks if isinstance(tasks, list | tuple) else ():
         params = task.get("params") if isinstance(task, Mapping) else None
-        for field in _FIELDS if isinstance(params, Mapping) else ():
-            given = params.get(field)
+        for field in _FIELDS:
+            given = params.get(field) if isinstance(params, Mapping) else None
             if _each(given, plain_script) != given:
                 yield f'task "{task.get("name")}": its {field.replace("_", " ")} {_IS_SAVED}'
 
