@@ -185,7 +185,7 @@ def _planned(
         recorded = {**_written_by_author(task, own, params, need), **types}
     else:
         recorded = {**types}
-    if logic is None:
+    if logic is None or isinstance(logic, SubProcessParams | DynamicParams):
         strict = spec.strict_outputs if task.strict_outputs is None else task.strict_outputs
         recorded |= OutParameters.of(outs, strict=strict).recorded()
     return PlannedTask(

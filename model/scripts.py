@@ -7,9 +7,11 @@ last word.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+_FIELDS = ("script", "sql", "pre_statements", "post_statements", "command", "args")
+_IS_SAVED = "is saved without its carriage returns and byte order mark, which no interpreter reads as meant"
 _UNREADABLE = re.compile(r"^\ufeff|\r+$", re.MULTILINE)
 
 
@@ -18,10 +20,9 @@ def plain_script(text: str) -> str:
     return _UNREADABLE.sub("", text)
 
 
-def with_plain_script(params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a task, its script made plain."""
-    script = params.get("script")
-    return {**params, "script": plain_script(script)} if isinstance(script, str) else params
+def with_plain_scripts(params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a task, its scripts and statements made plain."""
+    return {**params, **{field: _each(params[field], plain_script) for field in _FIELDS if field in params}}
 
 
 def changed_scripts(content: Mapping[str, Any]) -> Iterator[str]:
@@ -29,13 +30,20 @@ def changed_scripts(content: Mapping[str, Any]) -> Iterator[str]:
     tasks = content.get("tasks")
     for task in tasks if isinstance(tasks, list | tuple) else ():
         params = task.get("params") if isinstance(task, Mapping) else None
-        script = params.get("script") if isinstance(params, Mapping) else None
-        if isinstance(script, str) and (sentence := changed_script(script, f'task "{task.get("name")}": its script')):
-            yield sentence
+        for field in _FIELDS:
+            given = params.get(field) if isinstance(params, Mapping) else None
+            if _each(given, plain_script) != given:
+                yield f'task "{task.get("name")}": its {field.replace("_", " ")} {_IS_SAVED}'
+
+
+def _each(given: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(given, str):
+        return change(given)
+    return [_each(each, change) for each in given] if isinstance(given, list | tuple) else given
 
 
 def changed_script(text: str, what: str) -> str | None:
     """The sentence for one script; None if it is stored as it came."""
     if plain_script(text) == text:
         return None
-    return f"{what} is saved without its carriage returns and byte order mark, which no interpreter reads as meant"
+    return f"{what} {_IS_SAVED}"

@@ -27,6 +27,7 @@ _BEFORE_A_COMMAND = _words(
     "nsenter setpriv strace ltrace taskset chrt systemd-run setarch linux32 linux64 choom prlimit unbuffer"
 )
 _BEFORE_IT = re.compile(r"-|[0-9.]+[smhd]?$|\w+=")
+_WORDS_MAX = 200
 _CONTAINERS = _words("docker podman kubectl")
 _RUNS = _words(
     "eval . source trap alias bind complete compgen enable hash coproc su sg pkexec parallel ssh rsh watch at batch "
@@ -62,16 +63,19 @@ _OWN_SCRIPT = re.compile(r"[^\0]*/[^\0]*\.(sh|bash|py|pl|rb|R|js)|\./[^\0]+")
 _FIRST_IS_CODE = re.compile(r"[gmn]?awk|g?sed|jq|mysql|mariadb|sqlite3|duckdb|redis-cli")
 
 
-def need_of_command(words: Sequence[str]) -> tuple[Need, str]:
-    """What values a command accepts, and why. In its words NUL stands for each part that is known only when it runs."""
+def need_of_command(words: Sequence[str], *, within: bool = False) -> tuple[Need, str]:
+    """What values a command accepts, and why. In its words NUL stands for each part that is known only when it runs.
+
+    `within`: of a command after another one, which looks at all words that may be commands itself.
+    """
     if "\0" in words[0]:
         return Need.NUMBER, "which command runs is known only then"
     name = re.sub("^(/usr)?(/local)?/bin/", "", words[0])
     rest = words[1:]
     if name in _BEFORE_A_COMMAND:
-        return _wrapped(name, rest)
+        return _wrapped(name, rest, within=within)
     if name in _CONTAINERS:
-        return max(_program(name), *(_any_command(rest)))
+        return _program(name) if within else max(_program(name), *_any_command(rest))
     if name == "find":
         return _find(rest)
     if name in (".", "source") and _is_file(rest):
@@ -133,16 +137,24 @@ def _printf(rest: Sequence[str]) -> tuple[Need, str]:
     return (Need.PLAIN, "printf sets a variable to it") if sets else (Need.TEXT, "")
 
 
-def _wrapped(name: str, rest: Sequence[str]) -> tuple[Need, str]:
+def _wrapped(name: str, rest: Sequence[str], *, within: bool) -> tuple[Need, str]:
     """A command before another one. Which of its words that is depends on its options: any may be."""
     for place, word in enumerate(rest):
         if "\0" in word:
             return Need.NUMBER, f"{name} may run it"
         if not _BEFORE_IT.match(word):
             follows = next((each for each in rest[place + 1 :] if not _BEFORE_IT.match(each) or "\0" in each), "")
-            is_second = rest[place - 1].startswith("-") or name in ("flock", "chroot", "setarch", "taskset", "chrt")
+            is_second = (place > 0 and rest[place - 1].startswith("-")) or name in (
+                "flock",
+                "chroot",
+                "setarch",
+                "taskset",
+                "chrt",
+            )
             if is_second and "\0" in follows:
                 return Need.NUMBER, f"{name} may run it"
+            if within:
+                return _program(name)
             read = ["\0"] if name == "xargs" else []
             return max(_program(name), *_any_command([*rest[place:], *read]))
     return Need.TEXT, ""
@@ -150,10 +162,11 @@ def _wrapped(name: str, rest: Sequence[str]) -> tuple[Need, str]:
 
 def _any_command(words: Sequence[str]) -> list[tuple[Need, str]]:
     """What each of the words needs, if it is a command and the rest its arguments."""
+    if len(words) > _WORDS_MAX:
+        return [(Need.NUMBER, "its command has too many words to be read")]
     return [
-        (Need.TEXT, ""),
-        *(need_of_command(words[place:]) for place, word in enumerate(words) if "\0" not in word and word),
-    ]
+        need_of_command(words[place:], within=True) for place, word in enumerate(words) if word and "\0" not in word
+    ] or [(Need.TEXT, "")]
 
 
 def _find(rest: Sequence[str]) -> tuple[Need, str]:

@@ -34,7 +34,7 @@ from model.near import nearest
 from model.parameter_text import ParameterValue, plain_data
 from model.parameters import references
 from model.pool_variables import without_one_variable
-from model.scripts import with_plain_script
+from model.scripts import with_plain_scripts
 from model.secrets_written import made_of_secret, secrets_apart
 from model.streams import Readiness, misused
 from model.workflow_problems import InvalidWorkflow, wrong_field, wrong_task
@@ -80,7 +80,7 @@ class TaskSpec(BaseModel):
 
     name: Name
     type: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(plain_data)]
-    params: Annotated[dict[str, Any], AfterValidator(plain_data), AfterValidator(with_plain_script)] = {}
+    params: Annotated[dict[str, Any], AfterValidator(plain_data), AfterValidator(with_plain_scripts)] = {}
     after: tuple[str, ...] = ()
     priority: Priority = Priority.MEDIUM
     worker_group: GroupName | None = None

@@ -15,6 +15,7 @@ from pydantic import (
     PlainSerializer,
     ValidationError,
     WithJsonSchema,
+    model_validator,
 )
 
 from model.errors import Refused
@@ -117,13 +118,31 @@ class Asked(BaseModel):
         """The same one, since it never changes: the framework copies the default of a body for each request."""
         return self
 
+    @model_validator(mode="after")
+    def _has_nothing_sealed(self) -> Self:
+        """Of the fields that are no `Text`, at any depth."""
+        pending: list[object] = list(self.__dict__.values())
+        while pending:
+            given = pending.pop()
+            if isinstance(given, str) and has_sealed(given):
+                raise ValueError(f"it contains {SEALED_TEXT}")
+            if isinstance(given, Mapping):
+                pending += [*given, *given.values()]
+            elif isinstance(given, list | tuple):
+                pending += given
+            elif isinstance(given, BaseModel) and not isinstance(given, Asked):
+                pending += given.__dict__.values()
+        return self
+
     @classmethod
     def read(cls, **fields: Any) -> Self:
         """A request with these fields; None = not given. Raises `Refused` for what it cannot be."""
         try:
             return cls(**{name: value for name, value in fields.items() if value is not None})
         except ValidationError as error:
-            said = [f"{'.'.join(map(str, fault['loc']))}: {fault_of(fault)}" for fault in error.errors()]
+            said = [
+                ": ".join(filter(None, [".".join(map(str, fault["loc"])), fault_of(fault)])) for fault in error.errors()
+            ]
             raise Refused("; ".join(said)) from None
 
 

@@ -13,6 +13,7 @@ from model.ids import TaskCode
 from model.instances import AttemptEnd, ChildState, TaskAttempt
 from model.logic.dynamic import DynamicParams, Tuples, tuples
 from model.logic.sub_process import SubProcessParams
+from model.out_parameters import CURE, OutParameters
 from model.parameters import PARAMETERS_BYTES_MAX, Room, parse_parameters, replace_references
 from model.plan import Plan, PlannedTask
 from model.states import TaskState, WorkflowState
@@ -108,13 +109,21 @@ class Children:
             effects.append(ResumeChild(self.task.code, self.attempt, child.index, child.attempt))
         return [*effects, *self.start_more()]
 
-    def end(self, *, as_paused: bool) -> AttemptEnd | None:
+    def end(self, *, as_paused: bool, dry_run: bool = False) -> AttemptEnd | None:
         """How the attempt ends if nothing more is to begin; None while a child is neither over nor paused.
 
-        With children that are paused or never began it ends as PAUSE if `as_paused`, else as KILL.
+        With children that are paused or never began it ends as PAUSE if `as_paused`, else as KILL. An OUT parameter
+        without a value fails it where outputs are strict, but not in a dry run.
         """
         if self.is_over:
-            return AttemptEnd(self.task.code, self.attempt, *self._outcome())
+            state, outputs, reason = self._outcome()
+            outs = OutParameters.recorded_in(self.task.parameter_types)
+            if state is TaskState.SUCCESS and outs.names and not dry_run:
+                said = outs.missing(parse_parameters(outputs or "{}", "outputs"))
+                if said and outs.strict:
+                    state, outputs, reason = TaskState.FAILURE, None, f"{said}; {CURE}"
+                reason = reason or said
+            return AttemptEnd(self.task.code, self.attempt, state, outputs, reason)
         if len(self.started) > len(self.ended) + len(self.paused):
             return None
         if as_paused:

@@ -267,7 +267,8 @@ class WorkflowRunnable:
         children = self._children[code]
         if not self._is_halted and not children.is_over:
             return list(children.start_more())
-        end = children.end(as_paused=self.state is W.READY_PAUSE and not self._ending)
+        is_paused = self.state is W.READY_PAUSE and not self._ending
+        end = children.end(as_paused=is_paused, dry_run=self.instance.dry_run)
         return [] if end is None else [end, *self._record(code, end.state, end.outputs)]
 
     def _begin_ready(self, resumed: Mapping[TaskCode, Sequence[ChildState]]) -> list[Effect]:

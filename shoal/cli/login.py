@@ -38,7 +38,7 @@ async def login(
         given = {"link": read_secret("login link").strip().rpartition("link=")[2]}
     else:
         name = name or str(typer.prompt("Name"))
-        given = {"name": name, "password": read_secret("Password").rstrip("\n")}
+        given = {"name": name, "password": read_secret("Password")}
     async with RemoteClient(server, None) as client:
         await client.log_in(given)
         try:

@@ -55,7 +55,7 @@ async def set_(
     if not param and secret is None:
         raise Refused("there is nothing to set; give NAME=VALUE, or --secret NAME and its value on standard input")
     values = read_values(param or [], "the parameter")
-    secrets = {} if secret is None else {secret: read_secret("value").removesuffix("\n").removesuffix("\r")}
+    secrets = {} if secret is None else {secret: read_secret("value")}
     async with call.client() as client:
         found = await client.ask(change_project, project, ChangeProject.read(params=values, secrets=secrets))
     _print(call, found)

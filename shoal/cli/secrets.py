@@ -24,13 +24,16 @@ def add_to(app: typer.Typer) -> None:
 
 
 def read_secret(what: str) -> str:
-    """Read a secret from standard input, to its end; from a terminal one line, not shown. Raises `Refused`."""
+    """Read a secret from standard input, to its end; from a terminal one line, not shown.
+
+    Without a byte order mark and one line break at its end, as editors add them. Raises `Refused`.
+    """
     from model.errors import Refused
 
     if sys.stdin.isatty():
         return str(typer.prompt(what, hide_input=True))
     try:
-        return sys.stdin.buffer.read().decode()
+        return sys.stdin.buffer.read().decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise Refused(f"the {what} on standard input is no UTF-8 text") from None
 
@@ -83,7 +86,7 @@ async def seal(
     from service.secret_keys import open_vault
     from shoal.cli.output import print_json
 
-    given = read_secret("value").removesuffix("\n").removesuffix("\r")
+    given = read_secret("value")
     text = sealed(name, given, open_vault(call.settings.secrets), project)
     if call.as_json:
         print_json({"name": name, "project": project, "sealed": text})

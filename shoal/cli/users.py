@@ -102,7 +102,7 @@ async def password(
     from shoal.cli.output import print_result
     from shoal.cli.secrets import read_secret
 
-    given = read_secret("new password").rstrip("\n")
+    given = read_secret("new password")
     async with call.client() as client:
         user = await _found(client, name)
         await client.ask(set_user_password, user.id, NewPassword.read(password=given, end_tokens=end_tokens))

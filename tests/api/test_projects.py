@@ -150,6 +150,9 @@ async def test_a_sealed_value_comes_in_by_no_request_and_a_project_gets_its_secr
         await admin.post(f"{path}/backfills", json={"dates": ["2026-01-01"], "params": {"token": f"x {sealed}"}}),
         await admin.post(f"{path}/schedules", json={"crontab": "@daily", "params": {"token": sealed}}),
         await admin.put(f"{BASE}/environments/e", json={"script": f"export A={sealed}"}),
+        await admin.post(f"{BASE}/projects", json={"name": sealed[:60]}),
+        await admin.put(f"{BASE}/resource-pools/p", json={"spec": {"resources": {"r": {"note": [sealed]}}}}),
+        await admin.put(f"{BASE}/resource-pools/p", json={"yaml": f"resources:\n  r: {{note: {sealed}}}\n"}),
     ]
     assert [each.status_code for each in refused] == [422] * len(refused), [each.text for each in refused]
     assert all("a sealed value, which only Shoal writes" in each.text for each in refused)

@@ -53,6 +53,38 @@ def test_a_sub_workflow_is_started_with_its_parameters_and_ends_its_task() -> No
     ]
 
 
+MISSING = 'it ended without a value for its OUT parameter "rows"'
+STRICT = f"{MISSING}; return one, declare a default value, or set strict_outputs: false"
+OUTS = {"rows": {"direct": "OUT"}, "usual": {"direct": "OUT", "value": "7"}}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"type": "SUB_PROCESS", "params": {"workflow": 7}},
+        {"type": "DYNAMIC", "params": {"workflow": 7, "lists": [{"name": "n", "value": "a"}]}},
+    ],
+)
+def test_children_that_leave_an_out_parameter_without_a_value_fail_their_task(content: Task) -> None:
+    def ended(outputs: str | None, *, dry_run: bool = False, **more: object) -> Effect:
+        plan = a_plan({"a": []}, fields={"a": {**content, "local_params": OUTS, **more}})
+        runnable = Runnable(replace(an_instance(plan), dry_run=dry_run), plan)
+        runnable.handle(Started())
+        return end(runnable, 0, outputs=outputs)[0]
+
+    for outputs in (None, '{"usual": "1"}'):
+        assert ended(outputs) == AttemptEnd(A, 1, T.FAILURE, reason=STRICT)
+        loose = ended(outputs, strict_outputs=False)
+        assert isinstance(loose, AttemptEnd)
+        assert (loose.state, loose.reason) == (T.SUCCESS, MISSING)
+        dry = ended(outputs, dry_run=True)
+        assert isinstance(dry, AttemptEnd)
+        assert (dry.state, dry.reason) == (T.SUCCESS, "")
+    if content["type"] == "SUB_PROCESS":
+        given = '{"rows": ""}'
+        assert ended(given) == AttemptEnd(A, 1, T.SUCCESS, outputs=given)
+
+
 @pytest.mark.parametrize(("state", "ends_as"), [(W.FAILURE, T.FAILURE), (W.STOP, T.KILL)])
 def test_a_sub_workflow_that_does_not_succeed_fails_its_task(state: W, ends_as: T) -> None:
     task_end, finish = end(begun(SUB)[0], 0, state)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import sys
 from pathlib import Path
 
+import pytest
+
+from shoal.cli.secrets import read_secret
 from tests.shoal.command_line import Answer, CommandLine
 
 PASSWORD = "hunter22"
@@ -93,3 +98,9 @@ async def test_keys_are_rotated_and_the_old_one_may_go(database_url: str, tmp_pa
     file.write_text(f"{first}\n")
     assert (await shoal("datasource", "test", "files")).code == 0
     assert (await CommandLine.at(database_url)("secrets", "rotate")).sentence.startswith("there is no key; set")
+
+
+@pytest.mark.parametrize("given", ["a long secret", "a long secret\n", "\ufeffa long secret\r\n"])
+def test_what_an_editor_adds_to_a_secret_is_no_part_of_it(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+    assert read_secret("value") == "a long secret"

@@ -471,3 +471,11 @@ def test_a_list_of_words_is_a_list_only_in_a_for() -> None:
     script = rendered("for i in @; do printf '<%s>' $i; done; printf '<%s>' @", "a b", {})
     ended = subprocess.run(["bash", "-c", script], env={"SHOAL_PARAM_v": "a b"}, capture_output=True, check=True)
     assert ended.stdout == b"<a><b><a b>"
+
+
+@pytest.mark.parametrize(
+    "words", ["env " * 60, "sudo -u x docker run " * 30, "find . -exec " * 90, "timeout 5 xargs " * 900]
+)
+def test_commands_within_commands_are_read_in_a_short_time(words: str) -> None:
+    with pytest.raises(Refused):
+        rendered(f"{words} bash -c @", "touch x", {})
