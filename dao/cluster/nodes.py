@@ -64,6 +64,12 @@ _HOLD_ALIVE = text("""
     WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind AND state IN ('ALIVE', 'LEAVING') FOR SHARE
 """)
 
+# The same for a transaction of which the server keeps the plans until it ends.
+_HOLD_ALIVE_WITH_PLANS = text("""
+    SELECT set_config('plan_cache_mode', 'force_generic_plan', true) FROM node
+    WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind AND state IN ('ALIVE', 'LEAVING') FOR SHARE
+""")
+
 _BARRIER = text("""
     SELECT state FROM node WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind FOR UPDATE
 """)
@@ -125,23 +131,29 @@ async def enlist(
     return Me(epoch, incarnation, kind, address, name)
 
 
-async def hold_alive(connection: AsyncConnection, me: Me) -> None:
+async def hold_alive(connection: AsyncConnection, me: Me, *, keeps_plans: bool = False) -> None:
     """Hold our permission to write until this transaction ends. Raises `Fenced` if we no longer have it."""
-    row = await connection.execute(_HOLD_ALIVE, _of(me))
+    row = await connection.execute(_HOLD_ALIVE_WITH_PLANS if keeps_plans else _HOLD_ALIVE, _of(me))
     if row.first() is None:
         raise Fenced(f"{me} was fenced: others took it for dead")
 
 
 @asynccontextmanager
-async def fenced_transaction(database: Database, me: Me) -> AsyncIterator[FencedTransaction]:
+async def fenced_transaction(
+    database: Database, me: Me, *, keeps_plans: bool = False
+) -> AsyncIterator[FencedTransaction]:
     """A transaction that holds our row until it ends, so that nobody can fence us meanwhile.
+
+    With `keeps_plans` the server plans each of its statements once for a connection, and not at each execution, which
+    takes longer than to execute it for a few rows. The plan must then be right for all parameters
+    (`PLANNED_ONCE` in tests/dao/hot_statements.py).
 
     Raises:
         Fenced: we have been fenced; nothing was written.
         Unavailable, BadData, Unknown: as `Database.writing`.
     """
     async with database.writing() as connection:
-        await hold_alive(connection, me)
+        await hold_alive(connection, me, keeps_plans=keeps_plans)
         yield FencedTransaction(connection)
 
 
