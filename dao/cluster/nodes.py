@@ -60,13 +60,7 @@ _ENLIST = text("""
 
 # FOR SHARE, not a plain read: a plain check is wrong in 15 of the 20 interleavings of claim and fence.
 _HOLD_ALIVE = text("""
-    SELECT id FROM node
-    WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind AND state IN ('ALIVE', 'LEAVING') FOR SHARE
-""")
-
-# The same for a transaction of which the server keeps the plans until it ends.
-_HOLD_ALIVE_WITH_PLANS = text("""
-    SELECT set_config('plan_cache_mode', 'force_generic_plan', true) FROM node
+    SELECT id, set_config('plan_cache_mode', :plan_cache_mode, true) FROM node
     WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind AND state IN ('ALIVE', 'LEAVING') FOR SHARE
 """)
 
@@ -132,8 +126,12 @@ async def enlist(
 
 
 async def hold_alive(connection: AsyncConnection, me: Me, *, keeps_plans: bool = False) -> None:
-    """Hold our permission to write until this transaction ends. Raises `Fenced` if we no longer have it."""
-    row = await connection.execute(_HOLD_ALIVE_WITH_PLANS if keeps_plans else _HOLD_ALIVE, _of(me))
+    """Hold our permission to write until this transaction ends; `keeps_plans`: see `fenced_transaction`.
+
+    Raises `Fenced` if we no longer have it.
+    """
+    mode = "force_generic_plan" if keeps_plans else "force_custom_plan"
+    row = await connection.execute(_HOLD_ALIVE, {**_of(me), "plan_cache_mode": mode})
     if row.first() is None:
         raise Fenced(f"{me} was fenced: others took it for dead")
 
