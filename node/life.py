@@ -117,9 +117,9 @@ class Life:
         """Whether it begins nothing new: it drains, since somebody asked for it or since it is about to leave."""
         return self.is_leaving or self.drained.is_set()
 
-    def writing(self) -> AbstractAsyncContextManager[FencedTransaction]:
+    def writing(self, *, keeps_plans: bool = False) -> AbstractAsyncContextManager[FencedTransaction]:
         """See `nodes.fenced_transaction`."""
-        return nodes.fenced_transaction(self.database, self.me)
+        return nodes.fenced_transaction(self.database, self.me, keeps_plans=keeps_plans)
 
     async def beat(self, heartbeat: Heartbeat) -> None:
         """Beat, and refresh `living`. Raises `Fenced`, or `Unavailable` when the database did not answer."""

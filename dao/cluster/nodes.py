@@ -60,7 +60,7 @@ _ENLIST = text("""
 
 # FOR SHARE, not a plain read: a plain check is wrong in 15 of the 20 interleavings of claim and fence.
 _HOLD_ALIVE = text("""
-    SELECT id FROM node
+    SELECT id, set_config('plan_cache_mode', :plan_cache_mode, true) FROM node
     WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind AND state IN ('ALIVE', 'LEAVING') FOR SHARE
 """)
 
@@ -125,23 +125,33 @@ async def enlist(
     return Me(epoch, incarnation, kind, address, name)
 
 
-async def hold_alive(connection: AsyncConnection, me: Me) -> None:
-    """Hold our permission to write until this transaction ends. Raises `Fenced` if we no longer have it."""
-    row = await connection.execute(_HOLD_ALIVE, _of(me))
+async def hold_alive(connection: AsyncConnection, me: Me, *, keeps_plans: bool = False) -> None:
+    """Hold our permission to write until this transaction ends; `keeps_plans`: see `fenced_transaction`.
+
+    Raises `Fenced` if we no longer have it.
+    """
+    mode = "force_generic_plan" if keeps_plans else "force_custom_plan"
+    row = await connection.execute(_HOLD_ALIVE, {**_of(me), "plan_cache_mode": mode})
     if row.first() is None:
         raise Fenced(f"{me} was fenced: others took it for dead")
 
 
 @asynccontextmanager
-async def fenced_transaction(database: Database, me: Me) -> AsyncIterator[FencedTransaction]:
+async def fenced_transaction(
+    database: Database, me: Me, *, keeps_plans: bool = False
+) -> AsyncIterator[FencedTransaction]:
     """A transaction that holds our row until it ends, so that nobody can fence us meanwhile.
+
+    With `keeps_plans` the server plans each of its statements once for a connection, and not at each execution, which
+    takes longer than to execute it for a few rows. The plan must then be right for all parameters
+    (`PLANNED_ONCE` in tests/dao/hot_statements.py).
 
     Raises:
         Fenced: we have been fenced; nothing was written.
         Unavailable, BadData, Unknown: as `Database.writing`.
     """
     async with database.writing() as connection:
-        await hold_alive(connection, me)
+        await hold_alive(connection, me, keeps_plans=keeps_plans)
         yield FencedTransaction(connection)
 
 

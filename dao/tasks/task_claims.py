@@ -126,8 +126,8 @@ def _claim(wanted: str, place: str = "") -> TextClause:
         UPDATE task_instance t
         SET state = CASE WHEN t.write_ahead THEN 'RUNNING_EXECUTION' ELSE 'DISPATCH' END, worker_id = :worker,
             started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END
-        FROM picked, workflow_instance i
-        WHERE t.id = picked.id AND i.id = t.workflow_instance_id
+        FROM workflow_instance i
+        WHERE t.id = ANY(ARRAY(SELECT id FROM picked)) AND i.id = t.workflow_instance_id  -- a join may read all ids
         RETURNING {COLUMNS}
     """)  # noqa: S608 - the parts are constants of this module
 

@@ -230,7 +230,8 @@ class Driver:
 
         With `only`, those of that instance, which is restored first; else of all that are not in quarantine.
         """
-        count, unreadable = await self.transactions.run(Work, partial(self._handle_events, size, only))
+        handle = partial(self._handle_events, size, only)
+        count, unreadable = await self.transactions.run(Work, handle, keeps_plans=True)
         for id_, what in unreadable.items():
             log.warning("event_unreadable", workflow_instance=id_, error=what, so="the run is restored from its rows")
         if unreadable:

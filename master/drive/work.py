@@ -97,8 +97,9 @@ class Transactions:
         self._events = events
         self._poll = poll
 
-    async def run(self, of: type[W], body: Callable[[W], Awaitable[R]]) -> R:
-        """Run `body` in one fenced transaction, and write what it has collected in its work, of type `of`.
+    async def run(self, of: type[W], body: Callable[[W], Awaitable[R]], *, keeps_plans: bool = False) -> R:
+        """Run `body` in one fenced transaction (`Life.writing`), and write what it has collected in its work, of type
+        `of`.
 
         If a plan is missing, the transaction is rolled back, and begins again when the plan has been read. If it fails,
         the runs that it touched are dropped from memory.
@@ -107,12 +108,14 @@ class Transactions:
         `suspects` of the work.
         """
         with self.open.counted():
-            return await self._plans.with_plans(self._life.database, lambda plans: self._try(of, body, plans))
+            return await self._plans.with_plans(
+                self._life.database, lambda plans: self._try(of, body, plans, keeps_plans)
+            )
 
-    async def _try(self, of: type[W], body: Callable[[W], Awaitable[R]], plans: Fetched) -> R:
+    async def _try(self, of: type[W], body: Callable[[W], Awaitable[R]], plans: Fetched, keeps_plans: bool) -> R:
         work: W | None = None
         try:
-            async with self._life.writing() as connection:
+            async with self._life.writing(keeps_plans=keeps_plans) as connection:
                 work = of(connection, plans)
                 with blaming_the_data():
                     result = await body(work)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import text
+import psycopg
 
 from dao.postgres.engine import AsyncConnection
 
 Node = Mapping[str, Any]
+
+_SHOWN = (
+    "LOAD 'auto_explain'",
+    "SET LOCAL auto_explain.log_analyze = on",
+    "SET LOCAL auto_explain.log_timing = off",
+    "SET LOCAL auto_explain.log_format = json",
+    "SET LOCAL auto_explain.log_level = notice",
+)
+# The server tells of a SELECT when the next statement begins.
+_ON, _OFF = ("SET LOCAL auto_explain.log_min_duration = 0", "SET LOCAL auto_explain.log_min_duration = -1")
 
 
 @dataclass
@@ -46,10 +57,15 @@ class Plan:
 
 
 class Explaining:
-    """Stands for a connection: each statement is explained, with what really happened, undone, and then executed."""
+    """Stands for a connection: the server says how it executes each statement (its module auto_explain).
+
+    It is executed as it is in production: under the session's `plan_cache_mode`, by a plan that may have been made
+    before.
+    """
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
+        self._asked = False
         self.plan = Plan()
         self.info = connection.info
 
@@ -59,11 +75,25 @@ class Explaining:
 
     async def execute(self, statement: Any, values: Any = None) -> Any:
         """As `AsyncConnection.execute`."""
-        undone = await self._connection.begin_nested()
-        explain = text(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {statement.text}")
-        self.plan.add((await self._connection.execute(explain, values)).scalar_one()[0]["Plan"])
-        await undone.rollback()
-        return await self._connection.execute(statement, values)
+        if not self._asked:
+            for setting in _SHOWN:
+                await self._connection.exec_driver_sql(setting)
+            self._asked = True
+        await self._connection.exec_driver_sql(_ON)
+        driver = (await self._connection.get_raw_connection()).driver_connection
+        assert isinstance(driver, psycopg.AsyncConnection)
+        driver.add_notice_handler(self._note)
+        try:
+            done = await self._connection.execute(statement, values)
+            await self._connection.exec_driver_sql(_OFF)
+            return done
+        finally:
+            driver.remove_notice_handler(self._note)
+
+    def _note(self, notice: psycopg.errors.Diagnostic) -> None:
+        said, _, tree = (notice.message_primary or "").partition("plan:\n")
+        if said.startswith("duration"):
+            self.plan.add(json.loads(tree)["Plan"])
 
 
 def _all(node: Node) -> Iterator[Node]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -75,12 +76,23 @@ async def test_a_beat_is_right_whether_those_without_an_answer_arrived_or_not(sc
         await beat(scene, me, 0, unanswered=2)
 
 
+ASKS = (nodes.hold_alive, partial(nodes.hold_alive, keeps_plans=True), nodes.barrier)
+"""What asks whether a node may write."""
+
+
+async def test_only_a_transaction_that_keeps_its_plans_has_them_kept(scene: Scene) -> None:
+    me = await scene.master()
+    for keeps_plans, mode in ((True, "force_generic_plan"), (False, "force_custom_plan")):
+        async with nodes.fenced_transaction(scene.database, me, keeps_plans=keeps_plans) as connection:
+            assert (await connection.execute(text("SHOW plan_cache_mode"))).scalar_one() == mode
+
+
 async def test_a_stranger_with_our_epoch_cannot_write_or_beat(scene: Scene) -> None:
     me = await scene.master()
     clone = replace(me, incarnation=uuid4())
     with pytest.raises(Fenced):
         await beat(scene, clone, 0)
-    for ask in (nodes.hold_alive, nodes.barrier):
+    for ask in ASKS:
         with pytest.raises(Fenced):
             async with scene.writing() as connection:
                 await ask(connection, clone)
@@ -94,7 +106,7 @@ async def test_a_fenced_node_can_neither_write_nor_beat_and_is_fenced_once(scene
     assert await scene.sql("SELECT state, ended_why FROM node") == [("FENCED", "its beat stood still")]
     with pytest.raises(Fenced, match=f"epoch {me.epoch}"):
         await beat(scene, me, 0)
-    for ask in (nodes.hold_alive, nodes.barrier):
+    for ask in ASKS:
         with pytest.raises(Fenced):
             async with scene.writing() as connection:
                 await ask(connection, me)

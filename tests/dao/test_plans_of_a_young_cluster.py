@@ -8,6 +8,7 @@ that is told at `dao.postgres.database.SESSION_SETTINGS`.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any, cast
@@ -21,7 +22,7 @@ from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from dao.runs import children, completion, control, failover, workflow_instances
 from dao.runs.control import Revival
-from dao.runs.workflow_instances import InstanceEnd
+from dao.runs.workflow_instances import InstanceEnd, OwnershipLost
 from dao.tasks import past_attempts, task_claims, task_instances
 from dao.tasks.task_claims import Report
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
@@ -34,6 +35,8 @@ SIZES = (1_000, 3_000, 6_000, 12_000)
 """How much runs. From some size on it costs more to read a table through than to look up a batch."""
 BATCH = [WorkflowInstanceId(id_) for id_ in range(501, 1001)]
 MASTER, WORKER = Epoch(1), Epoch(2)
+PREPARED_AFTER = 6
+"""So many executions of a statement, and psycopg has the server keep it, with its plan."""
 BEGIN = """
     ALTER TABLE workflow_instance SET (autovacuum_enabled = false);
     ALTER TABLE task_instance SET (autovacuum_enabled = false);
@@ -99,13 +102,18 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     await made.close()
 
 
-async def test_a_batch_is_compared_with_nothing_but_its_own_rows(database: Database) -> None:
+@pytest.mark.parametrize("keeps_plans", [False, True])
+async def test_a_batch_is_compared_with_nothing_but_its_own_rows(database: Database, keeps_plans: bool) -> None:
+    """Also with the plans that were made when there was nothing: a session keeps those of `fenced_transaction`."""
     await _run(database, BEGIN)
+    for call in [*BATCHES.values()] * (PREPARED_AFTER if keeps_plans else 0):
+        with suppress(OwnershipLost):
+            await _plan(database, call, keeps_plans=True)
     slow: dict[str, list[tuple[int, int]]] = {}
     for before, size in pairwise((0, *SIZES)):
         await _run(database, MORE, before=before, size=size)
         for name, call in BATCHES.items():
-            plan = await _plan(database, call)
+            plan = await _plan(database, call, keeps_plans=keeps_plans)
             if plan.compared > len(BATCH) or sum(plan.read.values()) > 5 * SIZES[-1]:
                 slow.setdefault(name, []).append((size, plan.compared))
     assert not slow
@@ -117,12 +125,14 @@ async def _run(database: Database, statements: str, **values: int) -> None:
             await connection.execute(text(statement), values)
 
 
-async def _plan(database: Database, call: Call) -> Plan:
+async def _plan(database: Database, call: Call, *, keeps_plans: bool) -> Plan:
     """What a call does; undone. With the joins left out that would cost as much, by which the trap could be missed."""
     async with database.writing() as connection:
         undone = await connection.begin_nested()
         for join in ("hashjoin", "mergejoin"):
             await connection.execute(text(f"SET LOCAL enable_{join} = off"))
+        if keeps_plans:
+            await connection.execute(text("SET LOCAL plan_cache_mode = force_generic_plan"))
         explaining = Explaining(connection)
         await call(cast(AsyncConnection, explaining))
         await undone.rollback()
