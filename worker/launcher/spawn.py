@@ -1,5 +1,6 @@
-"""Starts a command without copying its keeper: by `posix_spawn`, which lends the keeper's memory to the new process
-until that executes the command. A copy of a Python process costs as much as the whole of a small task.
+"""Starts a command without copying its keeper: a copy of a Python process costs as much as a small task.
+
+`posix_spawn` lends the keeper's memory to the new process until that executes the command.
 
 It cannot change the user, and nothing of ours runs in the new process, so it gets no parent-death signal. When a keeper
 is killed, its zygote kills what it left.
