@@ -328,9 +328,10 @@ class Executor:
 def _needs_no_worker_to_report(made: Task, task: ClaimedTask) -> bool:
     """Whether a later life can derive the result from what a keeper records. A later life cannot mask secrets,
     and does not know how an environment changed exit codes."""
-    if has_sealed(task.parameter_values) or "SECRET" in (task.parameter_types or "") or secrets_held(task.leases):
+    if not (made.below_keeper or (made.ends_as_its_process and not task.environment)):
         return False
-    return made.below_keeper or (made.ends_as_its_process and not task.environment)
+    has_secrets = has_sealed(task.parameter_values) or "SECRET" in (task.parameter_types or "")
+    return not (has_secrets or secrets_held(task.leases))
 
 
 def _without_secrets(result: TaskResult, task: ClaimedTask, file: LogFile) -> TaskResult:

@@ -85,6 +85,23 @@ async def test_what_cannot_be_executed_is_named(scene: Scene, argv: list[str]) -
         await scene.launcher.run(argv, env=scene.env, cwd=scene.cwd, log=scene.log)
 
 
+async def test_the_first_folder_of_path_with_something_to_execute_counts(scene: Scene) -> None:
+    for name in ("folder", "plain", "broken", "right", "late"):
+        (scene.cwd / name).mkdir()
+        file = scene.cwd / name / "tool"
+        if name == "folder":
+            file.mkdir()
+        else:
+            shell = "/no/such/shell" if name == "broken" else "/bin/sh"
+            file.write_text(f"#!{shell}\necho {name}\n")
+            file.chmod(0o600 if name == "plain" else 0o700)
+    path = ":".join(str(scene.cwd / name) for name in ("none", "folder", "plain", "broken", "right", "late"))
+    assert await scene.launcher.run(["tool"], env={"PATH": path}, cwd=scene.cwd, log=scene.log) == 0
+    assert scene.log.text == "right\n"
+    with pytest.raises(CannotStart, match=r'"tool" cannot be started: Permission denied'):
+        await scene.launcher.run(["tool"], env={"PATH": f"{scene.cwd}/plain"}, cwd=scene.cwd, log=scene.log)
+
+
 async def test_an_environment_that_linux_does_not_allow_is_named_with_its_size(scene: Scene) -> None:
     said = r'"python3" cannot be started with an environment of [\d,]+ bytes, of which LONG has 131,072: Linux allows'
     with pytest.raises(TooLarge, match=said):

@@ -78,10 +78,13 @@ def keep(channel: socket.socket, task: GivenTask, deadline: Deadline, body: Body
     while following is not None:
         task = following
         unsaid = _keep_one(channel, me, task, deadline, body)
+        if unsaid is None:
+            task.close()  # while it waits it has nothing of a task, which may be secret
         following = _next(channel)
-        if following is None and unsaid is not None and (rest := task.output.rest()):
-            unsaid(rest)
-        task.close()
+        if unsaid is not None:
+            if following is None and (rest := task.output.rest()):
+                unsaid(rest)
+            task.close()
 
 
 def _keep_one(

@@ -1,5 +1,6 @@
-"""Starts a command without copying its keeper: by `posix_spawn`, which lends the keeper's memory to the new process
-until that executes the command. A copy of a Python process costs as much as the whole of a small task.
+"""Starts a command without copying its keeper: a copy of a Python process costs as much as a small task.
+
+`posix_spawn` lends the keeper's memory to the new process until that executes the command.
 
 It cannot change the user, and nothing of ours runs in the new process, so it gets no parent-death signal. When a keeper
 is killed, its zygote kills what it left.
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 
@@ -30,15 +31,25 @@ def spawn(request: Request, output_fd: int) -> int:
     if request.no_new_privileges:
         prctl.forbid_new_privileges()  # for this keeper too: all that its launcher starts is to have none
     os.chdir(request.cwd)
+    try:
+        with _first_to_go():
+            return _spawn_first(_files(request), request, output_fd)
+    finally:
+        os.chdir("/")  # the task's folder is deleted after it
+
+
+def _spawn_first(files: Sequence[str], request: Request, output_fd: int) -> int:
+    """The first that can be executed, as `execvpe` does it."""
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_DUP2, output_fd, 1),
         (os.POSIX_SPAWN_DUP2, output_fd, 2),
     ]
-    try:
-        with _first_to_go():
+    errors: list[OSError] = []
+    for file in files:
+        try:
             return os.posix_spawn(
-                _found(request),
+                file,
                 request.argv,
                 request.env,
                 file_actions=actions,
@@ -46,18 +57,18 @@ def spawn(request: Request, output_fd: int) -> int:
                 setsigmask=(),
                 setsigdef=_SIGNALS,
             )
-    finally:
-        os.chdir("/")  # the task's folder is deleted after it
+        except OSError as error:
+            errors.append(error)
+    raise next((error for error in errors if not isinstance(error, FileNotFoundError)), errors[-1])
 
 
-def _found(request: Request) -> str:
-    """The file that `execvpe` would execute, so that only one process is made."""
+def _files(request: Request) -> list[str]:
+    """Those that the command may mean; at least one. What is in no folder costs no process."""
     command = request.argv[0]
     if "/" in command:
-        return command
-    folders = os.get_exec_path(request.env)
-    found = [path for folder in folders if os.access(path := os.path.join(folder, command), os.F_OK)]  # noqa: PTH118
-    return next((path for path in found if os.access(path, os.X_OK)), found[0] if found else command)
+        return [command]
+    paths = [os.path.join(folder, command) for folder in os.get_exec_path(request.env)]  # noqa: PTH118
+    return [path for path in paths if os.access(path, os.F_OK)] or [command]
 
 
 @contextmanager
