@@ -42,11 +42,11 @@ _KEEPALIVE: Mapping[str, Any] = {
     "tcp_user_timeout": 8000,
 }
 _SET = """
-    SELECT pg_backend_pid(), array_agg(set_config(name, value, false) ORDER BY place)
+    SELECT pg_backend_pid(), coalesce(array_agg(set_config(name, value, false) ORDER BY place), '{}')
     FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS given (name, value, place)
 """
 _HELD = """
-    SELECT pg_backend_pid(), array_agg(current_setting(name) ORDER BY place)
+    SELECT pg_backend_pid(), coalesce(array_agg(current_setting(name) ORDER BY place), '{}')
     FROM unnest(%s::text[]) WITH ORDINALITY AS given (name, place)
 """
 _CURE = "set pool_mode = session for this database, or connect to PostgreSQL directly"
