@@ -112,22 +112,12 @@ def zookeeper_server() -> Iterator[ZooKeeperServer]:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """One PostgreSQL for the whole run, holding a template with our schema. Who stops it brings it back.
-
-    It waits for no disk, which takes a third of the time of a new database.
-    """
-    with PostgresServer(fsync=False) as server:
+    """One PostgreSQL for the whole run, holding a template with our schema. Who stops it brings it back."""
+    with PostgresServer() as server:
         server.create_database(TEMPLATE)
         with server.connect(TEMPLATE) as connection:
             connection.execute(SCHEMA.read_bytes())
         yield server
-
-
-@pytest.fixture
-def durable(postgres_server: PostgresServer) -> Iterator[None]:
-    """That server waits for the disk, as one does that the doctor calls healthy."""
-    with postgres_server.set_to(fsync="on"):
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -93,7 +93,6 @@ async def test_a_session_of_a_dead_node_is_found(scene: Scene, database_url: str
         )
 
 
-@pytest.mark.usefixtures("durable")
 async def test_what_is_switched_off_is_told_with_what_it_can_cost(scene: Scene, database: Database) -> None:
     assert await server_checks.dangers(database) == []
     name = make_url(database.url).database
@@ -123,7 +122,6 @@ async def test_a_server_without_fsync_is_told_of() -> None:
     assert sorted(each.split(" is off")[0] for each in dangers) == ["autovacuum", "fsync", "full_page_writes"]
 
 
-@pytest.mark.usefixtures("durable")
 async def test_an_encoding_other_than_utf8_is_told_of(postgres_server: PostgresServer) -> None:
     with postgres_server.connect() as connection:
         connection.execute("CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE 'C'")

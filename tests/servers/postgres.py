@@ -14,7 +14,6 @@ import secrets
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -92,26 +91,6 @@ class PostgresServer:
         return psycopg.connect(
             host=str(self._folder.path), port=self.port, user=_USER, dbname=database, autocommit=True, connect_timeout=5
         )
-
-    @contextlib.contextmanager
-    def set_to(self, **settings: str) -> Iterator[None]:
-        """Other settings for sessions that begin in the block; those that need a restart cannot be set."""
-        assert self._child is not None
-        with self.connect() as connection:
-            for name, value in settings.items():
-                connection.execute(sql.SQL("ALTER SYSTEM SET {} = {}").format(sql.Identifier(name), value))
-            connection.execute("SELECT pg_reload_conf()")
-            try:
-                self._child.wait_until(lambda: all(map(self._shows, settings.items())), 10)
-                yield
-            finally:
-                for name in settings:
-                    connection.execute(sql.SQL("ALTER SYSTEM RESET {}").format(sql.Identifier(name)))
-                connection.execute("SELECT pg_reload_conf()")
-
-    def _shows(self, setting: tuple[str, str]) -> bool:
-        with self.connect() as connection:
-            return connection.execute("SELECT current_setting(%s)", setting[:1]).fetchone() == setting[1:]
 
     def start(self, timeout_s: float = 30) -> None:
         """Start the server and wait until it serves. Raises `ServerFailed`."""

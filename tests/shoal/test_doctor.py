@@ -70,7 +70,6 @@ def hands(shoal: CommandLine) -> Iterator[psycopg.Connection[tuple[object, ...]]
 # ------------------------------------------------------------------------------------------------ a whole cluster
 
 
-@pytest.mark.usefixtures("durable")
 async def test_a_healthy_cluster_has_nothing_to_find(shoal: CommandLine) -> None:
     assert (await shoal("run", "hello", "--wait")).code == 0
     with hands(shoal) as by_hand:  # of alerts there has been nothing to write for an hour
@@ -86,7 +85,6 @@ async def test_a_healthy_cluster_has_nothing_to_find(shoal: CommandLine) -> None
     assert "***@" in found.out
 
 
-@pytest.mark.usefixtures("durable")
 async def test_what_is_broken_is_told_with_its_rows_and_how_to_fix_it(shoal: CommandLine) -> None:
     with hands(shoal) as by_hand:
         # Else the master drops what is of no run.
