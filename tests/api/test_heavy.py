@@ -56,7 +56,7 @@ def processes() -> list[psutil.Process]:
 
 def _is_heavy(child: psutil.Process) -> bool:
     try:
-        return any("heavy_process" in word for word in child.cmdline())
+        return "api.heavy_process" in child.cmdline()
     except psutil.Error:  # it has ended
         return False
 
