@@ -73,8 +73,7 @@ _ABOVE = text("""
 """)
 _STANDING = text("""
     SELECT workflow_instance_id, task_code, attempt, kill_requested FROM task_instance
-    WHERE workflow_instance_id = ANY(CAST(:ids AS bigint[])) AND flag = 'YES'       -- index: task_instance_valid
-      AND state = 'RUNNING_EXECUTION' AND worker_id IS NULL
+    WHERE workflow_instance_id = ANY(CAST(:ids AS bigint[])) AND state = 'RUNNING_EXECUTION' AND worker_id IS NULL
 """)
 # A child with an open resume command from its parent counts as running, though no master has taken the command yet. It
 # runs again, or the task learns why not (`report_at_rest`). The parent is not notified of commands from others that are

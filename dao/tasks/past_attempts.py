@@ -16,49 +16,24 @@ from model.states import TaskState
 
 ROWS_AT_ONCE = 1_000
 """How many rows are read before other coroutines get a turn."""
-ATTEMPTS_READ_MAX = 20_000
-"""Of a run so many attempts are read one after the other, which is cheapest when most tasks have one. Of a larger run
-the tasks that remain are searched for one by one: each may have been repeated a hundred times."""
-
-_READ = """
-    SELECT workflow_instance_id, task_code, attempt, state, retries, flag, outputs, branch, started_at, ended_at,
-           worker_id, parameter_values, due_at, stream
-    FROM task_instance"""
-# The columns in descending order, so that the index is read backwards. `task` is from where on the search goes on:
-# below the last task that was read of each run, where most have none.
-_LATEST = text(f"""
-    WITH RECURSIVE head AS MATERIALIZED (
-        SELECT latest.* FROM unnest(CAST(:instances AS bigint[])) AS wanted (id)
-        CROSS JOIN LATERAL (
-            SELECT DISTINCT ON (task_code) * FROM (
-                {_READ} WHERE workflow_instance_id = wanted.id                  -- index: task_instance_attempt
-                ORDER BY task_code DESC, attempt DESC LIMIT {ATTEMPTS_READ_MAX}) AS read
-            ORDER BY task_code DESC, attempt DESC) AS latest
-    ), task (run, code, is_read) AS (
-        SELECT workflow_instance_id, min(task_code), true FROM head GROUP BY workflow_instance_id
-        UNION ALL
-        SELECT k.run, (SELECT task_code FROM task_instance                      -- index: task_instance_attempt
-                       WHERE workflow_instance_id = k.run AND task_code < k.code
-                       ORDER BY task_code DESC, attempt DESC LIMIT 1), false
-        FROM task k WHERE k.code IS NOT NULL
-    ), found AS (
-        SELECT * FROM head
-        UNION ALL
-        SELECT latest.* FROM task k CROSS JOIN LATERAL (
-            {_READ} WHERE workflow_instance_id = k.run AND task_code = k.code   -- index: task_instance_attempt
-            ORDER BY task_code DESC, attempt DESC LIMIT 1) AS latest
-        WHERE NOT k.is_read
-    )
-    SELECT workflow_instance_id, task_code, attempt, state, retries, flag, outputs, branch,
-           CASE WHEN state = 'RUNNING_EXECUTION' AND worker_id IS NULL THEN parameter_values ELSE '{{}}' END
-               AS parameter_values,
-           CASE WHEN state = 'DELAY_EXECUTION' AND isfinite(due_at)
-                THEN least(greatest(extract(epoch FROM due_at - clock_timestamp()) / 60, 0), 1e6)::integer
-                ELSE 0 END AS due_in_minutes,
-           CASE WHEN stream IS NOT NULL AND isfinite(ended_at) AND isfinite(started_at)
-                THEN extract(epoch FROM ended_at - started_at)::float8 ELSE 0 END AS ran_s
-    FROM found ORDER BY ended_at, task_code
-""")  # noqa: S608 - the parts are constants of this module
+_LATEST = text("""
+    SELECT latest.* FROM unnest(CAST(:instances AS bigint[])) AS wanted (id)
+    CROSS JOIN LATERAL (
+        SELECT DISTINCT ON (task_code) workflow_instance_id, task_code, attempt, state, retries, flag, outputs, branch,
+               ended_at,
+               CASE WHEN state = 'RUNNING_EXECUTION' AND worker_id IS NULL THEN parameter_values ELSE '{}' END
+                   AS parameter_values,
+               CASE WHEN state = 'DELAY_EXECUTION' AND isfinite(due_at)
+                    THEN least(greatest(extract(epoch FROM due_at - clock_timestamp()) / 60, 0), 1e6)::integer
+                    ELSE 0 END AS due_in_minutes,
+               CASE WHEN stream IS NOT NULL AND isfinite(ended_at) AND isfinite(started_at)
+                    THEN extract(epoch FROM ended_at - started_at)::float8 ELSE 0 END AS ran_s
+        FROM task_instance
+        WHERE workflow_instance_id = wanted.id                                  -- index: task_instance_attempt
+        ORDER BY task_code DESC, attempt DESC                                   -- both, so that it is read backwards
+    ) AS latest
+    ORDER BY latest.ended_at, latest.task_code
+""")
 
 
 async def latest_attempts(

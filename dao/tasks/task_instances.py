@@ -127,11 +127,10 @@ _DRIVEN_BY = text("""
 """)
 # All open attempts are locked first, so that none changes between the two statements that follow: an attempt queued
 # again after its worker was lost would be missed by both. If a worker is just claiming one, this waits and then sees it
-# as running. What is open is the valid attempt of its task: those before it, of which there may be a million, are not
-# read.
+# as running.
 _HOLD_OPEN = text("""
     SELECT FROM task_instance
-    WHERE workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND flag = 'YES' -- index: task_instance_valid
+    WHERE workflow_instance_id = ANY(CAST(:instances AS bigint[]))                  -- index: task_instance_attempt
       AND coalesce(state IN ('QUEUED', 'DELAY_EXECUTION', 'DISPATCH', 'RUNNING_EXECUTION'), false)
     ORDER BY id FOR NO KEY UPDATE
 """)
@@ -143,7 +142,7 @@ _HALT = text("""
     FROM unnest(CAST(:instances AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
                 CAST(:abandoned AS boolean[])) AS h (instance_id, state, reason, abandoned)
     JOIN workflow_instance i ON i.id = h.instance_id AND coalesce(i.master_id = :master, false)
-    WHERE t.workflow_instance_id = h.instance_id AND t.flag = 'YES'
+    WHERE t.workflow_instance_id = h.instance_id
       AND coalesce(t.state IN ('QUEUED', 'DELAY_EXECUTION')
                    OR (t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL
                        AND (t.task_type = 'DEPENDENT' OR h.abandoned)), false)
@@ -152,16 +151,14 @@ _HALT = text("""
 _HAND_OVER = text("""
     UPDATE task_instance t SET handover = 'its run is paused'
     FROM workflow_instance i
-    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.flag = 'YES'
-      AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
       AND t.stream IS NOT NULL AND t.handover IS NULL AND NOT t.kill_requested
       AND i.id = t.workflow_instance_id AND i.master_id = :master
 """)
 _ASK_KILL = text("""
     UPDATE task_instance t SET kill_requested = true
     FROM workflow_instance i
-    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.flag = 'YES'
-      AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+    WHERE t.workflow_instance_id = ANY(CAST(:instances AS bigint[])) AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
       AND NOT t.kill_requested AND i.id = t.workflow_instance_id AND i.master_id = :master
 """)
 _ENDS = RowArrays(
@@ -194,13 +191,8 @@ _INVALIDATE = text("""
 # Only those: after any other end a task that runs again has all its retries (`WorkflowRunnable._restore`).
 _RESET_RETRIES = text("""
     UPDATE task_instance SET retries = 0
-    WHERE id = ANY(ARRAY(
-            SELECT own.id FROM unnest(CAST(:codes AS bigint[]), CAST(:attempts AS integer[])) AS tried (code, attempt)
-            CROSS JOIN LATERAL (
-                SELECT id FROM task_instance                                        -- index: task_instance_attempt
-                WHERE workflow_instance_id = :run AND task_code = tried.code AND attempt = tried.attempt OFFSET 0
-            ) AS own))
-      AND coalesce(retries > 0 AND state IN ('PAUSE', 'KILL'), false)
+    WHERE workflow_instance_id = :run AND task_code = ANY(CAST(:codes AS bigint[])) AND retries > 0
+      AND coalesce(state IN ('PAUSE', 'KILL'), false)
 """)
 
 
@@ -292,8 +284,7 @@ async def invalidate(connection: FencedTransaction, tasks: Sequence[tuple[Workfl
     await changed(connection, Changes(tasks={instance for instance, _ in tasks}))
 
 
-async def reset_retries(connection: FencedTransaction, run: WorkflowInstanceId, tried: Mapping[TaskCode, int]) -> None:
-    """The tasks of a run that are run again from the start have all their retries again, also where they were paused or
-    stopped between two of them. `tried` has the last attempt of each."""
-    values = {"run": run, "codes": list(tried), "attempts": list(tried.values())}
-    await connection.execute(_RESET_RETRIES, values)
+async def reset_retries(connection: FencedTransaction, run: WorkflowInstanceId, codes: Sequence[TaskCode]) -> None:
+    """These tasks of a run, which are run again from the start, have all their retries again, also where they were
+    paused or stopped between two of them."""
+    await connection.execute(_RESET_RETRIES, {"run": run, "codes": list(codes)})

@@ -240,9 +240,8 @@ class Mover:
         resumes = going_on.resumes
         if move.type in _AFRESH:
             # Of one that was halted while it waited to go on, what is to run again has been invalidated before.
-            all_tried = move.type is not C.EXECUTE_TASK
-            tried = {each.code: each.attempt for each in attempts if all_tried or each.code in again}
-            await task_instances.reset_retries(connection, id_, tried)
+            tried = again if move.type is C.EXECUTE_TASK else {attempt.code for attempt in attempts}
+            await task_instances.reset_retries(connection, id_, sorted(tried))
         else:
             resumes |= instance.resumes
         await task_events.delete_of(connection, [id_])

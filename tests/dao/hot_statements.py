@@ -182,7 +182,7 @@ HOT = VIEWS | {
     ),
     "halt": Hot(
         lambda c: task_instances.halt(c, dict.fromkeys(RUNNING[:5], (TaskState.KILL, "x")), (), LIVING_MASTER),
-        {"task_instance_valid"},
+        {"task_instance_attempt"},
         100,
     ),
     # Of some tasks or of all that run, which are few beside those that are over: either way is right.

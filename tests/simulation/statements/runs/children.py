@@ -26,7 +26,7 @@ def above(tx: Transaction, ids: Collection[WorkflowInstanceId]) -> dict[Workflow
         standing = [
             task
             for _, task in tx.of_key(tx.server.tasks, row.id)
-            if task.flag and task.state is T.RUNNING_EXECUTION and task.worker_id is None
+            if task.state is T.RUNNING_EXECUTION and task.worker_id is None
         ]
         found[row.id] = Above(
             each.requested_state or each.state,

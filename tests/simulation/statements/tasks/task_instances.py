@@ -83,14 +83,14 @@ def halt(
     held first, FOR NO KEY UPDATE."""
     ended = []
     tasks = [each for id_ in halts for each in tx.of_key(tx.server.tasks, id_)]
-    for row in sorted((row for row, task in tasks if task.flag and not task.state.is_final), key=lambda row: row.id):
+    for row in sorted((row for row, task in tasks if not task.state.is_final), key=lambda row: row.id):
         tx.lock(row)
     for id_ in _own(tx, halts, master):
         state, reason = halts[id_]
         for row, task in tx.of_key(tx.server.tasks, id_):
             in_master = task.state is T.RUNNING_EXECUTION and task.worker_id is None
             ends_at_once = in_master and (task.type == "DEPENDENT" or id_ in abandoned)
-            if task.flag and (task.state in (T.QUEUED, T.DELAY_EXECUTION) or ends_at_once):
+            if task.state in (T.QUEUED, T.DELAY_EXECUTION) or ends_at_once:
                 tx.update(row, state=state, ended_s=tx.server.now_s, reason=reason)
                 ended.append((id_, AttemptEnd(task.task_code, task.attempt, state)))
     return ended
@@ -99,7 +99,7 @@ def halt(
 def ask_kill(tx: Transaction, instances: Sequence[WorkflowInstanceId], master: Epoch) -> None:
     for id_ in _own(tx, instances, master):
         for row, task in tx.of_key(tx.server.tasks, id_):
-            if task.flag and task.state in RUNNING and not task.kill_requested:
+            if task.state in RUNNING and not task.kill_requested:
                 tx.update(row, kill_requested=True)
 
 
@@ -107,7 +107,7 @@ def hand_over_streams(tx: Transaction, instances: Sequence[WorkflowInstanceId], 
     for id_ in _own(tx, instances, master):
         for row, task in tx.of_key(tx.server.tasks, id_):
             is_asked = task.handover is not None or task.kill_requested
-            if task.flag and task.state in RUNNING and task.stream is not None and not is_asked:
+            if task.state in RUNNING and task.stream is not None and not is_asked:
                 tx.update(row, handover="its run is paused")
 
 
@@ -125,14 +125,10 @@ def end_in_master(tx: Transaction, ends: Sequence[tuple[WorkflowInstanceId, Atte
         raise OwnershipLost(missed, f"tasks of runs {named(missed)} do not run in master {master} as it believes")
 
 
-def reset_retries(tx: Transaction, run: WorkflowInstanceId, tried: Mapping[TaskCode, int]) -> None:
+def reset_retries(tx: Transaction, run: WorkflowInstanceId, codes: Sequence[TaskCode]) -> None:
     """WHERE retries > 0 AND state IN ('PAUSE', 'KILL')."""
     for row, task in tx.of_key(tx.server.tasks, run):
-        if (
-            tried.get(task.task_code) == task.attempt
-            and task.retries > 0
-            and task.state in (TaskState.PAUSE, TaskState.KILL)
-        ):
+        if task.task_code in codes and task.retries > 0 and task.state in (TaskState.PAUSE, TaskState.KILL):
             tx.update(row, retries=0)
 
 
