@@ -21,6 +21,7 @@ from model.shell_commands import (
     runs_a_file,
     script_of_command,
 )
+from model.shell_needs import ScriptNeeds
 from model.shell_script import (
     BEFORE,
     EVALUATING_TESTS,
@@ -54,18 +55,12 @@ def need_of_arguments(words: Sequence[str]) -> tuple[Need, str]:
     return max((Need.WORD if "\0" in inner else Need.TEXT, f"{words[0]} may run it"), (script.need, script.why))
 
 
-class _Reader:
+class _Reader(ScriptNeeds):
     def __init__(self, text: str) -> None:
-        self.script = Script(text, has_keys=re.search(r"\s-[A-Za-z]*A", text) is not None)
-        self._text = text
-        self._at = 0
+        super().__init__(text)
         self._stop = len(text)
         self._bodies: list[tuple[str, bool, bool, int, int]] = []
         self._pipes = re.search(r"(?<!\|)\|(?!\|)|<<|[<>]\(", text) is not None
-        self._fixed: list[str] = []
-        self._deciding: set[str] = set()
-        self._made: set[str] = set()
-        self._ran: set[str] = set()
 
     def read(self) -> Script:
         """The whole script."""
@@ -73,33 +68,14 @@ class _Reader:
             self.commands(None)
         except RecursionError:
             self.need(Need.NUMBER, "the script is nested too deeply to be read")
-        if {name.removeprefix("./") for name in self._ran} & {name.removeprefix("./") for name in self._made}:
-            self.need(Need.NUMBER, "a script that is made while it runs is run there")
-        for name in self._deciding:
-            if not self._is_fixed(name):
-                self.need(Need.NUMBER, f"{name[:50]} decides what is run")
+        self._judge_names()
         return self.script
-
-    def _is_fixed(self, name: str) -> bool:
-        """Whether no value can be part of a variable."""
-        if re.fullmatch(f"{DECIDES}|PWD|USER", name):
-            return True  # its own assignments are looked at
-        places = re.findall(rf"(?<![$\w])(?<!\$\{{){name}\b|\$\{{{name}[^}}]", self._text)
-        return 0 < len(places) == self._fixed.count(name)
-
-    def need(self, need: Need, why: str) -> None:
-        """Record the strictest need."""
-        if need > self.script.need:
-            self.script.need, self.script.why, self.script.line = need, why, self.script.line_of(self._at)
 
     def _ahead(self, *texts: str) -> bool:
         return self._text.startswith(texts, self._at, self._stop)
 
     def _is_reference(self, at: int) -> bool:
         return at < self._stop and self._text[at] >= "\U000f0000" and REFERENCE.match(self._text[at]) is not None
-
-    def _lost(self) -> None:
-        self.need(Need.NUMBER, "a quote or a bracket there has no end")
 
     # -- commands
 

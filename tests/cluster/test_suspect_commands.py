@@ -15,12 +15,12 @@ GOOD = 60
 # What no check can foresee: a crash within a library. These masters die of a parameter with that word.
 _CRASH = f"""
 import json, os
-real = json.loads
-def loads(text, *arguments, **more):
-    if "SUSPECT" in str(text):
+real = json.JSONDecoder.decode
+def decode(self, text, *arguments):
+    if "SUSPECT" in text:
         os._exit({EXIT_CODE})
-    return real(text, *arguments, **more)
-json.loads = loads
+    return real(self, text, *arguments)
+json.JSONDecoder.decode = decode
 """
 
 
