@@ -16,7 +16,8 @@ from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState
 LATELY_S = 10.0
-PROVEN_S = 1.0
+PROVEN_S = 3.0
+"""Longer than from the failure of an attempt to the report of a slow worker, which made one look proven."""
 
 
 def _streams(tx: Transaction, group: str) -> list[tuple[Row, Values]]:
