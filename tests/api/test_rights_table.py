@@ -242,8 +242,11 @@ def _said(answer: httpx.Response, objects: Mapping[str, object]) -> tuple[int, s
 
 
 def _is_foreign(answer: httpx.Response, asked: object) -> bool:
-    """Whether an answer shows something of the other project besides what was asked for by its name or id."""
-    found = set(re.findall(rf"{HIDDEN}[\w-]*|(?<![\d.]){str(FAR)[:3]}\d{{4}}(?!\d)", answer.text))
+    """Whether an answer shows something of the other project besides what was asked for by its name or id.
+
+    The random name of a request may have such digits between its letters.
+    """
+    found = set(re.findall(rf"{HIDDEN}[\w-]*|(?<![\w.]){str(FAR)[:3]}\d{{4}}(?!\w)", answer.text))
     return any(each not in str(asked) for each in found)
 
 

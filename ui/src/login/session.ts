@@ -50,14 +50,18 @@ export async function logInAgain(how: Schemas["LogIn"]): Promise<void> {
 /** What waits while the session is over; null = it is not. */
 let over: { wait: Promise<void>; end: () => void } | null = null;
 const watchers = new Set<() => void>();
+/** How often somebody has logged in again. */
+let logins = 0;
 
 function tell(): void {
   for (const changed of watchers) changed();
 }
 
 onSessionOver(async () => {
-  // A request of before the last login may be answered after it.
+  // A request of before the last login may be answered after it, and so may the question whether there is a session.
+  const before = logins;
   if (over === null && (await read()) !== null) return;
+  if (logins !== before) return;
   if (over === null) {
     const { promise, resolve } = Promise.withResolvers<void>();
     over = { wait: promise, end: resolve };
@@ -82,6 +86,7 @@ async function goOnAs(session: Session): Promise<void> {
   // What one person began must not go on as another.
   if (before !== null && before.account !== session.account) return location.reload();
   known = Promise.resolve(session);
+  logins += 1;
   over?.end();
   over = null;
   tell();
