@@ -44,6 +44,8 @@ class PoolInvariants:
         self._broken = broken
         self._users: dict[str, TaskRun] = {}
         self._seen_since_s: dict[int, float] = {}
+        self._left: list[tuple[float, tuple[int, int, int, int]]] = []
+        """When somebody stopped waiting, lately, and its place until then."""
         self._given_back_s: dict[int, float] = {}
         """When a stream gave back each resource, the last time."""
         self.server: Server
@@ -60,8 +62,7 @@ class PoolInvariants:
         """I22: what a worker begins holds all that it needs. I24: nobody takes what the first in order needs."""
         tasks = [(row.id, before, after) for row, before, after in changes if row.table.name == "task_instance"]
         for id_, before, after in tasks:
-            was_queued = before is not None and before.state is TaskState.QUEUED
-            if after is not None and after.state is TaskState.QUEUED and not was_queued:
+            if self._waits(after) and not self._waits(before):
                 self._seen_since_s[id_] = self.server.loop.now
         begun = [
             after
@@ -79,18 +80,29 @@ class PoolInvariants:
                 if len(mine) != number:
                     self._broken("I22", f"task {task.id} begins with {len(mine)} of {number} resources of {pool}")
             self._nobody_is_overtaken(task)
+        lately_s = self.server.loop.now - NOTICED_S
+        leave = [before for _, before, after in tasks if before and self._waits(before) and not self._waits(after)]
+        self._left = [each for each in self._left if each[0] > lately_s]
+        self._left += [(self.server.loop.now, urgency(before)) for before in leave]
+
+    @staticmethod
+    def _waits(task: Values | None) -> bool:
+        return task is not None and task.state is TaskState.QUEUED and task.resources is not None
 
     def _nobody_is_overtaken(self, task: Values) -> None:
-        """What the first of all that wait needs is left to it, once it has waited for some seconds."""
-        waiting = [
-            row.values
-            for row in self.server.tasks.unfinished.values()
-            if row.values is not None and row.values.state is TaskState.QUEUED and row.values.resources is not None
-        ]
+        """What the first of all that wait needs is left to it, once it has been the first for some seconds.
+
+        Who was before it may have reserved what both lack, in a claim that commits now: then it reserved nothing.
+        """
+        rows = [row.values for row in self.server.tasks.unfinished.values()]
+        waiting = [values for values in rows if values is not None and self._waits(values)]
         first = min(waiting, key=urgency, default=None)
         if first is None or urgency(first) > urgency(task):
             return
         if self.server.loop.now - self._seen_since_s[first.id] < NOTICED_S:  # its transaction may have committed late
+            return
+        lately_s = self.server.loop.now - NOTICED_S
+        if any(left_s > lately_s and place < urgency(first) for left_s, place in self._left):
             return
         needs = json.loads(first.resources)
         stuck = {pool for pool, number in needs.items() if self._left_by_streams(pool) < number}

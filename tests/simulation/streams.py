@@ -16,6 +16,7 @@ from typing import Any
 
 import worker.stream_claims
 from dao.postgres.notify import DRAIN
+from dao.tasks.lost_tasks import SUSPECT
 from master.streams import Streams
 from model.command_moves import CommandType
 from model.nodes import NodeKind, NodeState
@@ -176,8 +177,8 @@ def _workers(world: World) -> dict[int, str]:
 
 
 def check(world: World, without: str | None) -> None:
-    """I26: all streams of runs that run do run, but those that wait for a pool; as many on each worker, and none on
-    those of the name that is drained."""
+    """I26: all streams of runs that run do run, but those that wait for a pool and those of which too many workers were
+    lost; as many on each worker, and none on those of the name that is drained."""
     running = world.invariants.running_tasks()
     wanted = {
         (run, code)
@@ -185,7 +186,12 @@ def check(world: World, without: str | None) -> None:
         if values.state is WorkflowState.RUNNING_EXECUTION and values.requested_state is None
         for code in json.loads(values.executing or "null") or range(1, len(specs()[values.workflow_code].tasks) + 1)
     }
-    if missing := sorted(key for key in wanted - running.keys() if not _waits_for_pool(world, key)):
+    suspects = {
+        (task.workflow_instance_id, task.task_code)
+        for row in world.server.tasks.rows.values()
+        if (task := row.values) is not None and task.reason == SUSPECT
+    }
+    if missing := sorted(key for key in wanted - running.keys() - suspects if not _waits_for_pool(world, key)):
         world.trace.violation(f"I26: the streams {missing} do not run, though all is well")
     drained = {epoch for epoch, name in _workers(world).items() if name == without}
     places = Counter(dict.fromkeys(sorted(_workers(world).keys() - drained), 0))
