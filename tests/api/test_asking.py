@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from api.preferences import preferred_wait_s
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving, token_of
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 
@@ -21,12 +21,6 @@ def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
     with Cluster(database_url, database_url, tmp_path) as made:
         made.define(7, "w", tasks=TASKS)
         yield made
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 async def test_without_a_master_the_slot_is_unknown_and_the_command_is_a_resource(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,7 +16,7 @@ from model.rights import Role
 from model.schedules import ScheduleRow
 from service.workflows.missed_fires import missed_fire
 from tests.api.people import member
-from tests.api.serving import Serving, serving, token_of
+from tests.api.serving import Serving
 from tests.api.test_last_runs import READS, History, get
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
@@ -27,18 +26,6 @@ NOON = ScheduleRow(
     *(ScheduleId(1), 1, "0 12 * * *", "UTC", None, None, "ONLINE", "SKIP", 60.0),
     *("2026-03-02 12:00:00+00", "2026-02-28 12:00:00+00", None, "2026-01-01 00:00:00+00", "2026-01-01 00:00:00+00"),
 )
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
-
-
-@pytest.fixture
-async def admin(api: Serving) -> AsyncIterator[httpx.AsyncClient]:
-    async with api.client(await token_of(api.backend, "root", is_admin=True)) as client:
-        yield client
 
 
 @pytest.fixture

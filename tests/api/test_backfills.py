@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from dao.accounts import members
 from model.rights import Role
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving, token_of
 from tests.api.verbs import assert_same, through
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
@@ -24,12 +24,6 @@ RANGE = {"from": "2026-03-28", "to": "2026-03-30"}
 def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
     with Cluster(database_url, database_url, tmp_path) as made:
         yield made
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 async def test_a_backfill_is_tried_started_and_followed(api: Serving, cluster: Cluster, database_url: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from dao.accounts import members
 from model.rights import Role
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving, token_of
 from tests.api.verbs import assert_same, through
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
@@ -33,12 +33,6 @@ def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
         made.define(7, "w", tasks=[{"name": "a", "type": "FAKE", "params": {}}])
         made.define(8, "v", tasks=[{"name": "b", "type": "FAKE", "params": {}}])
         yield made
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 async def operator(api: Serving, cluster: Cluster, role: Role = Role.OPERATOR) -> str:

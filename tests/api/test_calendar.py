@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -18,7 +17,7 @@ from model.ids import ScheduleId
 from model.rights import Role, Scope
 from service.workflows.calendar_days import ALL_MAX, COUNTED_MAX, SHOWN_MAX, fires_of_days
 from tests.api.people import member
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving
 from tests.api.test_attention import NOON
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
@@ -28,18 +27,6 @@ BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 3, 1, 11, 30, tzinfo=UTC)
 BEGINS = [datetime(2026, 2, 27, tzinfo=UTC) + timedelta(days=n) for n in range(62)]
 UNTIL = BEGINS[-1] + timedelta(days=1)
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
-
-
-@pytest.fixture
-async def admin(api: Serving) -> AsyncIterator[httpx.AsyncClient]:
-    async with api.client(await token_of(api.backend, "root", is_admin=True)) as client:
-        yield client
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,6 @@ TASKS = [{"name": "a", "type": "FAKE", "params": {}}]
 def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
     with Cluster(database_url, database_url, tmp_path) as made:
         yield made
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 async def test_the_cluster_is_shown_to_any_account_and_the_verbs_print_the_same_as_on_the_database(

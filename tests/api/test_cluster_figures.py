@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from dao.views import cluster_figures
 from model.rights import Scope
 from service.cluster import figure_samples
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving, token_of
 
 Sql = Callable[[str], list[tuple[Any, ...]]]
 QUEUED = """
@@ -20,12 +20,6 @@ QUEUED = """
                                workflow_priority, task_priority, queued_at)
     SELECT n, 1, 'a', 'FAKE', 'QUEUED', 'gpu', 'MEDIUM', 'MEDIUM', now() - interval '70 s' FROM generate_series(1, 6) n
 """
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 @pytest.fixture

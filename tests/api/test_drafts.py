@@ -11,19 +11,13 @@ from sqlalchemy import text
 
 from dao.accounts import accounts, members
 from model.rights import Role
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving, token_of
 
 DRAFT = f"{BASE}/workflow-drafts/default/w"
 
 
 def text_of(script: str, name: str = "w") -> str:
     return f'name: {name}\ntasks:\n  - {{name: a, type: SHELL, params: {{script: "{script}"}}}}\n'
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 async def editor(api: Serving, name: str, role: Role = Role.EDITOR) -> httpx.AsyncClient:

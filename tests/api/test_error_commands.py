@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from model.rights import Role, Scope
 from tests.api.people import member
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving, token_of
 from tests.cluster.cluster import Cluster
 from tests.shoal.command_line import CommandLine
 
@@ -26,12 +26,6 @@ def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
         made.define(8, "x", tasks=TASKS)
         made.rows("UPDATE workflow_definition SET project = 'sales' WHERE code = 8")
         yield made
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 def refused(cluster: Cluster, id_: int, **fields: object) -> None:

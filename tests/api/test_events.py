@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from model.rights import Scope
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving, token_of
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 
@@ -22,12 +22,6 @@ from tests.eventually import eventually
 def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
     with Cluster(database_url, database_url, tmp_path) as made:
         yield made
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 class Watching:

@@ -24,12 +24,6 @@ DIFF = f"{BASE}/workflow-definitions/77/diff"
 
 
 @pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
-
-
-@pytest.fixture
 async def admin(api: Serving) -> AsyncIterator[httpx.AsyncClient]:
     async with api.client(await token_of(api.backend, "ada", is_admin=True)) as client:
         yield client

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,6 @@ def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
         made.rows(MADE, 7, 1, RUNS)
         made.rows(MADE, 8, RUNS + 1, RUNS + OTHERS)
         yield made
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -12,24 +11,12 @@ import pytest
 from dao.postgres.database import Database
 from model.rights import Role, Scope
 from tests.api.people import member
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving
 from tests.dao.scene import Scene
 
 SPEC = {"tasks": [{"name": name, "code": code, "type": "FAKE", "params": {}} for name, code in (("a", 1), ("b", 2))]}
 
 READS = frozenset({Scope.RUNS_READ, Scope.DEFINITIONS_READ})
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
-
-
-@pytest.fixture
-async def admin(api: Serving) -> AsyncIterator[httpx.AsyncClient]:
-    async with api.client(await token_of(api.backend, "root", is_admin=True)) as client:
-        yield client
 
 
 async def get(client: httpx.AsyncClient, path: str, **query: Any) -> dict[str, Any]:

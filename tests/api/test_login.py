@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from http.cookies import SimpleCookie
 
 import httpx
@@ -16,12 +15,6 @@ from tests.api.serving import BASE, Serving, serving
 SESSIONS = f"{BASE}/sessions"
 CURRENT = f"{SESSIONS}/current"
 LOGIN = {"name": "anna", "password": PASSWORD}
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 @pytest.fixture

@@ -13,15 +13,9 @@ from model.rights import Scope
 from service.accounts.own_tokens import NewToken, make_token
 from service.accounts.people import NewUser, create_user
 from tests.accounts.office import PASSWORD, ROOT, Office
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving, token_of
 
 USERS = f"{BASE}/users"
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 @asynccontextmanager

@@ -5,26 +5,19 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from model.rights import Role, Scope
 from tests.api.people import member
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving, token_of
 from tests.eventually import eventually
 from tests.shoal.pool_scene import PoolScene
 
 POOLS = f"{BASE}/resource-pools"
 PROXIES = {"resources": {"p1": {"password": "swordfish"}, "p2": {"password": "swordfish"}}}
 CHECKED = {**PROXIES, "check": {"url": "http://u:swordfish@10.0.0.1/${name}"}}
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 async def admin(api: Serving) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 
 from dao.views import receipts
 from model.ids import Epoch
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving
 from tests.cluster.cluster import Cluster
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
@@ -32,18 +32,6 @@ CHANGE = """
     VALUES (7, now() - interval '50 min', '[{"epoch": "2", "name": "m2", "slot": 0}]',
             '[{"epoch": "1", "name": "m1", "reason": "LOST"}, {"epoch": "3", "name": "m3", "reason": "JOINED"}]')
 """
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
-
-
-@pytest.fixture
-async def admin(api: Serving) -> AsyncIterator[httpx.AsyncClient]:
-    async with api.client(await token_of(api.backend, "root", is_admin=True)) as client:
-        yield client
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving, token_of
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 
@@ -19,12 +19,6 @@ TASKS = [{"name": "a", "type": "FAKE", "params": {}}]
 def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
     with Cluster(database_url, database_url, tmp_path) as made:
         yield made
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 async def test_a_run_is_asked_for_followed_and_found(api: Serving, cluster: Cluster) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -12,25 +11,13 @@ import pytest
 from dao.accounts import saved_views
 from model.rights import Role, Scope
 from tests.api.people import member
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving, token_of
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
 
 PATH = BASE + "/saved-views"
 FAILED = {"state": ["FAILURE"], "since": "7d"}
 ALL = frozenset({Scope.RUNS_WRITE, Scope.DEFINITIONS_WRITE})
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
-
-
-@pytest.fixture
-async def admin(api: Serving) -> AsyncIterator[httpx.AsyncClient]:
-    async with api.client(await token_of(api.backend, "root", is_admin=True)) as client:
-        yield client
 
 
 def view(name: str = "broken", **more: Any) -> dict[str, Any]:

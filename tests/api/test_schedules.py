@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from dao.accounts import members
 from model.rights import Role
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving, token_of
 from tests.api.verbs import assert_same, through
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
@@ -25,12 +25,6 @@ def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
     with Cluster(database_url, database_url, tmp_path) as made:
         made.define(7, "w", tasks=TASKS, params={"day": "1"}, time_zone="Europe/Berlin")
         yield made
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 async def test_a_schedule_is_tried_saved_changed_and_deleted(api: Serving, cluster: Cluster) -> None:

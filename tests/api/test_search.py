@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -13,15 +12,9 @@ from model.nodes import NodeKind
 from model.rights import Role, Scope
 from service.search import EACH_MIN, FOUND_MAX, FoundAnswer, FoundKind, chosen
 from tests.api.people import member
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 @pytest.fixture
@@ -33,12 +26,6 @@ async def scene(api: Serving) -> Scene:
     )
     await scene.sql("INSERT INTO schedule (workflow_code, crontab) VALUES (1, '0 5 * * *'), (3, '0 6 * * *')")
     return scene
-
-
-@pytest.fixture
-async def admin(api: Serving) -> AsyncIterator[httpx.AsyncClient]:
-    async with api.client(await token_of(api.backend, "root", is_admin=True)) as client:
-        yield client
 
 
 async def found(client: httpx.AsyncClient, q: str) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -21,12 +21,6 @@ HISTORY = """
            now() - interval '2 h' + n * interval '1 s' + interval '40 ms'
     FROM generate_series(1, 3000) AS n
 """
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 async def test_commands_of_a_time_are_found_without_reading_the_others(api: Serving, sql: Sql) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,25 +13,13 @@ import pytest
 from dao.definitions import trials
 from model.rights import Role, Scope
 from tests.api.people import member
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving
 from tests.cluster.cluster import Cluster
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 
 PATH = BASE + "/task-definitions:try"
 GREET = 'name: greet\ntype: SHELL\nafter: [another]\npriority: HIGH\nparams:\n  script: |\n    echo "Hello, ${name}"\n'
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
-
-
-@pytest.fixture
-async def admin(api: Serving) -> AsyncIterator[httpx.AsyncClient]:
-    async with api.client(await token_of(api.backend, "root", is_admin=True)) as client:
-        yield client
 
 
 @pytest.fixture

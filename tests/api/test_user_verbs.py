@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,8 @@ import pytest
 
 from model.rights import Role
 from tests.accounts.office import PASSWORD, Office
-from tests.api.serving import Serving, serving, token_of
+from tests.api.serving import Serving, token_of
 from tests.shoal.command_line import CommandLine
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 async def test_accounts_tokens_and_members_are_kept_on_the_database_itself(database_url: str) -> None:

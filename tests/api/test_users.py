@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import pytest
-
 from api.denials import A_MINUTE_MAX
 from model.rights import Role, Scope
 from tests.accounts.office import PASSWORD, Office
-from tests.api.serving import BASE, Serving, serving, token_of
+from tests.api.serving import BASE, Serving, token_of
 
 USERS = f"{BASE}/users"
-
-
-@pytest.fixture
-async def api(database_url: str) -> AsyncIterator[Serving]:
-    async with serving(database_url) as running:
-        yield running
 
 
 async def test_an_admin_makes_an_account_that_chooses_its_password_and_makes_a_token(api: Serving) -> None:
