@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dao.runs.failover import TAKEOVERS_MAX
+from dao.runs.failover import SOON_MIN, TAKEOVERS_MAX
 from model.choices import ExecutionType
 from model.command_moves import URGENT, CommandType
 from model.nodes import Heartbeat, NodeState
@@ -39,6 +39,7 @@ class Invariants:
         self._trace = trace
         self._asked: set[int] = set()
         self._died_of: dict[int, int] = {}
+        self._driven_since_s: dict[int, float] = {}
         self._asked_for: set[tuple[object, ...]] = set()
         self._fired: dict[tuple[int, object], int] = {}
         self._last_in_line: dict[tuple[int, str], int] = {}
@@ -194,7 +195,7 @@ class Invariants:
                 self._fired[time] = row.id
             self._trace.add("tables", f"workflow {row.id} ({after.workflow_code}) {after.state} of {after.master_id}")
             if after.state.is_driven:
-                self.on_driven(after.workflow_code, after.master_id)
+                self._driven_by_another(row, after)
             return
         if before.state is not after.state and after.state.is_final:
             self._ended(row, after)
@@ -207,7 +208,7 @@ class Invariants:
         elif before.master_id != after.master_id and after.state.is_driven:
             self._failed_over(row, before)
         if before.master_id != after.master_id and after.state.is_driven:
-            self.on_driven(after.workflow_code, after.master_id)
+            self._driven_by_another(row, after)
         if before.state is not after.state or before.master_id != after.master_id:
             told = f" {after.reason}" if after.reason else ""
             self._trace.add("tables", f"workflow {row.id} {before.state} -> {after.state} of {after.master_id}{told}")
@@ -235,13 +236,18 @@ class Invariants:
                 self._broken("I21", f"the run of command {after.command_id} begins after that of {newer}, of one key")
             self._last_in_line[line] = after.command_id
 
+    def _driven_by_another(self, row: Row, after: Values) -> None:
+        self._driven_since_s[row.id] = self.server.loop.now
+        self.on_driven(after.workflow_code, after.master_id)
+
     def _failed_over(self, row: Row, before: Values) -> None:
-        """I16: what kills its masters is driven by no more of them than are allowed."""
+        """I16: what kills its masters soon is driven by no more of them than are allowed."""
         owner = self.server.nodes.rows[before.master_id].values if before.master_id else None
         if owner is None or owner.state is not NodeState.FENCED:
             self._died_of[row.id] = 0
             return
-        self._died_of[row.id] = self._died_of.get(row.id, 0) + 1
+        drove_s = self.server.loop.now - self._driven_since_s[row.id]
+        self._died_of[row.id] = 1 if drove_s > SOON_MIN.total_seconds() else self._died_of.get(row.id, 0) + 1
         if self._died_of[row.id] >= TAKEOVERS_MAX:
             self._broken("I16", f"{TAKEOVERS_MAX} masters died of workflow instance {row.id}, and one more drives it")
 
