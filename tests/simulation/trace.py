@@ -16,7 +16,7 @@ _MUST_NOT_BE = {"workflow_instance_stuck", "task_runs_without_its_row", "task_do
 _WHILE_COMMITS_ARE_UNKNOWN = {UNKNOWN, NOT_OURS}
 """What a master may find for as long as it cannot learn what became of a COMMIT."""
 
-_JOINING = {"joined": True, "cannot_join_yet": False}
+_JOINING = {"joined": True, "cannot_join_yet": False, "left": False}
 """Whether the process that says it is a member now."""
 
 
