@@ -30,7 +30,8 @@ def took_too_many(
     (their beats may have been stale when it read them), nor those on which streams fail, nor what waits for a pool."""
     worker: Epoch = taken[0].worker_id
     tasks = [row.values for row in server.tasks.unfinished.values() if row.values is not None]
-    here = [task for task in tasks if task.stream is not None and task.worker_group == taken[0].worker_group]
+    streams = [task for task in tasks if task.stream is not None and not task.state.is_final]
+    here = [task for task in streams if task.worker_group == taken[0].worker_group]
     with_leases = taken[0].resources is not None
     ran = Counter(task.worker_id for task in here if task.worker_id is not None)
     queued = [task for task in here if task.worker_id is None and task.state == "QUEUED"]
