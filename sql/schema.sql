@@ -755,7 +755,7 @@ CREATE TABLE task_cache (
 COMMENT ON TABLE task_cache IS 'What successful tasks with cache gave, by all that it depends on.';
 
 CREATE TABLE task_event (
-    id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id                   bigint GENERATED ALWAYS AS IDENTITY,
     workflow_instance_id bigint NOT NULL,
     task_code            bigint NOT NULL,
     attempt              integer NOT NULL,
@@ -764,7 +764,9 @@ CREATE TABLE task_event (
     outputs              text,
     child_index          integer,
     is_suspect           boolean,
-    owner                bigint
+    owner                bigint,
+    -- Statement: what a master has to hear of.
+    PRIMARY KEY (owner, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0,
         autovacuum_analyze_threshold = 20000);
 COMMENT ON TABLE task_event IS 'The end of an attempt or of a child, written with its state; deleted by the owner in the transaction that moves the workflow on.';
@@ -772,8 +774,7 @@ COMMENT ON COLUMN task_event.task_code IS '0 = about the instance itself: READY_
 COMMENT ON COLUMN task_event.child_index IS 'Of the end of a sub-workflow: which child of the attempt; `state` is then that of a workflow.';
 COMMENT ON COLUMN task_event.is_suspect IS 'true = its workers may have died of the task: no other attempt follows by itself.';
 COMMENT ON COLUMN task_event.owner IS 'The epoch of the master that owned its run when it was written: where to look for it, and no more.';
--- Statements: what a master has to hear of; what is on its way to a run.
-CREATE INDEX task_event_owner ON task_event (owner, id);
+-- Statements: what is on its way to a run.
 CREATE INDEX task_event_run ON task_event (workflow_instance_id);
 -- Whoever says not to whom an event goes has it addressed. The master that owns the run then may have been replaced since:
 -- it is only where to look, and what is addressed to nobody who lives is addressed again by any master.

@@ -27,7 +27,7 @@ _CONSUME = text("""
     WITH picked AS MATERIALIZED (
         SELECT e.ctid AS place,
                (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) AS runs_owner
-        FROM task_event e                                                        -- index: task_event_owner
+        FROM task_event e                                                        -- index: task_event_pkey
         WHERE e.owner = :master
           AND (CAST(:only AS bigint) IS NULL OR e.workflow_instance_id = CAST(:only AS bigint))
           AND e.workflow_instance_id <> ALL(CAST(:without AS bigint[]))
@@ -62,31 +62,32 @@ STRAY_EVENTS = """
           AND (SELECT n.id FROM node n
                WHERE n.id = o.id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
     ), stray AS MATERIALIZED (
-        SELECT e.id, i.id AS run, i.master_id, i.ended_at IS NOT NULL AS has_ended,
+        SELECT e.place, i.id AS run, i.master_id, i.ended_at IS NOT NULL AS has_ended,
                (SELECT n.id FROM node n
                 WHERE n.id = i.master_id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NOT NULL
                    AS is_owned
         FROM gone_owner g
-        CROSS JOIN LATERAL (SELECT e.id, e.workflow_instance_id FROM task_event e  -- index: task_event_owner
+        CROSS JOIN LATERAL (SELECT e.ctid AS place, e.workflow_instance_id FROM task_event e  -- index: task_event_pkey
                             WHERE e.owner = g.id ORDER BY e.id LIMIT 1000) AS e
         LEFT JOIN LATERAL (SELECT i.* FROM workflow_instance i WHERE i.id = e.workflow_instance_id LIMIT 1) AS i ON true
     )"""
 _READDRESS = text(f"""
     WITH RECURSIVE {STRAY_EVENTS}, locked AS MATERIALIZED (
-        SELECT id FROM task_event WHERE id = ANY(ARRAY(SELECT id FROM stray WHERE is_owned)) FOR UPDATE SKIP LOCKED
+        SELECT ctid AS place FROM task_event WHERE ctid = ANY(ARRAY(SELECT place FROM stray WHERE is_owned))
+        FOR UPDATE SKIP LOCKED
     )
     UPDATE task_event e SET owner = s.master_id FROM stray s
-    WHERE e.id = ANY(ARRAY(SELECT id FROM locked)) AND s.id = e.id
+    WHERE e.ctid = ANY(ARRAY(SELECT place FROM locked)) AND s.place = e.ctid
     RETURNING e.owner
 """)  # noqa: S608 - the parts are constants of this module
 # Unread events of a former owner, of a run that has ended since or no longer exists.
 _DROP_STALE = text(f"""
     WITH RECURSIVE {STRAY_EVENTS}, locked AS MATERIALIZED (
-        SELECT id FROM task_event
-        WHERE id = ANY(ARRAY(SELECT id FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL)))
+        SELECT ctid AS place FROM task_event
+        WHERE ctid = ANY(ARRAY(SELECT place FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL)))
         FOR UPDATE SKIP LOCKED
     )
-    DELETE FROM task_event WHERE id = ANY(ARRAY(SELECT id FROM locked))
+    DELETE FROM task_event WHERE ctid = ANY(ARRAY(SELECT place FROM locked))
 """)  # noqa: S608 - the parts are constants of this module
 
 

@@ -22,9 +22,9 @@ _SETTINGS = {
     "full_page_writes": "off",
     "autovacuum": "off",
 }
-INDEX_ENTRIES = 16.2
+INDEX_ENTRIES = 15.3
 """Of a task in all tables, with its share of those of its run."""
-WAL_BYTES = 2_350
+WAL_BYTES = 2_270
 _RECORDS = """
     SELECT "resource_manager/record_type", count, combined_size
     FROM pg_get_wal_stats(%s, pg_current_wal_flush_lsn(), true) WHERE count > 0

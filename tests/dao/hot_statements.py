@@ -165,11 +165,11 @@ HOT = VIEWS | {
         lambda c: waiting_work.work_waits(c, None, timedelta(days=1), 1, LIVING_MASTER), {"command_age"}, 2_100
     ),
     "consume": Hot(
-        lambda c: task_events.consume(c, LIVING_MASTER, 100), {"task_event_owner", "workflow_instance_pkey"}, 500
+        lambda c: task_events.consume(c, LIVING_MASTER, 100), {"task_event_pkey", "workflow_instance_pkey"}, 500
     ),
     "consume, many aside": Hot(
         lambda c: task_events.consume(c, LIVING_MASTER, 100, without=RUNNING[:200]),
-        {"task_event_owner", "workflow_instance_pkey"},
+        {"task_event_pkey", "workflow_instance_pkey"},
         2_100,
     ),
     "consume, of one alone": Hot(

@@ -25,8 +25,8 @@ INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type
 SELECT i, 1, 'a', 'FAKE', CASE WHEN i <= 500 THEN 'RUNNING_EXECUTION' ELSE 'QUEUED' END, 'default', 'MEDIUM', 'MEDIUM',
        CASE WHEN i <= 500 THEN 51 + i % 4 END, clock_timestamp()
 FROM generate_series(1, 1000) AS i;
-INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
-SELECT 1 + i % 1000, 1, 1, 'SUCCESS' FROM generate_series(1, 2000) AS i;
+INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, owner)
+SELECT 1 + i % 1000, 1, 1, 'SUCCESS', 1 + (1 + i % 1000) % 4 FROM generate_series(1, 2000) AS i;
 INSERT INTO command (type, workflow_code) SELECT 'START_PROCESS', 1001 FROM generate_series(1, 1000) AS i;
 -- Schedules: 1 to 200 are due.
 INSERT INTO schedule (workflow_code, crontab, next_fire_at, updated_at)
