@@ -51,8 +51,7 @@ def main() -> int:
         print(f"bench: {failed}", file=sys.stderr)
         return 2 if arguments.compare else 1
     except KeyboardInterrupt:
-        print("bench: stopped", file=sys.stderr)
-        return 130
+        return _stopped()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -88,10 +87,10 @@ def _measure(arguments: argparse.Namespace) -> int:
     result = run(sizes, _say, ["history"] if arguments.history else arguments.parts or PARTS)
     if arguments.json is not None:
         arguments.json.write_text(_json(result.as_json()))
-    if arguments.write:
+    if arguments.write and result.is_whole:
         write_page(result)
     print_table(result, _console())
-    return 0
+    return 0 if result.is_whole else _stopped()
 
 
 def _compare(arguments: argparse.Namespace) -> int:
@@ -106,6 +105,11 @@ def _compare(arguments: argparse.Namespace) -> int:
 def _console() -> Console:
     console = Console()
     return console if console.is_terminal else Console(width=180)
+
+
+def _stopped() -> int:
+    print("bench: stopped; what had been measured until then is above", file=sys.stderr)
+    return 130
 
 
 def _say(what: str) -> None:

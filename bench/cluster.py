@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 
+from bench.costs import CostWatch
 from bench.cpu import CpuWatch
 from bench.server import BenchServer
 from tests.servers.child import Child
@@ -175,6 +176,12 @@ class Cluster:
         for node in self.nodes:
             parts.setdefault(node.role, []).append(node.pid)
         return CpuWatch({**parts, "postgres": [self._server.pid]})
+
+    @contextmanager
+    def costs(self) -> Iterator[CostWatch]:
+        """Count what is done in its database, for the duration of the block."""
+        with self._server.connect("postgres") as connection:
+            yield CostWatch(connection, self.name)
 
     def define(self, code: int, tasks: Sequence[dict[str, Any]], **fields: object) -> None:
         """Save a workflow; `fields` are those of its definition other than the tasks."""

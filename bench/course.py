@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from bench import (
@@ -21,6 +22,7 @@ from bench import (
     pools,
     retention,
     scraped,
+    shell,
     starts,
     stored,
     sustained,
@@ -35,7 +37,20 @@ from bench.server import BenchServer
 from bench.sizes import Sizes
 
 PARTS = (
-    *("limits", "starts", "backlog", "flow", "sustained", "idle", "large", "holds", "line", "dependents", "pools"),
+    *(
+        "limits",
+        "starts",
+        "backlog",
+        "flow",
+        "sustained",
+        "idle",
+        "shell",
+        "large",
+        "holds",
+        "line",
+        "dependents",
+        "pools",
+    ),
     "command-line",
     "watched",
     "scraped",
@@ -60,6 +75,8 @@ class Result:
     took_s: float
     is_quick: bool
     warnings: dict[str, int] = field(default_factory=dict)
+    is_whole: bool = True
+    """Whether nobody stopped it before all was measured."""
 
     def as_json(self) -> dict[str, object]:
         """For --json."""
@@ -73,16 +90,22 @@ class Result:
 
 
 def run(sizes: Sizes, say: Callable[[str], None], parts: Collection[str] = PARTS) -> Result:
-    """Measure these parts; `say` is called with the name of each measurement before it starts."""
+    """Measure these parts; `say` is called with the name of each measurement before it starts.
+
+    `KeyboardInterrupt` ends it with what has been measured.
+    """
     load, began = load_before(), time.monotonic()
     figures: list[Figure] = []
     warnings: dict[str, int] = {}
+    is_whole = False
     with BenchServer() as server:
-        for what, measure in _course(server, sizes, parts, warnings):
-            say(what)
-            figures += measure()
+        with suppress(KeyboardInterrupt):
+            for what, measure in _course(server, sizes, parts, warnings):
+                say(what)
+                figures += measure()
+            is_whole = True
         figures += ratios(figures)
-        return Result(look(server, load), figures, time.monotonic() - began, sizes.is_quick, warnings)
+        return Result(look(server, load), figures, time.monotonic() - began, sizes.is_quick, warnings, is_whole)
 
 
 def _course(
@@ -98,6 +121,8 @@ def _course(
         yield f"starts with {sizes.backlog_commands:,} commands waiting", lambda: starts.backlog(server, sizes)
     if not {"flow", "sustained", "idle"}.isdisjoint(parts):
         yield from _on_one_cluster(server, sizes, parts, warnings)
+    if "shell" in parts:
+        yield "tasks that run programs", lambda: shell.programs(server, sizes)
     if "large" in parts:
         with Cluster(server, "large", masters=1, workers=1) as cluster:
             yield "one workflow of many tasks", lambda: large.layered(cluster, sizes)

@@ -27,11 +27,11 @@ class CpuWatch:
         self._parts = {"bench": [os.getpid()], **parts}
         self._before = self._seconds()
         self.elapsed_s = 0.0
-        self._busy_before, self._clock_before = _machine_seconds()
+        self._busy_before, self._clock_before = machine_seconds()
 
     def used(self) -> dict[str, float]:
         """Cores by part, the mean over `elapsed_s`; `others` is the use by other processes on the machine."""
-        busy, clock = _machine_seconds()
+        busy, clock = machine_seconds()
         self.elapsed_s = elapsed_s = max(_TICK_S, clock - self._clock_before)
         after = self._seconds()
         cores = {part: max(0.0, after[part] - self._before[part]) / elapsed_s for part in self._parts}
@@ -43,10 +43,15 @@ class CpuWatch:
         return {part: sum(_seconds(pid, roots) for pid in pids) for part, pids in self._parts.items()}
 
 
-def work_told(cores: Mapping[str, float], took_s: float, count: int, one: str) -> str:
-    """For the table: CPU time for each of `count` items. More meaningful than a rate if other processes run too."""
-    told = (f"{part} {value * took_s / count * 1e6:.0f}" for part, value in cores.items() if part in _OURS and value)
-    return f"µs of processor a {one}: {', '.join(told)}"
+def work_of(cores: Mapping[str, float], took_s: float, count: int) -> dict[str, float]:
+    """Microseconds of processor for each of `count` items, by those parts that are Shoal's. More meaningful than a rate
+    if other processes run too."""
+    return {part: value * took_s / count * 1e6 for part, value in cores.items() if part in _OURS and value}
+
+
+def work_told(work: Mapping[str, float], one: str) -> str:
+    """The same for the table."""
+    return f"µs of processor a {one}: {', '.join(f'{part} {value:.0f}' for part, value in work.items())}"
 
 
 def cores_told(cores: Mapping[str, float]) -> str:
@@ -67,7 +72,8 @@ def _seconds(root: int, roots: set[int]) -> float:
     return total
 
 
-def _machine_seconds() -> tuple[float, float]:
+def machine_seconds() -> tuple[float, float]:
+    """Seconds of processor that all that runs here has used, and those of the clock, since the machine started."""
     times = psutil.cpu_times()
     idle = times.idle + times.iowait
     busy = times.user + times.nice + times.system + times.irq + times.softirq + times.steal

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 
 from bench.cluster import Cluster, fake
-from bench.cpu import cores_told, work_told
+from bench.cpu import cores_told, work_of, work_told
 from bench.figures import Figure, Target
 from bench.sizes import Sizes
 
@@ -103,8 +103,7 @@ class Flow:
 
     def parallel(self) -> list[Figure]:
         """Ended FAKE tasks a second, 10 in parallel in a workflow: from the last command's `created_at` to the end."""
-        workflows = self._sizes.parallel_workflows
-        return [self._throughput("parallel_tasks_per_s", _PARALLEL, workflows, "10 in parallel")[0]]
+        return self._throughput("parallel", _PARALLEL, self._sizes.parallel_workflows, "10 in parallel")[0]
 
     def sequence(self) -> list[Figure]:
         """The same with 10 tasks in sequence, and the lag between them under full load.
@@ -112,27 +111,37 @@ class Flow:
         Saturated: far more chains than the worker runs tasks, the older first, so that a chain also waits for its turn.
         """
         workflows = self._sizes.sequence_workflows
-        throughput, ids = self._throughput("sequence_tasks_per_s", _SEQUENCE, workflows, "10 in sequence")
+        throughput, ids = self._throughput("sequence", _SEQUENCE, workflows, "10 in sequence")
         count, p50, p99 = self._cluster.row(_LAG, first=ids[0], last=ids[1])
         how = f"{workflows:,} chains at once, {count:,} lags"
         what = "end of a task → start of the next, saturated"
         return [
-            throughput,
+            *throughput,
             Figure("lag_saturated_p50_ms", PART, f"{what}, p50", p50, "ms", None, how),
             Figure("lag_saturated_p99_ms", PART, f"{what}, p99", p99, "ms", None, how),
         ]
 
-    def _throughput(self, key: str, code: int, workflows: int, what: str) -> tuple[Figure, tuple[int, int]]:
-        cpu = self._cluster.cpu()
-        first, last = self._cluster.start(code, workflows)
-        self._cluster.wait_until_all_ended(300)
-        used = cpu.used()
-        cost = work_told(used, cpu.elapsed_s, workflows * _WIDTH, "task")
+    def _throughput(self, key: str, code: int, workflows: int, what: str) -> tuple[list[Figure], tuple[int, int]]:
+        """The rate, and what a task costs: processor, statements, WAL. The ids of the commands."""
+        with self._cluster.costs() as counts:
+            cpu = self._cluster.cpu()
+            first, last = self._cluster.start(code, workflows)
+            self._cluster.wait_until_all_ended(300)
+            used, costs = cpu.used(), counts.used(workflows * _WIDTH)
+        each = work_of(used, cpu.elapsed_s, workflows * _WIDTH)
         count, took_s = self._cluster.row(_TASKS_PER_S, first=first, last=last)
-        how = f"{workflows:,} workflows, {count:,} tasks in {took_s:.1f} s; cores: {cores_told(used)}; {cost}"
-        target = Target(3_000, "higher")
-        what = f"FAKE tasks end to end, {what}"
-        return Figure(key, PART, what, count / took_s, "/s", target, how, {"cores": used}), (first, last)
+        how = f"{workflows:,} workflows, {count:,} tasks in {took_s:.1f} s; cores: {cores_told(used)}"
+        of_one, what = f"a FAKE task, {what}", f"FAKE tasks end to end, {what}"
+        told = f"{costs.transactions:.2f} transactions"
+        return [
+            Figure(
+                f"{key}_tasks_per_s", PART, what, count / took_s, "/s", Target(3_000, "higher"),
+                f"{how}; {work_told(each, 'task')}", {"cores": used},
+            ),
+            Figure(f"{key}_cpu_us", PART, f"processor of {of_one}", sum(each.values()), "µs", Target(110, "lower")),
+            Figure(f"{key}_statements", PART, f"statements of {of_one}", costs.statements, "", how=told),
+            Figure(f"{key}_wal_bytes", PART, f"WAL of {of_one}", costs.wal_bytes, "bytes"),
+        ], (first, last)  # fmt: skip
 
     def _lags(self, code: int, chains: int) -> tuple[int, float, float, float]:
         first, last = self._cluster.start(code, chains)

@@ -37,9 +37,15 @@ class BenchServer:
 
     def __init__(self, *, on_disk: bool = False) -> None:
         # The fixture of the tests uses half of the default memory; here the server has its own default.
-        settings = {"shared_buffers": "128MB", "log_line_prefix": _LOG_PREFIX}
+        settings = {
+            "shared_buffers": "128MB",
+            "log_line_prefix": _LOG_PREFIX,
+            "shared_preload_libraries": "pg_stat_statements",
+        }
         self._server = PostgresServer(settings=settings, on_disk=on_disk)
         try:
+            with self._server.connect() as connection:
+                connection.execute("CREATE EXTENSION pg_stat_statements")
             self._server.create_database(_TEMPLATE)
             with self._server.connect(_TEMPLATE) as connection:
                 connection.execute(SCHEMA.read_bytes())
@@ -135,7 +141,8 @@ class BenchServer:
 
     def changed_settings(self) -> dict[str, str]:
         """Settings that differ from PostgreSQL's defaults and affect speed, without paths and ports."""
-        names = ("shared_buffers", "dynamic_shared_memory_type", "client_connection_check_interval", "log_line_prefix")
+        names = ("shared_buffers", "dynamic_shared_memory_type", "client_connection_check_interval", "log_line_prefix",
+                 "shared_preload_libraries")  # fmt: skip
         return {name: str(self._one(f"SHOW {name}")) for name in names}
 
     def _set_log_statement(self, value: str) -> None:

@@ -39,6 +39,8 @@ class Sizes:
     watched_commands: int
     scraped_rounds: int
     scraped_workflows: int
+    shell_rounds: int
+    shell_workflows: int
     stored_rounds: int
     stored_fake: int
     stored_shell: int
@@ -97,6 +99,8 @@ FULL = Sizes(
     watched_commands=50,
     scraped_rounds=24,
     scraped_workflows=3_000,
+    shell_rounds=5,
+    shell_workflows=60,
     stored_rounds=8,
     stored_fake=1_500,
     stored_shell=150,
@@ -154,6 +158,8 @@ QUICK = Sizes(
     watched_commands=3,
     scraped_rounds=1,
     scraped_workflows=20,
+    shell_rounds=1,
+    shell_workflows=2,
     stored_rounds=1,
     stored_fake=20,
     stored_shell=3,

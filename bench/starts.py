@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.cluster import Cluster, fake
-from bench.cpu import cores_told, work_told
+from bench.cpu import cores_told, work_of, work_told
 from bench.figures import Figure, Target
 from bench.server import BenchServer
 from bench.sizes import Sizes
@@ -54,7 +54,7 @@ def _rate(server: BenchServer, name: str, waiting: int, measured: int) -> tuple[
         cluster.wait_until_taken(measured, timeout_s=300)
         used = cpu.used()
         taken = cluster.one("SELECT last_value FROM workflow_instance_id_seq")
-        cost = work_told(used, cpu.elapsed_s, taken, "command")
+        cost = work_told(work_of(used, cpu.elapsed_s, taken), "command")
         cluster.wait_until(
             lambda: bool(cluster.one("SELECT count(*) >= %(n)s FROM command_history", n=measured)),
             30,

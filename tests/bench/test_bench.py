@@ -74,6 +74,23 @@ def test_a_comparison_that_is_stopped_leaves_neither_a_checkout_nor_a_process() 
     assert worktrees() == before
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+def test_a_bench_that_is_stopped_gives_what_it_has_measured(tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "bench", "--quick", "--parts", "limits,starts", "--json", str(file)]
+    with subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as measuring:
+        assert measuring.stderr is not None
+        while "starts by" not in (line := measuring.stderr.readline()):
+            assert line
+        measuring.send_signal(signal.SIGTERM)
+        shown, told = measuring.communicate(timeout=120)
+    assert measuring.returncode == 130
+    assert "bench: stopped" in told
+    assert "pgbench" in shown
+    assert "pgbench_tps" in [figure["key"] for figure in json.loads(file.read_text())["figures"]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
