@@ -100,7 +100,7 @@ async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun],
                 left_s=left.tasks_s.get(task.id),
                 choice=choices.get(task.name) if task.valid else None,
                 failed_below=FailedBelowAnswer.of(below) if below is not None else None,
-                stands_for=_said_children(children, task, visible) or None,
+                stands_for=said_children(children, task, visible) or None,
                 counts=task.id in counting,
             )
         )
@@ -118,7 +118,7 @@ async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun],
     )
 
 
-def _said_children(children: Sequence[ChildRun], task: TaskRun, visible: Visible) -> str:
+def said_children(children: Sequence[ChildRun], task: TaskRun, visible: Visible) -> str:
     """The runs that an attempt represents, in words; empty without any."""
     own = [child for child in children if (child.code, child.attempt) == (task.code, task.attempt)]
     is_named = all(is_seen(child.project, visible) for child in own)
