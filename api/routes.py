@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from api import problems
 from api.denials import Denials
 from api.heavy import LIGHT_BYTES_MAX, LIGHT_US_MAX, HeavyRequests
+from api.open_streams import OpenStreams
 from api.preferences import APPLIED, apply_wait, may_wait
 from dao.accounts.idempotency import Answer
 from model.cost import TooCostly, budget
@@ -46,6 +48,29 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
+@dataclass(frozen=True)
+class Serving:
+    """What the routes of one application work with; they find it in the application's state.
+
+    Args:
+        make_call: knows who sent a request.
+        denials: records who may not.
+        streams: which are open.
+        heavy: answers heavy requests; None: this process does.
+    """
+
+    make_call: MakeCall
+    denials: Denials
+    streams: OpenStreams
+    heavy: HeavyRequests | None
+
+    @classmethod
+    def of(cls, request: Request) -> Serving:
+        """That of the application that a request is for."""
+        found: Serving = request.app.state.serving
+        return found
+
+
 class Route(APIRoute):
     """A route whose endpoint may have `elsewhere`: it answers heavy requests before their bodies are parsed.
 
@@ -71,42 +96,30 @@ async def _refuse_large(request: Request) -> Response | None:
     return problems.problem(kinds.TOO_LARGE, said, request.state.request_id)
 
 
-def add_route(
-    router: APIRouter,
-    operation: Operation[Any, Any],
-    make_call: MakeCall,
-    denials: Denials,
-    heavy: HeavyRequests | None = None,
-) -> None:
-    """Add the route of an operation.
-
-    Args:
-        router: where it is added.
-        operation: which.
-        make_call: knows who sent a request.
-        denials: records who may not.
-        heavy: answers heavy requests; None: this process does.
-    """
+def add_route(router: APIRouter, operation: Operation[Any, Any]) -> None:
+    """Add the route of an operation."""
 
     async def elsewhere(request: Request) -> Response | None:
-        if heavy is None or len(await request.body()) <= LIGHT_BYTES_MAX:
+        serving = Serving.of(request)
+        if serving.heavy is None or len(await request.body()) <= LIGHT_BYTES_MAX:
             return None
-        call = await make_call(request, operation)
-        return await heavy.answer(call.caller.key, request)
+        call = await serving.make_call(request, operation)
+        return await serving.heavy.answer(call.caller.key, request)
 
     waits = may_wait(operation)
 
     async def endpoint(**given: Any) -> Response:
         request: Request = given.pop("request")
+        serving = Serving.of(request)
         headers = apply_wait(request, given) if waits else {}
-        call = await make_call(request, operation)
+        call = await serving.make_call(request, operation)
         try:
-            async with denials.recording(call, request):
-                with budget(None if heavy is None else LIGHT_US_MAX):
+            async with serving.denials.recording(call, request):
+                with budget(None if serving.heavy is None else LIGHT_US_MAX):
                     answer = await operation(call, **given)
         except TooCostly:
-            assert heavy is not None
-            return await heavy.answer(call.caller.key, request)
+            assert serving.heavy is not None
+            return await serving.heavy.answer(call.caller.key, request)
         except Replayed as before:
             response = await _replayed(operation, call, before.answer, given.get(QUERY))
         else:

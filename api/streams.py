@@ -21,11 +21,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Request, Response
 
 from api import problems
-from api.denials import Denials
 from api.event_text import PING, event, whole_characters
-from api.open_streams import OpenStreams
 from api.ranges import NotThatLong, read_range
-from api.routes import PROBLEM, PROBLEMS, MakeCall, described, parameter_of
+from api.routes import PROBLEM, PROBLEMS, Serving, described, parameter_of
 from api.sending import SentInParts
 from model.errors import Refused, ShoalError, Unavailable
 from service import problems as kinds
@@ -49,21 +47,20 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def add_stream(
-    router: APIRouter, operation: StreamOperation[Any], make_call: MakeCall, denials: Denials, streams: OpenStreams
-) -> None:
-    """Add the route of a stream operation; see `add_route` for the arguments. `streams` limits those that follow."""
+def add_stream(router: APIRouter, operation: StreamOperation[Any]) -> None:
+    """Add the route of a stream operation."""
 
     async def endpoint(**given: Any) -> Response:
         request: Request = given.pop("request")
         given_range, last_event = given.pop("range_"), given.pop("last_event_id")
         query = _after(given[QUERY], last_event)
-        call = await make_call(request, operation)
-        async with denials.recording(call, request):
+        serving = Serving.of(request)
+        call = await serving.make_call(request, operation)
+        async with serving.denials.recording(call, request):
             source = await operation(call, **{**given, QUERY: query})
 
         async def check() -> None:
-            (await make_call(request, operation)).permit(source.project)
+            (await serving.make_call(request, operation)).permit(source.project)
 
         headers = {"Content-Location": str(request.url_for(operation.name, id=source.id).path)}
         try:
@@ -75,7 +72,7 @@ def add_stream(
                 if plain:  # the reader counts from the place that its header names
                     query = query.model_copy(update={"offset": max(query.offset or 0, head.first)})
                 parts = _bytes(source, query) if plain else _events(source, query)
-                place = streams.another(call.caller.key)
+                place = serving.streams.another(call.caller.key)
                 return SentInParts(source, parts, headers, check, place=place, media_type=TEXT if plain else EVENTS)
             headers |= {SIZE_HEADER: str(head.size), COMPLETE_HEADER: str(head.is_complete).lower()}
             if "If-Range" in request.headers:
