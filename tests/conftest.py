@@ -147,8 +147,14 @@ def zookeeper_url(zookeeper_server: ZooKeeperServer) -> str:
 
 
 @pytest.fixture
-def database_url(postgres_server: PostgresServer) -> Iterator[str]:
+def database_template() -> str:
+    """What the database of a test is a copy of; a folder may have one of its own."""
+    return TEMPLATE
+
+
+@pytest.fixture
+def database_url(postgres_server: PostgresServer, database_template: str) -> Iterator[str]:
     """A fresh database with our schema, dropped afterwards."""
     name = f"test_{next(_number)}"
-    yield postgres_server.create_database(name, template=TEMPLATE)
+    yield postgres_server.create_database(name, template=database_template)
     postgres_server.drop_database(name)

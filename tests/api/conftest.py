@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 
-from tests.api.serving import Serving, serving, token_of
+from dao.postgres.database import Database
+from tests.api.serving import Serving, give_rights, serving, token_of
+from tests.conftest import TEMPLATE
+from tests.servers.postgres import PostgresServer
 from tests.shoal.conftest import sql as sql
+
+TEMPLATE_WITH_RIGHTS = "shoal_template_with_rights"
+
+
+@pytest.fixture(scope="session")
+def template_with_rights(postgres_server: PostgresServer) -> str:
+    """A template in which the roles have their rights: to give them takes as long as to make a database."""
+    url = postgres_server.create_database(TEMPLATE_WITH_RIGHTS, template=TEMPLATE)
+    asyncio.run(_give_rights(url))
+    return TEMPLATE_WITH_RIGHTS
+
+
+@pytest.fixture
+def database_template(template_with_rights: str) -> str:
+    """That of the databases of these tests."""
+    return template_with_rights
+
+
+async def _give_rights(url: str) -> None:
+    owner = Database(url, application_name="shoal-test", connections_max=1)
+    await give_rights(owner)
+    await owner.close()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import signal
 
 import httpx
 
-from tests.api.serving import serving
+from tests.api.serving import client_of, serving
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 from tests.shoal.command_line import CommandLine
@@ -34,7 +34,7 @@ async def test_the_first_api_makes_an_admin_and_prints_its_link_and_the_next_mak
             assert line, lines
             lines += line
         (url,) = re.findall(r"serves at (\S+)", lines.decode())
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with client_of() as client:
             await eventually(lambda client=client, url=url: _answers(client, url))
         process.send_signal(signal.SIGTERM)
         lines += (await process.communicate())[1]

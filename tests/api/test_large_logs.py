@@ -15,7 +15,7 @@ import pytest
 from dao.postgres.database import Database
 from shoal.backend import backend_of
 from shoal.config.settings import load_settings
-from tests.api.serving import BASE, token_of
+from tests.api.serving import BASE, client_of, token_of
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 from tests.servers.child import Child
@@ -59,7 +59,7 @@ async def api_process(database_url: str, folder: Path) -> AsyncIterator[tuple[Ch
         backend = backend_of(database, load_settings({"database_url": database_url}))
         token = await token_of(backend, "ada", is_admin=True)
         await database.close()
-        async with httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
+        async with client_of(url, token) as client:
             yield child, client
     finally:
         child.kill()

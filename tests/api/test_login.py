@@ -10,7 +10,7 @@ import pytest
 
 from model.rights import Role
 from tests.accounts.office import PASSWORD, Office
-from tests.api.serving import BASE, Serving, serving
+from tests.api.serving import BASE, Serving, client_of, serving
 
 SESSIONS = f"{BASE}/sessions"
 CURRENT = f"{SESSIONS}/current"
@@ -62,7 +62,7 @@ async def test_behind_a_trusted_proxy_with_tls_the_cookie_is_secure_and_below_it
     by_tls = {"X-Forwarded-Proto": "https"}
     async with serving(database_url, proxies=("127.0.0.1",), root_path="/shoal") as running:
         await Office(running.backend).account()
-        async with httpx.AsyncClient(base_url=running.url.removesuffix("/shoal"), trust_env=False) as client:
+        async with client_of(running.url.removesuffix("/shoal")) as client:
             cookie = cookie_of(await client.post(SESSIONS, json=LOGIN, headers=by_tls))
     assert (cookie["secure"], cookie["path"]) == (True, "/shoal")
 

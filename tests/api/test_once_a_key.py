@@ -21,7 +21,7 @@ import pytest
 from dao.postgres.database import Database
 from shoal.backend import backend_of
 from shoal.config.settings import load_settings
-from tests.api.serving import BASE, token_of
+from tests.api.serving import BASE, client_of, token_of
 from tests.cluster.cluster import Cluster, Node
 from tests.conftest import SCHEMA
 from tests.eventually import eventually
@@ -112,7 +112,7 @@ class Clients:
         return sum(map(len, list(self.answers.values())))
 
     def _client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(headers={"Authorization": f"Bearer {self.token}"}, timeout=30, trust_env=False)
+        return client_of(token=self.token)
 
     async def _until_answered(self, client: httpx.AsyncClient, key: str, chance: random.Random) -> None:
         while True:
