@@ -40,6 +40,7 @@ LONG = {
     "simulation/test_seeds_2.py",
     "simulation/test_simulation.py",
     "simulation/test_switches.py",
+    "tests/test_wheel.py",
     "worker/test_spark_task.py",
 }
 """`make test-long` runs these files, and what is marked so in others."""

@@ -6,13 +6,14 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
+from argon2 import PasswordHasher
 from sqlalchemy import make_url, text
 
 from api.page import Page
@@ -23,6 +24,7 @@ from dao.postgres import roles
 from dao.postgres.database import Database
 from model.rights import Scope
 from model.tokens import RANDOM_BYTES, make
+from service.accounts.passwords import Passwords
 from service.call import Backend
 from shoal.backend import backend_of, open_heavy_backend
 from shoal.config.settings import load_settings
@@ -54,6 +56,10 @@ def client_of(url: str = "", token: str | None = None, **headers: str) -> httpx.
     return httpx.AsyncClient(base_url=url, headers={**given, **headers}, timeout=60, verify=False, trust_env=False)
 
 
+CHEAP = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+"""A password takes a thousandth of the processor that it takes in service, where tests/accounts has it."""
+
+
 @asynccontextmanager
 async def serving(database_url: str, registry_url: str | None = None, **settings: Any) -> AsyncIterator[Serving]:
     """An API on a free port of loopback. `settings` are its own."""
@@ -61,7 +67,7 @@ async def serving(database_url: str, registry_url: str | None = None, **settings
     url = await _as_api(owner)
     database = Database(url, application_name="shoal-api", connections_max=8)
     whole = load_settings({"database_url": url, "registry_url": registry_url})
-    backend = backend_of(database, whole)
+    backend = replace(backend_of(database, whole), passwords=Passwords(CHEAP))
     own = ApiSettings(port=0, **settings)
     server = ApiServer(backend, own, "0.0.0-test", partial(open_heavy_backend, whole), NO_PAGE)
     server.listen()
