@@ -89,7 +89,12 @@ class PostgresServer:
     def connect(self, database: str = "postgres") -> psycopg.Connection[tuple[object, ...]]:
         """An ordinary connection over the socket, in autocommit, as the superuser."""
         return psycopg.connect(
-            host=str(self._folder.path), port=self.port, user=_USER, dbname=database, autocommit=True, connect_timeout=5
+            host=str(self._folder.path),
+            port=self.port,
+            user=_USER,
+            dbname=database,
+            autocommit=True,
+            connect_timeout=30,
         )
 
     def start(self, timeout_s: float = 30) -> None:
