@@ -6,11 +6,6 @@ something else there is refused when it is saved. Rows that have such a name alr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from model.workflow import WorkflowSpec
-from model.workflow_problems import Problem
-
 COMMAND = "command"
 """`shoal why command 12` explains a command."""
 
@@ -19,17 +14,11 @@ def fault_of_workflow_name(name: str) -> str | None:
     """Why no workflow may be saved under this name, and what to do; None if one may."""
     if name == COMMAND:
         return f'the name "{name}" means a command in `shoal why`; write another'
-    return _fault_of(name)
+    return fault_of_task_name(name)
 
 
-def faults_of_task_names(spec: WorkflowSpec) -> Iterator[Problem]:
-    """The tasks that may not be saved under their names."""
-    for place, task in enumerate(spec.tasks):
-        if (fault := _fault_of(task.name)) is not None:
-            yield Problem(where=("tasks", place, "name"), sentence=f"task {place + 1}: {fault}")
-
-
-def _fault_of(name: str) -> str | None:
+def fault_of_task_name(name: str) -> str | None:
+    """The same for a task."""
     if not name.strip():
         return "a name must not be empty or only blanks; write one"
     if not name.isprintable():

@@ -5,8 +5,8 @@ The messages of pydantic are translated from Python's terms to those of a workfl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
@@ -14,7 +14,11 @@ from pydantic_core import PydanticCustomError
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX
 from model.logic.fields import model_at
+from model.names import fault_of_task_name
 from model.near import nearest
+
+if TYPE_CHECKING:
+    from model.workflow import WorkflowSpec
 
 _WRONG_TASK = "wrong_task"
 _WRONG_FIELD = "wrong_field"
@@ -42,6 +46,13 @@ class InvalidWorkflow(Refused):
     ) -> InvalidWorkflow:
         """The problems of a `content` that is no `model`; for `beside` see `WorkflowSpec.parse`."""
         return cls([_problem(model, content, part, beside) for part in error.errors()])
+
+
+def faults_of_task_names(spec: WorkflowSpec) -> Iterator[Problem]:
+    """The tasks that may not be saved under their names."""
+    for place, task in enumerate(spec.tasks):
+        if (fault := fault_of_task_name(task.name)) is not None:
+            yield Problem(where=("tasks", place, "name"), sentence=f"task {place + 1}: {fault}")
 
 
 def wrong_task(task: int, sentence: str) -> PydanticCustomError:

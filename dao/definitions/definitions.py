@@ -18,10 +18,10 @@ from model.cost import READ_SPEC_US, spend
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
 from model.layout import Layout
-from model.names import fault_of_workflow_name, faults_of_task_names
+from model.names import fault_of_workflow_name
 from model.project_limits import LIMIT_COLUMNS, NO_LIMITS, ProjectLimits, limits_of
 from model.workflow import WorkflowSpec
-from model.workflow_problems import InvalidWorkflow, Problem
+from model.workflow_problems import InvalidWorkflow, Problem, faults_of_task_names
 
 
 @dataclass(frozen=True, slots=True)

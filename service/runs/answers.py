@@ -10,7 +10,6 @@ from model.progress import Progress
 from model.rights import is_seen
 from model.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.fields import Answer, Id, Moment
-from service.runs.newer_version import NewerVersionAnswer
 
 if TYPE_CHECKING:
     from dao.runs.relations import ChildRun, FailedBelow
@@ -217,6 +216,18 @@ class TaskOrder(Answer):
 
     name: str
     after: Sequence[str]
+
+
+class NewerVersionAnswer(Answer):
+    """A version that was published since a run that has ended began.
+
+    `changes` are the tasks that it changes, adds or removes; `begins_with` is the first task, in its order, that it
+    changes or that did not succeed.
+    """
+
+    version: int
+    changes: Sequence[str]
+    begins_with: str | None = None
 
 
 class RunPageAnswer(RunAnswer):

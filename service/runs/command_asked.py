@@ -11,8 +11,7 @@ from model.ids import CommandId
 from model.rights import Right
 from service.call import Call
 from service.fields import Answer, Id
-from service.runs.answers import RunAnswer
-from service.runs.newer_version import NewerVersionAnswer
+from service.runs.answers import NewerVersionAnswer, RunAnswer
 
 LOOK_EVERY_S = 0.05
 

@@ -11,24 +11,12 @@ from model.errors import Refused
 from model.newer_version import changed_tasks
 from model.workflow import WorkflowSpec
 from service.explain.answer import Why, names_of
-from service.fields import Answer
 from service.projects.limits import check_limits_of_start
+from service.runs.answers import NewerVersionAnswer
 
 if TYPE_CHECKING:
     from dao.postgres.engine import AsyncConnection
     from dao.views.listings import Run
-
-
-class NewerVersionAnswer(Answer):
-    """A version that was published since a run that has ended began.
-
-    `changes` are the tasks that it changes, adds or removes; `begins_with` is the first task, in its order, that it
-    changes or that did not succeed.
-    """
-
-    version: int
-    changes: Sequence[str]
-    begins_with: str | None = None
 
 
 @dataclass(frozen=True)

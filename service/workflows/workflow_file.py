@@ -17,12 +17,12 @@ from model.choices import ReleaseState
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX, Name
 from model.layout import Layout
-from model.names import fault_of_workflow_name, faults_of_task_names
+from model.names import fault_of_workflow_name
 from model.near import nearest
 from model.scripts import changed_scripts
 from model.secret_values import SEALED_TEXT, has_sealed
 from model.workflow import WorkflowSpec
-from model.workflow_problems import InvalidWorkflow, Problem
+from model.workflow_problems import InvalidWorkflow, Problem, faults_of_task_names
 from service.workflows.runnable_types import unrunnable
 from service.workflows.schedule_entry import ScheduleEntry, problem_of_field, problems_of
 from service.workflows.workflow_warnings import one_variable
