@@ -90,6 +90,7 @@ def forms_of(secret: str) -> Iterator[Form]:
     for part in {whole, *map(str.strip, [*whole.splitlines(), *whole.replace("\\n", "\n").splitlines()])}:
         if len(part) >= SECRET_CHARACTERS_MIN:
             yield Form(_as_text(part))
+            yield Form([(b"\\" + character.encode(errors="replace"),) for character in part])  # bash -x, in [[ ]]
     if len(whole) >= SECRET_CHARACTERS_MIN:
         yield from map(Form, _in_base64(whole.encode(errors="replace")))
         yield Form(_in_hex(whole.encode(errors="replace")))

@@ -98,6 +98,7 @@ FORMS: dict[str, Callable[[str], str]] = {
     "@Q": lambda secret: in_bash('echo "${1@Q}"', secret),
     "declare -p": lambda secret: in_bash("v=$1; declare -p v", secret),
     "a trace of bash": lambda secret: in_bash('set -x; v=$1; : "$v"', secret),
+    "a comparison in a trace of bash": lambda secret: in_bash('v=$1; set -x; [[ abc == "$v" ]] || :', secret),
     "quoted twice in a URL": lambda secret: quote(quote(secret, safe=""), safe=""),
     "an attribute of ElementTree": lambda secret: ElementTree.tostring(ElementTree.Element("a", b=secret)).decode(),
     "quoted by ls": lambda secret: gnu_quoted(secret),
