@@ -17,9 +17,9 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import EVENT, notify
 from dao.postgres.row_arrays import RowArrays
-from dao.runs.relations import REPORTED_ABOVE
+from dao.runs.relations import IS_NAMED_ABOVE, REPORTED_ABOVE
 from model.choices import Priority
-from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import ChildState, Parent
 from model.states import TaskState, WorkflowState
 
@@ -46,11 +46,15 @@ class NewChild:
 
 @dataclass(frozen=True, slots=True)
 class Unmade:
-    """A child that was never created: the state that it counts as, and the reason if that is a failure."""
+    """A child that was never created: the state that it counts as, and the reason if that is a failure.
+
+    The parent does not learn the reason if the `workflow` is of another project.
+    """
 
     parent: Parent
     state: WorkflowState
     reason: str | None = None
+    workflow: WorkflowCode | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +158,20 @@ _ANY_RUNS = text("""
     SELECT EXISTS (SELECT FROM workflow_instance
                    WHERE parent_instance_id = ANY(CAST(:ids AS bigint[])) AND ended_at IS NULL)
 """)
-_REPORT_UNMADE = text("""
+_REPORT_UNMADE = text(f"""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
-        SELECT * FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS smallint[]),
-                             CAST(:indexes AS integer[]), CAST(:states AS text[]), CAST(:reasons AS text[]))
+        SELECT instance, task_code, attempt, child_index, state,
+               CASE WHEN (SELECT code FROM workflow_definition WHERE code = u.workflow) IS NULL
+                      OR {IS_NAMED_ABOVE.format(workflow="u.workflow", parent="u.instance")} THEN reason END
+        FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS smallint[]),
+                    CAST(:indexes AS integer[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
+                    CAST(:workflows AS bigint[]))
+             AS u (instance, task_code, attempt, child_index, state, reason, workflow)
         RETURNING workflow_instance_id
     )
     SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
-""")
+""")  # noqa: S608 - the part is a constant
 # A child that was already resumed in another way will report its end itself. For a halted one the parent would wait
 # forever, so it counts as a failure if there is a reason.
 _REPORT_AT_REST = text(f"""
@@ -171,7 +180,8 @@ _REPORT_AT_REST = text(f"""
         SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index,
                CASE WHEN c.state = 'PAUSE' AND r.reason IS NOT NULL THEN 'FAILURE' ELSE c.state END,
                CASE WHEN c.state = 'SUCCESS' THEN c.outputs
-                    ELSE coalesce(r.reason, {REPORTED_ABOVE.format(child="c")}) END
+                    WHEN {IS_NAMED_ABOVE.format(workflow="c.workflow_code", parent="c.parent_instance_id")}
+                         THEN coalesce(r.reason, c.reason) END
         FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[])) AS r (child_id, reason)
         JOIN workflow_instance c ON c.id = r.child_id
                                 AND coalesce(c.parent_instance_id IS NOT NULL AND c.ended_at IS NOT NULL, false)
@@ -270,6 +280,7 @@ async def report_unmade(connection: AsyncConnection, unmade: Sequence[Unmade]) -
     """Notify the parent runs of children that were never created."""
     values = {**_places([each.parent for each in unmade]), "states": [each.state for each in unmade]}
     values["reasons"] = [each.reason for each in unmade]
+    values["workflows"] = [each.workflow for each in unmade]
     masters = {Epoch(epoch) for (epoch,) in (await connection.execute(_REPORT_UNMADE, values)).all()}
     await notify(connection, EVENT, masters)
 

@@ -40,12 +40,16 @@ class FailedBelow:
     project: str | None
 
 
-# A reason may name tasks: who sees the run above may not see a child of another project.
-REPORTED_ABOVE = """
-    CASE WHEN {child}.state = 'SUCCESS' THEN {child}.outputs
-         WHEN (SELECT project FROM workflow_definition WHERE code = {child}.workflow_code) IS NOT DISTINCT FROM
-              (SELECT d.project FROM workflow_instance p JOIN workflow_definition d ON d.code = p.workflow_code
-               WHERE p.id = {child}.parent_instance_id) THEN {child}.reason END"""
+# A reason may name tasks, parameters and limits: who sees the run above may not see a child of another project.
+IS_NAMED_ABOVE = """
+    (SELECT project FROM workflow_definition WHERE code = {workflow}) IS NOT DISTINCT FROM
+    (SELECT d.project FROM workflow_instance p JOIN workflow_definition d ON d.code = p.workflow_code
+     WHERE p.id = {parent})
+"""
+REPORTED_ABOVE = f"""
+    CASE WHEN {{child}}.state = 'SUCCESS' THEN {{child}}.outputs
+         WHEN {IS_NAMED_ABOVE.format(workflow="{child}.workflow_code", parent="{child}.parent_instance_id")}
+              THEN {{child}}.reason END"""
 _CHILDREN = text("""
     SELECT c.parent_instance_id, c.id, d.project, d.name, c.state, c.parent_task_code, c.parent_attempt, c.child_index
     FROM workflow_instance c LEFT JOIN workflow_definition d ON d.code = c.workflow_code

@@ -31,8 +31,9 @@ from model.choices import ExecutionType
 from model.command_moves import CommandType
 from model.commands import CommandRow, Start, read_parent, scrubbed
 from model.errors import NotFound, Refused
-from model.ids import CommandId, Epoch, WorkflowInstanceId
+from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
 from model.instances import Parent, WorkflowInstance
+from model.names import as_id
 from model.plan import Plan
 from model.states import WorkflowState
 
@@ -99,7 +100,7 @@ class Starter:
                 plan_of = to_start.plan_of(command)
                 work.refuse(scrubbed(row, plan_of.secrets) if plan_of else row, str(error))
                 if command.parent and command.parent.instance in above and row.from_above == "true":
-                    unmade.append(Unmade(command.parent, W.FAILURE, str(error)))
+                    unmade.append(Unmade(command.parent, W.FAILURE, str(error), command.workflow_code))
         made_now = await self._make(accepted, work) if accepted else ()
         if unmade:
             await children.report_unmade(connection, unmade)
@@ -167,7 +168,9 @@ async def notify_parent(connection: FencedTransaction, row: CommandRow, reason: 
     if parent is None or not await children.above(connection, [parent.instance]):
         return
     if not await children.existing(connection, [parent]):  # else a duplicate: the child notifies the parent
-        await children.report_unmade(connection, [Unmade(parent, W.FAILURE, reason)])
+        code = as_id(row.workflow_code or "")
+        workflow = None if code is None else WorkflowCode(code)
+        await children.report_unmade(connection, [Unmade(parent, W.FAILURE, reason, workflow)])
 
 
 def _halted(parent: Parent, above: Mapping[WorkflowInstanceId, Above]) -> WorkflowState | None:

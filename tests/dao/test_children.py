@@ -13,7 +13,7 @@ from dao.runs.children import Above, NewChild, Unmade
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import task_events, task_instances
 from model.choices import Priority
-from model.ids import TaskCode, WorkflowInstanceId
+from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, ChildState, Parent
 from model.states import TaskState, WorkflowState
 from tests.dao.scene import Scene
@@ -253,6 +253,36 @@ async def test_the_instance_above_hears_of_a_child_that_was_never_made(scene: Sc
         (above, ChildState(TASK, 1, 7, W.FAILURE, "it is OFFLINE")),
         (above, ChildState(TASK, 1, 8, W.PAUSE)),
     ]
+
+
+async def test_why_a_child_of_another_project_was_refused_is_not_for_those_who_see_the_run_above(scene: Scene) -> None:
+    """The reason may name its tasks, its parameters, and the limits of its project."""
+    master = await scene.master()
+    above = await scene.instance(master)
+    [own] = await scene.sql("SELECT workflow_code FROM workflow_instance")
+    await scene.sql(
+        "INSERT INTO workflow_definition (code, project, name) VALUES (:own, 'p', 'a'), (700, 'p', 'b'), (701, 'q', 'c')",
+        own=own,
+    )
+    workflows = (WorkflowCode(700), WorkflowCode(701), WorkflowCode(799), None)
+    rests = [await child(scene, master, place(above, index), W.PAUSE) for index in (4, 5)]
+    await scene.sql("UPDATE workflow_instance SET workflow_code = 701 WHERE id = :id", id=rests[1])
+    async with scene.writing() as connection:
+        unmade = [
+            Unmade(place(above, index), W.FAILURE, "it is OFFLINE", workflow)
+            for index, workflow in enumerate(workflows)
+        ]
+        await children.report_unmade(connection, unmade)
+        await children.report_at_rest(connection, dict.fromkeys(rests, "it is OFFLINE"))
+    heard_of = {what.index: what.outputs for _, what in await heard(scene, master) if isinstance(what, ChildState)}
+    assert heard_of == {
+        0: "it is OFFLINE",
+        1: None,
+        2: "it is OFFLINE",
+        3: "it is OFFLINE",
+        4: "it is OFFLINE",
+        5: None,
+    }
 
 
 @pytest.mark.parametrize(("from_above", "counts_as"), [(True, W.RUNNING_EXECUTION), (False, W.SUCCESS)])
