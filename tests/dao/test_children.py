@@ -261,7 +261,8 @@ async def test_why_a_child_of_another_project_was_refused_is_not_for_those_who_s
     above = await scene.instance(master)
     [own] = await scene.sql("SELECT workflow_code FROM workflow_instance")
     await scene.sql(
-        "INSERT INTO workflow_definition (code, project, name) VALUES (:own, 'p', 'a'), (700, 'p', 'b'), (701, 'q', 'c')",
+        "INSERT INTO workflow_definition (code, project, name) "
+        "VALUES (:own, 'p', 'a'), (700, 'p', 'b'), (701, 'q', 'c')",
         own=own,
     )
     workflows = (WorkflowCode(700), WorkflowCode(701), WorkflowCode(799), None)
