@@ -23,6 +23,8 @@ DECLARE
     -- Who may log in, how, and what they did: for whoever serves people only. These contain hashes of secrets.
     users     text := 'account, login_link, login_session, token, project_member, login_attempt, audit, idempotency_key, '
                       'saved_view, bulk_operation';
+    -- Who may run nodes without any of these roles, as `shoal up` does.
+    tables_owner text := (SELECT relowner::regrole FROM pg_class WHERE oid = to_regclass('schema_version'));
     each      text;
     rule      text;
 BEGIN
@@ -78,7 +80,7 @@ BEGIN
 
     -- Which rows it may write. All other roles write those that their rights allow, and none of these tables is one of the
     -- hot path. A name has its place in the list, since a policy has no other.
-    FOREACH each IN ARRAY ARRAY['node', 'node_beat', 'registry_lease', 'alert'] LOOP
+    FOREACH each IN ARRAY ARRAY['node', 'node_beat', 'registry_lease', 'alert', 'log_key'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', each);
         EXECUTE format('DROP POLICY IF EXISTS all_rows ON %I', each);
         EXECUTE format('CREATE POLICY all_rows ON %I USING (true) WITH CHECK (true)', each);
@@ -89,6 +91,8 @@ BEGIN
         $rule$node %1$send RESTRICTIVE FOR UPDATE TO %2$s USING (kind = 'WORKER')$rule$,
         $rule$node_beat %1$sbeat RESTRICTIVE FOR UPDATE TO %2$s
               USING (EXISTS (SELECT FROM node n WHERE n.id = node_id AND n.kind = 'WORKER'))$rule$,
+        $rule$log_key %1$skey RESTRICTIVE FOR INSERT TO %2$s
+              WITH CHECK (EXISTS (SELECT FROM node n WHERE n.id = node_id AND n.kind = 'WORKER'))$rule$,
         $rule$registry_lease %1$slease RESTRICTIVE FOR INSERT TO %2$s WITH CHECK (kind = 'WORKER')$rule$,
         $rule$registry_lease %1$sextend RESTRICTIVE FOR UPDATE TO %2$s USING (kind = 'WORKER')$rule$,
         $rule$registry_lease %1$sdrop RESTRICTIVE FOR DELETE TO %2$s
@@ -161,7 +165,8 @@ BEGIN
         FOR each IN SELECT oid::regprocedure::text FROM pg_proc
                     WHERE pronamespace = 'pg_catalog'::regnamespace AND proname ~ '^pg_(try_)?advisory_' LOOP
             EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', each);
-            EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s, %s, %s, %s, %s', each, owner, master, worker, api, alert);
+            EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s, %s, %s, %s, %s, %s', each, owner, master, worker, api, alert,
+                           tables_owner);
         END LOOP;
     ELSE
         RAISE WARNING 'whoever may log in to this database can take the locks of logins and alerts: a superuser revokes '

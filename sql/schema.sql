@@ -217,6 +217,21 @@ COMMENT ON COLUMN cluster.registry_mark IS 'The mark that the cluster''s registr
 COMMENT ON COLUMN cluster.registry_place IS 'Its address without user and password; "database" = this database.';
 COMMENT ON COLUMN cluster.mark IS 'The mark that this database carries as a registry.';
 INSERT INTO cluster DEFAULT VALUES;
+-- The first node writes it. A worker, which has the right to that, changes nothing of what nodes agreed on.
+CREATE FUNCTION keep_agreement() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT has_table_privilege(current_user, TG_RELID, 'DELETE') THEN
+        RAISE EXCEPTION 'what nodes have agreed on is changed by the owner of the tables: shoal db timing, shoal db registry'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER cluster_keeps_its_agreement BEFORE UPDATE ON cluster FOR EACH ROW
+    WHEN (OLD.timing IS NOT NULL AND NEW.timing IS DISTINCT FROM OLD.timing
+          OR OLD.registry_mark IS NOT NULL AND NEW.registry_mark IS DISTINCT FROM OLD.registry_mark
+          OR OLD.registry_place IS NOT NULL AND NEW.registry_place IS DISTINCT FROM OLD.registry_place
+          OR OLD.mark IS NOT NULL AND NEW.mark IS DISTINCT FROM OLD.mark)
+    EXECUTE FUNCTION keep_agreement();
 
 CREATE TABLE node (
     id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),

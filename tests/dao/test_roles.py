@@ -78,7 +78,7 @@ ALLOWED = {
         "SELECT url FROM data_source",
         "INSERT INTO task_event (workflow_instance_id, task_code, attempt, state) VALUES (1, 1, 1, 'SUCCESS')",
         "INSERT INTO task_cache (key) VALUES ('a') ON CONFLICT DO NOTHING",
-        "INSERT INTO log_key VALUES (1, 'k') ON CONFLICT (node_id) DO NOTHING",
+        "INSERT INTO log_key SELECT id, 'k' FROM node WHERE kind = 'WORKER' ON CONFLICT (node_id) DO NOTHING",
         "INSERT INTO registry_lease VALUES ('WORKER', 1, '{}', now())",
         RESULT.format("SQL_RESULT", "sql-result:1"),
         NODE.format("WORKER"),
@@ -285,6 +285,30 @@ async def test_a_worker_fences_workers_and_no_master(users: Users) -> None:
         with users.connect("worker") as connection:
             assert connection.execute(statement.encode()).fetchall() == [(2,)], statement
             connection.rollback()
+
+
+async def test_a_worker_changes_nothing_that_nodes_have_agreed_on_and_gives_no_master_a_key(users: Users) -> None:
+    """Else no node would start any more."""
+    with _owner(users) as owner:
+        owner.execute(NODE.format("WORKER").encode())
+    agreed = "UPDATE cluster SET timing = '{}', registry_mark = 'a', registry_place = 'b'"
+    with users.connect("worker") as connection:
+        connection.execute(agreed.encode())  # the first node
+        connection.commit()
+    for statement in (
+        """UPDATE cluster SET timing = '{"session_timeout": 7}'""",
+        "UPDATE cluster SET registry_mark = NULL",
+        "UPDATE cluster SET registry_place = 'elsewhere'",
+        "INSERT INTO log_key (node_id, key) VALUES (1, 'x')",
+    ):
+        with users.connect("worker") as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(statement.encode())
+    with users.connect("worker") as connection:
+        connection.execute(agreed.encode())
+        connection.execute("INSERT INTO log_key (node_id, key) VALUES (2, 'x')")
+        connection.rollback()
+    with _owner(users) as owner:
+        owner.execute("UPDATE cluster SET registry_mark = 'c'")
 
 
 async def test_a_node_starts_only_with_each_right_that_it_needs(users: Users) -> None:
