@@ -11,18 +11,25 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 _FIELDS = ("script", "sql", "pre_statements", "post_statements", "command", "args")
-_IS_SAVED = "is saved without its carriage returns and byte order mark, which no interpreter reads as meant"
+_IS_SAVED = "is saved with plain line ends and without a byte order mark: no interpreter reads others as meant"
 _UNREADABLE = re.compile(r"^\ufeff|\r+$", re.MULTILINE)
+_LINE_END = re.compile(r"\r+")
 
 
 def plain_script(text: str) -> str:
-    """The text without these."""
+    """The text without these. A text that has no other ends of lines has carriage returns for them."""
+    plain = _plain(text)
+    return plain if "\n" in plain else _LINE_END.sub("\n", plain)
+
+
+def _plain(text: str) -> str:
+    """The same of a statement or an argument, which may contain carriage returns."""
     return _UNREADABLE.sub("", text)
 
 
 def with_plain_scripts(params: dict[str, Any]) -> dict[str, Any]:
     """The parameters of a task, its scripts and statements made plain."""
-    return {**params, **{field: _each(params[field], plain_script) for field in _FIELDS if field in params}}
+    return {**params, **{field: _each(params[field], _change_of(field)) for field in _FIELDS if field in params}}
 
 
 def changed_scripts(content: Mapping[str, Any]) -> Iterator[str]:
@@ -32,8 +39,12 @@ def changed_scripts(content: Mapping[str, Any]) -> Iterator[str]:
         params = task.get("params") if isinstance(task, Mapping) else None
         for field in _FIELDS:
             given = params.get(field) if isinstance(params, Mapping) else None
-            if _each(given, plain_script) != given:
+            if _each(given, _change_of(field)) != given:
                 yield f'task "{task.get("name")}": its {field.replace("_", " ")} {_IS_SAVED}'
+
+
+def _change_of(field: str) -> Callable[[str], str]:
+    return plain_script if field == "script" else _plain
 
 
 def _each(given: Any, change: Callable[[str], str]) -> Any:

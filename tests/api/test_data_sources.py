@@ -21,7 +21,7 @@ from tests.shoal.command_line import CommandLine
 
 PASSWORD = "hunter22"
 
-SENTENCE = "is saved without its carriage returns"
+SENTENCE = "is saved with plain line ends"
 
 
 @pytest.fixture

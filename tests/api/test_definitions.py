@@ -122,7 +122,7 @@ async def test_a_script_from_windows_is_made_plain_and_the_answer_says_so(
 ) -> None:
     tasks = [{"name": "a", "type": "SHELL", "params": {"script": script}}]
     text = json.dumps({"name": "windows", "tasks": tasks})
-    said = 'task "a": its script is saved without its carriage returns and byte order mark'
+    said = 'task "a": its script is saved with plain line ends and without a byte order mark'
     checked = await admin.post(f"{BASE}/workflow-definitions:validate", json={"files": files(text)})
     assert [each["sentence"].startswith(said) for each in checked.json()["warnings"]] == [True]
     (saved,) = await applied(admin, text)

@@ -17,6 +17,7 @@ from model.workflow import WorkflowSpec
         ("\ufeffcd /tmp\npwd", "cd /tmp\npwd"),
         ("\ufeffa\r\r\n\ufeffb\r", "a\nb"),
         ("printf '50%%\r100%%'\n", "printf '50%%\r100%%'\n"),
+        ("mkdir out\rcd out\rpwd\r", "mkdir out\ncd out\npwd"),
         ("echo \ufeff\n", "echo \ufeff\n"),
         ("", ""),
     ],
@@ -44,4 +45,10 @@ def test_all_that_an_interpreter_reads_is_made_plain_and_the_answer_names_it(
     content = {"tasks": [{"name": "a", "type": type_, "params": {field: given, "other": "x\r\n"}}]}
     assert WorkflowSpec.parse(content).tasks[0].params == {field: plain, "other": "x\r\n"}
     (note,) = changed_scripts(content)
-    assert note.startswith(f'task "a": its {field.replace("_", " ")} is saved without')
+    assert note.startswith(f'task "a": its {field.replace("_", " ")} is saved with plain line ends')
+
+
+def test_a_carriage_return_in_an_argument_stays() -> None:
+    content = {"tasks": [{"name": "a", "type": "K8S", "params": {"args": ["a\rb"]}}]}
+    assert WorkflowSpec.parse(content).tasks[0].params == {"args": ["a\rb"]}
+    assert not list(changed_scripts(content))

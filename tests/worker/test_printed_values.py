@@ -31,6 +31,7 @@ def read(*pieces: bytes) -> dict[str, str]:
         ("  ${setValue(a=1)}\t\r\n", {"a": "1"}),
         ("${setValue(a=1)}\n${setValue(b=2)}\n${setValue(a=3)}\n", {"a": "3", "b": "2"}),
         ("${setValue(a=)}\n", {"a": ""}),
+        ("#{setValue(a=1)}#{setValue(b=2)} ${setValue(a=3)}\n", {"a": "3", "b": "2"}),
         ("${setValue(a=f(x)})}=)})}\n", {"a": "f(x)})}=)}"}),
         ("${setValue(a= two words )}\n", {"a": " two words "}),
         ('${setValue(a=["x", "ü"])}\n', {"a": '["x", "ü"]'}),

@@ -1,4 +1,5 @@
-"""OUT values that a process prints: `${setValue(name=value)}` or `#{setValue(name=value)}` on a line of its own.
+"""OUT values that a process prints: `${setValue(name=value)}` or `#{setValue(name=value)}`, one or several on a line
+without other text.
 
 The scanner sits between the process and its log and lets everything through. It retains at most one line that may still
 become a value, so a stream of any kind (binary, without newlines, cut anywhere) needs no memory. A value may contain
@@ -40,6 +41,8 @@ _ODD_BYTES_MAX = NAME_LENGTH_MAX + 50
 _LINE_BYTES_MAX = VALUE_BYTES_MAX + NAME_LENGTH_MAX + 100
 _LINE = re.compile(rb"[ \t]*[$#]\{setValue\((.*)\)\}[ \t\r]*")
 _ANYWHERE = re.compile(rb"[$#]\{setValue\(")
+_NEXT = re.compile(rb"\)\}[ \t]*[$#]\{setValue\(")
+"""Between two on one line."""
 _WITH_NAME = re.compile(rb"[$#]\{setValue\([ \t]*([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=")
 _NAME = re.compile(NAME)
 
@@ -145,7 +148,8 @@ class PrintedValues:
                 self._fail(f"it printed more than {LINES_MAX} lines with setValue; print each value once")
             if self._fault:
                 return
-            self._take(line.group(1))
+            for assignment in _NEXT.split(line.group(1)):
+                self._take(assignment)
 
     def _take(self, assignment: bytes) -> None:
         name_bytes, sign, value_bytes = assignment.partition(b"=")
