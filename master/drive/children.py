@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,7 +10,7 @@ from master.drive.events import ResumeChild, StartChild
 from master.drive.outcome import STOPPED
 from model.ids import TaskCode
 from model.instances import AttemptEnd, ChildState, TaskAttempt
-from model.logic.dynamic import DynamicParams, Tuples, tuples
+from model.logic.dynamic import OUTPUT, DynamicParams, Tuples, own_output, tuples
 from model.logic.sub_process import SubProcessParams
 from model.out_parameters import CURE, OutParameters
 from model.parameters import PARAMETERS_BYTES_MAX, Room, parse_parameters, replace_references
@@ -20,7 +19,6 @@ from model.states import TaskState, WorkflowState
 
 W = WorkflowState
 _ENDS = {W.SUCCESS: TaskState.SUCCESS, W.FAILURE: TaskState.FAILURE, W.STOP: TaskState.KILL, W.PAUSE: TaskState.PAUSE}
-DYNAMIC_OUTPUT = "dynamic.out"
 """The name of DYNAMIC's output list. The list is also output as `dynamic.out.` plus the task's name, `_` for each
 character that no parameter's name has, so that two of them can be distinguished."""
 
@@ -147,8 +145,7 @@ class Children:
             return TaskState.SUCCESS, self.ended[0][1], ""
         given = [parse_parameters(self.ended[index][1] or "{}", "outputs") for index in range(len(self.params))]
         listed = json.dumps(given, ensure_ascii=False)
-        own = f"{DYNAMIC_OUTPUT}.{re.sub('[^A-Za-z0-9_.]', '_', self.task.name)}"
-        outputs = {DYNAMIC_OUTPUT: listed, own: listed}
+        outputs = {OUTPUT: listed, own_output(self.task.name): listed}
         left_out = self.params.said() if isinstance(self.params, Tuples) and self.params.left_out else ""
         return TaskState.SUCCESS, json.dumps(outputs, ensure_ascii=False), left_out
 

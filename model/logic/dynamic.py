@@ -10,6 +10,7 @@ which the previous one stopped. Tuples are computed on demand, as 10,000 at once
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -23,11 +24,18 @@ from model.logic.fields import LogicParams, Part, Workflow
 from model.parameter_text import ParameterValue
 from model.parameters import replace_references
 
+OUTPUT = "dynamic.out"
+"""The parameter that has the outputs of all children."""
 LISTS_MAX = 20
 INSTANCES_MAX = 10_000
 INSTANCES_DEFAULT = 1_024
 LISTS_LENGTH_MAX = 100_000
 """In characters, over all lists, after their references are replaced."""
+
+
+def own_output(task_name: str) -> str:
+    """The parameter that has those of the children of this task, whatever others follow it."""
+    return f"{OUTPUT}.{re.sub('[^A-Za-z0-9_.]', '_', task_name)}"
 
 
 class DynamicList(Part):

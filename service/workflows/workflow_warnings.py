@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from model.builtin_parameters import builtin_names
 from model.choices import Direct, Flag, Restart
+from model.logic.dynamic import own_output
 from model.near import nearest
 from model.parameters import parameter_variable, references
 from model.workflow import WorkflowSpec
@@ -34,6 +35,19 @@ def doubts(spec: WorkflowSpec) -> Iterator[str]:
     """What is valid and probably not meant, in sentences."""
     yield from _doubtful_references(spec)
     yield from _behind_endless_streams(spec)
+    yield from _one_output(spec)
+
+
+def _one_output(spec: WorkflowSpec) -> Iterator[str]:
+    """DYNAMIC tasks whose results have one name, since no name of a parameter tells those of the tasks apart."""
+    names = defaultdict(list)
+    for task in spec.tasks:
+        if task.type == "DYNAMIC":
+            names[own_output(task.name)].append(f'"{task.name}"')
+    for output, tasks in names.items():
+        if len(tasks) > 1:
+            shown = " and ".join(tasks)
+            yield f"the results of the tasks {shown} are one parameter, {output}: only the last stays; rename one"
 
 
 def _doubtful_references(spec: WorkflowSpec) -> Iterator[str]:

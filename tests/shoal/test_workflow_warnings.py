@@ -57,6 +57,14 @@ async def test_two_names_of_one_variable_are_refused(tmp_path: Path) -> None:
     assert said.startswith("2 ")
 
 
+async def test_dynamic_tasks_whose_results_have_one_name_are_warned_of(tmp_path: Path) -> None:
+    params = "{workflow: child, lists: [{name: n, value: '1,2'}]}"
+    task = "{{name: {}, type: DYNAMIC, params: " + params.replace("{", "{{").replace("}", "}}") + "}}"
+    said = await checked(tmp_path, f"{task.format('城市')}\n  - {task.format('省份')}")
+    assert 'the results of the tasks "城市" and "省份" are one parameter, dynamic.out.__: only the last stays' in said
+    assert "are one parameter" not in await checked(tmp_path, f"{task.format('city')}\n  - {task.format('省份')}")
+
+
 async def test_a_type_of_another_scheduler_is_answered_with_ours(tmp_path: Path) -> None:
     for given, meant in (("BASH", "SHELL"), ("BashOperator", "SHELL"), ("PythonOperator", "PYTHON"), ("Sql", "SQL")):
         said = await checked(tmp_path, f"{{name: a, type: {given}, params: {{}}}}")
