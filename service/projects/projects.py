@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Literal, Self
+from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -17,6 +19,7 @@ from dao.secrets.parameters import sealed_values
 from model import fields
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX
+from model.parameter_resolution import resolve
 from model.parameters import parse_parameters
 from model.project_limits import LIMIT_COLUMNS
 from model.retention import KEPT_DAYS_MAX
@@ -30,6 +33,7 @@ from service.secret_keys import open_vault
 PROJECT = "project"
 PARAMS_MAX = 1_000
 NAMED_MAX = 5
+_ANY_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 _MOST = {"most": KEPT_DAYS_MAX}
 PathName = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
 
@@ -151,6 +155,7 @@ async def change_project(call: Call, name: PathName, body: ChangeProject) -> Pro
         call.expect(_version(before))
         sealed = _sealed(call, name, body, before) if body.secrets else {}
         after = await projects.change(change.connection, name, {**body.params, **sealed}, body.without)
+        resolve(after, {}, _ANY_TIME, ZoneInfo("UTC"))  # what it refuses would refuse each start of the project
         # Their names only: somebody may have written a secret into a value.
         change.before = {"params": sorted(parse_parameters(before.params, "params"))}
         change.after = {

@@ -134,6 +134,9 @@ async def test_a_sealed_value_comes_in_by_no_request_and_a_project_gets_its_secr
     assert given.json()["params"] == {"token": "******"}, given.text
     ((stored,),) = sql("SELECT params FROM project")
     sealed = json.loads(stored)["token"]
+    part = await admin.patch(project, json={"params": {"url": "https://a/${token}"}}, headers=headers)
+    assert part.status_code == 422, part.text
+    assert "${token} is SECRET and cannot be part of another parameter" in part.json()["detail"]
     kept = await admin.patch(project, json={"secrets": {"token": "******"}}, headers=headers)
     assert (kept.status_code, sql("SELECT params FROM project")) == (200, [(stored,)])
     escaped = "\\x73" + sealed[1:]
