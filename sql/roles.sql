@@ -142,6 +142,7 @@ BEGIN
     -- Whoever sends alerts: reads them and their channels (the URLs are sealed), and writes what became of each.
     EXECUTE format('GRANT SELECT ON schema_version, alert, alert_delivery, alert_channel, alert_group, alert_group_channel, '
                    'alert_silence TO %s', alert);
+    EXECUTE format('GRANT SELECT (name, alert_groups) ON project TO %s', alert);
     EXECUTE format('GRANT UPDATE (state, state_reason) ON alert TO %s', alert);
     EXECUTE format('GRANT INSERT, UPDATE ON alert_delivery TO %s', alert);
     EXECUTE format('GRANT UPDATE (claimed_by, claimed_until) ON alert_channel TO %s', alert);

@@ -12,16 +12,21 @@ from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
 
 _TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal alerts ' || current_schema(), 0))")
-# A test names its channel, and no silence and no switch keeps it from there.
+# A test names its channel, and no silence and no switch keeps it from there. A group that the project may not use gets
+# nothing, whoever named it: a refused command, or a rule of before the limit. What names none is for the default group.
 _EXPAND = text("""
     WITH fresh AS (
         SELECT id, created_at, kind, project, workflow, alert_group, facts ->> 'channel' AS channel
         FROM alert WHERE state = 'WAIT'                                             -- index: alert_wait
         ORDER BY id LIMIT :limit FOR UPDATE
     ), known AS (
-        SELECT f.*, g.id AS group_id, s.id AS silence
+        SELECT f.*, g.id AS group_id, s.id AS silence, l.is_foreign
         FROM fresh f
-        LEFT JOIN alert_group g ON g.name = f.alert_group AND f.kind <> 'TEST'
+        LEFT JOIN project p ON p.name = f.project
+        CROSS JOIN LATERAL (
+            SELECT f.alert_group <> 'default' AND coalesce(f.alert_group <> ALL (p.alert_groups), false) AS is_foreign
+        ) l
+        LEFT JOIN alert_group g ON g.name = f.alert_group AND f.kind <> 'TEST' AND NOT l.is_foreign
         LEFT JOIN LATERAL (
             SELECT s.id FROM alert_silence s
             WHERE s.starts_at <= f.created_at AND s.ends_at > f.created_at AND f.kind <> 'TEST'
@@ -50,6 +55,7 @@ _EXPAND = text("""
             WHEN k.silence IS NOT NULL THEN format('silence %s covers it', k.silence)
             WHEN r.count > 0 THEN NULL
             WHEN k.kind = 'TEST' THEN 'there is no such channel'
+            WHEN k.is_foreign THEN format('project "%s" may not use the alert group "%s"', k.project, k.alert_group)
             WHEN k.group_id IS NULL THEN format('there is no alert group "%s"', k.alert_group)
             ELSE format('the alert group "%s" has no channel', k.alert_group) END
     FROM known k CROSS JOIN LATERAL (SELECT count(*) AS count FROM reached WHERE alert_id = k.id) r

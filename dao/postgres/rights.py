@@ -120,6 +120,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "alert_group": "SELECT",
         "alert_group_channel": "SELECT",
         "alert_silence": "SELECT",
+        "project": "SELECT(name) SELECT(alert_groups)",
     },
 }
 """The rights of each part, by table; one with a column in parentheses is needed on that column only."""

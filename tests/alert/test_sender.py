@@ -174,6 +174,24 @@ async def test_an_alert_that_nobody_gets_says_why(desk: Desk, web: HttpReceiver)
     assert await desk.results() == [("lost", "hook", "SILENCED", "the channel is off")]
 
 
+async def test_no_alert_of_a_project_goes_to_a_group_that_it_may_not_use(desk: Desk, web: HttpReceiver) -> None:
+    """Not even that of a refused command, which named the group, or of a rule that is older than the limit."""
+    for group in ("theirs", "ours", "default"):
+        await desk.channel(f"{group}-hook", web.url(), group)
+    await desk.run("INSERT INTO project (name, alert_groups) VALUES ('etl', '{ours}'), ('free', NULL)")
+    alerts = [("etl", "theirs"), ("etl", "ours"), ("etl", "default"), ("free", "theirs"), (None, "theirs")]
+    for project, group in alerts:
+        id_ = await desk.alert(f"{project} {group}", kind="ERROR_COMMANDS", group=group)
+        await desk.run("UPDATE alert SET project = :project WHERE id = :id", project=project, id=id_)
+    async with sending(desk):
+        states = await eventually(lambda: _expanded(desk), within_s=20)
+    assert states == [
+        ("NOBODY", 'project "etl" may not use the alert group "theirs"'),
+        *[("EXPANDED", None)] * 4,
+    ]
+    assert [subject for subject, *_ in await desk.results()] == [f"{project} {group}" for project, group in alerts[1:]]
+
+
 async def _expanded(desk: Desk) -> list[tuple[str, str | None]] | None:
     states = await desk.run("SELECT state, state_reason FROM alert ORDER BY id")
     return None if any(state == "WAIT" for state, _ in states) else states
