@@ -222,9 +222,10 @@ async def test_children_of_one_line_go_on_one_after_the_other(engine: Engine, ha
     engine.report(first, "a", "SUCCESS" if halt == "PAUSE" else "KILL")
     assert await engine.end(run) == halt
     await engine.change("RECOVER_SUSPENDED_PROCESS", run)
-    waits = "SELECT workflow_instance_id FROM task_instance WHERE task_name = 'a' AND state = 'QUEUED'"
+    waits = """SELECT i.id FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
+               WHERE i.workflow_code = %s AND t.task_name = 'a' AND t.state = 'QUEUED'"""
     for _ in others if halt == "PAUSE" else (first, *others):
-        ((child,),) = await eventually(lambda: engine.cluster.rows(waits))
+        ((child,),) = await eventually(lambda: engine.cluster.rows(waits, below))
         await engine.claim(child, "a")
         begun = [each for each in (first, *others) if engine.state(each) == "RUNNING_EXECUTION"]
         assert begun == [child], "one at a time"
