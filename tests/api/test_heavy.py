@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import psutil
-import pytest
 
 from api.heavy import LIGHT_BYTES_MAX
 from model.rights import Role, Scope
@@ -21,12 +19,6 @@ LONG = 20_000
 """Lines."""
 VALIDATE = f"{BASE}/workflow-definitions:validate"
 DIFF = f"{BASE}/workflow-definitions/77/diff"
-
-
-@pytest.fixture
-async def admin(api: Serving) -> AsyncIterator[httpx.AsyncClient]:
-    async with api.client(await token_of(api.backend, "ada", is_admin=True)) as client:
-        yield client
 
 
 def file_of(tasks: int) -> dict[str, Any]:

@@ -24,12 +24,6 @@ async def api(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         yield running
 
 
-@pytest.fixture
-async def admin(api: Serving) -> AsyncIterator[httpx.AsyncClient]:
-    async with api.client(await token_of(api.backend, "ada", is_admin=True)) as client:
-        yield client
-
-
 async def test_a_repeated_request_is_answered_with_the_same_body_and_version(admin: httpx.AsyncClient) -> None:
     key = {"Idempotency-Key": "k1"}
     first, again = [await admin.post(PATH, json={"name": "sales"}, headers=key) for _ in range(2)]
