@@ -27,6 +27,8 @@ from bench.table import print_table
 from tests.servers.child import ServerFailed
 
 PAIRS = 5
+STOPPED = 130
+"""The exit code after Ctrl-C or SIGTERM."""
 HISTORY_MIN = 10_000
 """With fewer attempts some of the workflows have no run."""
 
@@ -51,7 +53,8 @@ def main() -> int:
         print(f"bench: {failed}", file=sys.stderr)
         return 2 if arguments.compare else 1
     except KeyboardInterrupt:
-        return _stopped()
+        print("bench: stopped", file=sys.stderr)
+        return STOPPED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -90,7 +93,9 @@ def _measure(arguments: argparse.Namespace) -> int:
     if arguments.write and result.is_whole:
         write_page(result)
     print_table(result, _console())
-    return 0 if result.is_whole else _stopped()
+    if not result.is_whole:
+        print("bench: stopped; above is what had been measured until then", file=sys.stderr)
+    return 0 if result.is_whole else STOPPED
 
 
 def _compare(arguments: argparse.Namespace) -> int:
@@ -105,11 +110,6 @@ def _compare(arguments: argparse.Namespace) -> int:
 def _console() -> Console:
     console = Console()
     return console if console.is_terminal else Console(width=180)
-
-
-def _stopped() -> int:
-    print("bench: stopped; what had been measured until then is above", file=sys.stderr)
-    return 130
 
 
 def _say(what: str) -> None:
