@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,8 +74,12 @@ class Scene:
         return processes_of(self.mark)
 
     def kill_what_is_left(self) -> None:
-        for pid, _ in self.alive():
-            os.kill(pid, signal.SIGKILL)
+        """Kill what bears the mark, and wait until it is dead: a signal takes effect when its process is next run."""
+        while left := self.alive():
+            for pid, _ in left:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
 
 
 FAMILY = """

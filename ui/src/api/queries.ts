@@ -1,8 +1,8 @@
 /** The cache of what was read. The first part of a key is what it is about: live/changes.ts names the same words. */
-import { QueryClient } from "@tanstack/react-query";
 import { ApiProblem } from "./client";
+import { Queries } from "./firstRead";
 
-export const queries = new QueryClient({
+export const queries = new Queries({
   defaultOptions: {
     queries: {
       staleTime: 30_000,
