@@ -7,7 +7,7 @@ are in a separate table, because a beat must not wait for a slow write of the sa
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,9 +17,10 @@ from sqlalchemy import text
 
 from dao.cluster.node_rows import LIVING, NodeRow, node_row
 from dao.postgres import newer_schema
-from dao.postgres.database import Database, FencedTransaction
+from dao.postgres.database import Database, FencedTransaction, driven
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import NODE, announce_last_changes, changed, notify
+from dao.postgres.pipeline import Opening, Statement
 from model.changes import Changes
 from model.errors import Fenced
 from model.ids import Epoch
@@ -59,9 +60,11 @@ _ENLIST = text("""
 """)
 
 # FOR SHARE, not a plain read: a plain check is wrong in 15 of the 20 interleavings of claim and fence.
+_KEEP_PLANS = text("SET LOCAL plan_cache_mode = force_generic_plan")
 _HOLD_ALIVE = text("""
-    SELECT id, set_config('plan_cache_mode', :plan_cache_mode, true) FROM node
-    WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind AND state IN ('ALIVE', 'LEAVING') FOR SHARE
+    SELECT id FROM node                                                                      -- index: node_pkey
+    WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind
+      AND coalesce(state IN ('ALIVE', 'LEAVING'), false) FOR SHARE
 """)
 
 _BARRIER = text("""
@@ -130,10 +133,20 @@ async def hold_alive(connection: AsyncConnection, me: Me, *, keeps_plans: bool =
 
     Raises `Fenced` if we no longer have it.
     """
-    mode = "force_generic_plan" if keeps_plans else "force_custom_plan"
-    row = await connection.execute(_HOLD_ALIVE, {**_of(me), "plan_cache_mode": mode})
-    if row.first() is None:
-        raise Fenced(f"{me} was fenced: others took it for dead")
+    _hold_alive_next(connection, me, keeps_plans)
+    async with driven(connection).opened():
+        pass
+
+
+def _hold_alive_next(connection: AsyncConnection, me: Me, keeps_plans: bool) -> None:
+    """The same, together with the next statement of the transaction, or with its COMMIT if there is none."""
+
+    def check(rows: Sequence[int]) -> None:
+        if rows[-1:] == [0]:
+            raise Fenced(f"{me} was fenced: others took it for dead")
+
+    hold: Statement = (_HOLD_ALIVE, _of(me))
+    driven(connection).opening = Opening([(_KEEP_PLANS, {}), hold] if keeps_plans else [hold], check)
 
 
 @asynccontextmanager
@@ -151,7 +164,7 @@ async def fenced_transaction(
         Unavailable, BadData, Unknown: as `Database.writing`.
     """
     async with database.writing() as connection:
-        await hold_alive(connection, me, keeps_plans=keeps_plans)
+        _hold_alive_next(connection, me, keeps_plans)
         yield FencedTransaction(connection)
 
 

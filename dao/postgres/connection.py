@@ -25,6 +25,7 @@ from psycopg.abc import PQGen
 
 from dao.postgres import reserved_descriptors
 from dao.postgres.address import Address
+from dao.postgres.pipeline import Cursor, PipelinedConnection
 from model.errors import Denied, Refused
 from model.means import is_passing
 
@@ -117,7 +118,7 @@ async def _addresses(host: Mapping[str, str]) -> list[dict[str, str]]:
     return [{**host, "hostaddr": address} for address in dict.fromkeys(str(each[4][0]) for each in found)]
 
 
-class Connection(psycopg.AsyncConnection[tuple[Any, ...]]):
+class Connection(PipelinedConnection):
     """psycopg's connection, with a limit on each wait."""
 
     answer_within_s: float | None = None
@@ -176,7 +177,8 @@ class Connection(psycopg.AsyncConnection[tuple[Any, ...]]):
                 "application_name": application_name,
             }
             try:
-                return await _connected(cls.connect(autocommit=True, **{**_KEEPALIVE, **arguments, **own}))
+                connecting = cls.connect(autocommit=True, cursor_factory=Cursor, **{**_KEEPALIVE, **arguments, **own})
+                return await _connected(connecting)
             except psycopg.ProgrammingError:  # what libpq cannot read it repeats, with the password
                 raise Refused("libpq cannot read the arguments of the database URL; correct it") from None
 

@@ -26,7 +26,7 @@ from dao.postgres.engine import AsyncConnection, AsyncEngine, create_async_engin
 from dao.postgres.errors import translated, translating
 from dao.postgres.measures import Measures, Unmeasured
 from dao.postgres.notify import announcer_on, collecting
-from model.errors import Denied, Unavailable, Unknown
+from model.errors import Denied, ShoalError, Unavailable, Unknown
 
 # A connection that is dead when it is returned to the pool is replaced. Its user has had the error already, so the
 # pool's additional traceback is useless.
@@ -234,21 +234,23 @@ class Database:
     async def _transaction(self) -> AsyncIterator[AsyncConnection]:
         async with _pooled(self._engine, self._measures) as connection:
             try:
-                with translating():
-                    async with collecting(connection, self._announcer) as notices:
-                        yield connection
+                with translating(), collecting(connection, self._announcer) as notices:
+                    yield connection
             except BaseException:
                 await _abandon(connection)
                 raise
             began_s = time.monotonic()
             try:
-                await connection.commit()
+                await driven(connection).commit_with(notices.statements())
+                await connection.commit()  # for SQLAlchemy's own state
             except BaseException as error:
                 notices.in_doubt()
                 await _abandon(connection)
+                if isinstance(error, ShoalError):  # what opens the transaction forbids it
+                    raise
                 outcome = translated(error) if isinstance(error, Exception) else None
-                # A server that answers COMMIT with an ERROR has rolled back; FATAL and PANIC end the session or the
-                # server.
+                # A server that answers COMMIT, or what goes with it, with an ERROR has rolled back; FATAL and PANIC end
+                # the session or the server.
                 if outcome is not None and _answered(error):
                     raise outcome from error
                 if isinstance(error, Exception):
@@ -276,10 +278,16 @@ async def _pooled(engine: AsyncEngine, measures: Measures) -> AsyncIterator[Asyn
             await greenlet_spawn(pool.dispose)
 
 
+def driven(connection: AsyncConnection) -> Connection:
+    """The driver's connection below one of SQLAlchemy."""
+    return cast(Connection, connection.sync_connection.connection.driver_connection)  # type: ignore[union-attr]
+
+
 async def _abandon(connection: AsyncConnection) -> None:
     """Roll back if the connection works; close it if it does not."""
     try:
-        await connection.rollback()
+        await driven(connection).rollback()
+        await connection.rollback()  # for SQLAlchemy's own state
     except Exception:  # noqa: BLE001 - whatever it is, this connection is not used again
         await connection.invalidate()
 

@@ -1,19 +1,20 @@
 """The names of the channels for wakes by PostgreSQL. A payload hints at who should check; empty means everybody.
 
-A transaction collects its notifications and sends them with one statement, last: NOTIFY takes a global lock, and each
-statement costs a round trip. What a node's transactions changed they do not send themselves (`announcer.py`).
+A transaction collects its notifications and sends them with its COMMIT: NOTIFY takes a global lock, and each statement
+costs a round trip. What a node's transactions changed they do not send themselves (`announcer.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import cache
 
 from sqlalchemy import TextClause, text
 
 from dao.postgres.announcer import EVERYTHING, Announcer
 from dao.postgres.engine import AsyncConnection
+from dao.postgres.pipeline import Statement
 from model.changes import Changes
 
 COMMAND = "shoal_command"
@@ -76,16 +77,13 @@ class Notices:
         """Add hints for a channel; none = everybody."""
         self._hints.setdefault(channel, set()).update({str(hint) for hint in hints} or {""})
 
-    async def send(self, connection: AsyncConnection) -> None:
-        """Send them all."""
+    def statements(self) -> list[Statement]:
+        """What sends them all."""
         notices = [*((channel, _joined(hints)) for channel, hints in self._hints.items()), *self.texts]
         if self._announcer is None:
             notices += ((CHANGED, payload) for payload in self.changes.payloads())
-        for begin in range(0, len(notices), _AT_ONCE):
-            part = notices[begin : begin + _AT_ONCE]
-            channels = {f"channel_{n}": channel for n, (channel, _) in enumerate(part)}
-            payloads = {f"payload_{n}": payload for n, (_, payload) in enumerate(part)}
-            await connection.execute(_send(len(part)), {**channels, **payloads})
+        parts = [notices[begin : begin + _AT_ONCE] for begin in range(0, len(notices), _AT_ONCE)]
+        return [(_send(len(part)), _values(part)) for part in parts]
 
     def announce_within(self) -> None:
         """Announce the changes in the transaction itself, and those of earlier ones that are not announced yet."""
@@ -104,19 +102,23 @@ class Notices:
             self._announcer.in_doubt(self.changes)
 
 
+def _values(notices: Sequence[tuple[str, str]]) -> dict[str, object]:
+    channels = {f"channel_{n}": channel for n, (channel, _) in enumerate(notices)}
+    return {**channels, **{f"payload_{n}": payload for n, (_, payload) in enumerate(notices)}}
+
+
 def _joined(hints: set[str]) -> str:
     payload = "" if "" in hints else ",".join(sorted(hints))
     return payload if len(payload.encode()) <= _PAYLOAD_BYTES_MAX else ""
 
 
-@asynccontextmanager
-async def collecting(connection: AsyncConnection, announcer: Announcer | None) -> AsyncIterator[Notices]:
-    """Collect the notifications of a transaction, and send them at the end of the block, if it raises nothing."""
+@contextmanager
+def collecting(connection: AsyncConnection, announcer: Announcer | None) -> Iterator[Notices]:
+    """Collect the notifications of a transaction during the block; they are to be sent with its COMMIT."""
     info = connection.info
     info[_KEY] = notices = Notices(announcer)
     try:
         yield notices
-        await notices.send(connection)
     finally:
         info.pop(_KEY, None)
 
@@ -127,8 +129,8 @@ async def _notices(connection: AsyncConnection) -> AsyncIterator[Notices]:
     collected: Notices | None = connection.info.get(_KEY)
     notices = collected or Notices()
     yield notices
-    if collected is None:
-        await notices.send(connection)
+    for statement, values in notices.statements() if collected is None else ():
+        await connection.execute(statement, values)
 
 
 async def notify(connection: AsyncConnection, channel: str, hints: Iterable[object] = ()) -> None:
