@@ -51,6 +51,7 @@ _TOKEN = re.compile(
 )
 _IN_TEXT = re.compile(rf"\\.|\$(?P<escaped>\$?)\{{(?P<name>{_NAME})\}}", re.ASCII)
 _IN_RAW_TEXT = re.compile(rf"\$(?P<escaped>\$?)\{{(?P<name>{_NAME})\}}", re.ASCII)
+_TIME = re.compile(r"(?<!\$)\$\[")
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
 _DECIMAL = re.compile(r"-?\d+\.\d+", re.ASCII)
 _WHOLE_MAX = 2**63 - 1
@@ -268,6 +269,10 @@ def _bound(placed: list[tuple[_Token, _Part]]) -> Condition:
         if token.kind == "reference":
             written.append(variable(token.text, _Kind.BESIDE_TEXT if part.of_text else _Kind.FREE))
         elif token.kind == "text":
+            if _TIME.search(token.text):
+                raise Refused(
+                    '$[...] is no time here; give a parameter this value, such as day: "$[yyyyMMdd]", and use it'
+                )
             first, *others = _parts_of_text(token.text, variable)
             added = [step for part_of_it in others for step in ("+", part_of_it)]
             written += ["(", first, *added, ")"] if added else [first]

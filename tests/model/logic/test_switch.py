@@ -106,6 +106,10 @@ def test_what_users_write_means_what_they_mean(text: str) -> None:
         ("${a} * 9223372036854775807 > 0", "one of its functions or sums cannot take these values; check them first"),
         ("${a}${a} == 55", "an operator such as && or == is missing before ${a}; add it"),
         ("${a", "$ at character 1 begins no ${name}; outside quotes write ${name}"),
+        (
+            '"$[HH]" == "23"',
+            '$[...] is no time here; give a parameter this value, such as day: "$[yyyyMMdd]", and use it',
+        ),
         ("$${a} == 1", "$ at character 1 begins no ${name}; outside quotes write ${name}"),
         ('"abc', "the quote at character 1 is not closed; close it"),
         ("[1].map(x, x) == [1]", "there is no function map here; known are contains, endsWith, size, startsWith"),
