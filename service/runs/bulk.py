@@ -11,7 +11,7 @@ from dao.postgres.engine import AsyncConnection
 from dao.views import bulk
 from dao.views.bulk import Matching, RunState
 from model.bulk import COMMAND_OF, BulkAction
-from model.command_moves import COMMAND_MOVES, HALTING, RERUNNING, REVIVING, CommandType
+from model.command_moves import COMMAND_MOVES, HALTING, REVIVING, CommandType
 from model.errors import Forbidden, Refused
 from model.rights import Right, is_seen
 from model.states import WorkflowState
@@ -103,7 +103,7 @@ async def change_runs(call: Call, body: BulkRuns) -> BulkAnswer:
         if type_ in REVIVING and len(runs) <= BULK_MAX:
             runs, limited = await _within_limits(connection, runs)
             skipped += limited
-        older = await bulk.count_older(connection, [run.id for run in runs[:BULK_MAX]]) if type_ in RERUNNING else 0
+        older = await bulk.count_older(connection, [run.id for run in runs[:BULK_MAX]]) if type_ in REVIVING else 0
     is_large = len(runs) > BULK_MAX
     answer = BulkAnswer(
         action=body.action,

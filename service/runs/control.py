@@ -15,7 +15,7 @@ from dao.commands.commands import NewCommand
 from dao.tasks import forced_success
 from dao.views import listings, lookups
 from dao.views.listings import Run
-from model.command_moves import RERUNNING, REVIVING, CommandType
+from model.command_moves import REVIVING, CommandType
 from model.errors import Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.rights import Right
@@ -159,7 +159,7 @@ async def _change_run(
     assert new.workflow_instance_id is not None
     async with call.reading() as connection:
         run = await listings.run_head(connection, new.workflow_instance_id)
-        newer = await newer_version(connection, run) if new.type in RERUNNING and not newest else None
+        newer = await newer_version(connection, run) if new.type in REVIVING and not newest else None
     async with call.changing(Subject(RUN, run.id, run.project)) as change:
         if new.type in REVIVING:
             await check_limits_of_reruns(change.connection, [run.id])

@@ -33,6 +33,16 @@ def name_of(run: RunAnswer) -> str:
     return f"Run {run.id} of {run.workflow or run.workflow_code}"
 
 
+def tell_newer(run: RunAnswer, asked: CommandAsked) -> None:
+    """Say on standard error that a run goes on with its version though there is a newer one."""
+    from service.explain.answer import names_of
+
+    if (newer := asked.newer) is not None and asked.reason is None:
+        changes = names_of(newer.changes) if newer.changes else "no task"
+        keeps = f"it keeps v{run.version}; v{newer.version} changes {changes}"
+        sys.stderr.write(f"shoal: {keeps}; with v{newer.version}: shoal rerun {run.id} --newest\n")
+
+
 async def report_change(
     call: Invocation, client: Client, asked: CommandAsked, said: str, *, wait: bool, fine: Collection[WorkflowState]
 ) -> None:

@@ -66,9 +66,10 @@ async def _change(
 ) -> None:
     from service.runs.requests import RunReference, WaitQuery
     from service.runs.showing import find_run
-    from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change
+    from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change, tell_newer
 
     async with call.client() as client:
         found = await client.ask(find_run, RunReference.read(name=run, project=project))
         asked = await client.ask(operation, found.id, WaitQuery(wait=TAKEN_WITHIN_S))
+        tell_newer(found, asked)
         await report_change(call, client, asked, f"{name_of(found)} {said}.", wait=wait, fine=fine)

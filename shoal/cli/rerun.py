@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -51,11 +50,10 @@ async def rerun(
 
     It keeps the version with which it began, unless you ask for the newest.
     """
-    from service.explain.answer import names_of
     from service.runs.control import rerun_run
     from service.runs.requests import RerunRun, RunReference, WaitQuery
     from service.runs.showing import find_run
-    from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change
+    from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change, tell_newer
 
     if failed and task:
         raise Refused("--failed and --task are two ways to say what runs again; keep one of them")
@@ -68,11 +66,8 @@ async def rerun(
         found = await client.ask(find_run, RunReference.read(name=run, project=project))
         request = RerunRun.read(failed=failed, tasks=task, depend=depend, newest=newest)
         asked = await client.ask(rerun_run, found.id, request, WaitQuery(wait=TAKEN_WITHIN_S))
+        tell_newer(found, asked)
         said = f"{name_of(found)} {what}."
-        if (newer := asked.newer) is not None and asked.reason is None:
-            changes = names_of(newer.changes) if newer.changes else "no task"
-            keeps = f"it keeps v{found.version}; v{newer.version} changes {changes}"
-            sys.stderr.write(f"shoal: {keeps}; with v{newer.version}: shoal rerun {found.id} --newest\n")
         await report_change(call, client, asked, said, wait=wait, fine=[WorkflowState.SUCCESS])
 
 

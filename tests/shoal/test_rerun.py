@@ -177,6 +177,17 @@ async def test_a_rerun_says_that_it_keeps_its_version(shoal: CommandLine, tmp_pa
     assert await _versions(shoal, run) == (1, "FAILURE")
 
 
+async def test_a_resumed_run_says_that_it_keeps_its_version_too(shoal: CommandLine, tmp_path: Path) -> None:
+    await _publish(shoal, tmp_path, _fixable("held", "sleep 600"))
+    await shoal("run", "held")
+    stopped = await shoal("stop", "@last", "--wait", "--json")
+    run = stopped.json["run_id"]
+    await _publish(shoal, tmp_path, _fixable("held", "exit 0"))
+    resumed = await shoal("resume", "@last")
+    assert f"it keeps v1; v2 changes load; with v2: shoal rerun {run} --newest" in resumed.err
+    await shoal("stop", "@last", "--wait")
+
+
 async def test_a_rerun_with_the_newest_version_runs_what_failed_or_changed_and_keeps_the_rest(
     shoal: CommandLine, tmp_path: Path
 ) -> None:
