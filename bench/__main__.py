@@ -18,7 +18,7 @@ from rich.console import Console
 
 from bench.cluster import BenchFailed
 from bench.comparison import PAIRS_MIN
-from bench.course import PARTS, run
+from bench.course import ENDURANCE, PARTS, run
 from bench.page import write_page
 from bench.revisions import PARTS as COMPARED
 from bench.revisions import compare_with, print_comparison
@@ -60,7 +60,8 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Shoal beside its PostgreSQL alone.")
     parser.add_argument("--quick", action="store_true", help="small counts: shows that everything runs, in a minute")
-    parser.add_argument("--parts", type=_parts, metavar="P,P", help=f"measure only these: {', '.join(PARTS)}")
+    names = ", ".join((*PARTS, ENDURANCE))
+    parser.add_argument("--parts", type=_parts, metavar="P,P", help=f"measure only these: {names}")
     parser.add_argument("--history", type=_attempts, metavar="N", help="measure only beside a history of N attempts")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there too")
     parser.add_argument("--write", action="store_true", help="put the result into docs/performance.md")
@@ -70,9 +71,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _parts(given: str) -> list[str]:
-    unknown = [part for part in given.split(",") if part not in PARTS]
+    known = (*PARTS, ENDURANCE)
+    unknown = [part for part in given.split(",") if part not in known]
     if unknown:
-        raise argparse.ArgumentTypeError(f'there is no part "{unknown[0]}"; there are: {", ".join(PARTS)}')
+        raise argparse.ArgumentTypeError(f'there is no part "{unknown[0]}"; there are: {", ".join(known)}')
     return given.split(",")
 
 

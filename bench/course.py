@@ -13,6 +13,7 @@ from bench import (
     buffers,
     command_line,
     dependents,
+    endurance,
     heavy,
     holds,
     idle,
@@ -60,6 +61,8 @@ PARTS = (
     "history",
 )
 """What can be measured alone, in this order."""
+ENDURANCE = "endurance"
+"""A part that is measured only when it is asked for."""
 RATIOS = "Shoal beside the limits, in this run"
 Measurement = tuple[str, Callable[[], list[Figure]]]
 
@@ -150,6 +153,8 @@ def _course(
         yield "the web page in a browser", lambda: browser.page(sizes)
     if "retention" in parts:
         yield "a history that is deleted beside work", lambda: retention.beside_work(server, sizes)
+    if ENDURANCE in parts:
+        yield f"{sizes.endurance_minutes} minutes of full load", lambda: _endurance(sizes)
     if "history" in parts:
         yield from _with_history(sizes)
 
@@ -175,6 +180,12 @@ def _on_one_cluster(
         for node in cluster.nodes:
             for name in node.warnings():
                 warnings[f"{node.role}: {name}"] = warnings.get(f"{node.role}: {name}", 0) + 1
+
+
+def _endurance(sizes: Sizes) -> list[Figure]:
+    """On a server of its own, since what it leaves does not fit into memory."""
+    with BenchServer(on_disk=True) as server:
+        return endurance.endurance(server, sizes)
 
 
 def _with_history(sizes: Sizes) -> Iterator[Measurement]:

@@ -23,6 +23,8 @@ class Sizes:
     settle_s: float
     idle_s: float
     sustained_s: int
+    endurance_minutes: int
+    endurance_minute_s: float
     large_layers: int
     large_width: int
     sub_workflows: int
@@ -83,6 +85,8 @@ FULL = Sizes(
     settle_s=10,
     idle_s=60,
     sustained_s=60,
+    endurance_minutes=30,
+    endurance_minute_s=60,
     large_layers=100,
     large_width=100,
     sub_workflows=1_000,
@@ -142,6 +146,8 @@ QUICK = Sizes(
     settle_s=1,
     idle_s=2,
     sustained_s=2,
+    endurance_minutes=3,
+    endurance_minute_s=1,
     large_layers=5,
     large_width=20,
     sub_workflows=50,
