@@ -11,6 +11,7 @@ or as the list that DolphinScheduler writes, each entry with `name`, `direct`, `
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time
 from typing import Annotated, Any
@@ -57,16 +58,29 @@ def _list(text: str) -> list[Any]:
     return value
 
 
+def _whole(text: str) -> int:
+    """Python's own reader takes spaces, underscores and digits of other scripts too, which no program does."""
+    if not re.fullmatch("[-+]?[0-9]+", text):
+        raise ValueError("no whole number")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    if not text.isascii() or not text.isprintable() or " " in text or "_" in text:
+        raise ValueError("no number")
+    return float(text)
+
+
 def _truth(text: str) -> bool:
     return {"true": True, "false": False}[text.lower()]
 
 
 _READ: Mapping[ParameterType, tuple[Callable[[str], object], str]] = {
     ParameterType.VARCHAR: (str, "a text"),
-    ParameterType.INTEGER: (int, "a whole number"),
-    ParameterType.LONG: (int, "a whole number"),
-    ParameterType.FLOAT: (float, "a number"),
-    ParameterType.DOUBLE: (float, "a number"),
+    ParameterType.INTEGER: (_whole, "a whole number such as 42"),
+    ParameterType.LONG: (_whole, "a whole number such as 42"),
+    ParameterType.FLOAT: (_number, "a number such as 1.5"),
+    ParameterType.DOUBLE: (_number, "a number such as 1.5"),
     ParameterType.DATE: (date.fromisoformat, "a date such as 2026-01-31"),
     ParameterType.TIME: (time.fromisoformat, "a time such as 05:00:00"),
     ParameterType.TIMESTAMP: (datetime.fromisoformat, "a time such as 2026-01-31 05:00:00"),
