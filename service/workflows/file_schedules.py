@@ -74,13 +74,13 @@ async def save_schedules(
             unlike.append((entry, spec))
         else:
             left.remove(equal)
-            changes += await _change(connection, equal, entry, spec)
+            changes += await _change(connection, equal, entry, spec, now)
     former = [each for each in left if each.from_file]
     for (entry, spec), stored in zip(unlike, former, strict=False):
-        _check_fires(spec, entry, now)
-        changes += await _change(connection, stored, entry, spec)
+        changes += await _change(connection, stored, entry, spec, now)
     for entry, spec in unlike[len(former) :]:
-        _check_fires(spec, entry, now)
+        if entry.online:
+            spec.checked(now)
         id_ = await schedules.insert(connection, head.code, spec, online=entry.online)
         await schedule_contents.list_in_file(connection, id_)
         changes.append(ScheduleChange(id_, "added", spec))
@@ -90,16 +90,13 @@ async def save_schedules(
     return changes
 
 
-def _check_fires(spec: ScheduleSpec, entry: ScheduleEntry, now: datetime) -> None:
-    """Raises `Refused` for one that is ONLINE and would never fire."""
-    if entry.online:
-        spec.checked(now)
-
-
 async def _change(
-    connection: AsyncConnection, stored: StoredSchedule, entry: ScheduleEntry, spec: ScheduleSpec
+    connection: AsyncConnection, stored: StoredSchedule, entry: ScheduleEntry, spec: ScheduleSpec, now: datetime
 ) -> list[ScheduleChange]:
+    """Raises `Refused` for one that goes ONLINE or is another, and would never fire; one that is over may stay."""
     is_other = stored.spec is None or not _means(stored.spec, spec)
+    if entry.online and (is_other or not stored.online):
+        spec.checked(now)
     if is_other:
         await schedules.change(connection, stored.id, spec)
     if stored.online != entry.online:

@@ -271,3 +271,18 @@ async def test_a_listed_schedule_that_cannot_start_anything_saves_nothing(
     (applied,) = await shoal.each(f"workflow apply {file}")
     assert (applied.code, fault in applied.sentence) == (2, True), applied.sentence
     assert sql("SELECT count(*) FROM workflow_definition") == [(0,)]
+
+
+async def test_a_file_turns_no_schedule_on_that_is_over(shoal: CommandLine, sql: Any, file: Path) -> None:
+    """One that is ONLINE when its time is over may stay so: the file is applied again for another reason."""
+    over = 'schedules: [{cron: "0 5 * * *", end: 2020-01-01, state: OFFLINE}]\n'
+    file.write_text(WORKFLOW + over)
+    (applied,) = await shoal.each(f"workflow apply {file}")
+    assert applied.code == 0, applied.err
+    file.write_text(WORKFLOW + over.replace("OFFLINE", "ONLINE"))
+    (refused,) = await shoal.each(f"workflow apply {file}")
+    assert (refused.code, "2020-01-01" in refused.err) == (2, True), refused.err
+    assert sql("SELECT state FROM schedule")[0][0] == "OFFLINE"
+    sql("UPDATE schedule SET state = 'ONLINE'")
+    (same,) = await shoal.each(f"workflow apply {file}")
+    assert same.code == 0, same.err
