@@ -10,6 +10,9 @@ LAST_LINE_BYTES_MAX = 200
 TAIL_BYTES = 4_000
 """So much of the end of an output is searched."""
 
+BLANK_BYTES = 100
+"""So many blanks at the end are kept as they are."""
+
 _ESCAPE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, the cursor
     r"|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # titles, links
@@ -19,7 +22,13 @@ _ESCAPE = re.compile(
 
 def tail_of(tail: bytes, data: bytes) -> bytes:
     """The end of an output to which `data` was added."""
-    return data[-TAIL_BYTES:] if len(data) >= TAIL_BYTES else (tail + data)[-TAIL_BYTES:]
+    if len(data) >= TAIL_BYTES and not data[-TAIL_BYTES:].isspace():
+        return data[-TAIL_BYTES:]
+    both = tail + data
+    words = both.rstrip()
+    if len(both) - len(words) > BLANK_BYTES:  # empty lines do not push out the last one that has words
+        both = words + (b"\n" if b"\n" in both[len(words) :] else b" ")
+    return both[-TAIL_BYTES:]
 
 
 def last_line_of(tail: bytes, bytes_max: int = LAST_LINE_BYTES_MAX) -> str:

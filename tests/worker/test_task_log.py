@@ -174,6 +174,18 @@ def test_the_last_line_is_given_if_it_is_one_for_people(tmp_path: Path, text: st
     log.close()
 
 
+@pytest.mark.parametrize("blanks", [b"\n" * 50_000, b" " * 50_000, b"\r\n" * 9])
+def test_blanks_do_not_push_out_the_last_line(tmp_path: Path, blanks: bytes) -> None:
+    log = log_in(tmp_path)
+    for data in (b"no such table", blanks, b"\n", blanks):
+        log.write(data)
+    assert log.last_line() == "no such table"
+    log.write("and")
+    log.write("more\n")
+    assert log.last_line() == "andmore"
+    log.close()
+
+
 def test_neither_the_log_nor_the_last_line_holds_a_secret(tmp_path: Path) -> None:
     log = log_in(tmp_path, secrets=("hunter2hunter2",))
     log.write("the password is hunter2")
