@@ -40,6 +40,16 @@ class FailedBelow:
     project: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class OlderBelow:
+    """A run below that goes on with its run above, and whose `version` is older than the newest of its workflow."""
+
+    id: WorkflowInstanceId
+    workflow: str
+    version: int
+    newest: int
+
+
 # A reason may name tasks, parameters and limits: who sees the run above may not see a child of another project.
 IS_NAMED_ABOVE = """
     (SELECT project FROM workflow_definition WHERE code = {workflow}) IS NOT DISTINCT FROM
@@ -76,6 +86,24 @@ _FAILURES = text("""
     WHERE f.code IS NOT NULL AND f.attempt IS NOT NULL
     ORDER BY f.code, f.attempt, t.task_type IN ('SUB_PROCESS', 'DYNAMIC'), f.id, t.id
 """)
+# Of attempts that count: what a task had before is not gone on with.
+_OLDER = text("""
+    WITH RECURSIVE below AS (
+        SELECT CAST(:run AS bigint) AS id
+        UNION
+        SELECT one.id FROM below b CROSS JOIN LATERAL (
+            SELECT c.id FROM workflow_instance c                                   -- index: workflow_instance_child
+            WHERE c.parent_instance_id = b.id AND coalesce(c.state IN ('FAILURE', 'PAUSE', 'STOP'), false)
+              AND EXISTS (SELECT FROM task_instance t                              -- index: task_instance_attempt
+                          WHERE t.workflow_instance_id = b.id AND t.task_code = c.parent_task_code
+                            AND t.attempt = c.parent_attempt AND t.flag = 'YES') OFFSET 0) AS one
+    )
+    SELECT c.id, d.name, c.workflow_version, d.version
+    FROM below b JOIN workflow_instance c ON c.id = b.id JOIN workflow_definition d ON d.code = c.workflow_code
+    WHERE b.id <> :run AND d.version > c.workflow_version
+      AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
+    ORDER BY c.id LIMIT :most
+""")
 _BEFORE = text(f"""
     SELECT i.id, other.id, other.state FROM workflow_instance i CROSS JOIN LATERAL (
         SELECT id, state, 0 AS place FROM workflow_instance                        -- index: workflow_instance_line
@@ -104,6 +132,18 @@ async def children(
 async def failures_below(connection: AsyncConnection, run: WorkflowInstanceId) -> list[FailedBelow]:
     """For each attempt of a run whose child run failed, the first task that failed at the bottom of it."""
     return [FailedBelow(*row) for row in (await connection.execute(_FAILURES, {"run": run})).all()]
+
+
+async def older_below(
+    connection: AsyncConnection, run: WorkflowInstanceId, visible: Collection[str] | None, most: int
+) -> list[OlderBelow]:
+    """The runs below that a rerun of what failed goes on with, in a version that is not the newest; at most so many.
+
+    Args:
+        visible: the projects of which they may be; None = any.
+    """
+    values = {"run": run, "visible": None if visible is None else list(visible), "most": most}
+    return [OlderBelow(*row) for row in (await connection.execute(_OLDER, values)).all()]
 
 
 async def before(

@@ -230,6 +230,15 @@ class NewerVersionAnswer(Answer):
     begins_with: str | None = None
 
 
+class OlderBelowAnswer(Answer):
+    """A run below another one that goes on with it, in its own `version`; `newest` is that of its workflow."""
+
+    id: Id
+    workflow: str
+    version: int
+    newest: int
+
+
 class RunPageAnswer(RunAnswer):
     """A run with its tasks. `graph` is left out when its definition cannot be read. `newer` is there when it has ended
     and its workflow has a newer version, which a rerun takes only when it is asked for.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TypeVar
 
 from dao.views import listings, lookups
@@ -11,7 +12,7 @@ from model.ids import CommandId
 from model.rights import Right
 from service.call import Call
 from service.fields import Answer, Id
-from service.runs.answers import NewerVersionAnswer, RunAnswer
+from service.runs.answers import NewerVersionAnswer, OlderBelowAnswer, RunAnswer
 
 LOOK_EVERY_S = 0.05
 
@@ -47,13 +48,15 @@ class AskedFor(Answer):
 class CommandAsked(AskedFor):
     """A command was inserted. `run_id` is the run that it changes, or has started within the time that was waited.
 
-    `newer` is a newer version of the workflow that a rerun did not ask for.
+    `newer` is a newer version of the workflow that a rerun did not ask for, `older_below` the runs below it that go on
+    though their workflows have newer versions.
     """
 
     command_id: Id
     workflow: str | None = None
     run_id: Id | None = None
     newer: NewerVersionAnswer | None = None
+    older_below: Sequence[OlderBelowAnswer] = ()
 
 
 AnyCommand = TypeVar("AnyCommand", bound=CommandAsked)

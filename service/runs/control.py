@@ -25,7 +25,7 @@ from service.fields import Answer, Id
 from service.operation import operation
 from service.projects.limits import check_limits_of_reruns
 from service.runs.command_asked import CommandAsked, once_taken
-from service.runs.newer_version import newer_version, version_to_go_on_with
+from service.runs.newer_version import GOES_ON_BELOW, newer_version, older_below, version_to_go_on_with
 from service.runs.requests import RerunRun, StartRun, WaitQuery
 from service.runs.start import Start
 from service.runs.starts import StartAsked, start_all
@@ -157,16 +157,18 @@ async def _change_run(
     call: Call, new: NewCommand, wait_s: float, said: dict[str, Any] | None = None, *, newest: bool = False
 ) -> CommandAsked:
     assert new.workflow_instance_id is not None
+    visible = call.caller.projects_with(Right.VIEW)
     async with call.reading() as connection:
         run = await listings.run_head(connection, new.workflow_instance_id)
         newer = await newer_version(connection, run) if new.type in REVIVING and not newest else None
+        below = await older_below(connection, run, visible) if new.type in GOES_ON_BELOW else []
     async with call.changing(Subject(RUN, run.id, run.project)) as change:
         if new.type in REVIVING:
             await check_limits_of_reruns(change.connection, [run.id])
         version = await version_to_go_on_with(change.connection, run) if newest else None
         new = replace(new, workflow_version=version, created_by=call.caller.name)
         asked = await insert_change(change, run, new)
-        change.answer = asked.model_copy(update={"newer": newer.answer() if newer else None})
+        change.answer = asked.model_copy(update={"newer": newer.answer() if newer else None, "older_below": below})
         change.before = {"state": run.state}
         change.after = {"command": str(change.answer.command_id), **(said or {})}
         if version is not None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from dao.definitions import definitions
+from dao.runs import relations
+from model.command_moves import CommandType
 from model.errors import Refused
 from model.newer_version import changed_tasks
 from model.workflow import WorkflowSpec
 from service.explain.answer import Why, names_of
 from service.projects.limits import check_limits_of_start
-from service.runs.answers import NewerVersionAnswer
+from service.runs.answers import NewerVersionAnswer, OlderBelowAnswer, Visible
 
 if TYPE_CHECKING:
     from dao.postgres.engine import AsyncConnection
@@ -45,6 +47,17 @@ async def newer_version(connection: AsyncConnection, run: Run) -> NewerVersion |
     if not isinstance(old, WorkflowSpec) or not isinstance(new, WorkflowSpec):
         return None
     return NewerVersion(head.version, changed_tasks(old, new), [task.name for task in new.tasks])
+
+
+GOES_ON_BELOW = frozenset({CommandType.START_FAILURE_TASK_PROCESS, CommandType.RECOVER_SUSPENDED_PROCESS})
+"""With these the runs below a run go on, with their versions; with others new ones begin, with the newest."""
+BELOW_MAX = 5
+
+
+async def older_below(connection: AsyncConnection, run: Run, visible: Visible) -> list[OlderBelowAnswer]:
+    """The runs below that go on with a run in a version that is not the newest, of those that the caller may see."""
+    found = await relations.older_below(connection, run.id, visible, BELOW_MAX)
+    return [OlderBelowAnswer(**asdict(one)) for one in found]
 
 
 def with_newer(why: Why, run: Run, newer: NewerVersion | None) -> Why:

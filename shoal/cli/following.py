@@ -34,13 +34,16 @@ def name_of(run: RunAnswer) -> str:
 
 
 def tell_newer(run: RunAnswer, asked: CommandAsked) -> None:
-    """Say on standard error that a run goes on with its version though there is a newer one."""
+    """Say on standard error that a run, or one below it, goes on with its version though there is a newer one."""
     from service.explain.answer import names_of
 
     if (newer := asked.newer) is not None and asked.reason is None:
         changes = names_of(newer.changes) if newer.changes else "no task"
         keeps = f"it keeps v{run.version}; v{newer.version} changes {changes}"
         sys.stderr.write(f"shoal: {keeps}; with v{newer.version}: shoal rerun {run.id} --newest\n")
+    for below in asked.older_below if asked.reason is None else ():
+        keeps = f"run {below.id} of {below.workflow} below it keeps v{below.version}"
+        sys.stderr.write(f"shoal: {keeps}; to have v{below.newest}, first: shoal rerun {below.id} --newest\n")
 
 
 async def report_change(

@@ -177,6 +177,23 @@ async def test_a_rerun_says_that_it_keeps_its_version(shoal: CommandLine, tmp_pa
     assert await _versions(shoal, run) == (1, "FAILURE")
 
 
+async def test_a_run_below_that_goes_on_says_that_it_keeps_its_version(shoal: CommandLine, tmp_path: Path) -> None:
+    """Two levels down too; a new run below has the newest version, and says nothing."""
+    await _publish(shoal, tmp_path, _fixable("lowest", "exit 1"))
+    for name, below in (("middle", "lowest"), ("upper", "middle")):
+        tasks = f"[{{name: sub, type: SUB_PROCESS, params: {{workflow: {below}}}}}]"
+        await _publish(shoal, tmp_path, f"name: {name}\ntasks: {tasks}\n")
+    run = str((await shoal("run", "upper", "--wait", "--json")).json["run_id"])
+    await _publish(shoal, tmp_path, _fixable("lowest", "exit 0"))
+    again = await shoal("rerun", run, "--failed", "--wait")
+    below = int(run) + 2
+    told = f"run {below} of lowest below it keeps v1; to have v2, first: shoal rerun {below} --newest"
+    assert (again.code, told in again.err) == (1, True), again.err
+    assert (await shoal("rerun", str(below), "--newest", "--wait")).code == 0
+    again = await shoal("rerun", run, "--failed", "--wait")
+    assert (again.code, "below it" in again.err) == (0, False), again.err
+
+
 async def test_a_resumed_run_says_that_it_keeps_its_version_too(shoal: CommandLine, tmp_path: Path) -> None:
     await _publish(shoal, tmp_path, _fixable("held", "sleep 600"))
     await shoal("run", "held")

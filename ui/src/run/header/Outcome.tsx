@@ -39,6 +39,16 @@ export function Outcome({ changed, error, version, close }: Props) {
             {command.is_taken ? t("wasTaken") : t("isWaiting")}
             {command.reason}
             {command.newer && !command.reason && <> {keeps(t, version, command.newer)}</>}
+            {!command.reason &&
+              command.older_below?.map((below) => (
+                <span key={below.id}>
+                  {" "}
+                  <Link to="/runs/$id" params={{ id: below.id }}>
+                    {t("child", { workflow: below.workflow, id: below.id })}
+                  </Link>{" "}
+                  {t("belowKeeps", { version: below.version, newest: below.newest })}
+                </span>
+              ))}
           </>
         )}
       </span>
