@@ -22,6 +22,7 @@ from bench import (
     line,
     pools,
     retention,
+    scale,
     scraped,
     shell,
     starts,
@@ -44,6 +45,7 @@ PARTS = (
     "flow",
     "sustained",
     "idle",
+    "scale",
     "shell",
     "large",
     "holds",
@@ -122,6 +124,8 @@ def _course(
         yield f"starts with {sizes.backlog_commands:,} commands waiting", lambda: starts.backlog(server, sizes)
     if not {"flow", "sustained", "idle"}.isdisjoint(parts):
         yield from _on_one_cluster(server, sizes, parts, warnings)
+    if "scale" in parts:
+        yield "many masters and idle workers", lambda: scale.scale(server, sizes)
     if "shell" in parts:
         yield "tasks that run programs", lambda: shell.programs(server, sizes)
     if "large" in parts:

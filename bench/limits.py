@@ -197,7 +197,8 @@ async def _send_batch(connection: AsyncConnection, me: Me) -> None:
     instance = WorkflowInstanceId(0)
     attempt = TaskAttempt(TaskCode(1), 1, TaskState.QUEUED)
     task = NewTask(instance, attempt, "a", "FAKE", True, DEFAULT_WORKER_GROUP, Priority.MEDIUM, Priority.MEDIUM, "{}")
-    await nodes.hold_alive(connection, me)
+    for statement, values in nodes.holds(me):
+        await connection.execute(statement, values)
     tx = FencedTransaction(connection)
     await commands.claim(tx, _SLOT, _BATCH, id_step=1)
     await workflow_instances.insert(tx, [new] * _BATCH, me.epoch)

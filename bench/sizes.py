@@ -41,6 +41,9 @@ class Sizes:
     watched_commands: int
     scraped_rounds: int
     scraped_workflows: int
+    scale_masters: tuple[int, ...]
+    scale_workers: int
+    scale_s: float
     shell_rounds: int
     shell_workflows: int
     stored_rounds: int
@@ -103,6 +106,9 @@ FULL = Sizes(
     watched_commands=50,
     scraped_rounds=24,
     scraped_workflows=3_000,
+    scale_masters=(1, 2, 4, 8),
+    scale_workers=1_000,
+    scale_s=20,
     shell_rounds=5,
     shell_workflows=60,
     stored_rounds=8,
@@ -164,6 +170,9 @@ QUICK = Sizes(
     watched_commands=3,
     scraped_rounds=1,
     scraped_workflows=20,
+    scale_masters=(1, 2),
+    scale_workers=20,
+    scale_s=2,
     shell_rounds=1,
     shell_workflows=2,
     stored_rounds=1,

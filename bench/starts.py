@@ -25,10 +25,10 @@ def started(server: BenchServer, sizes: Sizes) -> list[Figure]:
     Commands a second from the last command's `created_at` (they become visible at the COMMIT just after it) to the last
     `command_history.handled_at`: this includes the wake of the masters and the growth of their batches.
     """
-    rate, how, details = _rate(server, "starts", sizes.start_commands, sizes.start_commands)
+    per_s, how, details = rate(server, "starts", sizes.start_commands, sizes.start_commands)
     how = f"{sizes.start_commands:,} commands, {how}"
     what = "commands → instances started"
-    return [Figure("started_per_s", PART, what, rate, "/s", Target(8_000, "higher"), how, details)]
+    return [Figure("started_per_s", PART, what, per_s, "/s", Target(8_000, "higher"), how, details)]
 
 
 def backlog(server: BenchServer, sizes: Sizes) -> list[Figure]:
@@ -37,15 +37,17 @@ def backlog(server: BenchServer, sizes: Sizes) -> list[Figure]:
     All of them have waited longer than `steal_after` when they become visible, since writing them takes that long: so
     this also measures the case in which masters steal each other's commands.
     """
-    rate, how, details = _rate(server, "backlog", sizes.backlog_commands, sizes.start_commands)
+    per_s, how, details = rate(server, "backlog", sizes.backlog_commands, sizes.start_commands)
     how = f"rate over the first {sizes.start_commands:,}, {how}"
     what = f"the same with {sizes.backlog_commands:,} waiting"
-    return [Figure("started_backlog_per_s", PART, what, rate, "/s", how=how, details=details)]
+    return [Figure("started_backlog_per_s", PART, what, per_s, "/s", how=how, details=details)]
 
 
-def _rate(server: BenchServer, name: str, waiting: int, measured: int) -> tuple[float, str, dict[str, object]]:
+def rate(
+    server: BenchServer, name: str, waiting: int, measured: int, masters: int = _MASTERS
+) -> tuple[float, str, dict[str, object]]:
     """Starts a second over the first `measured` of `waiting` commands, the CPU use as text, and as values."""
-    with Cluster(server, name, _MASTERS, 0) as cluster:
+    with Cluster(server, name, masters, 0) as cluster:
         cluster.define(_ONE_TASK, [fake("a")])
         with cluster.connection.transaction():  # after it the last row may already be deleted
             cluster.start(_ONE_TASK, waiting)

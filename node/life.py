@@ -49,6 +49,7 @@ class Life:
         self.silence = me.kind.silence(timing)
         """The part of the timing that it reports with each beat."""
         self.living: list[NodeRow] = []
+        """What the last beat has read: of a master all that live, of a worker itself."""
         self.is_leaving = False
         """Whether it is about to leave; set before the row shows it."""
         self.drained = asyncio.Event()

@@ -76,7 +76,7 @@ SHOWN = "coalesce(nullif(n.name, ''), n.address)"
 """What a row of `node n` is called: see `NodeRow.shown`."""
 # A node whose beat row was deleted counts as stopped at 0 and is treated like any other. An infinite time cannot be
 # subtracted, and an error here would silence all nodes.
-LIVING = f"""
+_NODES = f"""
     SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
            coalesce(b.beat_no, 0) AS beat_no,
            CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 ELSE 0 END
@@ -87,10 +87,16 @@ LIVING = f"""
                AS drain_age_s, d.asked_by AS drain_asked_by, d.id AS drain_id
     FROM node n LEFT JOIN node_beat b ON b.node_id = n.id
          LEFT JOIN drain d ON d.kind = n.kind AND d.name = {SHOWN}
+"""  # noqa: S608 - the part is a constant
+LIVING = f"""{_NODES}
     WHERE n.state IN ('ALIVE', 'LEAVING')          -- index: node_alive
     ORDER BY n.id
-"""  # noqa: S608 - the part is a constant
+"""
 """Reads all nodes that are ALIVE or LEAVING, by epoch."""
+ONE_LIVING = f"""{_NODES}
+    WHERE n.id = :epoch AND coalesce(n.state IN ('ALIVE', 'LEAVING'), false)  -- index: node_pkey
+"""
+"""Reads this one, if it is."""
 
 
 def node_row(row: Row[Any]) -> NodeRow:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from dao.cluster.node_rows import LIVING, NodeRow, node_row
+from dao.cluster.node_rows import LIVING, ONE_LIVING, NodeRow, node_row
 from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction, driven
 from dao.postgres.engine import AsyncConnection
@@ -75,7 +75,7 @@ _READ_LIVING = text(LIVING)
 
 # A compare-and-set: no row means that we were fenced, or that the database's history changed (a restored backup, a
 # cloned machine).
-_BEAT = text(f"""
+_BEATS = """
     WITH beaten AS (
         UPDATE node_beat b SET beat_no = b.beat_no + 1, beaten_at = clock_timestamp(), heartbeat = :heartbeat
         FROM node n
@@ -84,9 +84,12 @@ _BEAT = text(f"""
           AND n.state IN ('ALIVE', 'LEAVING')
         RETURNING b.beat_no
     )
-    SELECT (SELECT beat_no FROM beaten) AS my_beat_no, newer.*, living.*
-    FROM ({newer_schema.NEWER}) AS newer LEFT JOIN ({LIVING}) AS living ON true
-""")  # noqa: S608 - the parts are constants
+    SELECT (SELECT beat_no FROM beaten) AS my_beat_no, newer.*, seen.*
+    FROM ({newer}) AS newer LEFT JOIN ({seen}) AS seen ON true
+"""
+# A master looks after all others. Of a thousand workers each would read a thousand rows.
+_BEAT = text(_BEATS.format(newer=newer_schema.NEWER, seen=LIVING))
+_BEAT_OF_WORKER = text(_BEATS.format(newer=newer_schema.NEWER, seen=ONE_LIVING))
 _SET_ALIVE = text("UPDATE node SET state = 'ALIVE' WHERE id = :epoch AND state = 'LEAVING'")
 _SET_LEAVING = text("UPDATE node SET state = 'LEAVING' WHERE id = :epoch AND state = 'ALIVE'")
 # A node that broke counts as FENCED: a run that it drove may be the cause (`TAKEOVERS_MAX` in
@@ -145,8 +148,13 @@ def _hold_alive_next(connection: AsyncConnection, me: Me, keeps_plans: bool) -> 
         if rows[-1:] == [0]:
             raise Fenced(f"{me} was fenced: others took it for dead")
 
+    driven(connection).opening = Opening(holds(me, keeps_plans=keeps_plans), check)
+
+
+def holds(me: Me, *, keeps_plans: bool = False) -> list[Statement]:
+    """The statements that do it; the last finds no row if we no longer have the permission."""
     hold: Statement = (_HOLD_ALIVE, _of(me))
-    driven(connection).opening = Opening([(_KEEP_PLANS, {}), hold] if keeps_plans else [hold], check)
+    return [(_KEEP_PLANS, {}), hold] if keeps_plans else [hold]
 
 
 @asynccontextmanager
@@ -182,6 +190,8 @@ async def barrier(connection: AsyncConnection, me: Me) -> None:
 async def beat(connection: AsyncConnection, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat) -> Beaten:
     """Beat once and read which nodes live: our new beat number, the living nodes by epoch, and any newer schema.
 
+    A worker reads only itself.
+
     `beat_no` is our last known number; up to `unanswered` later beats may have been counted too. Raises `Fenced` when
     the row is no longer ours.
     """
@@ -192,7 +202,7 @@ async def beat(connection: AsyncConnection, me: Me, beat_no: int, *, unanswered:
         "heartbeat": heartbeat.model_dump_json(),
         "knows": newer_schema.known_version(),
     }
-    rows = (await connection.execute(_BEAT, values)).all()
+    rows = (await connection.execute(_BEAT if me.kind is NodeKind.MASTER else _BEAT_OF_WORKER, values)).all()
     if rows[0].my_beat_no is None:
         raise Fenced(f"{me} was fenced: others took it for dead")
     seen = [node_row(row) for row in rows if row.id is not None]

@@ -192,6 +192,7 @@ FENCES = {
     "forced_success._FORCE": PEOPLE,
     "nodes._ENLIST": NEW,
     "nodes._BEAT": ITSELF,
+    "nodes._BEAT_OF_WORKER": ITSELF,
     "fencing._FENCE": STATE,
     "gone_nodes._DELETE_ENDED": GONE,
     "nodes._SET_ALIVE": STATE,

@@ -49,8 +49,11 @@ async def test_the_living_are_seen_with_their_beats(scene: Scene) -> None:
     assert (seen_worker.epoch, seen_worker.kind, seen_worker.heartbeat) == (worker.epoch, NodeKind.WORKER, None)
 
 
-async def test_a_beat_gives_the_next_number_and_all_who_live(scene: Scene) -> None:
+async def test_a_beat_gives_the_next_number_and_a_master_all_who_live(scene: Scene) -> None:
     me, other = await scene.master(), await scene.worker()
+    async with scene.writing() as connection:
+        number, living, _ = await nodes.beat(connection, other, 0, unanswered=0, heartbeat=heartbeat_of(other))
+    assert (number, [row.epoch for row in living]) == (1, [other.epoch])
     async with scene.writing() as connection:
         number, living, newer = await nodes.beat(connection, me, 0, unanswered=0, heartbeat=heartbeat_of(me))
     assert (number, newer) == (1, None)
