@@ -17,7 +17,7 @@ from bench.sizes import Sizes
 from bench.starts import rate
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
-from dao.postgres.database import Database
+from dao.postgres.database import CONNECTIONS_MAX, Database
 from dao.tasks import task_claims
 from model.nodes import Heartbeat, NodeKind, ProcessIdentity
 
@@ -67,6 +67,7 @@ async def _idle(url: str, workers: list[Me], seconds: float) -> int:
     """The number of statements that were sent."""
     database = Database(url, application_name="bench")
     loop = asyncio.get_running_loop()
+    free = asyncio.Semaphore(CONNECTIONS_MAX)  # of a pool a connection is waited for in vain after some time
     end_s, sent = loop.time() + seconds, 0
 
     async def idle(me: Me) -> None:
@@ -75,11 +76,11 @@ async def _idle(url: str, workers: list[Me], seconds: float) -> int:
         await asyncio.sleep(random.random() * _EVERY_S)
         beat_no, next_s = 0, loop.time()
         while next_s < end_s:
-            async with database.reading() as connection:
+            async with free, database.reading() as connection:
                 beat_no = (await nodes.beat(connection, me, beat_no, unanswered=0, heartbeat=heartbeat)).beat_no
                 await task_claims.work_waits(connection, _GROUPS, me.epoch)
             sent += 2
-            next_s += _EVERY_S
+            next_s = max(next_s + _EVERY_S, loop.time())
             await asyncio.sleep(next_s - loop.time())
 
     try:
