@@ -24,6 +24,7 @@ BEFORE = frozenset({"if", "then", "else", "elif", "fi", "do", "done", "while", "
 EVALUATING_TESTS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
 REFERENCE = re.compile("[\U000f0000-\U000ffffd]")
 _INTEGER = re.compile("[-+]?[0-9]+")
+_WHOLE_NUMBERS = (ParameterType.INTEGER, ParameterType.LONG)
 
 
 class Form(Enum):
@@ -155,6 +156,8 @@ class NamedScript:
                     f"evaluates it there; declare the parameter INTEGER and give one, or change that line"
                 )
         if check_declared(type_, name, value):
+            if not value and type_ in _WHOLE_NUMBERS:  # elsewhere an empty one is none
+                raise Refused(f'parameter "{name}" is {type_} and must be a whole number such as 42')
             return
         begins = script.need > Need.TEXT or not places or any(place.begins for place in places)
         words = value.split() if any(place.form is Form.SPLIT for place in places) else [value]
