@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from dao.cluster.node_rows import LIVING, ONE_LIVING, NodeRow, node_row
 from dao.postgres import newer_schema
-from dao.postgres.database import Database, FencedTransaction, driven
+from dao.postgres.database import Database, FencedTransaction, driver_of
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import NODE, announce_last_changes, changed, notify
 from dao.postgres.pipeline import Opening, Statement
@@ -137,8 +137,7 @@ async def hold_alive(connection: AsyncConnection, me: Me, *, keeps_plans: bool =
     Raises `Fenced` if we no longer have it.
     """
     _hold_alive_next(connection, me, keeps_plans)
-    async with driven(connection).opened():
-        pass
+    await driver_of(connection).open()
 
 
 def _hold_alive_next(connection: AsyncConnection, me: Me, keeps_plans: bool) -> None:
@@ -148,7 +147,7 @@ def _hold_alive_next(connection: AsyncConnection, me: Me, keeps_plans: bool) -> 
         if rows[-1:] == [0]:
             raise Fenced(f"{me} was fenced: others took it for dead")
 
-    driven(connection).opening = Opening(holds(me, keeps_plans=keeps_plans), check)
+    driver_of(connection).opening = Opening(holds(me, keeps_plans=keeps_plans), check)
 
 
 def holds(me: Me, *, keeps_plans: bool = False) -> list[Statement]:

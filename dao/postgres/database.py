@@ -241,7 +241,7 @@ class Database:
                 raise
             began_s = time.monotonic()
             try:
-                await driven(connection).commit_with(notices.statements())
+                await driver_of(connection).commit_with(notices.statements())
                 await connection.commit()  # for SQLAlchemy's own state
             except BaseException as error:
                 notices.in_doubt()
@@ -278,7 +278,7 @@ async def _pooled(engine: AsyncEngine, measures: Measures) -> AsyncIterator[Asyn
             await greenlet_spawn(pool.dispose)
 
 
-def driven(connection: AsyncConnection) -> Connection:
+def driver_of(connection: AsyncConnection) -> Connection:
     """The driver's connection below one of SQLAlchemy."""
     return cast(Connection, connection.sync_connection.connection.driver_connection)  # type: ignore[union-attr]
 
@@ -286,7 +286,7 @@ def driven(connection: AsyncConnection) -> Connection:
 async def _abandon(connection: AsyncConnection) -> None:
     """Roll back if the connection works; close it if it does not."""
     try:
-        await driven(connection).rollback()
+        await driver_of(connection).rollback()
         await connection.rollback()  # for SQLAlchemy's own state
     except Exception:  # noqa: BLE001 - whatever it is, this connection is not used again
         await connection.invalidate()

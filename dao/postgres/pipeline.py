@@ -75,10 +75,16 @@ class PipelinedConnection(psycopg.AsyncConnection[tuple[Any, ...]]):
         async with self.pipeline():
             yield
 
+    async def open(self) -> None:
+        """Send the opening, if it waits, by itself."""
+        if self.opening is not None:
+            async with self._opened(self.opening):
+                pass
+
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
+    async def _opened(self, opening: Opening) -> AsyncIterator[None]:
         """Send the opening together with what is executed in the block. The results are there when it has ended."""
-        opening, self.opening = self.opening, None
+        self.opening = None
         cursors: list[psycopg.AsyncCursor[tuple[Any, ...]]] = []
         begins = self.pgconn.transaction_status == TransactionStatus.IDLE
         if begins:
@@ -88,21 +94,17 @@ class PipelinedConnection(psycopg.AsyncConnection[tuple[Any, ...]]):
             async with self.together():
                 if begins:
                     await self.execute(b"BEGIN")
-                for statement, values in opening.statements if opening is not None else ():
+                for statement, values in opening.statements:
                     cursors.append(await self.execute(_psycopg(statement), values))
                 yield
-        except psycopg.Error:
-            if opening is not None:  # what failed was perhaps never to be tried
-                opening.check([cursor.rowcount for cursor in cursors])
-            raise
-        if opening is not None:
+        except psycopg.Error:  # of a statement that was perhaps never to be tried
             opening.check([cursor.rowcount for cursor in cursors])
+            raise
+        opening.check([cursor.rowcount for cursor in cursors])
 
     async def commit_with(self, statements: Sequence[Statement]) -> None:
         """Execute these as the last ones of the transaction, and commit it."""
-        if self.opening is not None:
-            async with self.opened():
-                pass
+        await self.open()
         if statements:
             async with self.together():
                 for statement, values in statements:
@@ -130,18 +132,15 @@ class Cursor(psycopg.AsyncCursor[tuple[Any, ...]]):
     async def execute(self, query: Query, params: Params | None = None, **options: Any) -> Self:
         """As in psycopg; raises also what the check of the opening raises."""
         connection = cast(PipelinedConnection, self.connection)
-        if connection.opening is None:
+        if (opening := connection.opening) is None:
             return await super().execute(cast(QueryNoTemplate, query), params, **options)
-        async with connection.opened():
+        async with connection._opened(opening):
             await super().execute(cast(QueryNoTemplate, query), params, **options)
         return self
 
     async def executemany(self, query: Query, params_seq: Any, **options: Any) -> None:
         """As in psycopg; the opening goes first, in a round trip of its own."""
-        connection = cast(PipelinedConnection, self.connection)
-        if connection.opening is not None:
-            async with connection.opened():
-                pass
+        await cast(PipelinedConnection, self.connection).open()
         await super().executemany(query, params_seq, **options)
 
 

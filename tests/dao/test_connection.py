@@ -12,7 +12,7 @@ import pytest_asyncio
 from sqlalchemy import make_url, text
 
 from dao.postgres.connection import CONNECT_S_MAX
-from dao.postgres.database import ANSWER_WITHIN_S, STATEMENT_S_MAX, Database, connect, driven
+from dao.postgres.database import ANSWER_WITHIN_S, STATEMENT_S_MAX, Database, connect, driver_of
 from dao.postgres.listen import Listener
 from model.errors import Unavailable, Unknown
 from tests.chaos.proxy import Gate, Proxies, Way
@@ -139,7 +139,7 @@ async def test_a_connection_that_is_dead_when_it_is_given_back_is_replaced_witho
     gated: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with gated.reading() as connection:
-        driven(connection).pgconn.finish()
+        driver_of(connection).pgconn.finish()
     assert await one(gated) == 1
     assert caplog.text == ""
 

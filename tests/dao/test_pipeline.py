@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from dao.cluster import nodes
-from dao.postgres.database import driven
+from dao.postgres.database import driver_of
 from dao.postgres.errors import BadData
 from dao.postgres.notify import TASK, notify
 from dao.tasks import task_claims
@@ -24,7 +24,7 @@ async def test_a_transaction_of_a_statement_that_notifies_takes_two_round_trips(
     for keeps_plans in (False, True):
         with (tmp_path / "trace").open("w") as trace:
             async with nodes.fenced_transaction(scene.database, me, keeps_plans=keeps_plans) as connection:
-                pgconn = driven(connection).pgconn
+                pgconn = driver_of(connection).pgconn
                 pgconn.trace(trace.fileno())
                 assert await task_claims.claim(connection, ["default"], 1, me.epoch) == []
                 await notify(connection, TASK)
