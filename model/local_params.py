@@ -58,9 +58,12 @@ def _list(text: str) -> list[Any]:
     return value
 
 
+WHOLE_NUMBER = re.compile("[-+]?[0-9]+")
+"""Python's own reader takes spaces, underscores and digits of other scripts too, which no program does."""
+
+
 def _whole(text: str) -> int:
-    """Python's own reader takes spaces, underscores and digits of other scripts too, which no program does."""
-    if not re.fullmatch("[-+]?[0-9]+", text):
+    if not WHOLE_NUMBER.fullmatch(text):
         raise ValueError("no whole number")
     return int(text)
 

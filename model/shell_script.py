@@ -13,6 +13,7 @@ from enum import Enum, auto
 from model.choices import ParameterType
 from model.errors import Refused
 from model.foreign_values import Need, begins_option, check_declared, check_foreign, refused
+from model.local_params import WHOLE_NUMBER
 from model.parameters import PARAMETER_PREFIX, parameter_variable
 
 FIRST = 0xF0000
@@ -23,7 +24,6 @@ WORD_MAX = 20_000
 BEFORE = frozenset({"if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}", "time"})
 EVALUATING_TESTS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
 REFERENCE = re.compile("[\U000f0000-\U000ffffd]")
-_INTEGER = re.compile("[-+]?[0-9]+")
 _WHOLE_NUMBERS = (ParameterType.INTEGER, ParameterType.LONG)
 
 
@@ -150,7 +150,7 @@ class NamedScript:
         script, places = self.script, self.places.get(name, ())
         for place in places:
             is_key = script.has_keys and re.fullmatch(r"\w+", value)
-            if place.evaluated and not is_key and not _INTEGER.fullmatch(value):
+            if place.evaluated and not is_key and not WHOLE_NUMBER.fullmatch(value):
                 raise Refused(
                     f'script, line {script.line_of(place.at)}: the value of "{name}" is no whole number, and bash '
                     f"evaluates it there; declare the parameter INTEGER and give one, or change that line"
