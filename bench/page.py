@@ -26,10 +26,10 @@ def write_page(result: Result, page: Path = PAGE) -> None:
 
 
 def _result(result: Result) -> str:
-    lines = [*_machine(result), "### Targets", "", *_targets(result.figures)]
+    lines = list(_machine(result))
     for part, figures in groupby(result.figures, key=lambda figure: figure.part):
-        lines += ["", f"### {part}", "", "| figure | value | measured with |", "|---|--:|---|"]
-        lines += [f"| {figure.what} | {figure.shown} | {figure.how} |" for figure in figures]
+        lines += ["", f"### {part}", "", "| figure | value | wanted | measured with |", "|---|--:|--:|---|"]
+        lines += map(_row, figures)
     if result.warnings:
         told = ", ".join(f"{count} x {name}" for name, count in result.warnings.items())
         lines += ["", f"Warnings in the logs of Shoal's processes: {told}."]
@@ -51,15 +51,14 @@ def _machine(result: Result) -> Iterable[str]:
     if result.is_quick:
         yield "- **a quick run: it shows that the bench works, and its figures mean little**"
     yield ""
+    missed = sum(figure.is_met is False for figure in result.figures)
+    wanted = sum(figure.target is not None for figure in result.figures)
+    yield f"Of {wanted} targets {missed} are missed: the values in bold."
 
 
-def _targets(figures: Iterable[Figure]) -> Iterable[str]:
-    yield "| target | wanted | reached | |"
-    yield "|---|--:|--:|---|"
-    for figure in figures:
-        if figure.target is not None:
-            verdict = "met" if figure.is_met else "**missed**"
-            yield f"| {figure.what} | {figure.target} {figure.unit} | {figure.shown} | {verdict} |"
+def _row(figure: Figure) -> str:
+    value = figure.shown if figure.is_met is not False else f"**{figure.shown}**"
+    return f"| {figure.what} | {value} | {figure.target or ''} | {figure.how} |"
 
 
 def _settings(values: Mapping[str, str]) -> str:
