@@ -136,11 +136,11 @@ async def hold_alive(connection: AsyncConnection, me: Me, *, keeps_plans: bool =
 
     Raises `Fenced` if we no longer have it.
     """
-    _hold_alive_next(connection, me, keeps_plans)
+    hold_alive_next(connection, me, keeps_plans)
     await driver_of(connection).open()
 
 
-def _hold_alive_next(connection: AsyncConnection, me: Me, keeps_plans: bool) -> None:
+def hold_alive_next(connection: AsyncConnection, me: Me, keeps_plans: bool) -> None:
     """The same, together with the next statement of the transaction, or with its COMMIT if there is none."""
 
     def check(rows: Sequence[int]) -> None:
@@ -171,7 +171,7 @@ async def fenced_transaction(
         Unavailable, BadData, Unknown: as `Database.writing`.
     """
     async with database.writing() as connection:
-        _hold_alive_next(connection, me, keeps_plans)
+        hold_alive_next(connection, me, keeps_plans)
         yield FencedTransaction(connection)
 
 

@@ -11,7 +11,7 @@ client gives it up by its own deadline, or never, and the server by the time-out
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from random import Random
@@ -186,6 +186,8 @@ class Session(Transaction):
         self.process = process
         self.application_name = application_name
         self.autocommit = autocommit
+        self.opening: Callable[[], Awaitable[None]] | None = None
+        """What goes before the first statement. Together they are one round trip in earnest; here more may come between."""
         self.state = State.OPEN
         self._answer: asyncio.Future[Any] | None = None
         self._statement = 0
@@ -195,6 +197,7 @@ class Session(Transaction):
 
     async def run(self, statement: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Send a statement, wait for its answer. Raises `Unavailable`, `BadData`, `Fenced`, `OwnershipLost`."""
+        await self._open()
         server = self.server
         server.on_statement(self.process, statement.__name__)
         self._statement += 1
@@ -224,6 +227,7 @@ class Session(Transaction):
 
     async def commit(self) -> None:
         """Raises `Unknown` when the connection goes meanwhile."""
+        await self._open()
         server, random = self.server, self.server.random
         if self.state is not State.OPEN or not server.reaches(self.process):
             self.terminate()
@@ -248,6 +252,11 @@ class Session(Transaction):
         else:
             server.loop.in_world(delay_s, self._commit)
         await answer
+
+    async def _open(self) -> None:
+        opening, self.opening = self.opening, None
+        if opening is not None:
+            await opening()
 
     def roll_back_by_client(self) -> None:
         """The process gives up this transaction."""

@@ -227,6 +227,13 @@ OF_THEIR_OWN: dict[str, Callable[..., Any]] = {
 # ------------------------------------------------------------------------------------------------- the rest
 
 
+def _hold_alive_next(connection: Session, me: Me, keeps_plans: bool) -> None:
+    async def hold() -> None:
+        await dao_nodes.hold_alive(connection, me, keeps_plans=keeps_plans)  # type: ignore[arg-type]
+
+    connection.opening = hold
+
+
 class _Timer:
     """APScheduler's part in `master/schedules.py`: call once, later."""
 
@@ -352,6 +359,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         (node.left_tasks.ending_of, ending_of),
         (Listener, listener),
         (make_registry, of_url),
+        (dao_nodes.hold_alive_next, _hold_alive_next),
         (node.lives._verify_registry, _settled),
         (node.watchdog.watched, _unwatched),
         (Launcher, launcher),
