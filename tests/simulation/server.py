@@ -187,7 +187,7 @@ class Session(Transaction):
         self.application_name = application_name
         self.autocommit = autocommit
         self.opening: Callable[[], Awaitable[None]] | None = None
-        """What goes before the first statement. Together they are one round trip in earnest; here more may come between."""
+        """What goes before the first statement. In earnest the two are one round trip; here more may come between."""
         self.state = State.OPEN
         self._answer: asyncio.Future[Any] | None = None
         self._statement = 0
