@@ -56,15 +56,16 @@ def _check(node: Values | None, me: Me) -> None:
 
 
 def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: Heartbeat) -> Beaten:
-    """UPDATE node_beat ... WHERE beat_no BETWEEN known AND known + unanswered, its node ALIVE or LEAVING; who lives is
-    read by the same statement, so with the beat before this one, and so are the schema's versions after ours. When a
-    fence that held the beat ends only the beat is looked at again, whose number is out of reach then."""
+    """UPDATE node_beat ... WHERE beat_no BETWEEN known AND known + unanswered, its node ALIVE or LEAVING; who lives (a
+    worker: itself) is read by the same statement, so with the beat before this one, and so are the schema's versions
+    after ours. When a fence that held the beat ends only the beat is looked at again: its number is out of reach then.
+    """
     row = tx.server.beats.rows[me.epoch]
     before = tx.see(row)
     _check(tx.see_as_before(tx.server.nodes.rows[me.epoch]), me)
     if before is None or not beat_no <= before.beat_no <= beat_no + unanswered:
         raise Fenced(f"{me} was fenced: its beat is not as it was")
-    seen = living(tx)
+    seen = [each for each in living(tx) if me.kind is NodeKind.MASTER or each.epoch == me.epoch]
     after = tx.update(row, beat_no=before.beat_no + 1, heartbeat=heartbeat, beaten_s=tx.server.now_s)
     return Beaten(after.beat_no, seen, _newer(tx))
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from model.ids import TaskInstanceId
 from model.queue_places import QueuedAttempt
 from model.states import TaskState
 from tests.simulation.statements.rows import note_owners, tell_event
 from tests.simulation.statements.tasks import requeue
-from tests.simulation.tables import Transaction, Values
+from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState
 
 
 def due(tx: Transaction, limit: int, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
-    """DELAY_EXECUTION that is due."""
-    found = [row.id for row, task in tx.scan(tx.server.tasks.unfinished) if _is_due(tx, task)]
+    """DELAY_EXECUTION that is due, the longest first."""
+    found = [row.id for row in _due(tx)]
     return [TaskInstanceId(id_) for id_ in found if id_ not in without][:limit]
 
 
@@ -25,19 +26,24 @@ def queue_due(
 ) -> list[QueuedAttempt]:
     """The same, FOR UPDATE SKIP LOCKED."""
     held: list[TaskInstanceId] = []
-    for row, task in list(tx.scan(tx.server.tasks.unfinished)):
+    for row in _due(tx):
         is_wanted = row.id not in without and only in (None, row.id)
-        if _is_due(tx, task) and is_wanted and len(held) < limit and tx.try_lock(row):
+        if is_wanted and len(held) < limit and tx.try_lock(row):
             held.append(TaskInstanceId(row.id))
     return requeue.put_back(tx, held)
 
 
-def _is_due(tx: Transaction, task: Values) -> bool:
-    return task.state is T.DELAY_EXECUTION and bool(task.due_s <= tx.server.now_s)
+def _due(tx: Transaction) -> list[Row]:
+    waiting = [(row, task) for row, task in tx.scan(tx.server.tasks.unfinished) if task.state is T.DELAY_EXECUTION]
+    due = [(task.due_s, row) for row, task in waiting if task.due_s <= tx.server.now_s]
+    return [row for _, row in sorted(due, key=itemgetter(0))]
 
 
-def _is_late(tx: Transaction, task: Values) -> bool:
-    return task.state is T.QUEUED and task.dispatch_by_s is not None and bool(task.dispatch_by_s <= tx.server.now_s)
+def _late(tx: Transaction) -> list[tuple[Row, Values]]:
+    queued = [(row, task) for row, task in tx.scan(tx.server.tasks.unfinished) if task.state is T.QUEUED]
+    limited = [(row, task) for row, task in queued if task.dispatch_by_s is not None]
+    late = [(row, task) for row, task in limited if task.dispatch_by_s <= tx.server.now_s]
+    return sorted(late, key=lambda each: each[1].dispatch_by_s)
 
 
 def resume(tx: Transaction, limit: int) -> int:
@@ -74,8 +80,8 @@ def times_s(tx: Transaction) -> list[float]:
 
 
 def undispatched(tx: Transaction, limit: int, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:
-    """QUEUED for too long."""
-    found = [row.id for row, task in tx.scan(tx.server.tasks.unfinished) if _is_late(tx, task)]
+    """QUEUED for too long, the longest first."""
+    found = [row.id for row, _ in _late(tx)]
     return [TaskInstanceId(id_) for id_ in found if id_ not in without][:limit]
 
 
@@ -84,9 +90,9 @@ def fail_undispatched(
 ) -> int:
     """The same, FOR UPDATE SKIP LOCKED."""
     failed: list[int] = []
-    for row, task in list(tx.scan(tx.server.tasks.unfinished)):
+    for row, task in _late(tx):
         is_wanted = row.id not in without and only in (None, row.id)
-        if _is_late(tx, task) and is_wanted and len(failed) < limit and tx.try_lock(row):
+        if is_wanted and len(failed) < limit and tx.try_lock(row):
             reason = f"no worker of group {task.worker_group} took it within its dispatch_timeout of "
             reason += f"{task.dispatch_timeout_s / 60:g} min; start one there, or give it more time"
             tx.update(row, state=T.FAILURE, ended_s=tx.server.now_s, reason=reason)
