@@ -197,8 +197,7 @@ async def _send_batch(connection: AsyncConnection, me: Me) -> None:
     instance = WorkflowInstanceId(0)
     attempt = TaskAttempt(TaskCode(1), 1, TaskState.QUEUED)
     task = NewTask(instance, attempt, "a", "FAKE", True, DEFAULT_WORKER_GROUP, Priority.MEDIUM, Priority.MEDIUM, "{}")
-    for statement, values in nodes.holds(me):
-        await connection.execute(statement, values)
+    await connection.execute(*nodes.hold(me))
     tx = FencedTransaction(connection)
     await commands.claim(tx, _SLOT, _BATCH, id_step=1)
     await workflow_instances.insert(tx, [new] * _BATCH, me.epoch)

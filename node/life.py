@@ -79,6 +79,7 @@ class Life:
             application_name=database.application_name,
             connections_max=1,
             answer_within_s=timing.session_timeout.total_seconds() * BEAT_SHARE,
+            keeps_plans=True,
         )
 
     @classmethod
@@ -109,6 +110,7 @@ class Life:
             url,
             application_name=nodes.application_name(kind, me.epoch),
             announces_together=True,
+            keeps_plans=True,
             measures=DatabaseMetrics(),
         )
         return cls(own, me, timing)
@@ -118,9 +120,9 @@ class Life:
         """Whether it begins nothing new: it drains, since somebody asked for it or since it is about to leave."""
         return self.is_leaving or self.drained.is_set()
 
-    def writing(self, *, keeps_plans: bool = False) -> AbstractAsyncContextManager[FencedTransaction]:
+    def writing(self) -> AbstractAsyncContextManager[FencedTransaction]:
         """See `nodes.fenced_transaction`."""
-        return nodes.fenced_transaction(self.database, self.me, keeps_plans=keeps_plans)
+        return nodes.fenced_transaction(self.database, self.me)
 
     async def beat(self, heartbeat: Heartbeat) -> None:
         """Beat, and refresh `living`. Raises `Fenced`, or `Unavailable` when the database did not answer."""

@@ -212,7 +212,7 @@ class Writer:
         began_s = boottime_s()
         try:
             with self._attempts.asking(limit - len(ended) if limit > 0 else 0):
-                async with self._life.writing(keeps_plans=True) as connection:
+                async with self._life.writing() as connection:
                     await record(connection, news, self._life.me.epoch)
                     if ended:
                         await self._report(connection, ended)

@@ -77,8 +77,9 @@ _UNDER_WAY = f"""
 """
 _MINE = """
     SELECT id, state, requested_state, master_id, started_at FROM workflow_instance
-    WHERE master_id = :master AND ended_at IS NULL AND id > :after              -- index: workflow_instance_unfinished
-    ORDER BY id LIMIT :limit
+    WHERE (master_id, id) > (:master, :after) AND master_id <= :master          -- index: workflow_instance_unfinished
+      AND ended_at IS NULL
+    ORDER BY master_id, id LIMIT :limit
 """
 _EVERYBODY_S = """
     SELECT i.id, i.state, i.requested_state, i.master_id, i.started_at

@@ -60,7 +60,6 @@ _ENLIST = text("""
 """)
 
 # FOR SHARE, not a plain read: a plain check is wrong in 15 of the 20 interleavings of claim and fence.
-_KEEP_PLANS = text("SET LOCAL plan_cache_mode = force_generic_plan")
 _HOLD_ALIVE = text("""
     SELECT id FROM node                                                                      -- index: node_pkey
     WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind
@@ -131,47 +130,37 @@ async def enlist(
     return Me(epoch, incarnation, kind, address, name)
 
 
-async def hold_alive(connection: AsyncConnection, me: Me, *, keeps_plans: bool = False) -> None:
-    """Hold our permission to write until this transaction ends; `keeps_plans`: see `fenced_transaction`.
-
-    Raises `Fenced` if we no longer have it.
-    """
-    hold_alive_next(connection, me, keeps_plans)
+async def hold_alive(connection: AsyncConnection, me: Me) -> None:
+    """Hold our permission to write until this transaction ends. Raises `Fenced` if we no longer have it."""
+    hold_alive_next(connection, me)
     await driver_of(connection).open()
 
 
-def hold_alive_next(connection: AsyncConnection, me: Me, keeps_plans: bool) -> None:
+def hold_alive_next(connection: AsyncConnection, me: Me) -> None:
     """The same, together with the next statement of the transaction, or with its COMMIT if there is none."""
 
     def check(rows: Sequence[int]) -> None:
         if rows[-1:] == [0]:
             raise Fenced(f"{me} was fenced: others took it for dead")
 
-    driver_of(connection).opening = Opening(holds(me, keeps_plans=keeps_plans), check)
+    driver_of(connection).opening = Opening([hold(me)], check)
 
 
-def holds(me: Me, *, keeps_plans: bool = False) -> list[Statement]:
-    """The statements that do it; the last finds no row if we no longer have the permission."""
-    hold: Statement = (_HOLD_ALIVE, _of(me))
-    return [(_KEEP_PLANS, {}), hold] if keeps_plans else [hold]
+def hold(me: Me) -> Statement:
+    """The statement that does it; it finds no row if we no longer have the permission."""
+    return _HOLD_ALIVE, _of(me)
 
 
 @asynccontextmanager
-async def fenced_transaction(
-    database: Database, me: Me, *, keeps_plans: bool = False
-) -> AsyncIterator[FencedTransaction]:
+async def fenced_transaction(database: Database, me: Me) -> AsyncIterator[FencedTransaction]:
     """A transaction that holds our row until it ends, so that nobody can fence us meanwhile.
-
-    With `keeps_plans` the server plans each of its statements once for a connection, and not at each execution, which
-    takes longer than to execute it for a few rows. The plan must then be right for all parameters
-    (`PLANNED_ONCE` in tests/dao/hot_statements.py).
 
     Raises:
         Fenced: we have been fenced; nothing was written.
         Unavailable, BadData, Unknown: as `Database.writing`.
     """
     async with database.writing() as connection:
-        hold_alive_next(connection, me, keeps_plans)
+        hold_alive_next(connection, me)
         yield FencedTransaction(connection)
 
 

@@ -77,6 +77,8 @@ SESSION_SETTINGS: Mapping[str, str] = {
     "jit": "off",
 }
 
+_PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan"}
+
 
 async def connect(url: str, application_name: str, answer_within_s: float = ANSWER_WITHIN_S) -> Connection:
     """A connection outside any pool, in autocommit: for LISTEN and leases. Raises `Unavailable`."""
@@ -118,6 +120,9 @@ class Database:
         connections_max: the maximum number of connections.
         answer_within_s: the longest wait for the answer to one statement; then its connection is closed.
         announces_together: announce changes of many transactions together and after their commits, for a node.
+        keeps_plans: the server plans each statement once for a connection, and not at each execution, which takes
+            longer than to execute it for a few rows. The plan must then be right for all parameters, and for tables
+            that were empty when it was made (tests/dao/test_plans.py).
         measures: learns of waits, commits and errors.
     """
 
@@ -129,6 +134,7 @@ class Database:
         connections_max: int = CONNECTIONS_MAX,
         answer_within_s: float = ANSWER_WITHIN_S,
         announces_together: bool = False,
+        keeps_plans: bool = False,
         measures: Measures | None = None,
     ) -> None:
         address = Address.of(url)
@@ -144,7 +150,7 @@ class Database:
             async_creator=partial(
                 Connection.connect_within,
                 address,
-                SESSION_SETTINGS,
+                {**SESSION_SETTINGS, **(_PLANNED_ONCE if keeps_plans else {})},
                 application_name=application_name,
                 answer_within_s=answer_within_s,
             ),

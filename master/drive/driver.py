@@ -231,7 +231,7 @@ class Driver:
         With `only`, those of that instance, which is restored first; else of all that are not in quarantine.
         """
         handle = partial(self._handle_events, size, only)
-        count, unreadable = await self.transactions.run(Work, handle, keeps_plans=True)
+        count, unreadable = await self.transactions.run(Work, handle)
         for id_, what in unreadable.items():
             log.warning("event_unreadable", workflow_instance=id_, error=what, so="the run is restored from its rows")
         if unreadable:

@@ -97,7 +97,7 @@ class Transactions:
         self._events = events
         self._poll = poll
 
-    async def run(self, of: type[W], body: Callable[[W], Awaitable[R]], *, keeps_plans: bool = False) -> R:
+    async def run(self, of: type[W], body: Callable[[W], Awaitable[R]]) -> R:
         """Run `body` in one fenced transaction (`Life.writing`), and write what it has collected in its work, of type
         `of`.
 
@@ -108,14 +108,12 @@ class Transactions:
         `suspects` of the work.
         """
         with self.open.counted():
-            return await self._plans.with_plans(
-                self._life.database, lambda plans: self._try(of, body, plans, keeps_plans)
-            )
+            return await self._plans.with_plans(self._life.database, lambda plans: self._try(of, body, plans))
 
-    async def _try(self, of: type[W], body: Callable[[W], Awaitable[R]], plans: Fetched, keeps_plans: bool) -> R:
+    async def _try(self, of: type[W], body: Callable[[W], Awaitable[R]], plans: Fetched) -> R:
         work: W | None = None
         try:
-            async with self._life.writing(keeps_plans=keeps_plans) as connection:
+            async with self._life.writing() as connection:
                 work = of(connection, plans)
                 with blaming_the_data():
                     result = await body(work)

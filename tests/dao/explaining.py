@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
 
+from dao.postgres.database import driver_of
 from dao.postgres.engine import AsyncConnection
 
 Node = Mapping[str, Any]
@@ -55,6 +57,11 @@ class Plan:
                 self.read[through] = self.read.get(through, 0) + round(rows * node["Actual Loops"])
                 self.searches[through] = self.searches.get(through, 0) + round(node["Actual Loops"])
 
+    @property
+    def rows_read(self) -> int:
+        """Of all tables but those of nodes and of events, which are small or read as a whole."""
+        return sum(rows for through, rows in self.read.items() if not through.startswith(("node", "task_event")))
+
 
 class Explaining:
     """Stands for a connection: the server says how it executes each statement (its module auto_explain).
@@ -94,6 +101,17 @@ class Explaining:
         said, _, tree = (notice.message_primary or "").partition("plan:\n")
         if said.startswith("duration"):
             self.plan.add(json.loads(tree)["Plan"])
+
+
+@contextmanager
+def undoing(connection: AsyncConnection) -> Iterator[None]:
+    """Undo what the block does in a transaction. psycopg, which forgets the kept plans at a ROLLBACK, is not told."""
+    server = driver_of(connection).pgconn
+    assert not server.exec_(b"SAVEPOINT before").error_message
+    try:
+        yield
+    finally:
+        assert not server.exec_(b"ROLLBACK TO before").error_message
 
 
 def _all(node: Node) -> Iterator[Node]:

@@ -407,10 +407,3 @@ HOT = VIEWS | {
     "fire": Hot(lambda c: schedules.fire(c, FIRES), {"schedule_pkey"}, 4 * len(FIRES)),
     "living nodes": Hot(lambda c: nodes.living(c), {"node_alive", "node_beat_pkey"}, 0),
 }
-PLANNED_ONCE = {
-    *("consume", "consume, many aside", "consume, of one alone", "queue", "end in master", "latest attempts", "finish"),
-    *("halt", "ask kill", "halt children", "resume children", "children of", "tell who waits for an end"),
-    *("task claim", "task claim, nothing is queued", "task claim, where tasks are", "report", "progress of tasks"),
-    *("readiness of streams", "resources that are given back", "deletion of old attempts"),
-}
-"""What is sent in transactions that keep their plans (`nodes.fenced_transaction`), among others."""

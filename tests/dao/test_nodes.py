@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -79,15 +78,8 @@ async def test_a_beat_is_right_whether_those_without_an_answer_arrived_or_not(sc
         await beat(scene, me, 0, unanswered=2)
 
 
-ASKS = (nodes.hold_alive, partial(nodes.hold_alive, keeps_plans=True), nodes.barrier)
+ASKS = (nodes.hold_alive, nodes.barrier)
 """What asks whether a node may write."""
-
-
-async def test_only_a_transaction_that_keeps_its_plans_has_them_kept(scene: Scene) -> None:
-    me = await scene.master()
-    for keeps_plans, mode in ((True, "force_generic_plan"), (False, "force_custom_plan")):
-        async with nodes.fenced_transaction(scene.database, me, keeps_plans=keeps_plans) as connection:
-            assert (await connection.execute(text("SHOW plan_cache_mode"))).scalar_one() == mode
 
 
 async def test_a_stranger_with_our_epoch_cannot_write_or_beat(scene: Scene) -> None:

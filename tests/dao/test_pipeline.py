@@ -21,15 +21,14 @@ NAMES = "SELECT name FROM project WHERE name IN ('a', 'b') ORDER BY name"
 
 async def test_a_transaction_of_a_statement_that_notifies_takes_two_round_trips(scene: Scene, tmp_path: Path) -> None:
     me = await scene.worker()
-    for keeps_plans in (False, True):
-        with (tmp_path / "trace").open("w") as trace:
-            async with nodes.fenced_transaction(scene.database, me, keeps_plans=keeps_plans) as connection:
-                pgconn = driver_of(connection).pgconn
-                pgconn.trace(trace.fileno())
-                assert await task_claims.claim(connection, ["default"], 1, me.epoch) == []
-                await notify(connection, TASK)
-            pgconn.untrace()
-            assert (tmp_path / "trace").read_text().count("ReadyForQuery") == 2
+    with (tmp_path / "trace").open("w") as trace:
+        async with nodes.fenced_transaction(scene.database, me) as connection:
+            pgconn = driver_of(connection).pgconn
+            pgconn.trace(trace.fileno())
+            assert await task_claims.claim(connection, ["default"], 1, me.epoch) == []
+            await notify(connection, TASK)
+        pgconn.untrace()
+        assert (tmp_path / "trace").read_text().count("ReadyForQuery") == 2
 
 
 async def test_a_node_that_was_fenced_writes_nothing_even_if_its_first_statement_fails(scene: Scene) -> None:
@@ -80,6 +79,6 @@ async def test_a_commit_that_the_server_refuses_has_written_nothing(scene: Scene
 
 async def test_the_permission_to_write_is_found_by_its_key(scene: Scene) -> None:
     me = await scene.master()
-    async with nodes.fenced_transaction(scene.database, me, keeps_plans=True) as connection:
+    async with nodes.fenced_transaction(scene.database, me) as connection:
         rows = await connection.execute(text("EXPLAIN " + nodes._HOLD_ALIVE.text), nodes._of(me))
         assert "node_pkey" in str(rows.all())

@@ -227,9 +227,9 @@ OF_THEIR_OWN: dict[str, Callable[..., Any]] = {
 # ------------------------------------------------------------------------------------------------- the rest
 
 
-def _hold_alive_next(connection: Session, me: Me, keeps_plans: bool) -> None:
+def _hold_alive_next(connection: Session, me: Me) -> None:
     async def hold() -> None:
-        await dao_nodes.hold_alive(connection, me, keeps_plans=keeps_plans)  # type: ignore[arg-type]
+        await dao_nodes.hold_alive(connection, me)  # type: ignore[arg-type]
 
     connection.opening = hold
 
@@ -316,6 +316,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         connections_max: int = 8,
         answer_within_s: float = ANSWER_WITHIN_S,
         announces_together: bool = False,
+        keeps_plans: bool = False,
         measures: object = None,
     ) -> SimulatedDatabase:
         return SimulatedDatabase(world.server, url, application_name, answer_within_s)

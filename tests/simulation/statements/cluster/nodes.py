@@ -32,7 +32,7 @@ def enlist(
     return Me(epoch, incarnation, kind, address, name)  # type: ignore[arg-type]
 
 
-def hold_alive(tx: Transaction, me: Me, *, keeps_plans: bool = False) -> None:
+def hold_alive(tx: Transaction, me: Me) -> None:
     """FOR SHARE, and state IN ('ALIVE', 'LEAVING')."""
     tx.epoch = me.epoch
     on = tx.server.protections
