@@ -50,7 +50,7 @@ def _idle_workers(server: BenchServer, sizes: Sizes) -> Figure:
 
 
 async def _enlisted(url: str, count: int) -> list[Me]:
-    database = Database(url, application_name="bench")
+    database = Database(url, application_name="bench", keeps_plans=True)
     try:
         found = []
         for number in range(count):
@@ -65,7 +65,7 @@ async def _enlisted(url: str, count: int) -> list[Me]:
 
 async def _idle(url: str, workers: list[Me], seconds: float) -> int:
     """The number of statements that were sent."""
-    database = Database(url, application_name="bench")
+    database = Database(url, application_name="bench", keeps_plans=True)
     loop = asyncio.get_running_loop()
     free = asyncio.Semaphore(CONNECTIONS_MAX)  # of a pool a connection is waited for in vain after some time
     end_s, sent = loop.time() + seconds, 0
