@@ -13,69 +13,88 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-MODULES = {
-    "up": "roles",
-    "standalone": "roles",
-    "demo": "roles",
-    "master": "roles",
-    "worker": "roles",
-    "api": "roles",
-    "alert": "roles",
-    "run": "workflows",
-    "runs": "runs",
-    "show": "runs",
-    "log": "runs",
-    "pause": "halting",
-    "stop": "halting",
-    "resume": "halting",
-    "restart": "streams",
-    "rebalance": "streams",
-    "tasks": "runs",
-    "bulk": "bulk",
-    "rerun": "rerun",
-    "mark": "rerun",
-    "backfill": "backfill",
-    "why": "why",
-    "schedules": "schedules",
-    "next": "next_fires",
-    "queue": "queue",
-    "slots": "cluster",
-    "workers": "cluster",
-    "duties": "duties",
-    "pools": "pools",
-    "alerts": "alert_history",
-    "channels": "channels",
-    "alertgroups": "alert_groups",
-    "alertrules": "alert_rules",
-    "silences": "silences",
-    "top": "top",
-    "datasources": "data_sources",
-    "environments": "environments",
-    "audit": "audit",
-    "login": "login",
-    "logout": "login",
-    "doctor": "doctor",
-    "workflow": "workflows",
-    "schedule": "schedules",
-    "events": "events",
-    "errors": "errors",
-    "project": "projects",
-    "datasource": "data_sources",
-    "environment": "environments",
-    "pool": "pools",
-    "channel": "channels",
-    "alertgroup": "alert_groups",
-    "alertrule": "alert_rules",
-    "silence": "silences",
-    "secrets": "secrets",
-    "user": "users",
-    "token": "tokens",
-    "member": "members",
-    "db": "database",
-    "config": "config",
-    "metrics": "metrics",
+GROUPS = {
+    "Processes": {
+        "up": "roles",
+        "demo": "roles",
+        "standalone": "roles",
+        "master": "roles",
+        "worker": "roles",
+        "api": "roles",
+        "alert": "roles",
+    },
+    "Runs": {
+        "run": "workflows",
+        "runs": "runs",
+        "show": "runs",
+        "log": "runs",
+        "why": "why",
+        "tasks": "runs",
+        "events": "events",
+        "errors": "errors",
+        "pause": "halting",
+        "stop": "halting",
+        "resume": "halting",
+        "rerun": "rerun",
+        "mark": "rerun",
+        "backfill": "backfill",
+        "bulk": "bulk",
+        "restart": "streams",
+        "rebalance": "streams",
+    },
+    "Workflows and schedules": {
+        "workflow": "workflows",
+        "schedule": "schedules",
+        "schedules": "schedules",
+        "next": "next_fires",
+        "project": "projects",
+    },
+    "Cluster": {
+        "top": "top",
+        "queue": "queue",
+        "slots": "cluster",
+        "workers": "cluster",
+        "duties": "duties",
+        "doctor": "doctor",
+    },
+    "Alerts": {
+        "alerts": "alert_history",
+        "channel": "channels",
+        "channels": "channels",
+        "alertgroup": "alert_groups",
+        "alertgroups": "alert_groups",
+        "alertrule": "alert_rules",
+        "alertrules": "alert_rules",
+        "silence": "silences",
+        "silences": "silences",
+    },
+    "Pools, data sources and environments": {
+        "pool": "pools",
+        "pools": "pools",
+        "datasource": "data_sources",
+        "datasources": "data_sources",
+        "environment": "environments",
+        "environments": "environments",
+        "secrets": "secrets",
+    },
+    "Access": {
+        "login": "login",
+        "logout": "login",
+        "user": "users",
+        "token": "tokens",
+        "member": "members",
+        "audit": "audit",
+    },
+    "Setup": {
+        "db": "database",
+        "config": "config",
+        "metrics": "metrics",
+    },
 }
-"""Each verb and group of verbs, in the order of the help -> the module that adds it."""
+"""Each verb and group of verbs, as the help shows them -> the module that adds it."""
+MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}
+
+_SHOWN_UNDER = {name: shown for shown, group in GROUPS.items() for name in group}
 
 
 class VerbsOnDemand(Mapping[str, Any]):
@@ -89,6 +108,8 @@ class VerbsOnDemand(Mapping[str, Any]):
             app = typer.Typer()
             import_module(f"{__package__}.{MODULES[name]}").add_to(app)
             self._loaded |= get_group(app).commands
+            for each in self._loaded.keys() & MODULES.keys():
+                self._loaded[each].rich_help_panel = _SHOWN_UNDER[each]
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:

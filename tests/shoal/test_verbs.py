@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 import typer.main
+from typer.testing import CliRunner
 
 from model.errors import Fenced, NotFound, Refused, Unavailable
 from shoal.cli import app, exit_code
 from shoal.cli.invocation import Invocation
-from shoal.cli.on_demand import MODULES
+from shoal.cli.on_demand import GROUPS, MODULES
 from shoal.cli.verbs import verb
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
@@ -60,6 +61,14 @@ def test_each_module_adds_the_verbs_that_are_listed_for_it(module: str) -> None:
     import_module(f"shoal.cli.{module}").add_to(group)
     listed = {name for name, home in MODULES.items() if home == module}
     assert set(typer.main.get_group(group).commands) == listed
+
+
+def test_the_help_lists_the_verbs_in_groups() -> None:
+    lines = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "120"}).output.splitlines()
+    titles = [line.strip("╭─╮ ") for line in lines if line.startswith("╭")]
+    assert titles == ["Options", *GROUPS]
+    first = lines[lines.index(next(line for line in lines if line.startswith("╭─ Runs"))) + 1]
+    assert first.split()[1] == "run"
 
 
 def test_the_garbage_collector_rests_until_a_verb_waits() -> None:
