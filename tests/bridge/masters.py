@@ -55,11 +55,11 @@ async def advance(p: Program) -> None:
 
 
 async def _queue(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None:
-    new = [_new_task(p, id_, code) for code in p.some(TASKS)]
+    new = [new_task(p, id_, code) for code in p.some(TASKS)]
     await p.call(task_instances.queue, new, me.epoch)
 
 
-def _new_task(p: Program, id_: WorkflowInstanceId, code: int, **fields: object) -> NewTask:
+def new_task(p: Program, id_: WorkflowInstanceId, code: int, **fields: object) -> NewTask:
     """The attempt after the last one, mostly."""
     attempts = [each.attempt for each in p.tasks_of(id_) if each.task_code == code]
     attempt = max(attempts, default=0) + (0 if attempts and p.chance(0.03) else 1)
@@ -90,13 +90,13 @@ async def _stand(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None
     """A task that lives in the master, and its children; or one that is over at once."""
     if p.chance(0.2):
         over = {"state": p.random.choice((T.SUCCESS, T.FAILURE)), "reason": "at once", "wait_reason": None}
-        await p.call(task_instances.queue, [_new_task(p, id_, 8, **over)], me.epoch)
+        await p.call(task_instances.queue, [new_task(p, id_, 8, **over)], me.epoch)
         return
     former = [each for each in p.tasks_of(id_) if each.task_code == STANDS and each.state is T.RUNNING_EXECUTION]
     if former:  # of one task one attempt lives
         await p.call(task_instances.end_in_master, [_end(p, each) for each in former], me.epoch)
     lives = {"state": T.RUNNING_EXECUTION, "wait_reason": None, "values": '{"x":"1,2"}'}
-    new = _new_task(p, id_, STANDS, **lives)
+    new = new_task(p, id_, STANDS, **lives)
     await p.call(task_instances.queue, [new], me.epoch)
     ended = p.rows(p.server.instances, lambda each: each.parent is not None and each.state.is_final)
     latest: dict[int, Parent] = {}  # of the children of each index
@@ -143,7 +143,9 @@ async def _halt(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> Non
     given_up = {id_} if not is_pause and p.chance(0.3) else set()
     await p.call(task_instances.halt, {id_: (state, "it was halted")}, given_up, me.epoch)
     await p.call(children.halt, {id_: state})
-    if not is_pause:
+    if is_pause:
+        await p.call(task_instances.hand_over_streams, [id_], me.epoch)
+    else:
         await p.call(task_instances.ask_kill, [id_], me.epoch)
 
 
@@ -192,7 +194,7 @@ async def wait_for_others(p: Program) -> None:
     me = await p.licensed(NodeKind.MASTER)
     if p.chance(0.5):
         id_, _ = p.one(p.owned(me))
-        new = _new_task(p, id_, WAITS, state=T.RUNNING_EXECUTION, wait_reason=None)
+        new = new_task(p, id_, WAITS, state=T.RUNNING_EXECUTION, wait_reason=None)
         await p.call(task_instances.queue, [replace(new, type="DEPENDENT", timeout_s=7200.0)], me.epoch)
         return
     await p.call(dependencies.waiting_of, me.epoch, p.instances())

@@ -20,7 +20,7 @@ from tests.simulation.server import EPOCH
 from tests.simulation.tables import Transaction, Values
 
 Told = dict[str, Any]
-Rows = dict[tuple[str, int], Told]
+Rows = dict[tuple[str, Any], Told]
 
 _ID = "id"
 _TODAY = range(2021, 2040)
@@ -47,7 +47,7 @@ _OF_ONE_STORE = (
 
 TABLES = (
     *("node", "node_beat", "command", "command_history", "error_command", "workflow_instance", "task_instance"),
-    *("task_event", "schedule"),
+    *("task_event", "schedule", "stream_restart"),
 )
 SEQUENCES = {
     "node": "nodes",
@@ -153,7 +153,7 @@ _INSTANCE = (
 _TASK = (
     *("workflow_instance_id", "task_code", "attempt", "state", "retries", "wait_reason", "kill_requested"),
     *("write_ahead", "worker_group", "workflow_priority", "task_priority", "worker_id", "params", "parameter_values"),
-    *("outputs", "reason", "branch"),
+    *("outputs", "reason", "branch", "is_plain", "handover"),
 )
 _EVENT = ("owner", "workflow_instance_id", "task_code", "attempt", "state", "child_index", "outputs")
 _FIRES = ("next_fire_at", "last_fire_at")
@@ -169,9 +169,16 @@ def of_database(found: Sequence[tuple[str, str]], moments: Moments) -> Rows:
             if told is None:
                 read = json.loads(row)
                 told = moments.read[row] = _READ[name](read, moments)
-                told[_ID] = next(read[key] for key in ("id", "node_id", "command_id") if key in read)
+                told[_ID] = _id(name, read)
             rows[name, told[_ID]] = told
     return rows
+
+
+def _id(name: str, row: Mapping[str, Any]) -> Any:
+    """What its row is named by in the model."""
+    if name == "stream_restart":
+        return row["workflow_instance_id"], row["task_code"]
+    return next(row[key] for key in ("id", "node_id", "command_id") if key in row)
 
 
 def _time(text: str | None) -> datetime | None:
@@ -198,6 +205,7 @@ def _instance(row: Mapping[str, Any], moments: Moments) -> Told:
 def _task(row: Mapping[str, Any], moments: Moments) -> Told:
     told = _picked(row, _TASK) | {"flag": row["flag"] == "YES", "name": row["task_name"], "type": row["task_type"]}
     told |= {name: moments.of(_time(row[name])) for name in ("queued_at", "started_at", "ended_at")}
+    told |= _picked(row, ("stream",))
     due, queued = _time(row["due_at"]), _time(row["queued_at"])
     return told | {
         "due": None if due is None or queued is None else round((due - queued).total_seconds() / _DUE_UNIT_S)
@@ -216,6 +224,11 @@ def _schedule(row: Mapping[str, Any], moments: Moments) -> Told:
     return told | {name: _same_time(row[name]) for name in _FIRES}
 
 
+def _restart(row: Mapping[str, Any], moments: Moments) -> Told:
+    told = {name: moments.of(_time(row[f"{name}_at"])) for name in ("asked", "begun")}
+    return told | {"ended_attempt": row["ended_attempt"] or 0, "asked_by": row["asked_by"]}
+
+
 _READ: Mapping[str, Callable[[Mapping[str, Any], Moments], Told]] = {
     "node": lambda row, _: _picked(row, ("incarnation", "kind", "address", "state")),
     "node_beat": lambda row, moments: {
@@ -230,6 +243,7 @@ _READ: Mapping[str, Callable[[Mapping[str, Any], Moments], Told]] = {
     "task_instance": _task,
     "task_event": lambda row, _: _picked(row, _EVENT),
     "schedule": _schedule,
+    "stream_restart": _restart,
 }
 
 
@@ -241,7 +255,7 @@ def of_model(tx: Transaction, moments: Moments) -> Rows:
     server, rows = tx.server, Rows()
     for table in (
         *(server.nodes, server.beats, server.commands, server.history, server.instances, server.tasks, server.events),
-        server.schedules,
+        *(server.schedules, server.stream_restarts),
     ):
         for row, each in tx.scan(table.rows):
             told = moments.read.get(each)
@@ -271,6 +285,7 @@ def _model_instance(each: Values, moments: Moments) -> Told:
 def _model_task(each: Values, moments: Moments) -> Told:
     told = _shown(each, _TASK) | {"flag": each.flag, "name": each.name, "type": each.type}
     told |= {f"{name}_at": moments.of(_moment(getattr(each, f"{name}_s"))) for name in ("queued", "started", "ended")}
+    told["stream"] = None if each.stream is None else json.loads(each.stream)
     return told | {"due": None if each.wait_reason is None else round((each.due_s - each.queued_s) / _DUE_UNIT_S)}
 
 
@@ -279,6 +294,11 @@ def _model_schedule(each: Values, moments: Moments) -> Told:
         name: moments.of(_time(getattr(each, name))) for name in ("updated_at", "counts_from")
     }
     return told | {name: _same_time(getattr(each, name)) for name in _FIRES}
+
+
+def _model_restart(each: Values, moments: Moments) -> Told:
+    told = {name: moments.of(_moment(getattr(each, f"{name}_s"))) for name in ("asked", "begun")}
+    return told | _shown(each, ("ended_attempt", "asked_by"))
 
 
 _SHOW: Mapping[str, Callable[[Values, Moments], Told]] = {
@@ -300,6 +320,7 @@ _SHOW: Mapping[str, Callable[[Values, Moments], Told]] = {
     "task_instance": _model_task,
     "task_event": lambda each, _: _shown(each, _EVENT),
     "schedule": _model_schedule,
+    "stream_restart": _model_restart,
 }
 
 

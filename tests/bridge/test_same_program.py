@@ -15,8 +15,8 @@ from sqlalchemy import text
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from model.nodes import NodeKind
-from tests.bridge import command_batches, masters, people, workers
-from tests.bridge.program import CODES, Program
+from tests.bridge import command_batches, masters, people, streams, workers
+from tests.bridge.program import CODES, Actions, Program
 from tests.bridge.rows import SEQUENCES
 from tests.bridge.two_stores import Differs, TwoStores, empty_model
 from tests.simulation.tables import Transaction, Values
@@ -26,6 +26,8 @@ PROGRAMS = int(os.environ.get("SHOAL_BRIDGE_PROGRAMS", "10"))
 FIRST = int(os.environ.get("SHOAL_BRIDGE_FIRST", "0"))
 STEPS = 200
 ACTIONS = (*people.ACTIONS, *masters.ACTIONS, *command_batches.ACTIONS, *workers.ACTIONS)
+STREAMS_EVERY = 3
+"""Every so many programs are mostly about streams: in the others too little happens to each for anything to follow."""
 NOT_COMPARED = {
     "dao.definitions.definitions.heads",
     "dao.definitions.definitions.contents",
@@ -50,7 +52,9 @@ NOT_COMPARED = {
 """They read what never changes, which a simulation draws for itself; one makes a sentence for people. Duties and
 retention have periods of their own in a simulation: tests/dao/test_duties.py and tests/master/test_retention.py. Those
 of pools: the programs have no pools, and only `tests/dao/test_pool_claims.py` says what they do."""
-_EMPTY = ", ".join((*SEQUENCES, "node_beat", "command_history", "error_command", "workflow_definition"))
+_EMPTY = ", ".join(
+    (*SEQUENCES, "node_beat", "command_history", "error_command", "workflow_definition", "stream_restart")
+)
 _RERUNS_MAX = 60
 
 
@@ -70,6 +74,10 @@ async def begin(database: Database) -> TwoStores:
     return TwoStores(database, server)
 
 
+def _actions(seed: int) -> Actions:
+    return (*ACTIONS, *streams.ACTIONS) if seed % STREAMS_EVERY == 1 else ACTIONS
+
+
 async def _run(database: Database, seed: int, left_out: frozenset[int] = frozenset()) -> TwoStores:
     """Raises `Differs`."""
     stores = await begin(database)
@@ -79,7 +87,7 @@ async def _run(database: Database, seed: int, left_out: frozenset[int] = frozens
             await people.begin_a_life(program, kind)
     for number in range(STEPS):
         if number not in left_out:
-            await program.step(number, ACTIONS)
+            await program.step(number, _actions(seed))
             if program.chance(0.05):
                 await program.let_hours_pass()
     return stores

@@ -32,6 +32,7 @@ UNORDERED = (
         "dao.tasks.task_claims.owned",
         "dao.tasks.task_instances.halt",
         "dao.tasks.task_timers.queue_due",
+        "dao.tasks.stream_claims.claim",
     ),
     *(
         "dao.tasks.past_attempts.latest_attempts",
@@ -51,6 +52,7 @@ _SHIFTED = {
     "workflow_instance": ("started_at", "ended_at", "owned_since", "running_since"),
     "task_instance": ("queued_at", "started_at", "ended_at", "due_at", "dispatch_by"),
     "schedule": ("updated_at", "counts_from"),
+    "stream_restart": ("asked_at", "begun_at"),
 }
 """The columns that hold times of the database's clock."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dao.cluster.nodes import Me
 from dao.tasks import requeue, task_claims
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.nodes import NodeKind
@@ -35,6 +36,13 @@ async def mark_running(p: Program) -> None:
     await p.call(task_claims.mark_running, task, me.epoch)
 
 
+def running_on(p: Program, me: Me) -> list[Values]:
+    """What it has."""
+    return [
+        each for _, each in p.rows(p.server.tasks, lambda each: each.worker_id == me.epoch and each.state in _RUNNING)
+    ]
+
+
 async def give_back(p: Program) -> None:
     """What it claimed and has not started, some of it."""
     me = await p.licensed(NodeKind.WORKER)
@@ -46,10 +54,7 @@ async def report(p: Program) -> None:
     """Of what it holds; now and then of what was taken from it."""
     me = await p.licensed(NodeKind.WORKER)
     await p.call(task_claims.to_end, me.epoch)
-    any_ = p.chance(0.15)
-    tasks = [
-        each for _, each in p.rows(p.server.tasks) if any_ or (each.worker_id == me.epoch and each.state in _RUNNING)
-    ]
+    tasks = [each for _, each in p.rows(p.server.tasks)] if p.chance(0.15) else running_on(p, me)
     if not tasks:
         return
     await p.call(task_claims.report, [_report(p, task) for task in p.some(tasks, 4)], me.epoch)
