@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from dao.postgres import database as dao_database
 from dao.postgres.database import Database
-from dao.tasks import stream_claims, streams
+from dao.tasks import pool_claims, stream_claims, streams
 from tests.simulation.statements.tasks import stream_claims as model_claims
 from tests.simulation.statements.tasks import streams as model_streams
 
@@ -31,6 +31,7 @@ async def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncI
     monkeypatch.setattr(dao_database, "SESSION_SETTINGS", {**dao_database.SESSION_SETTINGS, **_PATIENT})
     for module in (stream_claims, streams, model_claims, model_streams):
         monkeypatch.setattr(module, "OVERDUE", _OVERDUE)
+    monkeypatch.setattr(pool_claims, "HELD_MS_MAX", 60_000)
     monkeypatch.setattr(model_claims, "LATELY_S", stream_claims.LATELY.total_seconds())  # a seed lasts for seconds
     monkeypatch.setattr(model_claims, "PROVEN_S", stream_claims.PROVEN.total_seconds())
     opened = Database(database_url, application_name="shoal-test", answer_within_s=60)

@@ -15,9 +15,9 @@ from sqlalchemy import text
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from model.nodes import NodeKind
-from tests.bridge import command_batches, masters, people, streams, workers
+from tests.bridge import command_batches, masters, people, pools, streams, workers
 from tests.bridge.program import CODES, Actions, Program
-from tests.bridge.rows import SEQUENCES
+from tests.bridge.rows import TABLES
 from tests.bridge.two_stores import Differs, TwoStores, empty_model
 from tests.simulation.tables import Transaction, Values
 from tests.simulation.wiring import models
@@ -26,8 +26,8 @@ PROGRAMS = int(os.environ.get("SHOAL_BRIDGE_PROGRAMS", "10"))
 FIRST = int(os.environ.get("SHOAL_BRIDGE_FIRST", "0"))
 STEPS = 200
 ACTIONS = (*people.ACTIONS, *masters.ACTIONS, *command_batches.ACTIONS, *workers.ACTIONS)
-STREAMS_EVERY = 3
-"""Every so many programs are mostly about streams: in the others too little happens to each for anything to follow."""
+THEMES = ((), streams.ACTIONS, pools.ACTIONS)
+"""What programs are about, in turn, besides all that: of streams too little happens in the others to follow from it."""
 NOT_COMPARED = {
     "dao.definitions.definitions.heads",
     "dao.definitions.definitions.contents",
@@ -46,36 +46,33 @@ NOT_COMPARED = {
             "old_audit.delete",
         )
     ),
-    *(f"dao.tasks.pool_claims.{name}" for name in ("hold_pools", "rooms", "waiters", "claim")),
-    *(f"dao.tasks.pool_leases.{name}" for name in ("free", "held")),
 }
 """They read what never changes, which a simulation draws for itself; one makes a sentence for people. Duties and
-retention have periods of their own in a simulation: tests/dao/test_duties.py and tests/master/test_retention.py. Those
-of pools: the programs have no pools, and only `tests/dao/test_pool_claims.py` says what they do."""
-_EMPTY = ", ".join(
-    (*SEQUENCES, "node_beat", "command_history", "error_command", "workflow_definition", "stream_restart")
-)
+retention have periods of their own in a simulation: tests/dao/test_duties.py and tests/master/test_retention.py."""
+_EMPTY = ", ".join((*TABLES, "workflow_definition", "resource_pool"))
 _RERUNS_MAX = 60
 
 
 async def begin(database: Database) -> TwoStores:
-    """Both stores empty but for the definitions, whose rows serial workflows lock."""
+    """Both stores empty but for the definitions, whose rows serial workflows lock, and for resource pools."""
     async with database.writing() as connection:
         await connection.execute(text(f"TRUNCATE {_EMPTY} RESTART IDENTITY CASCADE"))
         named = "INSERT INTO workflow_definition (code, name) SELECT code, 'w' || code FROM unnest(:codes) AS w (code)"
         await connection.execute(text(named), {"codes": list(CODES)})
         later = text("DELETE FROM schema_version WHERE version > :known")
         await connection.execute(later, {"known": newer_schema.known_version()})
+        await pools.make(connection)
     server = empty_model()
     made = Transaction(server)
     for code in CODES:
         made.insert(server.definitions, code, Values())
+    pools.make_in_model(made)
     made.install()
     return TwoStores(database, server)
 
 
 def _actions(seed: int) -> Actions:
-    return (*ACTIONS, *streams.ACTIONS) if seed % STREAMS_EVERY == 1 else ACTIONS
+    return (*ACTIONS, *THEMES[seed % len(THEMES)])
 
 
 async def _run(database: Database, seed: int, left_out: frozenset[int] = frozenset()) -> TwoStores:

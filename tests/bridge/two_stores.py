@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import inf
+from operator import itemgetter
 from random import Random
 from typing import Any
 
@@ -32,8 +35,8 @@ UNORDERED = (
         "dao.tasks.task_claims.owned",
         "dao.tasks.task_instances.halt",
         "dao.tasks.task_timers.queue_due",
-        "dao.tasks.stream_claims.claim",
     ),
+    *("dao.tasks.stream_claims.claim", "dao.tasks.pool_claims.claim", "dao.tasks.pool_claims.waiters"),
     *(
         "dao.tasks.past_attempts.latest_attempts",
         "dao.commands.suspect_commands.try_next",
@@ -46,6 +49,7 @@ UNORDERED = (
 """Statements that promise no order of what they answer, or one by times that two rows may share in the model only."""
 CLOCK_STEP_S = 0.01
 """How far the model's clock goes on between two calls."""
+_AN_INSTANT_S = 1e-6
 _SHIFTED = {
     "command": ("created_at",),
     "node_beat": ("beaten_at",),
@@ -53,6 +57,7 @@ _SHIFTED = {
     "task_instance": ("queued_at", "started_at", "ended_at", "due_at", "dispatch_by"),
     "schedule": ("updated_at", "counts_from"),
     "stream_restart": ("asked_at", "begun_at"),
+    "pool_resource": ("free_since",),
 }
 """The columns that hold times of the database's clock."""
 
@@ -198,6 +203,7 @@ class TwoStores:
         self._model.ends_s.append(self.server.now().timestamp() + CLOCK_STEP_S / 2)
         real = of_database(found, self._real)
         self._keep_ids_equal(found, real)
+        self._keep_turns_equal(found)
         return _first_difference(real, of_model(self.tx, self._model))
 
     def _keep_ids_equal(self, found: list[tuple[Any, ...]], real: Rows) -> None:
@@ -216,6 +222,19 @@ class TwoStores:
             if len(new) == len(inserted):
                 self._give_ids(table, new, inserted)
             self.last_ids[name] = table._last_id = now
+
+    def _keep_turns_equal(self, found: list[tuple[Any, ...]]) -> None:
+        """What one statement gave back was free in any order; what was free first is given first."""
+        freed = [row for row in self.tx.writes if row.table is self.server.resources]
+        if not freed:
+            return
+        resources = [json.loads(row) for name, row in found if name == "pool_resource"]
+        turns = {each["name"]: turn for turn, each in enumerate(sorted(resources, key=itemgetter("free_since", "id")))}
+        for row in freed:
+            values = self.tx.see(row)
+            assert values is not None
+            since_s = round(values.free_since_s, 3) if values.free_since_s > -inf else -inf
+            self.tx.writes[row] = values.but({"free_since_s": since_s + _AN_INSTANT_S * turns[row.id]})
 
     def _give_ids(self, table: Table, new: list[tuple[int, Told]], inserted: list[tuple[int, Told]]) -> None:
         """Rows of the model that are the same as rows of the database get their ids."""

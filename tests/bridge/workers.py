@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from dao.cluster.nodes import Me
-from dao.tasks import requeue, task_claims
+from dao.tasks import pool_leases, requeue, task_claims
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.nodes import NodeKind
 from model.states import TaskState
@@ -50,14 +52,17 @@ async def give_back(p: Program) -> None:
     await p.call(requeue.put_back, p.some([row.id for row, _ in claimed]) if claimed else [])
 
 
-async def report(p: Program) -> None:
-    """Of what it holds; now and then of what was taken from it."""
-    me = await p.licensed(NodeKind.WORKER)
+async def report(p: Program, busy: Collection[int] = ()) -> None:
+    """Of what it holds, with its resources; now and then of what was taken from it."""
+    me = await p.licensed(NodeKind.WORKER, busy)
     await p.call(task_claims.to_end, me.epoch)
     tasks = [each for _, each in p.rows(p.server.tasks)] if p.chance(0.15) else running_on(p, me)
     if not tasks:
         return
-    await p.call(task_claims.report, [_report(p, task) for task in p.some(tasks, 4)], me.epoch)
+    ended = p.some(tasks, 4)
+    await p.call(task_claims.report, [_report(p, task) for task in ended], me.epoch)
+    if leased := [task.id for task in ended if task.resources is not None]:
+        await p.call(pool_leases.free, leased, me.epoch)
 
 
 def _report(p: Program, task: Values) -> Report:

@@ -69,12 +69,19 @@ def living(tx: Transaction) -> list[LivingStream]:
 
 
 def first_in_line(tx: Transaction) -> set[FirstInLine]:
-    """There are few, and all fit into their pools."""
+    """All that wait and fit into their pools."""
     return {
         FirstInLine(pool, task.worker_group, task.stream is not None)
         for _, task in waiting(tx)
-        for pool in json.loads(task.resources)
+        if _fits(tx, needs := json.loads(task.resources))
+        for pool in needs
     }
+
+
+def _fits(tx: Transaction, needs: Mapping[str, int]) -> bool:
+    """Whether there are so many, whoever has them."""
+    sizes = Counter(each.pool for _, each in tx.scan(tx.server.resources.rows))
+    return all(sizes[name] >= number for name, number in needs.items())
 
 
 def hand_over(tx: Transaction, reasons: Mapping[TaskInstanceId, str]) -> set[TaskInstanceId]:

@@ -105,6 +105,7 @@ def report(tx: Transaction, reports: Sequence[Report], worker: Epoch) -> dict[Ta
         if is_mine or not tx.server.protections.attempt:
             reason = each.reason or None
             tx.update(row, state=each.state, ended_s=tx.server.now_s, reason=reason, outputs=each.outputs)
+            pool_leases.leave(tx, there)
             tell_event(tx, there.workflow_instance_id, there.task_code, there.attempt, each.state, None, each.outputs)
             run = tx.get(tx.server.instances, there.workflow_instance_id)
             kept[each.id] = Epoch(0) if run is None else run.master_id
