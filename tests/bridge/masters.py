@@ -7,9 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from dao.alerts import alerts
+from dao.alerts.alerts import Missed
 from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
-from dao.cluster import gone_nodes
+from dao.cluster import drains, gone_nodes, slot_changes
 from dao.cluster.nodes import Me
 from dao.commands import commands, waiting_work
 from dao.postgres.database import database_time
@@ -20,7 +22,7 @@ from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import lost_tasks, past_attempts, task_events, task_instances, task_timers
 from dao.tasks.task_instances import NewTask
 from model.choices import Priority
-from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.ids import Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent, TaskAttempt
 from model.nodes import NodeKind, Slot
 from model.states import TaskState, WaitReason, WorkflowState
@@ -30,7 +32,7 @@ from tests.simulation.statements.runs.dependencies import waits as waits_for_oth
 from tests.simulation.tables import Values
 
 T, W = TaskState, WorkflowState
-AN_HOUR = timedelta(hours=1)
+AN_HOUR, A_MONTH = timedelta(hours=1), timedelta(days=30)
 TASKS = (1, 2, 3)
 NO_TASK = TaskInstanceId(10**6)
 STANDS = 9
@@ -239,7 +241,7 @@ async def clean_up(p: Program) -> None:
         await p.call(lost_tasks.mark_lost, 100)
         await p.call(task_events.readdress)
         await p.call(task_events.drop_stale)
-        await p.call(gone_nodes.delete_ended, timedelta(days=30), 100)
+        await p.call(gone_nodes.delete_ended, A_MONTH, 100)
     if p.chance(0.3):  # as after a set that cannot be written
         waits = await p.call(task_timers.due, 100, [TaskInstanceId(1)])
         await p.call(task_timers.queue_due, 100, only=[*p.some(waits, 1), NO_TASK][0])
@@ -269,5 +271,18 @@ async def look(p: Program) -> None:
     await p.call(database_time)
 
 
+async def tell_people(p: Program) -> None:
+    """What only they read: it changes nothing that anybody decides by."""
+    me = await p.licensed(NodeKind.MASTER, p.drivers())
+    if owned := p.owned(me):
+        await p.call(alerts.run_takes_too_long, p.one(owned)[0], 60.0, me.epoch)
+    missed = [Missed(ScheduleId(row.id), _AGES_AGO, 2) for row, _ in p.rows(p.server.schedules)]
+    await p.call(alerts.schedules_missed, missed)
+    masters = [Epoch(row.id) for row, each in p.rows(p.server.nodes) if each.kind is NodeKind.MASTER]
+    await p.call(slot_changes.record, p.some(masters), [me.epoch])
+    await p.call(slot_changes.delete_old, A_MONTH, 100)
+    await p.call(drains.delete_unused, A_MONTH)
+
+
 _AGES = (timedelta(0), AN_HOUR / 2)
-ACTIONS = ((advance, 44), (clean_up, 8), (look, 4), (wait_for_others, 4))
+ACTIONS = ((advance, 44), (clean_up, 8), (look, 4), (wait_for_others, 4), (tell_people, 1))

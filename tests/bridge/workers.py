@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dao.cluster.nodes import Me
-from dao.tasks import pool_leases, requeue, task_claims
+from dao.tasks import pool_leases, requeue, stream_readiness, task_claims, task_progress
+from dao.tasks.stream_readiness import Probed
 from dao.tasks.task_claims import ClaimedTask, Report
+from dao.tasks.task_progress import Reported
 from model.nodes import NodeKind
 from model.states import TaskState
 from tests.bridge.program import Program
@@ -72,4 +74,14 @@ def _report(p: Program, task: Values) -> Report:
     return Report(task.id, attempt, state, "" if state is T.SUCCESS else "it failed", 0, outputs)
 
 
-ACTIONS = ((claim_tasks, 12), (mark_running, 6), (give_back, 2), (report, 13))
+async def tell_people(p: Program) -> None:
+    """What no task of a simulation says, and nobody decides by: of what has been taken from it, too."""
+    me = await p.licensed(NodeKind.WORKER)
+    if tasks := [each for _, each in p.rows(p.server.tasks, lambda each: each.state in _RUNNING)]:
+        progress = [Reported(each.id, each.attempt, 1.0, 2.0, "half of it") for each in p.some(tasks)]
+        await p.call(task_progress.record, progress, me.epoch)
+        probed = [Probed(each.id, each.workflow_instance_id, each.attempt, is_ready=p.chance(0.5)) for each in tasks]
+        await p.call(stream_readiness.record, probed, me.epoch)
+
+
+ACTIONS = ((claim_tasks, 12), (mark_running, 6), (give_back, 2), (report, 13), (tell_people, 1))
