@@ -153,7 +153,7 @@ async def _next_in_line(
     lines = [Line(code, key or "")]
     if key is None:
         lines = await p.call(serial_line.idle, code, p.random.choice((1, 100)), first)
-        if lines and p.chance(0.3):
+        if lines and p.chance(0.6):
             await p.call(serial_line.call_from, lines[-1])
     line = await p.call(serial_line.heads, lines)
     if any(each.state is not W.SERIAL_WAIT for each in line):
@@ -201,7 +201,7 @@ async def _revive(p: Program, me: Me, id_: WorkflowInstanceId, parent: Parent | 
     again = [(id_, attempt.code) for attempt in attempts if p.chance(0.5)]
     if again:
         await p.call(task_instances.invalidate, again)
-    if p.chance(0.3):
+    if p.chance(0.7):
         await _change_version(p, id_)
     if p.chance(0.5):
         await p.call(task_instances.reset_retries, id_, sorted(attempt.code for attempt in attempts))

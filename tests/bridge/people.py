@@ -170,7 +170,7 @@ async def mark_suspects(p: Program) -> None:
 
 async def leave(p: Program) -> None:
     me = p.node(p.random.choice(list(NodeKind)))
-    if p.chance(0.1):
+    if p.chance(0.3):
         await p.call(nodes.set_alive, me)
     elif p.chance(0.5):
         await p.call(nodes.set_leaving, me)
