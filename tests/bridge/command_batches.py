@@ -153,8 +153,8 @@ async def _next_in_line(
     lines = [Line(code, key or "")]
     if key is None:
         lines = await p.call(serial_line.idle, code, p.random.choice((1, 100)), first)
-        if lines and p.chance(0.6):
-            await p.call(serial_line.call_from, lines[-1])
+        if p.chance(0.5):
+            await p.call(serial_line.call_from, lines[-1] if lines else Line(code, "a"))
     line = await p.call(serial_line.heads, lines)
     if any(each.state is not W.SERIAL_WAIT for each in line):
         return Outcome(row, None)

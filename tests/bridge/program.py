@@ -23,6 +23,9 @@ from tests.simulation.tables import Row, Table, Values
 T = TypeVar("T")
 CODES = (1, 2, 3, 4)
 """The workflows: 1 and 2 are parallel, 3 and 4 serial."""
+ADDRESS = "10.0.0.1:5678"
+NAMES = ("one", "two", ADDRESS)
+"""Of nodes: who has none is called by its address."""
 
 
 class Program:
@@ -54,6 +57,9 @@ class Program:
     async def let_hours_pass(self) -> None:
         await self.stores.hours_pass(self.random.choice((1, 3)))
         self.plans = []
+
+    async def let_somebody_drain(self) -> None:
+        await self.stores.drain(self.random.choice(list(NodeKind)), self.random.choice(NAMES))
 
     async def call(self, function: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
         return await self.stores.call(function, *args, **kwargs)
@@ -87,7 +93,7 @@ class Program:
         any_ = self.chance(0.07)
         found = self.rows(self.server.nodes, lambda each: each.kind is kind and (any_ or each.state in living))
         row, each = self.one([one for one in found if one[0].id in busy] or found)
-        return Me(row.id, each.incarnation, kind, each.address)
+        return Me(row.id, each.incarnation, kind, each.address, each.name)
 
     async def licensed(self, kind: NodeKind, busy: Collection[int] = ()) -> Me:
         """A node that holds its licence, mostly, as every one does before it writes."""

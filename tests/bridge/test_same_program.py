@@ -53,7 +53,7 @@ NOT_COMPARED = {
 for how long a lock is waited for. No workflow of a simulation contains itself, so none is deadlocked; those of programs
 are (tests/dao/test_serial_line.py). Duties and retention have periods of their own in a simulation:
 tests/dao/test_duties.py and tests/master/test_retention.py."""
-_EMPTY = ", ".join((*TABLES, "workflow_definition", "resource_pool", "slot_change"))
+_EMPTY = ", ".join((*TABLES, "workflow_definition", "resource_pool", "slot_change", "drain"))
 _RERUNS_MAX = 60
 
 
@@ -91,6 +91,8 @@ async def _run(database: Database, seed: int, left_out: frozenset[int] = frozens
             await program.step(number, _actions(seed))
             if program.chance(0.05):
                 await program.let_hours_pass()
+            if program.chance(0.03):
+                await program.let_somebody_drain()
     return stores
 
 

@@ -16,10 +16,12 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+from dao.cluster import drains
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData, translated
 from model.errors import ShoalError
+from model.nodes import NodeKind
 from tests.bridge.rows import SEQUENCES, SNAPSHOT, Moments, Rows, Told, of_database, of_model, plain
 from tests.simulation.invariants import Invariants
 from tests.simulation.loop import VirtualLoop
@@ -182,6 +184,15 @@ class TwoStores:
                 await connection.execute(text(f"UPDATE {table} SET {changes}"), {"hours": hours})
             shifted = "UPDATE workflow_instance SET schedule_time = schedule_time - make_interval(hours => :hours) "
             await connection.execute(text(shifted + "WHERE schedule_time > '2021-01-01'"), {"hours": hours})
+
+    async def drain(self, kind: NodeKind, name: str) -> None:
+        """Ask that its nodes take nothing new, or end that; by a person, between two transactions."""
+        self.trace.append(f"     somebody asks or ends a drain: {kind} {name}")
+        async with self._database.writing() as connection:
+            if not await drains.end(connection, kind, name):
+                await drains.ask(connection, kind, name, "somebody")
+            found = await drains.every(connection)
+        self.server.drains = {(each.kind, each.name): each.drain.id for each in found}
 
     # ------------------------------------------------------------------------------------------- inside
 
