@@ -23,6 +23,7 @@ from model.instances import Parent
 from model.lines import Line
 from model.nodes import NodeKind, Slot
 from model.states import WorkflowState
+from tests.bridge.masters import TASKS
 from tests.bridge.program import Program
 
 C, W = CommandType, WorkflowState
@@ -180,6 +181,8 @@ async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
         await p.call(serial_line.lock, {line.workflow_code for line in lines})
         await p.call(serial_line.heads, lines)
     locked = (await p.call(control.lock, [id_])).get(id_)
+    if p.chance(0.5):
+        await p.call(task_instances.reset_retries, id_, [TaskCode(code) for code in p.some(TASKS)])
     after = None if locked is None else COMMAND_MOVES[move.type].get(locked.state)
     if after is None or p.chance(0.3 if is_from_above else 0.05):
         if is_from_above and locked is not None:
@@ -203,8 +206,6 @@ async def _revive(p: Program, me: Me, id_: WorkflowInstanceId, parent: Parent | 
         await p.call(task_instances.invalidate, again)
     if p.chance(0.7):
         await _change_version(p, id_)
-    if p.chance(0.5):
-        await p.call(task_instances.reset_retries, id_, sorted(attempt.code for attempt in attempts))
     await p.call(task_events.delete_of, [id_])
     executing = frozenset({TaskCode(1)}) if p.chance(0.4) else None
     run = p.stores.tx.get(p.server.instances, id_)

@@ -103,11 +103,12 @@ async def lose(p: Program) -> None:
 
 
 async def compare(p: Program) -> None:
-    """A worker gives back what it has for attempts that it does not run."""
+    """A worker gives back what it has for attempts that it does not run; what others have is not its own to give."""
     me = await p.licensed(NodeKind.WORKER)
+    others = {task.id for _, task in p.rows(p.server.tasks) if task.resources and task.worker_id != me.epoch}
     owned = {task.id for task in await p.call(task_claims.owned, me.epoch)}
     held = await p.call(pool_leases.held, me.epoch)
-    await p.call(pool_leases.free, held - owned, me.epoch)
+    await p.call(pool_leases.free, (held - owned) | others, me.epoch)
 
 
 async def look(p: Program) -> None:

@@ -25,27 +25,45 @@ _BEGUN = (T.RUNNING_EXECUTION, T.DELAY_EXECUTION)
 
 
 async def begin(p: Program) -> None:
-    """Each that is not there, or has ended: some pause first. What is too old of it goes."""
+    """Each that is not there, or has ended: some pause first. What is too old goes, and nothing that counts."""
     me = await p.licensed(NodeKind.MASTER, p.drivers())
-    new: list[NewTask] = []
     owned = p.owned(me)
-    for id_, _ in p.some(owned) if owned else []:
-        lasts = {task.task_code: task for task in p.tasks_of(id_) if task.flag}
-        over = [code for code in STREAMS if code not in lasts or lasts[code].state.is_final or p.chance(0.03)]
-        new += [_new_stream(p, id_, code) for code in over]
+    new = [each for id_, _ in (p.some(owned) if owned else []) for each in _next_streams(p, id_)]
     if not new:
         return
     await p.call(task_instances.queue, new, me.epoch)
-    old = [
-        (task.workflow_instance_id, task.attempt.code, task.attempt.attempt - p.random.choice((1, 3))) for task in new
-    ]
-    await p.call(stream_ends.delete_old, old, me.epoch)
+    kept = p.random.choice((1, 3))
+    old = [(each.workflow_instance_id, each.attempt.code, each.attempt.attempt - kept) for each in new]
+    await p.call(stream_ends.delete_old, [*old, (new[0].workflow_instance_id, TaskCode(1), 100)], me.epoch)
+
+
+def _next_streams(p: Program, id_: WorkflowInstanceId) -> list[NewTask]:
+    """Of a run, as far as they do not wait or run, mostly."""
+    lasts = {task.task_code: task for task in p.tasks_of(id_) if task.flag}
+    over = [code for code in STREAMS if code not in lasts or lasts[code].state.is_final or p.chance(0.03)]
+    return [_new_stream(p, id_, code) for code in over]
 
 
 def _new_stream(p: Program, id_: WorkflowInstanceId, code: int) -> NewTask:
-    wait = p.random.choice((None, None, WaitReason.RETRY))
+    wait = p.random.choice((None, None, None, None, WaitReason.RETRY))
     state = T.QUEUED if wait is None else T.DELAY_EXECUTION
     return replace(new_task(p, id_, code, state=state, wait_reason=wait), stream="{}", dispatch_timeout_s=None)
+
+
+async def wear_out(p: Program) -> None:
+    """Streams of a run fail on a worker as soon as they have begun, again and again; others go on there."""
+    me = await p.licensed(NodeKind.MASTER, p.drivers())
+    id_, _ = p.one(p.owned(me))
+    worker = p.node(NodeKind.WORKER, _busy(p))
+    for _ in range(p.random.choice((1, 2, 3))):
+        if new := _next_streams(p, id_):
+            await p.call(task_instances.queue, new, me.epoch)
+        begun = await p.call(stream_claims.claim, dict.fromkeys(GROUPS, 9), worker.epoch)
+        failed = [Report(task.id, task.attempt, T.FAILURE, "it failed", 1, None) for task in begun if p.chance(0.8)]
+        await p.call(task_claims.report, failed, worker.epoch)
+    if new := _next_streams(p, id_):
+        await p.call(task_instances.queue, new, me.epoch)
+    await p.call(stream_claims.troubled)
 
 
 async def care(p: Program) -> None:
@@ -111,7 +129,7 @@ async def claim(p: Program) -> None:
 
 async def end(p: Program) -> None:
     """Most of them fail; what is to be handed over, pauses."""
-    me = await p.licensed(NodeKind.WORKER, {task.worker_id for _, task in p.rows(p.server.tasks, _runs)})
+    me = await p.licensed(NodeKind.WORKER, _busy(p))
     asked = await p.call(task_claims.to_end, me.epoch)
     running = [task for task in running_on(p, me) if task.stream is not None]
     if not running:
@@ -122,8 +140,9 @@ async def end(p: Program) -> None:
     await p.call(stream_ends.ran_s, ends)
 
 
-def _runs(task: Values) -> bool:
-    return task.stream is not None and task.state in RUNNING
+def _busy(p: Program) -> set[int]:
+    """The workers that run streams."""
+    return {task.worker_id for _, task in p.rows(p.server.tasks, lambda task: task.stream and task.state in RUNNING)}
 
 
 def _report(p: Program, task: Values, asked: dict[TaskInstanceId, str | None]) -> Report:
@@ -132,4 +151,4 @@ def _report(p: Program, task: Values, asked: dict[TaskInstanceId, str | None]) -
     return Report(task.id, task.attempt, state, "" if state is T.SUCCESS else "it ended", 0, None)
 
 
-ACTIONS = ((begin, 50), (care, 40), (ask_restart, 15), (start_now, 6), (claim, 50), (end, 40))
+ACTIONS = ((begin, 40), (wear_out, 12), (care, 40), (ask_restart, 15), (start_now, 6), (claim, 45), (end, 35))
