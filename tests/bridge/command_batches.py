@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from dao.accounts import members
 from dao.cluster.nodes import Me
 from dao.commands import commands, suspect_commands
 from dao.commands.commands import Outcome
-from dao.commands.older_starts import backlogs, older_starts
+from dao.commands.older_starts import backlogs, older_starts, parameters_above
 from dao.runs import children, completion, control, failover, serial_line, workflow_instances
 from dao.runs.children import Unmade
-from dao.runs.control import Revival
+from dao.runs.control import Revival, VersionChange
 from dao.runs.workflow_instances import NewInstance
 from dao.tasks import past_attempts, task_events, task_instances
 from model.choices import ExecutionType, FailureStrategy, Priority
@@ -22,6 +23,7 @@ from model.instances import Parent
 from model.lines import Line
 from model.nodes import NodeKind, Slot
 from model.states import WorkflowState
+from tests.bridge.masters import TASKS
 from tests.bridge.program import Program
 
 C, W = CommandType, WorkflowState
@@ -55,6 +57,7 @@ async def take_commands(p: Program) -> None:
             ids = [row.id for row, _ in p.rows(p.server.commands)]
             rows = await p.call(commands.take, p.some(ids) if ids else [])
     if rows:
+        await p.call(commands.any_but, rows[0].id)
         outcomes = [await _handle(p, me, row) for row in rows]
         await p.call(commands.record, outcomes, me.epoch, slot)
 
@@ -83,6 +86,8 @@ async def _start(p: Program, me: Me, row: CommandRow, start: Start) -> Outcome:
                 await p.call(children.report_unmade, [unmade])
             return Outcome(row, None, "nothing came of it")
         await p.call(children.existing, [parent, parent])
+        await p.call(parameters_above, {parent.instance, *p.instances()})
+    await p.call(members.of_workflow, start.workflow_code)
     execution, state, reason = SERIAL.get(start.workflow_code, ExecutionType.PARALLEL), W.RUNNING_EXECUTION, ""
     key = ""
     if execution is not ExecutionType.PARALLEL:
@@ -149,8 +154,8 @@ async def _next_in_line(
     lines = [Line(code, key or "")]
     if key is None:
         lines = await p.call(serial_line.idle, code, p.random.choice((1, 100)), first)
-        if lines and p.chance(0.3):
-            await p.call(serial_line.call_from, lines[-1])
+        if p.chance(0.5):
+            await p.call(serial_line.call_from, lines[-1] if lines else Line(code, "a"))
     line = await p.call(serial_line.heads, lines)
     if any(each.state is not W.SERIAL_WAIT for each in line):
         return Outcome(row, None)
@@ -176,6 +181,8 @@ async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
         await p.call(serial_line.lock, {line.workflow_code for line in lines})
         await p.call(serial_line.heads, lines)
     locked = (await p.call(control.lock, [id_])).get(id_)
+    if p.chance(0.5):
+        await p.call(task_instances.reset_retries, id_, [TaskCode(code) for code in p.some(TASKS)])
     after = None if locked is None else COMMAND_MOVES[move.type].get(locked.state)
     if after is None or p.chance(0.3 if is_from_above else 0.05):
         if is_from_above and locked is not None:
@@ -192,10 +199,13 @@ async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
 
 
 async def _revive(p: Program, me: Me, id_: WorkflowInstanceId, parent: Parent | None) -> None:
+    await p.call(members.limited_runs, [id_])
     attempts = (await p.call(past_attempts.latest_attempts, [id_])).get(id_, [])
     again = [(id_, attempt.code) for attempt in attempts if p.chance(0.5)]
     if again:
         await p.call(task_instances.invalidate, again)
+    if p.chance(0.7):
+        await _change_version(p, id_)
     await p.call(task_events.delete_of, [id_])
     executing = frozenset({TaskCode(1)}) if p.chance(0.4) else None
     run = p.stores.tx.get(p.server.instances, id_)
@@ -204,6 +214,13 @@ async def _revive(p: Program, me: Me, id_: WorkflowInstanceId, parent: Parent | 
     revival = Revival(id_, p.chance(0.3), executing, p.chance(0.4), parent)
     await p.call(control.revive, [revival], me.epoch)
     await _restore(p, [id_])
+
+
+async def _change_version(p: Program, id_: WorkflowInstanceId) -> None:
+    before = await p.call(control.read, id_)
+    drawn = p.random.choice(("default", "gpu")), p.random.choice((None, "test")), p.random.choice(list(Priority))
+    version = before.workflow_version + 1
+    await p.call(control.change_version, VersionChange(id_, version, '{"p":"2"}', *drawn, FailureStrategy.END))
 
 
 ACTIONS = ((take_commands, 26),)

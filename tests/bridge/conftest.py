@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 import pytest_asyncio
 
 from dao.postgres import database as dao_database
 from dao.postgres.database import Database
+from dao.tasks import pool_claims, stream_claims, streams
+from tests.simulation.statements.tasks import stream_claims as model_claims
+from tests.simulation.statements.tasks import streams as model_streams
 
 _PATIENT = {
     "synchronous_commit": "off",
@@ -17,12 +21,19 @@ _PATIENT = {
     "idle_in_transaction_session_timeout": "60s",
 }
 """Nobody cuts its power, so no commit waits for the disk; and who holds a lock is never slow, the machine may be."""
+_OVERDUE = timedelta(minutes=30)
+"""Nothing waits for so long unless a program lets hours pass, however slow the machine is."""
 
 
 @pytest_asyncio.fixture
 async def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
     """With nothing in it, as a node sees it but for the time-outs."""
     monkeypatch.setattr(dao_database, "SESSION_SETTINGS", {**dao_database.SESSION_SETTINGS, **_PATIENT})
+    for module in (stream_claims, streams, model_claims, model_streams):
+        monkeypatch.setattr(module, "OVERDUE", _OVERDUE)
+    monkeypatch.setattr(pool_claims, "HELD_MS_MAX", 60_000)
+    monkeypatch.setattr(model_claims, "LATELY_S", stream_claims.LATELY.total_seconds())  # a seed lasts for seconds
+    monkeypatch.setattr(model_claims, "PROVEN_S", stream_claims.PROVEN.total_seconds())
     opened = Database(database_url, application_name="shoal-test", answer_within_s=60)
     yield opened
     await opened.close()

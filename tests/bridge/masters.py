@@ -7,9 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from dao.alerts import alerts
+from dao.alerts.alerts import Missed
 from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
-from dao.cluster import gone_nodes
+from dao.cluster import drains, gone_nodes, slot_changes
 from dao.cluster.nodes import Me
 from dao.commands import commands, waiting_work
 from dao.postgres.database import database_time
@@ -20,7 +22,7 @@ from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import lost_tasks, past_attempts, task_events, task_instances, task_timers
 from dao.tasks.task_instances import NewTask
 from model.choices import Priority
-from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.ids import Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.instances import AttemptEnd, Parent, TaskAttempt
 from model.nodes import NodeKind, Slot
 from model.states import TaskState, WaitReason, WorkflowState
@@ -30,7 +32,7 @@ from tests.simulation.statements.runs.dependencies import waits as waits_for_oth
 from tests.simulation.tables import Values
 
 T, W = TaskState, WorkflowState
-AN_HOUR = timedelta(hours=1)
+AN_HOUR, A_MONTH = timedelta(hours=1), timedelta(days=30)
 TASKS = (1, 2, 3)
 NO_TASK = TaskInstanceId(10**6)
 STANDS = 9
@@ -55,11 +57,11 @@ async def advance(p: Program) -> None:
 
 
 async def _queue(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None:
-    new = [_new_task(p, id_, code) for code in p.some(TASKS)]
+    new = [new_task(p, id_, code) for code in p.some(TASKS)]
     await p.call(task_instances.queue, new, me.epoch)
 
 
-def _new_task(p: Program, id_: WorkflowInstanceId, code: int, **fields: object) -> NewTask:
+def new_task(p: Program, id_: WorkflowInstanceId, code: int, **fields: object) -> NewTask:
     """The attempt after the last one, mostly."""
     attempts = [each.attempt for each in p.tasks_of(id_) if each.task_code == code]
     attempt = max(attempts, default=0) + (0 if attempts and p.chance(0.03) else 1)
@@ -90,13 +92,13 @@ async def _stand(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None
     """A task that lives in the master, and its children; or one that is over at once."""
     if p.chance(0.2):
         over = {"state": p.random.choice((T.SUCCESS, T.FAILURE)), "reason": "at once", "wait_reason": None}
-        await p.call(task_instances.queue, [_new_task(p, id_, 8, **over)], me.epoch)
+        await p.call(task_instances.queue, [new_task(p, id_, 8, **over)], me.epoch)
         return
     former = [each for each in p.tasks_of(id_) if each.task_code == STANDS and each.state is T.RUNNING_EXECUTION]
     if former:  # of one task one attempt lives
         await p.call(task_instances.end_in_master, [_end(p, each) for each in former], me.epoch)
     lives = {"state": T.RUNNING_EXECUTION, "wait_reason": None, "values": '{"x":"1,2"}'}
-    new = _new_task(p, id_, STANDS, **lives)
+    new = new_task(p, id_, STANDS, **lives)
     await p.call(task_instances.queue, [new], me.epoch)
     ended = p.rows(p.server.instances, lambda each: each.parent is not None and each.state.is_final)
     latest: dict[int, Parent] = {}  # of the children of each index
@@ -143,7 +145,9 @@ async def _halt(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> Non
     given_up = {id_} if not is_pause and p.chance(0.3) else set()
     await p.call(task_instances.halt, {id_: (state, "it was halted")}, given_up, me.epoch)
     await p.call(children.halt, {id_: state})
-    if not is_pause:
+    if is_pause:
+        await p.call(task_instances.hand_over_streams, [id_], me.epoch)
+    else:
         await p.call(task_instances.ask_kill, [id_], me.epoch)
 
 
@@ -192,7 +196,7 @@ async def wait_for_others(p: Program) -> None:
     me = await p.licensed(NodeKind.MASTER)
     if p.chance(0.5):
         id_, _ = p.one(p.owned(me))
-        new = _new_task(p, id_, WAITS, state=T.RUNNING_EXECUTION, wait_reason=None)
+        new = new_task(p, id_, WAITS, state=T.RUNNING_EXECUTION, wait_reason=None)
         await p.call(task_instances.queue, [replace(new, type="DEPENDENT", timeout_s=7200.0)], me.epoch)
         return
     await p.call(dependencies.waiting_of, me.epoch, p.instances())
@@ -237,7 +241,7 @@ async def clean_up(p: Program) -> None:
         await p.call(lost_tasks.mark_lost, 100)
         await p.call(task_events.readdress)
         await p.call(task_events.drop_stale)
-        await p.call(gone_nodes.delete_ended, timedelta(days=30), 100)
+        await p.call(gone_nodes.delete_ended, A_MONTH, 100)
     if p.chance(0.3):  # as after a set that cannot be written
         waits = await p.call(task_timers.due, 100, [TaskInstanceId(1)])
         await p.call(task_timers.queue_due, 100, only=[*p.some(waits, 1), NO_TASK][0])
@@ -267,5 +271,18 @@ async def look(p: Program) -> None:
     await p.call(database_time)
 
 
+async def tell_people(p: Program) -> None:
+    """What only they read: it changes nothing that anybody decides by."""
+    me = await p.licensed(NodeKind.MASTER, p.drivers())
+    if owned := p.owned(me):
+        await p.call(alerts.run_takes_too_long, p.one(owned)[0], 60.0, me.epoch)
+    missed = [Missed(ScheduleId(row.id), _AGES_AGO, 2) for row, _ in p.rows(p.server.schedules)]
+    await p.call(alerts.schedules_missed, missed)
+    masters = [Epoch(row.id) for row, each in p.rows(p.server.nodes) if each.kind is NodeKind.MASTER]
+    await p.call(slot_changes.record, p.some(masters), [me.epoch])
+    await p.call(slot_changes.delete_old, A_MONTH, 100)
+    await p.call(drains.delete_unused, A_MONTH)
+
+
 _AGES = (timedelta(0), AN_HOUR / 2)
-ACTIONS = ((advance, 44), (clean_up, 8), (look, 4), (wait_for_others, 4))
+ACTIONS = ((advance, 44), (clean_up, 8), (look, 4), (wait_for_others, 4), (tell_people, 1))

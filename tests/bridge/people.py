@@ -27,7 +27,7 @@ from model.command_moves import COMMAND_MOVES, CommandType
 from model.ids import CommandId, ScheduleId, WorkflowCode, WorkflowInstanceId
 from model.nodes import Heartbeat, NodeKind, ProcessIdentity, Slot
 from model.schedules import ScheduleSpec
-from tests.bridge.program import CODES, Program
+from tests.bridge.program import ADDRESS, CODES, Program
 from tests.bridge.two_stores import Each
 from tests.simulation.statements.cluster import fencing as model_fencing
 from tests.simulation.statements.cluster import nodes as model_nodes
@@ -90,7 +90,8 @@ def _fitting(p: Program, id_: WorkflowInstanceId) -> list[CommandType]:
 async def begin_a_life(p: Program, kind: NodeKind | None = None) -> None:
     kind = kind or p.random.choice(list(NodeKind))
     process = ProcessIdentity("boot", 17, 4711)
-    await p.call(nodes.enlist, UUID(int=p.random.getrandbits(128)), kind, "10.0.0.1:5678", process, "")
+    name = p.random.choice(("", "one", "two"))
+    await p.call(nodes.enlist, UUID(int=p.random.getrandbits(128)), kind, ADDRESS, process, "", name)
 
 
 async def beat(p: Program) -> None:
@@ -170,7 +171,7 @@ async def mark_suspects(p: Program) -> None:
 
 async def leave(p: Program) -> None:
     me = p.node(p.random.choice(list(NodeKind)))
-    if p.chance(0.1):
+    if p.chance(0.3):
         await p.call(nodes.set_alive, me)
     elif p.chance(0.5):
         await p.call(nodes.set_leaving, me)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
 from dao.cluster.nodes import Me
-from model.ids import WorkflowInstanceId
+from model.ids import Epoch, WorkflowInstanceId
 from model.nodes import NodeKind, NodeState
 from tests.bridge.two_stores import Each, GivenUp, TwoStores
 from tests.simulation.server import Server
@@ -23,6 +23,9 @@ from tests.simulation.tables import Row, Table, Values
 T = TypeVar("T")
 CODES = (1, 2, 3, 4)
 """The workflows: 1 and 2 are parallel, 3 and 4 serial."""
+ADDRESS = "10.0.0.1:5678"
+NAMES = ("one", "two", ADDRESS)
+"""Of nodes: who has none is called by its address."""
 
 
 class Program:
@@ -41,7 +44,7 @@ class Program:
     def server(self) -> Server:
         return self.stores.server
 
-    async def step(self, number: int, actions: Sequence[tuple[Action, int]]) -> None:
+    async def step(self, number: int, actions: Actions) -> None:
         """One transaction, drawn by the number of the step."""
         self.random = Random(f"{self.seed}/{number}")
         action = self.random.choices([each for each, _ in actions], [weight for _, weight in actions])[0]
@@ -54,6 +57,9 @@ class Program:
     async def let_hours_pass(self) -> None:
         await self.stores.hours_pass(self.random.choice((1, 3)))
         self.plans = []
+
+    async def let_somebody_drain(self) -> None:
+        await self.stores.drain(self.random.choice(list(NodeKind)), self.random.choice(NAMES))
 
     async def call(self, function: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
         return await self.stores.call(function, *args, **kwargs)
@@ -81,17 +87,17 @@ class Program:
         found = [(row, each) for row, each in self.stores.tx.scan(table.rows) if like(each)]
         return sorted(found, key=lambda one: one[0].id)
 
-    def node(self, kind: NodeKind) -> Me:
-        """One that lives, mostly."""
+    def node(self, kind: NodeKind, busy: Collection[int] = ()) -> Me:
+        """One that lives, mostly; one of `busy`, if there is any."""
         living = (NodeState.ALIVE, NodeState.LEAVING)
         any_ = self.chance(0.07)
         found = self.rows(self.server.nodes, lambda each: each.kind is kind and (any_ or each.state in living))
-        row, each = self.one(found)
-        return Me(row.id, each.incarnation, kind, each.address)
+        row, each = self.one([one for one in found if one[0].id in busy] or found)
+        return Me(row.id, each.incarnation, kind, each.address, each.name)
 
-    async def licensed(self, kind: NodeKind) -> Me:
+    async def licensed(self, kind: NodeKind, busy: Collection[int] = ()) -> Me:
         """A node that holds its licence, mostly, as every one does before it writes."""
-        me = self.node(kind)
+        me = self.node(kind, busy)
         if not self.chance(0.03):
             await self.call(nodes.hold_alive, me)
         return me
@@ -104,6 +110,10 @@ class Program:
         )
         return [(row.id, each) for row, each in found]
 
+    def drivers(self) -> set[Epoch]:
+        """The masters that own what is driven."""
+        return {each.master_id for _, each in self.rows(self.server.instances, lambda each: each.state.is_driven)}
+
     def instances(self, most: int = 3) -> list[WorkflowInstanceId]:
         """Any, and now and then one that does not exist."""
         found = self.some([row.id for row, _ in self.rows(self.server.instances)], most)
@@ -114,3 +124,5 @@ class Program:
 
 
 Action = Callable[[Program], Awaitable[None]]
+Actions = Sequence[tuple[Action, int]]
+"""What a step may be, each with its weight."""

@@ -12,15 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from math import inf
 from typing import Any
 
 from dao.tasks.task_events import TaskEvent
 from model.nodes import Heartbeat
 from tests.simulation.server import EPOCH
+from tests.simulation.statements.tasks.pool_claims import waiting
 from tests.simulation.tables import Transaction, Values
 
 Told = dict[str, Any]
-Rows = dict[tuple[str, int], Told]
+Rows = dict[tuple[str, Any], Told]
 
 _ID = "id"
 _TODAY = range(2021, 2040)
@@ -47,7 +49,7 @@ _OF_ONE_STORE = (
 
 TABLES = (
     *("node", "node_beat", "command", "command_history", "error_command", "workflow_instance", "task_instance"),
-    *("task_event", "schedule"),
+    *("task_event", "schedule", "stream_restart", "pool_resource", "pool_line"),
 )
 SEQUENCES = {
     "node": "nodes",
@@ -108,6 +110,8 @@ def plain(value: Any, moments: Moments) -> Any:
         told = {name: plain(getattr(value, name), moments) for name in names}
         if "schedule_time" in told and isinstance(told["schedule_time"], str):
             told["schedule_time"] = _same_time(told["schedule_time"])
+        if told.get("leases"):
+            told["leases"] = json.loads(told["leases"])
         for name in _FIRES:
             if told.get(name):
                 told[name] = _same_time(told[name])
@@ -153,9 +157,10 @@ _INSTANCE = (
 _TASK = (
     *("workflow_instance_id", "task_code", "attempt", "state", "retries", "wait_reason", "kill_requested"),
     *("write_ahead", "worker_group", "workflow_priority", "task_priority", "worker_id", "params", "parameter_values"),
-    *("outputs", "reason", "branch"),
+    *("outputs", "reason", "branch", "is_plain", "handover"),
 )
 _EVENT = ("owner", "workflow_instance_id", "task_code", "attempt", "state", "child_index", "outputs")
+_PLACE = ("workflow_priority", "workflow_instance_id", "task_priority", "worker_group")
 _FIRES = ("next_fire_at", "last_fire_at")
 _SCHEDULE = ("workflow_code", "crontab", "state", "misfire", "problem")
 
@@ -169,9 +174,21 @@ def of_database(found: Sequence[tuple[str, str]], moments: Moments) -> Rows:
             if told is None:
                 read = json.loads(row)
                 told = moments.read[row] = _READ[name](read, moments)
-                told[_ID] = next(read[key] for key in ("id", "node_id", "command_id") if key in read)
+                told[_ID] = _id(name, read)
             rows[name, told[_ID]] = told
     return rows
+
+
+def _id(name: str, row: Mapping[str, Any]) -> Any:
+    """What its row is named by in the model."""
+    match name:
+        case "stream_restart":
+            return row["workflow_instance_id"], row["task_code"]
+        case "pool_resource":
+            return row["name"]
+        case "pool_line":
+            return row["pool_name"], row["task_instance_id"]
+    return next(row[key] for key in ("id", "node_id", "command_id") if key in row)
 
 
 def _time(text: str | None) -> datetime | None:
@@ -198,10 +215,17 @@ def _instance(row: Mapping[str, Any], moments: Moments) -> Told:
 def _task(row: Mapping[str, Any], moments: Moments) -> Told:
     told = _picked(row, _TASK) | {"flag": row["flag"] == "YES", "name": row["task_name"], "type": row["task_type"]}
     told |= {name: moments.of(_time(row[name])) for name in ("queued_at", "started_at", "ended_at")}
+    told |= _picked(row, ("stream", "resources")) | {"reason": _reason(row["reason"], row["resources"])}
     due, queued = _time(row["due_at"]), _time(row["queued_at"])
     return told | {
         "due": None if due is None or queued is None else round((due - queued).total_seconds() / _DUE_UNIT_S)
     }
+
+
+def _reason(reason: str | None, resources: object) -> str | None:
+    """What of its resources an attempt did not get in time is said to people: the model does not say it."""
+    is_late = resources is not None and reason is not None and " within its dispatch_timeout " in reason
+    return "late" if is_late else reason
 
 
 def _history(row: Mapping[str, Any], moments: Moments) -> Told:
@@ -214,6 +238,16 @@ def _history(row: Mapping[str, Any], moments: Moments) -> Told:
 def _schedule(row: Mapping[str, Any], moments: Moments) -> Told:
     told = _picked(row, _SCHEDULE) | {name: moments.of(_time(row[name])) for name in ("updated_at", "counts_from")}
     return told | {name: _same_time(row[name]) for name in _FIRES}
+
+
+def _restart(row: Mapping[str, Any], moments: Moments) -> Told:
+    told = {name: moments.of(_time(row[f"{name}_at"])) for name in ("asked", "begun")}
+    return told | {"ended_attempt": row["ended_attempt"] or 0, "asked_by": row["asked_by"]}
+
+
+def _resource(row: Mapping[str, Any], moments: Moments) -> Told:
+    since = None if row["free_since"] == "-infinity" else _time(row["free_since"])
+    return {"holder": row["task_instance_id"], "worker_id": row["worker_id"], "free_since": moments.of(since)}
 
 
 _READ: Mapping[str, Callable[[Mapping[str, Any], Moments], Told]] = {
@@ -230,6 +264,9 @@ _READ: Mapping[str, Callable[[Mapping[str, Any], Moments], Told]] = {
     "task_instance": _task,
     "task_event": lambda row, _: _picked(row, _EVENT),
     "schedule": _schedule,
+    "stream_restart": _restart,
+    "pool_resource": _resource,
+    "pool_line": lambda row, _: _picked(row, (*_PLACE, "needed", "needs")),
 }
 
 
@@ -241,7 +278,7 @@ def of_model(tx: Transaction, moments: Moments) -> Rows:
     server, rows = tx.server, Rows()
     for table in (
         *(server.nodes, server.beats, server.commands, server.history, server.instances, server.tasks, server.events),
-        server.schedules,
+        *(server.schedules, server.stream_restarts, server.resources),
     ):
         for row, each in tx.scan(table.rows):
             told = moments.read.get(each)
@@ -250,6 +287,10 @@ def of_model(tx: Transaction, moments: Moments) -> Rows:
             rows[table.name, row.id] = told
             if table.name == "command_history" and each.reason is not None:
                 rows["error_command", row.id] = {"reason": each.reason, "master": each.master, _ID: row.id}
+    for row, task in waiting(tx):
+        for pool, needed in (needs := json.loads(task.resources)).items():
+            place = pool, row.id
+            rows["pool_line", place] = _shown(task, _PLACE) | {"needed": needed, "needs": needs, _ID: place}
     return rows
 
 
@@ -271,6 +312,8 @@ def _model_instance(each: Values, moments: Moments) -> Told:
 def _model_task(each: Values, moments: Moments) -> Told:
     told = _shown(each, _TASK) | {"flag": each.flag, "name": each.name, "type": each.type}
     told |= {f"{name}_at": moments.of(_moment(getattr(each, f"{name}_s"))) for name in ("queued", "started", "ended")}
+    told |= {"stream": _read(each.stream), "resources": _read(each.resources)}
+    told["reason"] = _reason(each.reason, each.resources)
     return told | {"due": None if each.wait_reason is None else round((each.due_s - each.queued_s) / _DUE_UNIT_S)}
 
 
@@ -279,6 +322,16 @@ def _model_schedule(each: Values, moments: Moments) -> Told:
         name: moments.of(_time(getattr(each, name))) for name in ("updated_at", "counts_from")
     }
     return told | {name: _same_time(getattr(each, name)) for name in _FIRES}
+
+
+def _model_restart(each: Values, moments: Moments) -> Told:
+    told = {name: moments.of(_moment(getattr(each, f"{name}_s"))) for name in ("asked", "begun")}
+    return told | _shown(each, ("ended_attempt", "asked_by"))
+
+
+def _model_resource(each: Values, moments: Moments) -> Told:
+    since = None if each.free_since_s == -inf else _moment(each.free_since_s)
+    return {**_shown(each, ("holder", "worker_id")), "free_since": moments.of(since)}
 
 
 _SHOW: Mapping[str, Callable[[Values, Moments], Told]] = {
@@ -300,12 +353,18 @@ _SHOW: Mapping[str, Callable[[Values, Moments], Told]] = {
     "task_instance": _model_task,
     "task_event": lambda each, _: _shown(each, _EVENT),
     "schedule": _model_schedule,
+    "stream_restart": _model_restart,
+    "pool_resource": _model_resource,
 }
 
 
 def _shown(each: object, names: Sequence[str]) -> Told:
     values = {name: getattr(each, name) for name in names}
     return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+
+
+def _read(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
 
 
 def _moment(seconds: float | None) -> datetime | None:

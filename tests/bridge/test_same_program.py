@@ -15,9 +15,9 @@ from sqlalchemy import text
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from model.nodes import NodeKind
-from tests.bridge import command_batches, masters, people, workers
-from tests.bridge.program import CODES, Program
-from tests.bridge.rows import SEQUENCES
+from tests.bridge import command_batches, masters, people, pools, streams, workers
+from tests.bridge.program import CODES, Actions, Program
+from tests.bridge.rows import TABLES
 from tests.bridge.two_stores import Differs, TwoStores, empty_model
 from tests.simulation.tables import Transaction, Values
 from tests.simulation.wiring import models
@@ -26,6 +26,8 @@ PROGRAMS = int(os.environ.get("SHOAL_BRIDGE_PROGRAMS", "10"))
 FIRST = int(os.environ.get("SHOAL_BRIDGE_FIRST", "0"))
 STEPS = 200
 ACTIONS = (*people.ACTIONS, *masters.ACTIONS, *command_batches.ACTIONS, *workers.ACTIONS)
+THEMES = ((), streams.ACTIONS, (), pools.ACTIONS)
+"""What programs are mostly about, in turn: else too little happens to one stream for anything to follow from it."""
 NOT_COMPARED = {
     "dao.definitions.definitions.heads",
     "dao.definitions.definitions.contents",
@@ -33,6 +35,8 @@ NOT_COMPARED = {
     "dao.runs.dependencies.codes",
     "dao.commands.commands.handled_before",
     "dao.definitions.references.needed_by_dependents",
+    "dao.postgres.database.wait_briefly",
+    "dao.runs.serial_line.deadlocked",
     *(f"dao.duties.duties.{name}" for name in ("read_next", "add", "take", "record", "failed")),
     *(
         f"dao.retention.{name}"
@@ -44,30 +48,35 @@ NOT_COMPARED = {
             "old_audit.delete",
         )
     ),
-    *(f"dao.tasks.pool_claims.{name}" for name in ("hold_pools", "rooms", "waiters", "claim")),
-    *(f"dao.tasks.pool_leases.{name}" for name in ("free", "held")),
 }
-"""They read what never changes, which a simulation draws for itself; one makes a sentence for people. Duties and
-retention have periods of their own in a simulation: tests/dao/test_duties.py and tests/master/test_retention.py. Those
-of pools: the programs have no pools, and only `tests/dao/test_pool_claims.py` says what they do."""
-_EMPTY = ", ".join((*SEQUENCES, "node_beat", "command_history", "error_command", "workflow_definition"))
+"""They read what never changes, which a simulation draws for itself; one makes a sentence for people, and one says only
+for how long a lock is waited for. No workflow of a simulation contains itself, so none is deadlocked; those of programs
+are (tests/dao/test_serial_line.py). Duties and retention have periods of their own in a simulation:
+tests/dao/test_duties.py and tests/master/test_retention.py."""
+_EMPTY = ", ".join((*TABLES, "workflow_definition", "resource_pool", "slot_change", "drain"))
 _RERUNS_MAX = 60
 
 
 async def begin(database: Database) -> TwoStores:
-    """Both stores empty but for the definitions, whose rows serial workflows lock."""
+    """Both stores empty but for the definitions, whose rows serial workflows lock, and for resource pools."""
     async with database.writing() as connection:
         await connection.execute(text(f"TRUNCATE {_EMPTY} RESTART IDENTITY CASCADE"))
         named = "INSERT INTO workflow_definition (code, name) SELECT code, 'w' || code FROM unnest(:codes) AS w (code)"
         await connection.execute(text(named), {"codes": list(CODES)})
         later = text("DELETE FROM schema_version WHERE version > :known")
         await connection.execute(later, {"known": newer_schema.known_version()})
+        await pools.make(connection)
     server = empty_model()
     made = Transaction(server)
     for code in CODES:
         made.insert(server.definitions, code, Values())
+    pools.make_in_model(made)
     made.install()
     return TwoStores(database, server)
+
+
+def _actions(seed: int) -> Actions:
+    return (*ACTIONS, *THEMES[seed % len(THEMES)])
 
 
 async def _run(database: Database, seed: int, left_out: frozenset[int] = frozenset()) -> TwoStores:
@@ -79,9 +88,11 @@ async def _run(database: Database, seed: int, left_out: frozenset[int] = frozens
             await people.begin_a_life(program, kind)
     for number in range(STEPS):
         if number not in left_out:
-            await program.step(number, ACTIONS)
+            await program.step(number, _actions(seed))
             if program.chance(0.05):
                 await program.let_hours_pass()
+            if program.chance(0.03):
+                await program.let_somebody_drain()
     return stores
 
 

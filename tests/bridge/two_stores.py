@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import inf
+from operator import itemgetter
 from random import Random
 from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+from dao.cluster import drains
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData, translated
 from model.errors import ShoalError
+from model.nodes import NodeKind
 from tests.bridge.rows import SEQUENCES, SNAPSHOT, Moments, Rows, Told, of_database, of_model, plain
 from tests.simulation.invariants import Invariants
 from tests.simulation.loop import VirtualLoop
@@ -33,6 +38,7 @@ UNORDERED = (
         "dao.tasks.task_instances.halt",
         "dao.tasks.task_timers.queue_due",
     ),
+    *("dao.tasks.stream_claims.claim", "dao.tasks.pool_claims.claim", "dao.tasks.pool_claims.waiters"),
     *(
         "dao.tasks.past_attempts.latest_attempts",
         "dao.commands.suspect_commands.try_next",
@@ -45,12 +51,15 @@ UNORDERED = (
 """Statements that promise no order of what they answer, or one by times that two rows may share in the model only."""
 CLOCK_STEP_S = 0.01
 """How far the model's clock goes on between two calls."""
+_AN_INSTANT_S = 1e-6
 _SHIFTED = {
     "command": ("created_at",),
     "node_beat": ("beaten_at",),
     "workflow_instance": ("started_at", "ended_at", "owned_since", "running_since"),
     "task_instance": ("queued_at", "started_at", "ended_at", "due_at", "dispatch_by"),
     "schedule": ("updated_at", "counts_from"),
+    "stream_restart": ("asked_at", "begun_at"),
+    "pool_resource": ("free_since",),
 }
 """The columns that hold times of the database's clock."""
 
@@ -176,6 +185,15 @@ class TwoStores:
             shifted = "UPDATE workflow_instance SET schedule_time = schedule_time - make_interval(hours => :hours) "
             await connection.execute(text(shifted + "WHERE schedule_time > '2021-01-01'"), {"hours": hours})
 
+    async def drain(self, kind: NodeKind, name: str) -> None:
+        """Ask that its nodes take nothing new, or end that; by a person, between two transactions."""
+        self.trace.append(f"     somebody asks or ends a drain: {kind} {name}")
+        async with self._database.writing() as connection:
+            if not await drains.end(connection, kind, name):
+                await drains.ask(connection, kind, name, "somebody")
+            found = await drains.every(connection)
+        self.server.drains = {(each.kind, each.name): each.drain.id for each in found}
+
     # ------------------------------------------------------------------------------------------- inside
 
     def _perform(self, model: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -196,6 +214,7 @@ class TwoStores:
         self._model.ends_s.append(self.server.now().timestamp() + CLOCK_STEP_S / 2)
         real = of_database(found, self._real)
         self._keep_ids_equal(found, real)
+        self._keep_turns_equal(found)
         return _first_difference(real, of_model(self.tx, self._model))
 
     def _keep_ids_equal(self, found: list[tuple[Any, ...]], real: Rows) -> None:
@@ -214,6 +233,19 @@ class TwoStores:
             if len(new) == len(inserted):
                 self._give_ids(table, new, inserted)
             self.last_ids[name] = table._last_id = now
+
+    def _keep_turns_equal(self, found: list[tuple[Any, ...]]) -> None:
+        """What one statement gave back was free in any order; what was free first is given first."""
+        freed = [row for row in self.tx.writes if row.table is self.server.resources]
+        if not freed:
+            return
+        resources = [json.loads(row) for name, row in found if name == "pool_resource"]
+        turns = {each["name"]: turn for turn, each in enumerate(sorted(resources, key=itemgetter("free_since", "id")))}
+        for row in freed:
+            values = self.tx.see(row)
+            assert values is not None
+            since_s = round(values.free_since_s, 3) if values.free_since_s > -inf else -inf
+            self.tx.writes[row] = values.but({"free_since_s": since_s + _AN_INSTANT_S * turns[row.id]})
 
     def _give_ids(self, table: Table, new: list[tuple[int, Told]], inserted: list[tuple[int, Told]]) -> None:
         """Rows of the model that are the same as rows of the database get their ids."""

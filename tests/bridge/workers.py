@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from dao.tasks import requeue, task_claims
+from collections.abc import Collection
+
+from dao.cluster.nodes import Me
+from dao.tasks import pool_leases, requeue, stream_readiness, task_claims, task_progress
+from dao.tasks.stream_readiness import Probed
 from dao.tasks.task_claims import ClaimedTask, Report
+from dao.tasks.task_progress import Reported
 from model.nodes import NodeKind
 from model.states import TaskState
 from tests.bridge.program import Program
@@ -35,6 +40,13 @@ async def mark_running(p: Program) -> None:
     await p.call(task_claims.mark_running, task, me.epoch)
 
 
+def running_on(p: Program, me: Me) -> list[Values]:
+    """What it has."""
+    return [
+        each for _, each in p.rows(p.server.tasks, lambda each: each.worker_id == me.epoch and each.state in _RUNNING)
+    ]
+
+
 async def give_back(p: Program) -> None:
     """What it claimed and has not started, some of it."""
     me = await p.licensed(NodeKind.WORKER)
@@ -42,17 +54,17 @@ async def give_back(p: Program) -> None:
     await p.call(requeue.put_back, p.some([row.id for row, _ in claimed]) if claimed else [])
 
 
-async def report(p: Program) -> None:
-    """Of what it holds; now and then of what was taken from it."""
-    me = await p.licensed(NodeKind.WORKER)
+async def report(p: Program, busy: Collection[int] = ()) -> None:
+    """Of what it holds, with its resources; now and then of what was taken from it."""
+    me = await p.licensed(NodeKind.WORKER, busy)
     await p.call(task_claims.to_end, me.epoch)
-    any_ = p.chance(0.15)
-    tasks = [
-        each for _, each in p.rows(p.server.tasks) if any_ or (each.worker_id == me.epoch and each.state in _RUNNING)
-    ]
+    tasks = [each for _, each in p.rows(p.server.tasks)] if p.chance(0.15) else running_on(p, me)
     if not tasks:
         return
-    await p.call(task_claims.report, [_report(p, task) for task in p.some(tasks, 4)], me.epoch)
+    ended = p.some(tasks, 4)
+    await p.call(task_claims.report, [_report(p, task) for task in ended], me.epoch)
+    if leased := [task.id for task in ended if task.resources is not None]:
+        await p.call(pool_leases.free, leased, me.epoch)
 
 
 def _report(p: Program, task: Values) -> Report:
@@ -62,4 +74,14 @@ def _report(p: Program, task: Values) -> Report:
     return Report(task.id, attempt, state, "" if state is T.SUCCESS else "it failed", 0, outputs)
 
 
-ACTIONS = ((claim_tasks, 12), (mark_running, 6), (give_back, 2), (report, 13))
+async def tell_people(p: Program) -> None:
+    """What no task of a simulation says, and nobody decides by: of what has been taken from it, too."""
+    me = await p.licensed(NodeKind.WORKER)
+    if tasks := [each for _, each in p.rows(p.server.tasks, lambda each: each.state in _RUNNING)]:
+        progress = [Reported(each.id, each.attempt, 1.0, 2.0, "half of it") for each in p.some(tasks)]
+        await p.call(task_progress.record, progress, me.epoch)
+        probed = [Probed(each.id, each.workflow_instance_id, each.attempt, is_ready=p.chance(0.5)) for each in tasks]
+        await p.call(stream_readiness.record, probed, me.epoch)
+
+
+ACTIONS = ((claim_tasks, 12), (mark_running, 6), (give_back, 2), (report, 13), (tell_people, 1))

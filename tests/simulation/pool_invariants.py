@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from model.choices import Priority
 from model.states import TaskState
+from tests.simulation.statements.tasks.task_claims import urgency
 from tests.simulation.tables import Change, Row, Values
 from tests.simulation.trace import Trace
 
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
 BEGINNING = (TaskState.DISPATCH, TaskState.RUNNING_EXECUTION)
 NOTICED_S = 3.0
 """Whoever has waited for so long, whatever the server's clock was set to, was seen by every claim that commits now."""
-
-
-def urgency(task: Values) -> tuple[int, int, int, int]:
-    """Its place among all that waits."""
-    priorities = list(Priority)
-    first, second = priorities.index(task.workflow_priority), priorities.index(task.task_priority)
-    return (first, task.workflow_instance_id, second, task.id)
 
 
 def could_begin(server: Server, task: Values) -> bool:

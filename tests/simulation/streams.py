@@ -19,12 +19,15 @@ from dao.postgres.notify import DRAIN
 from dao.tasks.lost_tasks import SUSPECT
 from master.streams import Streams
 from model.command_moves import CommandType
+from model.ids import TaskCode, WorkflowInstanceId
 from model.nodes import NodeKind, NodeState
 from model.states import TaskState, WorkflowState
 from tests.simulation.broken_worker import BrokenWorker
 from tests.simulation.definitions import LEASED, STREAMING, specs
-from tests.simulation.pool_invariants import could_begin, urgency
-from tests.simulation.tables import Blocked, Transaction, Values
+from tests.simulation.pool_invariants import could_begin
+from tests.simulation.statements.tasks.streams import ask_restart
+from tests.simulation.statements.tasks.task_claims import urgency
+from tests.simulation.tables import Blocked, Values
 from tests.simulation.world import FAULTS_S, World
 from worker.leased_streams import LeasedStreams
 from worker.stream_claims import Share
@@ -87,7 +90,7 @@ def arrange(world: World, ask: Callable[..., None]) -> None:
     world.loop.in_world(max(FAULTS_S, world.heals_registry_s) + JUDGED_AFTER_S, _judge, world, ask)
 
 
-def _runs(world: World) -> list[tuple[int, Values]]:
+def _runs(world: World) -> list[tuple[WorkflowInstanceId, Values]]:
     return [
         (row.id, row.values)
         for row in world.server.instances.unfinished.values()
@@ -103,17 +106,8 @@ def _restart(world: World, random: Random) -> None:
     run, values = random.choice(runs)
     for place in range(1, len(specs()[values.workflow_code].tasks) + 1):
         with suppress(Blocked):
-            world.server.do(partial(_ask_restart, run=run, code=place))
+            world.server.do(partial(ask_restart, run=run, codes=[TaskCode(place)], asked_by="somebody"))
     world.trace.add("somebody", f"restarts the streams of {run}")
-
-
-def _ask_restart(tx: Transaction, run: int, code: int) -> None:
-    """ON CONFLICT DO NOTHING."""
-    row = tx.server.stream_restarts.rows.get((run, code))
-    if row is None:
-        tx.insert(
-            tx.server.stream_restarts, (run, code), Values(begun_s=None, ended_attempt=0, asked_s=tx.server.now_s)
-        )
 
 
 def _judge(world: World, ask: Callable[..., None]) -> None:

@@ -20,25 +20,21 @@ def mark_lost(
     tx: Transaction, limit: int, *, without: Sequence[TaskInstanceId] = (), only: TaskInstanceId | None = None
 ) -> int:
     """DISPATCH and RUNNING without a living worker, FOR UPDATE SKIP LOCKED; surely unstarted = put back."""
-    count = 0
-    unstarted, started = [], []
+    held: list[tuple[Row, Values]] = []
     for row, task in _lost(tx, without):
-        if count == limit or only not in (None, row.id) or not tx.try_lock(row):
-            continue
-        count += 1
-        if task.state is T.DISPATCH:
-            unstarted.append(TaskInstanceId(row.id))
-        else:
-            is_suspect = _workers_lost(tx, task) >= WORKERS_MAX
-            state, reason = (T.FAILURE, SUSPECT) if is_suspect else (T.NEED_FAULT_TOLERANCE, LOST)
-            tx.update(row, state=state, ended_s=tx.server.now_s, reason=reason)
-            pool_leases.leave(tx, task)
-            started.append((task, is_suspect))
-    for task, is_suspect in sorted(started, key=lambda each: _order(each[0])):
+        if len(held) < limit and only in (None, row.id) and tx.try_lock(row):
+            held.append((row, task))
+    started = [(row, task, _workers_lost(tx, task)) for row, task in held if task.state is not T.DISPATCH]
+    for row, task, workers in started:
+        state, reason = (T.FAILURE, SUSPECT) if workers >= WORKERS_MAX else (T.NEED_FAULT_TOLERANCE, LOST)
+        tx.update(row, state=state, ended_s=tx.server.now_s, reason=reason)
+        pool_leases.leave(tx, task)
+    for _, task, workers in sorted(started, key=lambda each: _order(each[1])):
         where = task.workflow_instance_id, task.task_code, task.attempt
+        is_suspect = workers >= WORKERS_MAX
         tell_event(tx, *where, T.FAILURE if is_suspect else T.NEED_FAULT_TOLERANCE, is_suspect=is_suspect or None)
-    requeue.put_back(tx, unstarted)
-    return count
+    requeue.put_back(tx, [TaskInstanceId(row.id) for row, task in held if task.state is T.DISPATCH])
+    return len(held)
 
 
 def _workers_lost(tx: Transaction, lost: Values) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 
+from dao.tasks.pool_claims import FREE_READ_MAX
 from dao.tasks.task_claims import ClaimedTask
-from model.ids import Epoch
+from model.ids import Epoch, TaskInstanceId
 from model.pool_turns import PoolRoom, Waiter
 from model.queue_places import Places
 from model.states import TaskState
@@ -57,23 +58,49 @@ def waiters(
     places: int,
     plain: Places | None = None,
 ) -> list[Waiter]:
-    found = [
-        Waiter(
-            task.workflow_priority,
-            task.workflow_instance_id,
-            task.task_priority,
-            task.id,
-            task.worker_group,
-            json.loads(task.resources or "{}"),
-            task.resources is not None and task.stream is not None,
-        )
-        for _, task in tx.scan(tx.server.tasks.unfinished)
-        if task.state is T.QUEUED and task.worker_group in {*groups, *served}
-        if task.resources is not None or (task.is_plain and is_searched(task, groups, plain))
-    ]
-    held = {name for name, room in rooms.items() if room.is_held}
-    first = sorted((each for each in found if not each.needs and each.worker_group in groups), key=lambda w: w.order)
-    return [each for each in found if held & each.needs.keys()] + first[:places]
+    """Of each line whose pool is held, of those that need the same the first, as many as may get it and one; none that
+    needs more than there is. Of each place in the queue of the others as many as have a place."""
+    kinds: dict[tuple[str, str, str], list[Waiter]] = {}
+    for _, task in waiting(tx):
+        needs = json.loads(task.resources)
+        if task.worker_group in {*groups, *served} and _fits(rooms, needs):
+            for name in needs:
+                kinds.setdefault((name, task.worker_group, task.resources), []).append(_waiter(task))
+    found: dict[TaskInstanceId, Waiter] = {}
+    for (name, *_), line in kinds.items():
+        if rooms[name].is_held:
+            first = sorted(line, key=_order)[: min(rooms[name].free, FREE_READ_MAX) + 1]
+            found |= {waiter.id: waiter for waiter in first}
+    return [*found.values(), *_plain_ones(tx, groups, places, plain)]
+
+
+def _fits(rooms: Mapping[str, PoolRoom], needs: Mapping[str, int]) -> bool:
+    """Whether there are so many, whoever has them, as far as they had been read."""
+    return all(name in rooms and rooms[name].size >= number for name, number in needs.items())
+
+
+def _plain_ones(tx: Transaction, groups: Sequence[str], places: int, plain: Places | None) -> list[Waiter]:
+    searched: dict[tuple[str, str], list[Waiter]] = {}
+    for _, task in tx.scan(tx.server.tasks.unfinished):
+        if task.state is T.QUEUED and task.is_plain and is_searched(task, groups, plain):
+            searched.setdefault((task.workflow_priority, task.worker_group), []).append(_waiter(task))
+    return [waiter for queue in searched.values() for waiter in sorted(queue, key=_order)[:places]]
+
+
+def _waiter(task: Values) -> Waiter:
+    return Waiter(
+        task.workflow_priority,
+        task.workflow_instance_id,
+        task.task_priority,
+        task.id,
+        task.worker_group,
+        json.loads(task.resources or "{}"),
+        task.resources is not None and task.stream is not None,
+    )
+
+
+def _order(waiter: Waiter) -> tuple[int, int, int, int]:
+    return waiter.order
 
 
 def claim(tx: Transaction, given: Sequence[Waiter], worker: Epoch) -> list[ClaimedTask]:

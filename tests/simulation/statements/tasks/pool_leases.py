@@ -42,4 +42,4 @@ def leases(tx: Transaction, task: Values) -> str | None:
     for _, resource in tx.scan(tx.server.resources.rows):
         if resource.holder == task.id and resource.worker_id == task.worker_id:
             found.setdefault(resource.pool, []).append({"name": resource.name, "data": {}})
-    return json.dumps(found)
+    return json.dumps(found) if found else None

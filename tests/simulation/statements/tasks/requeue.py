@@ -40,7 +40,7 @@ def put_back(tx: Transaction, ids: Sequence[TaskInstanceId]) -> list[QueuedAttem
                 run, is_stream = task.workflow_instance_id, task.stream is not None
                 queued.append(QueuedAttempt(Priority(task.workflow_priority), task.worker_group, run, is_stream))
         else:
-            tx.update(row, state=state, worker_id=None, ended_s=server.now_s, reason=_WHY[state])
+            tx.update(row, state=state, worker_id=None, handover=None, ended_s=server.now_s, reason=_WHY[state])
             tell_event(tx, task.workflow_instance_id, task.task_code, task.attempt, state)
             ended.append(task.workflow_instance_id)
     if ended:

@@ -11,7 +11,7 @@ from dao.tasks.task_claims import ClaimedTask
 from model.ids import Epoch
 from model.states import TaskState
 from tests.simulation.statements.rows import RUNNING
-from tests.simulation.statements.tasks.task_claims import claimed_task
+from tests.simulation.statements.tasks.task_claims import claimed_task, urgency
 from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState
@@ -92,14 +92,14 @@ def early_ends(tx: Transaction) -> list[EarlyEnd]:
 
 
 def claim(tx: Transaction, limits: Mapping[str, int], worker: Epoch) -> list[ClaimedTask]:
-    """QUEUED streams of each group, FOR UPDATE SKIP LOCKED."""
+    """QUEUED streams of each group in their order, FOR UPDATE SKIP LOCKED."""
     node = tx.get(tx.server.nodes, worker)
     if node is not None and (node.kind, node.name or node.address) in tx.server.drains:
         return []
     claimed: list[ClaimedTask] = []
     for group, limit in limits.items():
         taken = 0
-        for row, task in sorted(_streams(tx, group), key=lambda each: each[0].id):
+        for row, task in sorted(_streams(tx, group), key=lambda each: urgency(each[1])):
             if task.state is T.QUEUED and taken < limit and tx.try_lock(row):
                 state = T.RUNNING_EXECUTION if task.write_ahead else T.DISPATCH
                 started_s = tx.server.now_s if task.write_ahead else None

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from dao.tasks.stream_ends import Attempt
 from model.ids import Epoch
 from tests.simulation.statements.rows import is_owned
-from tests.simulation.statements.tasks import past_attempts
 from tests.simulation.tables import Transaction
 
 
 def ran_s(tx: Transaction, attempts: Sequence[Attempt]) -> dict[Attempt, float]:
     return {
-        (run, code, attempt): past_attempts.ran_s(task)
+        (run, code, attempt): task.ended_s - task.started_s
         for run, code, attempt in attempts
         for _, task in tx.of_key(tx.server.tasks, run)
-        if (task.task_code, task.attempt) == (code, attempt)
+        if (task.task_code, task.attempt) == (code, attempt) and None not in (task.ended_s, task.started_s)
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from dao.tasks.task_claims import ClaimedTask, Report, WorkWaits
 from model.choices import Priority
@@ -25,12 +26,12 @@ def claim(
     if node is not None and (node.kind, node.name or node.address) in tx.server.drains:
         return []
     queued = [
-        (_ORDER.index(task.workflow_priority), task.workflow_instance_id, _ORDER.index(task.task_priority), row.id, row)
+        (urgency(task), row)
         for row, task in tx.scan(tx.server.tasks.unfinished)
         if task.state is T.QUEUED and task.is_plain and is_searched(task, groups, places)
     ]
     claimed: list[ClaimedTask] = []
-    for *_, row in sorted(queued, key=lambda each: each[:4]):
+    for _, row in sorted(queued, key=itemgetter(0)):
         if len(claimed) < limit and tx.try_lock(row):
             task = tx.see(row)
             assert task is not None
@@ -38,6 +39,12 @@ def claim(
             started_s = tx.server.now_s if task.write_ahead else None
             claimed.append(claimed_task(tx, tx.update(row, state=state, worker_id=worker, started_s=started_s)))
     return claimed
+
+
+def urgency(task: Values) -> tuple[int, int, int, int]:
+    """Its place in the queue."""
+    ranks = _ORDER.index(task.workflow_priority), _ORDER.index(task.task_priority)
+    return ranks[0], task.workflow_instance_id, ranks[1], task.id
 
 
 def is_searched(task: Values, groups: Sequence[str], places: Places | None) -> bool:
@@ -98,6 +105,7 @@ def report(tx: Transaction, reports: Sequence[Report], worker: Epoch) -> dict[Ta
         if is_mine or not tx.server.protections.attempt:
             reason = each.reason or None
             tx.update(row, state=each.state, ended_s=tx.server.now_s, reason=reason, outputs=each.outputs)
+            pool_leases.leave(tx, there)
             tell_event(tx, there.workflow_instance_id, there.task_code, there.attempt, each.state, None, each.outputs)
             run = tx.get(tx.server.instances, there.workflow_instance_id)
             kept[each.id] = Epoch(0) if run is None else run.master_id
