@@ -34,6 +34,7 @@ LONG = {
     "cluster/test_own_work.py",
     "cluster/test_registry_outages.py",
     "cluster/test_rows_in_the_way.py",
+    "dao/test_kept_plans.py",
     "edits/test_edits.py",
     "newcomer/test_newcomer.py",
     "simulation/test_seeds_1.py",

@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-import pytest
 from sqlalchemy import text
 
 from dao.postgres.database import Database, driver_of
@@ -28,7 +27,6 @@ FORGETS_PLANS = ("ALTER TABLE", "ANALYZE")
 SERVER = {"full_page_writes": "off", "synchronous_commit": "off", "max_wal_size": "8GB", "autovacuum": "off"}
 
 
-@pytest.mark.long
 async def test_a_plan_of_empty_tables_is_right_for_full_ones() -> None:
     wrong = {}
     with PostgresServer(fsync=False, settings=SERVER) as server:

@@ -45,10 +45,11 @@ from model.timing import Timing
 from node.overload import Overload
 from registry.connect import make_registry
 from tests.simulation import disk, statements, streams
+from tests.simulation.database import SimulatedDatabase, hold_alive_next
 from tests.simulation.disk import SimulatedSpool
 from tests.simulation.loop import PROCESS
 from tests.simulation.registry import SimulatedRegistry
-from tests.simulation.server import Server, Session
+from tests.simulation.server import Session
 from tests.simulation.statements.cluster import fencing
 from tests.simulation.switched_off import idle, switched_off
 from tests.simulation.task_runs import SimulatedExecutor, SimulatedLauncher, SimulatedListener
@@ -80,58 +81,6 @@ class NotModelled(Exception):
             f"{function} has no model: write one, {name}(tx, ...), into "
             f"tests/simulation/statements/{module.removeprefix('dao.').replace('.', '/')}.py (see docs/simulation.md)"
         )
-
-
-class SimulatedDatabase:
-    """`dao/postgres/database.py`'s pool as one process sees it."""
-
-    def __init__(self, server: Server, url: str, application_name: str, answer_within_s: float) -> None:
-        self.url = self.shown = url
-        self.application_name = application_name
-        self._server = server
-        self._answer_within_s = answer_within_s
-
-    async def close(self) -> None:
-        """Nothing is kept open."""
-
-    async def doubt(self) -> None:
-        """Nothing is kept open."""
-
-    def reading(self) -> _Reading:
-        return _Reading(self._session(autocommit=True))
-
-    def writing(self) -> _Writing:
-        return _Writing(self._session(autocommit=False))
-
-    def _session(self, *, autocommit: bool) -> Session:
-        process = PROCESS.get()
-        assert process is not None
-        return Session(
-            self._server,
-            process,
-            self.application_name,
-            autocommit=autocommit,
-            answer_within_s=self._answer_within_s,
-        )
-
-
-class _Reading:
-    def __init__(self, session: Session) -> None:
-        self.session = session
-
-    async def __aenter__(self) -> Session:
-        return self.session
-
-    async def __aexit__(self, kind: object, *_: object) -> None:
-        self.session.roll_back_by_client()
-
-
-class _Writing(_Reading):
-    async def __aexit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            await self.session.commit()
-        else:
-            self.session.roll_back_by_client()
 
 
 # ---------------------------------------------------------------------------------------------------- dao
@@ -225,13 +174,6 @@ OF_THEIR_OWN: dict[str, Callable[..., Any]] = {
 
 
 # ------------------------------------------------------------------------------------------------- the rest
-
-
-def _hold_alive_next(connection: Session, me: Me) -> None:
-    async def hold() -> None:
-        await dao_nodes.hold_alive(connection, me)  # type: ignore[arg-type]
-
-    connection.opening = hold
 
 
 class _Timer:
@@ -360,7 +302,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         (node.left_tasks.ending_of, ending_of),
         (Listener, listener),
         (make_registry, of_url),
-        (dao_nodes.hold_alive_next, _hold_alive_next),
+        (dao_nodes.hold_alive_next, hold_alive_next),
         (node.lives._verify_registry, _settled),
         (node.watchdog.watched, _unwatched),
         (Launcher, launcher),
