@@ -290,12 +290,14 @@ def driver_of(connection: AsyncConnection) -> Connection:
 
 
 async def _abandon(connection: AsyncConnection) -> None:
-    """Roll back if the connection works; close it if it does not."""
+    """Roll back if the connection works; close it if it does not, or if we are cancelled meanwhile."""
     try:
         await driver_of(connection).rollback()
         await connection.rollback()  # for SQLAlchemy's own state
-    except Exception:  # noqa: BLE001 - whatever it is, this connection is not used again
+    except BaseException as error:
         await connection.invalidate()
+        if not isinstance(error, Exception):
+            raise
 
 
 def _answered(error: BaseException) -> bool:

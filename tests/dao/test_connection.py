@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
+from psycopg.pq import TransactionStatus
 from sqlalchemy import make_url, text
 
-from dao.postgres.connection import CONNECT_S_MAX
+from dao.postgres.connection import CONNECT_S_MAX, Connection
 from dao.postgres.database import ANSWER_WITHIN_S, STATEMENT_S_MAX, Database, connect, driver_of
 from dao.postgres.listen import Listener
 from model.errors import Unavailable, Unknown
@@ -142,6 +143,28 @@ async def test_a_connection_that_is_dead_when_it_is_given_back_is_replaced_witho
         driver_of(connection).pgconn.finish()
     assert await one(gated) == 1
     assert caplog.text == ""
+
+
+async def test_a_rollback_that_is_cancelled_ends_as_cancelled(gated_url: str, gate: Gate) -> None:
+    """Also when the error that it was for forbids the life to go on: the life ends for that, and not for this."""
+    database = Database(gated_url, application_name="shoal-gated", connections_max=1)
+    drivers: list[Connection] = []
+
+    async def write() -> None:
+        async with database.writing() as connection:
+            await connection.execute(text("SELECT 1"))
+            drivers.append(driver_of(connection))
+            gate.swallow(Way.ANSWER)
+            raise ZeroDivisionError
+
+    writing = asyncio.create_task(write())
+    await eventually(lambda: bool(drivers) and drivers[0].pgconn.transaction_status == TransactionStatus.ACTIVE)
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    gate.open()
+    assert await one(database) == 1
+    await database.close()
 
 
 async def test_connections_in_doubt_are_not_used_again(gated: Database, gate: Gate) -> None:
