@@ -1,11 +1,10 @@
-import { Button, Modal, Switch, Textarea, TextInput } from "@mantine/core";
+import { Switch, Textarea, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
-import { faultAt, faultBeside } from "@/forms/faults";
-import { Refusal } from "@/forms/Refusal";
-import { Submit } from "@/forms/Submit";
+import { FormDialog } from "@/forms/FormDialog";
+import { faultAt } from "@/forms/faults";
 import { useDone } from "@/forms/useDone";
 import type { Channel } from "./queries";
 
@@ -29,7 +28,7 @@ interface Props {
 
 /** Where alerts are sent. The URL is written and never read: a change without one keeps it. */
 export function ChannelForm({ channel, onClose }: Props) {
-  const { t } = useTranslation(["alerts", "forms"]);
+  const { t } = useTranslation("alerts");
   const done = useDone("alerts");
   const [name, setName] = useState(channel?.name ?? "");
   const [url, setUrl] = useState("");
@@ -56,94 +55,80 @@ export function ChannelForm({ channel, onClose }: Props) {
       void done(t("channelSaved", { name: saved.name }));
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    save.mutate();
-  };
   const why = name === "" ? t("nameFirst") : channel === null && url.trim() === "" ? t("urlFirst") : null;
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      size={680}
+    <FormDialog
       title={channel === null ? t("newChannel") : t("changeNamed", { name: channel.name })}
-      lockScroll={false}
-      closeButtonProps={{ "aria-label": t("forms:close") }}
+      size={680}
+      verb={t("save")}
+      why={why}
+      sending={save}
+      fields={FIELDS}
+      onClose={onClose}
     >
-      <form className="form" onSubmit={submit}>
-        <div className="fields">
+      <div className="fields">
+        <TextInput
+          label={t("name")}
+          value={name}
+          readOnly={channel !== null}
+          error={faultAt(save.error, "name")}
+          onChange={(event) => setName(event.currentTarget.value)}
+        />
+        <TextInput
+          label={t("description")}
+          value={description}
+          error={faultAt(save.error, "description")}
+          onChange={(event) => setDescription(event.currentTarget.value)}
+        />
+        <TextInput
+          className="whole"
+          label={t("url")}
+          description={channel === null ? t("urlHelp") : t("urlKept", { url: channel.url })}
+          placeholder={URLS[0]}
+          list="alert-urls"
+          autoComplete="off"
+          spellCheck={false}
+          classNames={{ input: "mono" }}
+          value={url}
+          error={faultAt(save.error, "url")}
+          onChange={(event) => setUrl(event.currentTarget.value)}
+        />
+        <datalist id="alert-urls">
+          {URLS.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+        <Switch
+          className="whole"
+          label={t("channelOn")}
+          description={t("channelOnHelp")}
+          checked={enabled}
+          onChange={(event) => setEnabled(event.currentTarget.checked)}
+        />
+      </div>
+      <details>
+        <summary>{t("templates")}</summary>
+        <div className="form templates">
+          <p className="mute">{t("templatesHelp")}</p>
           <TextInput
-            label={t("name")}
-            value={name}
-            readOnly={channel !== null}
-            error={faultAt(save.error, "name")}
-            onChange={(event) => setName(event.currentTarget.value)}
+            label={t("subjectTemplate")}
+            placeholder={SUBJECT}
+            classNames={{ input: "mono" }}
+            value={subject}
+            error={faultAt(save.error, "subject_template")}
+            onChange={(event) => setSubject(event.currentTarget.value)}
           />
-          <TextInput
-            label={t("description")}
-            value={description}
-            error={faultAt(save.error, "description")}
-            onChange={(event) => setDescription(event.currentTarget.value)}
-          />
-          <TextInput
-            className="whole"
-            label={t("url")}
-            description={channel === null ? t("urlHelp") : t("urlKept", { url: channel.url })}
-            placeholder={URLS[0]}
-            list="alert-urls"
-            autoComplete="off"
+          <Textarea
+            label={t("textTemplate")}
+            rows={4}
             spellCheck={false}
             classNames={{ input: "mono" }}
-            value={url}
-            error={faultAt(save.error, "url")}
-            onChange={(event) => setUrl(event.currentTarget.value)}
-          />
-          <datalist id="alert-urls">
-            {URLS.map((each) => (
-              <option key={each} value={each} />
-            ))}
-          </datalist>
-          <Switch
-            className="whole"
-            label={t("channelOn")}
-            description={t("channelOnHelp")}
-            checked={enabled}
-            onChange={(event) => setEnabled(event.currentTarget.checked)}
+            value={text}
+            error={faultAt(save.error, "text_template")}
+            onChange={(event) => setText(event.currentTarget.value)}
           />
         </div>
-        <details>
-          <summary>{t("templates")}</summary>
-          <div className="form templates">
-            <p className="mute">{t("templatesHelp")}</p>
-            <TextInput
-              label={t("subjectTemplate")}
-              placeholder={SUBJECT}
-              classNames={{ input: "mono" }}
-              value={subject}
-              error={faultAt(save.error, "subject_template")}
-              onChange={(event) => setSubject(event.currentTarget.value)}
-            />
-            <Textarea
-              label={t("textTemplate")}
-              rows={4}
-              spellCheck={false}
-              classNames={{ input: "mono" }}
-              value={text}
-              error={faultAt(save.error, "text_template")}
-              onChange={(event) => setText(event.currentTarget.value)}
-            />
-          </div>
-        </details>
-        <Refusal error={faultBeside(save.error, ...FIELDS)} />
-        <div className="dialog-end">
-          <Button variant="default" onClick={onClose}>
-            {t("forms:cancel")}
-          </Button>
-          <Submit isPending={save.isPending} why={why}>
-            {t("save")}
-          </Submit>
-        </div>
-      </form>
-    </Modal>
+      </details>
+    </FormDialog>
   );
 }

@@ -1,11 +1,10 @@
-import { Button, Checkbox, Modal, TextInput } from "@mantine/core";
+import { Checkbox, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
-import { faultAt, faultBeside } from "@/forms/faults";
-import { Refusal } from "@/forms/Refusal";
-import { Submit } from "@/forms/Submit";
+import { FormDialog } from "@/forms/FormDialog";
+import { faultAt } from "@/forms/faults";
 import { useDone } from "@/forms/useDone";
 import { Answer } from "@/parts/Answer";
 import { channels, type Group } from "./queries";
@@ -18,7 +17,7 @@ interface Props {
 
 /** A named set of channels. */
 export function GroupForm({ group, onClose }: Props) {
-  const { t } = useTranslation(["alerts", "forms"]);
+  const { t } = useTranslation("alerts");
   const done = useDone("alerts");
   const saved = "version" in group ? group : null;
   const found = useQuery(channels);
@@ -38,59 +37,45 @@ export function GroupForm({ group, onClose }: Props) {
       void done(t("savedNamed", { name }));
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    save.mutate();
-  };
   return (
-    <Modal
-      opened
-      onClose={onClose}
+    <FormDialog
       title={saved === null ? t("newGroup") : t("changeNamed", { name: saved.name })}
-      lockScroll={false}
-      closeButtonProps={{ "aria-label": t("forms:close") }}
+      verb={t("save")}
+      why={name === "" ? t("nameFirst") : null}
+      sending={save}
+      fields={["name", "description", "channels"]}
+      onClose={onClose}
     >
-      <form className="form" onSubmit={submit}>
-        <TextInput
-          label={t("name")}
-          description={saved === null ? t("groupNameHelp") : undefined}
-          value={name}
-          readOnly={saved !== null}
-          error={faultAt(save.error, "name")}
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
-        <TextInput
-          label={t("description")}
-          value={description}
-          error={faultAt(save.error, "description")}
-          onChange={(event) => setDescription(event.currentTarget.value)}
-        />
-        <Answer of={found} lines={2} isEmpty={(all) => all.items.length === 0} empty={<p>{t("noChannels")}</p>}>
-          {(all) => (
-            <Checkbox.Group
-              label={t("channels")}
-              value={chosen}
-              error={faultAt(save.error, "channels")}
-              onChange={setChosen}
-            >
-              <div className="channel-choices">
-                {all.items.map((each) => (
-                  <Checkbox key={each.name} value={each.name} label={each.name} size="xs" />
-                ))}
-              </div>
-            </Checkbox.Group>
-          )}
-        </Answer>
-        <Refusal error={faultBeside(save.error, "name", "description", "channels")} />
-        <div className="dialog-end">
-          <Button variant="default" onClick={onClose}>
-            {t("forms:cancel")}
-          </Button>
-          <Submit isPending={save.isPending} why={name === "" ? t("nameFirst") : null}>
-            {t("save")}
-          </Submit>
-        </div>
-      </form>
-    </Modal>
+      <TextInput
+        label={t("name")}
+        description={saved === null ? t("groupNameHelp") : undefined}
+        value={name}
+        readOnly={saved !== null}
+        error={faultAt(save.error, "name")}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <TextInput
+        label={t("description")}
+        value={description}
+        error={faultAt(save.error, "description")}
+        onChange={(event) => setDescription(event.currentTarget.value)}
+      />
+      <Answer of={found} lines={2} isEmpty={(all) => all.items.length === 0} empty={<p>{t("noChannels")}</p>}>
+        {(all) => (
+          <Checkbox.Group
+            label={t("channels")}
+            value={chosen}
+            error={faultAt(save.error, "channels")}
+            onChange={setChosen}
+          >
+            <div className="channel-choices">
+              {all.items.map((each) => (
+                <Checkbox key={each.name} value={each.name} label={each.name} size="xs" />
+              ))}
+            </div>
+          </Checkbox.Group>
+        )}
+      </Answer>
+    </FormDialog>
   );
 }

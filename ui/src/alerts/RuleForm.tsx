@@ -1,12 +1,11 @@
-import { Button, Modal, Select, Textarea, TextInput } from "@mantine/core";
+import { Select, Textarea, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useId, useState } from "react";
+import { useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf, type Schemas } from "@/api/client";
-import { faultAt, faultBeside } from "@/forms/faults";
-import { Refusal } from "@/forms/Refusal";
-import { Submit } from "@/forms/Submit";
+import { FormDialog } from "@/forms/FormDialog";
+import { faultAt } from "@/forms/faults";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { workflowNames } from "@/runs/queries";
@@ -25,7 +24,7 @@ interface Props {
 
 /** A rule in words. What is wrong with it is said at its field while it is typed. */
 export function RuleForm({ rule, project: chosen, onClose }: Props) {
-  const { t } = useTranslation(["alerts", "forms"]);
+  const { t } = useTranslation("alerts");
   const done = useDone("alerts");
   const projects = useQuery(projectNames);
   const [project, setProject] = useState(rule?.project ?? chosen);
@@ -51,10 +50,6 @@ export function RuleForm({ rule, project: chosen, onClose }: Props) {
       void done(t("savedNamed", { name: saved.name }));
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    save.mutate();
-  };
   const whyNot = useWhyNot("EDITOR", project);
   const why =
     whyNot ??
@@ -62,69 +57,59 @@ export function RuleForm({ rule, project: chosen, onClose }: Props) {
   const first = workflows.data?.items[0]?.name;
   const notes = useId();
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      size={720}
+    <FormDialog
       title={rule === null ? t("newRule") : t("changeNamed", { name: rule.name })}
-      lockScroll={false}
-      closeButtonProps={{ "aria-label": t("forms:close") }}
+      size={720}
+      verb={t("save")}
+      why={why}
+      sending={save}
+      fields={["name", "text"]}
+      onClose={onClose}
     >
-      <form className="form" onSubmit={submit}>
-        <div className="fields">
-          <Select
-            label={t("project")}
-            data={[...(projects.data ?? [])]}
-            value={project}
-            readOnly={rule !== null}
-            onChange={setProject}
-            searchable
-            error={projects.error?.message}
-          />
-          <TextInput
-            label={t("name")}
-            value={name}
-            readOnly={rule !== null}
-            error={faultAt(save.error, "name")}
-            onChange={(event) => setName(event.currentTarget.value)}
-          />
-        </div>
-        <Textarea
-          label={t("rule")}
-          description={t("ruleHelp")}
-          autosize
-          minRows={2}
-          maxRows={6}
-          spellCheck={false}
-          value={text}
-          aria-describedby={notes}
-          error={faultAt(save.error, "text") ?? said?.fault ?? undefined}
-          onChange={(event) => setText(event.currentTarget.value)}
+      <div className="fields">
+        <Select
+          label={t("project")}
+          data={[...(projects.data ?? [])]}
+          value={project}
+          readOnly={rule !== null}
+          onChange={setProject}
+          searchable
+          error={projects.error?.message}
         />
-        <div id={notes} className="rule-read" aria-live="polite">
-          {said !== undefined && said.fault == null && <Read checked={said} project={project ?? ""} />}
+        <TextInput
+          label={t("name")}
+          value={name}
+          readOnly={rule !== null}
+          error={faultAt(save.error, "name")}
+          onChange={(event) => setName(event.currentTarget.value)}
+        />
+      </div>
+      <Textarea
+        label={t("rule")}
+        description={t("ruleHelp")}
+        autosize
+        minRows={2}
+        maxRows={6}
+        spellCheck={false}
+        value={text}
+        aria-describedby={notes}
+        error={faultAt(save.error, "text") ?? said?.fault ?? undefined}
+        onChange={(event) => setText(event.currentTarget.value)}
+      />
+      <div id={notes} className="rule-read" aria-live="polite">
+        {said !== undefined && said.fault == null && <Read checked={said} project={project ?? ""} />}
+      </div>
+      <fieldset className="pairs">
+        <legend>{t("examples")}</legend>
+        <div className="chips">
+          {EXAMPLES.map((each) => (
+            <button key={each} type="button" className="chip" onClick={() => setText(exampleFor(each, first))}>
+              {exampleFor(each, first)}
+            </button>
+          ))}
         </div>
-        <fieldset className="pairs">
-          <legend>{t("examples")}</legend>
-          <div className="chips">
-            {EXAMPLES.map((each) => (
-              <button key={each} type="button" className="chip" onClick={() => setText(exampleFor(each, first))}>
-                {exampleFor(each, first)}
-              </button>
-            ))}
-          </div>
-        </fieldset>
-        <Refusal error={said?.fault != null ? null : faultBeside(save.error, "name", "text")} />
-        <div className="dialog-end">
-          <Button variant="default" onClick={onClose}>
-            {t("forms:cancel")}
-          </Button>
-          <Submit isPending={save.isPending} why={why}>
-            {t("save")}
-          </Submit>
-        </div>
-      </form>
-    </Modal>
+      </fieldset>
+    </FormDialog>
   );
 }
 

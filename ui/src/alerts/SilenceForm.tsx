@@ -1,11 +1,10 @@
-import { Autocomplete, Button, Modal, SegmentedControl, Select, TextInput } from "@mantine/core";
+import { Autocomplete, SegmentedControl, Select, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
-import { faultAt, faultBeside } from "@/forms/faults";
-import { Refusal } from "@/forms/Refusal";
-import { Submit } from "@/forms/Submit";
+import { FormDialog } from "@/forms/FormDialog";
+import { faultAt } from "@/forms/faults";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { shownZone, zonedTime } from "@/parts/time";
@@ -26,7 +25,7 @@ interface Props {
 
 /** A new silence: what it covers, for how long, and why. */
 export function SilenceForm({ like, onClose }: Props) {
-  const { t } = useTranslation(["alerts", "forms"]);
+  const { t } = useTranslation("alerts");
   const done = useDone("alerts");
   const projects = useQuery(projectNames);
   const [project, setProject] = useState(like.project ?? null);
@@ -58,104 +57,90 @@ export function SilenceForm({ like, onClose }: Props) {
       void done(t("silenceMade"));
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    save.mutate();
-  };
   const why = whyNot ?? (lasts === UNTIL && zonedTime(until) === null ? t("untilFirst") : null);
   const fault = (field: (typeof FIELDS)[number]) => faultAt(save.error, field);
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      size={620}
+    <FormDialog
       title={t("newSilence")}
-      lockScroll={false}
-      closeButtonProps={{ "aria-label": t("forms:close") }}
+      size={620}
+      verb={t("silence")}
+      why={why}
+      sending={save}
+      fields={FIELDS}
+      onClose={onClose}
     >
-      <form className="form" onSubmit={submit}>
-        <p className="soft">{t("silenceHelp")}</p>
+      <p className="soft">{t("silenceHelp")}</p>
+      <div className="fields">
+        <Select
+          label={t("project")}
+          placeholder={t("allAndCluster")}
+          data={[...(projects.data ?? [])]}
+          value={project}
+          clearable
+          searchable
+          clearButtonProps={{ "aria-label": t("allAndCluster") }}
+          error={fault("project")}
+          onChange={(value) => {
+            setProject(value);
+            setWorkflow("");
+          }}
+        />
+        <Autocomplete
+          label={t("workflow")}
+          placeholder={t("allWorkflows")}
+          data={workflows.data?.items.map((each) => each.name).filter(isFirst) ?? []}
+          value={workflow}
+          disabled={project === null}
+          error={fault("workflow")}
+          onChange={setWorkflow}
+        />
+        <Select
+          label={t("kind")}
+          placeholder={t("allKinds")}
+          data={KINDS.map((each) => ({ value: each, label: t(`kind.${each}`) }))}
+          value={kind}
+          clearable
+          clearButtonProps={{ "aria-label": t("allKinds") }}
+          error={fault("kind")}
+          onChange={setKind}
+        />
+        <TextInput
+          label={t("reason")}
+          value={reason}
+          error={fault("reason")}
+          onChange={(event) => setReason(event.currentTarget.value)}
+        />
+      </div>
+      <div>
+        <p className="field-label">{t("howLong")}</p>
+        <SegmentedControl
+          size="xs"
+          aria-label={t("howLong")}
+          data={[...Object.keys(LASTS), UNTIL].map((each) => ({ value: each, label: t(`lasts.${each}` as never) }))}
+          value={lasts}
+          onChange={setLasts}
+        />
+      </div>
+      {lasts === UNTIL && (
         <div className="fields">
-          <Select
-            label={t("project")}
-            placeholder={t("allAndCluster")}
-            data={[...(projects.data ?? [])]}
-            value={project}
-            clearable
-            searchable
-            clearButtonProps={{ "aria-label": t("allAndCluster") }}
-            error={fault("project")}
-            onChange={(value) => {
-              setProject(value);
-              setWorkflow("");
-            }}
-          />
-          <Autocomplete
-            label={t("workflow")}
-            placeholder={t("allWorkflows")}
-            data={workflows.data?.items.map((each) => each.name).filter(isFirst) ?? []}
-            value={workflow}
-            disabled={project === null}
-            error={fault("workflow")}
-            onChange={setWorkflow}
-          />
-          <Select
-            label={t("kind")}
-            placeholder={t("allKinds")}
-            data={KINDS.map((each) => ({ value: each, label: t(`kind.${each}`) }))}
-            value={kind}
-            clearable
-            clearButtonProps={{ "aria-label": t("allKinds") }}
-            error={fault("kind")}
-            onChange={setKind}
+          <TextInput
+            type="datetime-local"
+            label={t("fromOrNow")}
+            value={from}
+            error={fault("starts_at")}
+            onChange={(event) => setFrom(event.currentTarget.value)}
           />
           <TextInput
-            label={t("reason")}
-            value={reason}
-            error={fault("reason")}
-            onChange={(event) => setReason(event.currentTarget.value)}
+            type="datetime-local"
+            label={t("until")}
+            description={shownZone()}
+            value={until}
+            error={fault("ends_at")}
+            onChange={(event) => setUntil(event.currentTarget.value)}
           />
         </div>
-        <div>
-          <p className="field-label">{t("howLong")}</p>
-          <SegmentedControl
-            size="xs"
-            aria-label={t("howLong")}
-            data={[...Object.keys(LASTS), UNTIL].map((each) => ({ value: each, label: t(`lasts.${each}` as never) }))}
-            value={lasts}
-            onChange={setLasts}
-          />
-        </div>
-        {lasts === UNTIL && (
-          <div className="fields">
-            <TextInput
-              type="datetime-local"
-              label={t("fromOrNow")}
-              value={from}
-              error={fault("starts_at")}
-              onChange={(event) => setFrom(event.currentTarget.value)}
-            />
-            <TextInput
-              type="datetime-local"
-              label={t("until")}
-              description={shownZone()}
-              value={until}
-              error={fault("ends_at")}
-              onChange={(event) => setUntil(event.currentTarget.value)}
-            />
-          </div>
-        )}
-        <Refusal error={faultBeside(save.error, ...FIELDS)} />
-        <div className="dialog-end">
-          <Button variant="default" onClick={onClose}>
-            {t("forms:cancel")}
-          </Button>
-          <Submit isPending={save.isPending} why={why}>
-            {t("silence")}
-          </Submit>
-        </div>
-      </form>
-    </Modal>
+      )}
+    </FormDialog>
   );
 }
 

@@ -1,10 +1,9 @@
-import { Button, Modal, Textarea } from "@mantine/core";
+import { Textarea } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf, type Schemas } from "@/api/client";
-import { Refusal } from "@/forms/Refusal";
-import { Submit } from "@/forms/Submit";
+import { FormDialog } from "@/forms/FormDialog";
 import { useDone } from "@/forms/useDone";
 import type { PoolContent } from "./queries";
 
@@ -30,7 +29,7 @@ interface Props {
 
 /** A pool as its file. Who changes one changes the version that was read, or is told that it is another now. */
 export function PoolForm({ pool, onClose, onSaved }: Props) {
-  const { t } = useTranslation(["pools", "forms"]);
+  const { t } = useTranslation("pools");
   const done = useDone("pools");
   // What was read when the form was opened: the pool may change behind it.
   const [read] = useState(pool);
@@ -50,38 +49,24 @@ export function PoolForm({ pool, onClose, onSaved }: Props) {
       void done(saved.map((each) => said(each)).join(" "));
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    save.mutate();
-  };
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      size={720}
+    <FormDialog
       title={read === null ? t("newPool") : t("changeNamed", { name: read.name })}
-      lockScroll={false}
-      closeButtonProps={{ "aria-label": t("forms:close") }}
+      size={720}
+      verb={t("save")}
+      sending={save}
+      onClose={onClose}
     >
-      <form className="form" onSubmit={submit}>
-        <Textarea
-          label={t("yaml")}
-          description={t("yamlHelp")}
-          rows={ROWS}
-          spellCheck={false}
-          classNames={{ input: "mono" }}
-          value={yaml}
-          onChange={(event) => setYaml(event.currentTarget.value)}
-        />
-        <Refusal error={save.error} />
-        <div className="dialog-end">
-          <Button variant="default" onClick={onClose}>
-            {t("forms:cancel")}
-          </Button>
-          <Submit isPending={save.isPending}>{t("save")}</Submit>
-        </div>
-      </form>
-    </Modal>
+      <Textarea
+        label={t("yaml")}
+        description={t("yamlHelp")}
+        rows={ROWS}
+        spellCheck={false}
+        classNames={{ input: "mono" }}
+        value={yaml}
+        onChange={(event) => setYaml(event.currentTarget.value)}
+      />
+    </FormDialog>
   );
 
   function said({ name, version, is_new_version, leaving }: Schemas["SavedPool"]): string {

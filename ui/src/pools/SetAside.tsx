@@ -1,10 +1,9 @@
-import { Button, Modal, TextInput } from "@mantine/core";
+import { TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
-import { Refusal } from "@/forms/Refusal";
-import { Submit } from "@/forms/Submit";
+import { FormDialog } from "@/forms/FormDialog";
 import { useDone } from "@/forms/useDone";
 import { useFocusBack } from "@/forms/useFocusBack";
 import type { Resource } from "./queries";
@@ -17,7 +16,7 @@ interface Props {
 
 /** Lets nobody get a resource any more, with the reason that everybody sees. */
 export function SetAside({ pool, resource, onClose }: Props) {
-  const { t } = useTranslation(["pools", "forms"]);
+  const { t } = useTranslation("pools");
   const done = useDone("pools");
   useFocusBack();
   const [reason, setReason] = useState("");
@@ -35,36 +34,22 @@ export function SetAside({ pool, resource, onClose }: Props) {
       void done(is_new ? t("isAside", { name }) : t("wasAside", { name, by: set_aside_by, why: set_aside_why }));
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    aside.mutate();
-  };
   return (
-    <Modal
-      opened
-      onClose={onClose}
+    <FormDialog
       title={t("setAsideNamed", { name: resource.name })}
-      lockScroll={false}
-      closeButtonProps={{ "aria-label": t("forms:close") }}
+      verb={t("setAsideVerb")}
+      sending={aside}
+      onClose={onClose}
     >
-      <form className="form" onSubmit={submit}>
-        <p>{t(resource.taken_at ? "setAsideHeldHelp" : "setAsideHelp")}</p>
-        <TextInput
-          label={t("reason")}
-          description={t("reasonHelp")}
-          value={reason}
-          maxLength={1000}
-          data-autofocus
-          onChange={(event) => setReason(event.currentTarget.value)}
-        />
-        <Refusal error={aside.error} />
-        <div className="dialog-end">
-          <Button variant="default" onClick={onClose}>
-            {t("forms:cancel")}
-          </Button>
-          <Submit isPending={aside.isPending}>{t("setAsideVerb")}</Submit>
-        </div>
-      </form>
-    </Modal>
+      <p>{t(resource.taken_at ? "setAsideHeldHelp" : "setAsideHelp")}</p>
+      <TextInput
+        label={t("reason")}
+        description={t("reasonHelp")}
+        value={reason}
+        maxLength={1000}
+        data-autofocus
+        onChange={(event) => setReason(event.currentTarget.value)}
+      />
+    </FormDialog>
   );
 }

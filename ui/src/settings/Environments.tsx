@@ -1,11 +1,10 @@
-import { Button, Modal, Textarea, TextInput } from "@mantine/core";
+import { Textarea, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
-import { faultAt, faultBeside } from "@/forms/faults";
-import { Refusal } from "@/forms/Refusal";
-import { Submit } from "@/forms/Submit";
+import { FormDialog } from "@/forms/FormDialog";
+import { faultAt } from "@/forms/faults";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { NamedList } from "./NamedList";
@@ -66,54 +65,40 @@ interface FormProps {
 }
 
 function EnvironmentForm({ name: given, onClose, onSaved }: FormProps) {
-  const { t } = useTranslation(["settings", "forms"]);
+  const { t } = useTranslation("settings");
   const [name, setName] = useState(given);
   const [script, setScript] = useState("");
   const save = useMutation({
     mutationFn: () => bodyOf(api.PUT("/api/v1/environments/{name}", { params: { path: { name } }, body: { script } })),
     onSuccess: () => onSaved(name),
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    save.mutate();
-  };
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      size={620}
+    <FormDialog
       title={given === "" ? t("newEnvironment") : t("replaceNamed", { name: given })}
-      lockScroll={false}
-      closeButtonProps={{ "aria-label": t("forms:close") }}
+      size={620}
+      verb={t("save")}
+      why={name === "" ? t("nameFirst") : null}
+      sending={save}
+      fields={["name", "script"]}
+      onClose={onClose}
     >
-      <form className="form" onSubmit={submit}>
-        <TextInput
-          label={t("name")}
-          value={name}
-          readOnly={given !== ""}
-          error={faultAt(save.error, "name")}
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
-        <Textarea
-          label={t("script")}
-          description={t("scriptHelp")}
-          placeholder={"export PATH=/opt/java/bin:$PATH"}
-          rows={ROWS}
-          classNames={{ input: "mono" }}
-          value={script}
-          error={faultAt(save.error, "script")}
-          onChange={(event) => setScript(event.currentTarget.value)}
-        />
-        <Refusal error={faultBeside(save.error, "name", "script")} />
-        <div className="dialog-end">
-          <Button variant="default" onClick={onClose}>
-            {t("forms:cancel")}
-          </Button>
-          <Submit isPending={save.isPending} why={name === "" ? t("nameFirst") : null}>
-            {t("save")}
-          </Submit>
-        </div>
-      </form>
-    </Modal>
+      <TextInput
+        label={t("name")}
+        value={name}
+        readOnly={given !== ""}
+        error={faultAt(save.error, "name")}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <Textarea
+        label={t("script")}
+        description={t("scriptHelp")}
+        placeholder={"export PATH=/opt/java/bin:$PATH"}
+        rows={ROWS}
+        classNames={{ input: "mono" }}
+        value={script}
+        error={faultAt(save.error, "script")}
+        onChange={(event) => setScript(event.currentTarget.value)}
+      />
+    </FormDialog>
   );
 }

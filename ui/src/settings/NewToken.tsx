@@ -1,11 +1,10 @@
-import { Button, Modal, MultiSelect, NumberInput, PasswordInput, TextInput } from "@mantine/core";
+import { MultiSelect, NumberInput, PasswordInput, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf, type Schemas } from "@/api/client";
-import { faultAt, faultBeside } from "@/forms/faults";
-import { Refusal } from "@/forms/Refusal";
-import { Submit } from "@/forms/Submit";
+import { FormDialog } from "@/forms/FormDialog";
+import { faultAt } from "@/forms/faults";
 import { projectNames } from "./queries";
 
 const SCOPES: Schemas["Scope"][] = [
@@ -30,7 +29,7 @@ interface Props {
 
 /** What a new token may do, where, and for how long. */
 export function NewToken({ account, onClose, onMade }: Props) {
-  const { t } = useTranslation(["settings", "forms"]);
+  const { t } = useTranslation("settings");
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<string[]>(["runs:read"]);
   const [projects, setProjects] = useState<string[]>([]);
@@ -54,74 +53,57 @@ export function NewToken({ account, onClose, onMade }: Props) {
     onSuccess: onMade,
   });
   const fault = (field: string) => faultAt(make.error, field);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    make.mutate();
-  };
   return (
-    <Modal
-      opened
-      onClose={onClose}
+    <FormDialog
       title={t("newToken")}
-      lockScroll={false}
-      closeButtonProps={{ "aria-label": t("forms:close") }}
+      verb={t("make")}
+      why={
+        name === ""
+          ? t("nameFirst")
+          : scopes.length === 0
+            ? t("scopeFirst")
+            : password === ""
+              ? t("passwordFirst")
+              : null
+      }
+      sending={make}
+      fields={["name", "scopes", "projects", "lives_s", "password"]}
+      onClose={onClose}
     >
-      <form className="form" onSubmit={submit}>
-        <TextInput
-          label={t("name")}
-          description={t("tokenNameHelp")}
-          value={name}
-          error={fault("name")}
-          data-autofocus
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
-        <MultiSelect label={t("scopes")} data={SCOPES} value={scopes} error={fault("scopes")} onChange={setScopes} />
-        <MultiSelect
-          label={t("projects")}
-          description={t("tokenProjectsHelp")}
-          data={known.data ?? []}
-          value={projects}
-          error={fault("projects")}
-          onChange={setProjects}
-        />
-        <NumberInput
-          label={t("tokenDays")}
-          min={1}
-          max={DAYS_MAX}
-          value={days}
-          error={fault("lives_s")}
-          onChange={(value) => setDays(Number(value) || 1)}
-        />
-        <PasswordInput
-          label={t("ownPassword")}
-          description={t("ownPasswordHelp")}
-          autoComplete="current-password"
-          visibilityToggleButtonProps={{ "aria-label": t("show") }}
-          value={password}
-          error={fault("password")}
-          onChange={(event) => setPassword(event.currentTarget.value)}
-        />
-        <Refusal error={faultBeside(make.error, "name", "scopes", "projects", "lives_s", "password")} />
-        <div className="dialog-end">
-          <Button variant="default" onClick={onClose}>
-            {t("forms:cancel")}
-          </Button>
-          <Submit
-            isPending={make.isPending}
-            why={
-              name === ""
-                ? t("nameFirst")
-                : scopes.length === 0
-                  ? t("scopeFirst")
-                  : password === ""
-                    ? t("passwordFirst")
-                    : null
-            }
-          >
-            {t("make")}
-          </Submit>
-        </div>
-      </form>
-    </Modal>
+      <TextInput
+        label={t("name")}
+        description={t("tokenNameHelp")}
+        value={name}
+        error={fault("name")}
+        data-autofocus
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <MultiSelect label={t("scopes")} data={SCOPES} value={scopes} error={fault("scopes")} onChange={setScopes} />
+      <MultiSelect
+        label={t("projects")}
+        description={t("tokenProjectsHelp")}
+        data={known.data ?? []}
+        value={projects}
+        error={fault("projects")}
+        onChange={setProjects}
+      />
+      <NumberInput
+        label={t("tokenDays")}
+        min={1}
+        max={DAYS_MAX}
+        value={days}
+        error={fault("lives_s")}
+        onChange={(value) => setDays(Number(value) || 1)}
+      />
+      <PasswordInput
+        label={t("ownPassword")}
+        description={t("ownPasswordHelp")}
+        autoComplete="current-password"
+        visibilityToggleButtonProps={{ "aria-label": t("show") }}
+        value={password}
+        error={fault("password")}
+        onChange={(event) => setPassword(event.currentTarget.value)}
+      />
+    </FormDialog>
   );
 }

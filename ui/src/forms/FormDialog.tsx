@@ -1,0 +1,59 @@
+import { Button, Modal } from "@mantine/core";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import { faultBeside } from "./faults";
+import { Refusal } from "./Refusal";
+import { Submit } from "./Submit";
+
+interface Props {
+  title: string;
+  /** How wide it is, in pixels. */
+  size?: number;
+  /** The word on the button that sends it. */
+  verb: string;
+  /** Why it cannot be sent now. */
+  why?: string | null;
+  /** What sends it. */
+  sending: { mutate: () => void; isPending: boolean; error: Error | null };
+  /** The fields that show what is wrong with them; what is wrong with anything else stands above the buttons. */
+  fields?: readonly string[];
+  /** Another button, before the others. */
+  also?: ReactNode;
+  onClose: () => void;
+  children: ReactNode;
+}
+
+/** A form over the page: its fields, why it was refused, and its buttons. */
+export function FormDialog({ title, size, verb, why, sending, fields = [], also, onClose, children }: Props) {
+  const { t } = useTranslation("forms");
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      {...(size !== undefined && { size })}
+      title={title}
+      lockScroll={false}
+      closeButtonProps={{ "aria-label": t("close") }}
+    >
+      <form
+        className="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          sending.mutate();
+        }}
+      >
+        {children}
+        <Refusal error={faultBeside(sending.error, ...fields)} />
+        <div className="dialog-end">
+          {also}
+          <Button variant="default" onClick={onClose}>
+            {t("cancel")}
+          </Button>
+          <Submit isPending={sending.isPending} why={why ?? null}>
+            {verb}
+          </Submit>
+        </div>
+      </form>
+    </Modal>
+  );
+}
