@@ -44,15 +44,15 @@ _NONE_YET = text("SELECT NOT EXISTS (SELECT FROM account)")
 _INSERT = text(f"""
     INSERT INTO account (name, is_admin, password_hash) VALUES (:name, :is_admin, :password_hash)
     ON CONFLICT (lower(name)) DO NOTHING RETURNING {_COLUMNS}
-""")  # noqa: S608 - constants
-_BY_NAME = text(f"SELECT {_COLUMNS} FROM account WHERE lower(name) = lower(:name)")  # noqa: S608
-_BY_ID = text(f"SELECT {_COLUMNS} FROM account WHERE id = :id")  # noqa: S608
-_HOLD = text(f"SELECT {_COLUMNS} FROM account WHERE id = :id FOR UPDATE")  # noqa: S608
+""")
+_BY_NAME = text(f"SELECT {_COLUMNS} FROM account WHERE lower(name) = lower(:name)")
+_BY_ID = text(f"SELECT {_COLUMNS} FROM account WHERE id = :id")
+_HOLD = text(f"SELECT {_COLUMNS} FROM account WHERE id = :id FOR UPDATE")
 # Enabled only, so that nothing differs between a disabled account and none.
 _CREDENTIALS = text("""
     SELECT id, name, password_hash FROM account WHERE lower(name) = lower(:name) AND disabled_at IS NULL
 """)
-_PAGE = text(f"SELECT {_COLUMNS} FROM account WHERE id > :after ORDER BY id LIMIT :limit")  # noqa: S608
+_PAGE = text(f"SELECT {_COLUMNS} FROM account WHERE id > :after ORDER BY id LIMIT :limit")
 _CHANGE = text(f"""
     UPDATE account SET
         is_admin = coalesce(CAST(:is_admin AS boolean), is_admin),
@@ -61,7 +61,7 @@ _CHANGE = text(f"""
         password_hash = coalesce(CAST(:password_hash AS text), password_hash),
         version = version + 1
     WHERE id = :id AND version = :version RETURNING {_COLUMNS}
-""")  # noqa: S608
+""")
 _REHASH = text("UPDATE account SET password_hash = :new WHERE id = :id AND password_hash = :old")
 # Locks them, so that of two that disable the last two admins one sees the other.
 _ADMINS = text("SELECT id FROM account WHERE is_admin AND disabled_at IS NULL ORDER BY id FOR UPDATE")

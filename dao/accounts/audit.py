@@ -82,7 +82,7 @@ _ROWS = RowArrays(
     {"before": lambda entry: _json(entry.before), "after": lambda entry: _json(entry.after)},
 )
 _COLUMNS = ", ".join(_ROWS.names).replace("account", "account_id")
-_INSERT = text(f"INSERT INTO audit ({_COLUMNS}) SELECT {', '.join(_ROWS.names)} FROM {_ROWS.unnest}")  # noqa: S608
+_INSERT = text(f"INSERT INTO audit ({_COLUMNS}) SELECT {', '.join(_ROWS.names)} FROM {_ROWS.unnest}")
 # index: the primary key, audit_actor, audit_object, audit_action or audit_denied
 _PAGE = """
     SELECT id, at, {columns} FROM audit

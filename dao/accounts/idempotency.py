@@ -55,7 +55,7 @@ _WANTED = "unnest(CAST(:actors AS text[]), CAST(:keys AS text[])) AS n (actor, k
 _LOCK = text(f"""
     SELECT n.actor, n.key, pg_try_advisory_xact_lock(hashtextextended(n.actor || ' ' || n.key, 2)) AS is_free
     FROM {_WANTED}
-""")  # noqa: S608 - the part is a constant of this module
+""")
 # index: idempotency_key_pkey, once for each; with a plain join the planner may read the whole table.
 _FIND = text(f"""
     SELECT k.* FROM {_WANTED} CROSS JOIN LATERAL (
@@ -63,7 +63,7 @@ _FIND = text(f"""
         WHERE actor = n.actor AND key = n.key AND created_at > clock_timestamp() - :kept
         LIMIT 1
     ) k
-""")  # noqa: S608 - the part is a constant of this module
+""")
 _ROWS = RowArrays(
     {
         "actor": "text",
@@ -88,7 +88,7 @@ _PUT = text(f"""
     INSERT INTO idempotency_key ({_COLUMNS}) SELECT {_COLUMNS} FROM {_ROWS.unnest}
     ON CONFLICT (actor, key) DO UPDATE SET request_hash = excluded.request_hash, created_at = clock_timestamp(),
         status = excluded.status, headers = excluded.headers, body = excluded.body
-""")  # noqa: S608 - the parts are constants of this module
+""")
 
 
 async def begin(connection: AsyncConnection, request: KeyedRequest) -> Answer | None:

@@ -56,14 +56,14 @@ _PUT = text("""
 """)
 _REMOVE = text("DELETE FROM project_member WHERE account_id = :account AND project = :project")
 _ROLES = text("SELECT project, role FROM project_member WHERE account_id = :account ORDER BY project")
-_LIMITS = text(f"SELECT {_COLUMNS} FROM project p WHERE name = :project")  # noqa: S608 - the columns are constants
+_LIMITS = text(f"SELECT {_COLUMNS} FROM project p WHERE name = :project")
 # The project of a deleted workflow is remembered, since its runs may go on; what nobody knows is of the default one.
 _OF_WORKFLOW = text(f"""
     SELECT w.project, {_COLUMNS}
     FROM (SELECT coalesce((SELECT project FROM workflow_definition WHERE code = :code),
                           (SELECT project FROM deleted_workflow WHERE code = :code), 'default') AS project) w
     LEFT JOIN project p ON p.name = w.project
-""")  # noqa: S608 - the columns are constants
+""")
 _LIMITED_RUNS = text(f"""
     SELECT i.id, d.project, i.workflow_code, i.workflow_version, i.worker_group, i.environment, i.alert_group,
            i.warning_type, {_COLUMNS}
@@ -72,15 +72,15 @@ _LIMITED_RUNS = text(f"""
     JOIN project p ON p.name = d.project
     WHERE i.id = ANY(CAST(:runs AS bigint[])) AND coalesce({_COLUMNS}) IS NOT NULL
     ORDER BY i.id
-""")  # noqa: S608 - the columns are constants
+""")
 _HOLD_LIMITS = text(f"""
     INSERT INTO project AS p (name) VALUES (:project) ON CONFLICT (name) DO UPDATE SET name = excluded.name
     RETURNING {_COLUMNS}
-""")  # noqa: S608 - the columns are constants
+""")
 _LIMIT = text(f"""
     UPDATE project SET {", ".join(f"{name} = CAST(:{name} AS text[])" for name in LIMIT_COLUMNS)}
     WHERE name = :project
-""")  # noqa: S608 - the columns are constants
+""")
 
 
 async def of_project(connection: AsyncConnection, project: str) -> Sequence[Member]:

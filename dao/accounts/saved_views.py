@@ -45,16 +45,16 @@ _PAGE = text(f"""
           AND (CAST(:visible AS text[]) IS NULL OR project = ANY(CAST(:visible AS text[])))
     ) AS seen
     WHERE id > :after ORDER BY id LIMIT :limit
-""")  # noqa: S608 - the columns are a constant of this module
-_FIND = text(f"SELECT {_COLUMNS} FROM saved_view WHERE id = :id")  # noqa: S608 - as above
-_HOLD = text(f"SELECT {_COLUMNS} FROM saved_view WHERE id = :id FOR UPDATE")  # noqa: S608 - as above
+""")
+_FIND = text(f"SELECT {_COLUMNS} FROM saved_view WHERE id = :id")
+_HOLD = text(f"SELECT {_COLUMNS} FROM saved_view WHERE id = :id FOR UPDATE")
 _COUNT_OWN = text("SELECT count(*) FROM saved_view WHERE person = :person AND project IS NULL")
 _COUNT_SHARED = text("SELECT count(*) FROM saved_view WHERE project = :project")
 _INSERT = text(f"""
     INSERT INTO saved_view (person, project, list, name, query, created_by)
     VALUES (:person, CAST(:project AS text), :list, :name, CAST(:query AS jsonb), :created_by)
     ON CONFLICT DO NOTHING RETURNING {_COLUMNS}
-""")  # noqa: S608 - as above
+""")
 _UPDATE = text(f"""
     UPDATE saved_view SET name = :name, query = CAST(:query AS jsonb), revision = revision + 1,
            updated_at = clock_timestamp()
@@ -64,7 +64,7 @@ _UPDATE = text(f"""
           AND (other.project = saved_view.project
                OR other.project IS NULL AND saved_view.project IS NULL AND other.person = saved_view.person))
     RETURNING {_COLUMNS}
-""")  # noqa: S608 - as above
+""")
 _DELETE = text("DELETE FROM saved_view WHERE id = :id")
 # One change at a time for each person and project: two at once could exceed the limit, or make two views of one name.
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:of, 10))")

@@ -55,7 +55,7 @@ _INSERT = text(f"""
             clock_timestamp() + :lives)
     ON CONFLICT (account_id, name) WHERE revoked_at IS NULL DO NOTHING
     RETURNING {_COLUMNS}
-""")  # noqa: S608 - constants
+""")
 # index: token_secret, once for each; with a plain join the planner may read the whole table. Who finds a row locked
 # leaves last_used_at to the other request.
 _FIND = text("""
@@ -87,11 +87,11 @@ _FIND = text("""
 """)
 _OF_ACCOUNT = text(f"""
     SELECT {_COLUMNS} FROM token WHERE account_id = :account AND id < :before ORDER BY id DESC LIMIT :limit
-""")  # noqa: S608
+""")
 _REVOKE = text(f"""
     UPDATE token SET revoked_at = clock_timestamp()
     WHERE id = :id AND account_id = :account AND revoked_at IS NULL RETURNING {_COLUMNS}
-""")  # noqa: S608
+""")
 _BY_SESSION = text("SELECT by_session FROM token WHERE id = :id AND revoked_at IS NULL")
 _REVOKE_ALL = text("""
     UPDATE token SET revoked_at = clock_timestamp()

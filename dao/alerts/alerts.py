@@ -34,7 +34,7 @@ _INSERT = text(f"""
     SELECT {", ".join(_ROW.values())}
     FROM {_ALERTS.arrays} WITH ORDINALITY AS n ({", ".join(_ALERTS.names)}, place)
     ORDER BY n.place {ONCE}
-""")  # noqa: S608 - the parts are constants of this module
+""")
 _RUN_TIMEOUT = text(f"""
     INSERT INTO alert (kind, severity, project, workflow, workflow_instance_id, alert_group, subject, facts, unique_key)
     SELECT 'RUN_TIMEOUT', 'WARNING', d.project, d.name, i.id, coalesce(nullif(i.alert_group, ''), 'default'),
@@ -47,7 +47,7 @@ _RUN_TIMEOUT = text(f"""
     FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE i.id = :id AND i.master_id = :master AND i.ended_at IS NULL
     {ONCE}
-""")  # noqa: S608 - the part is a constant of this module
+""")
 # One an hour for each schedule: what was missed in a long outage is fired in several rounds.
 _MISSED = text(f"""
     INSERT INTO alert (kind, severity, project, workflow, alert_group, subject, facts, unique_key)
@@ -64,7 +64,7 @@ _MISSED = text(f"""
     JOIN schedule s ON s.id = n.id LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     ORDER BY s.id
     {ONCE}
-""")  # noqa: S608 - the part is a constant of this module
+""")
 # Attempts that run, take longer than their timeouts and warn, and have no alert of it; index: task_instance_running.
 # Their ends write it too (`sql/schema.sql`).
 _LATE_TASKS = """
@@ -75,7 +75,7 @@ _LATE_TASKS = """
       AND (SELECT a.id FROM alert a WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL"""
 _TASK_TIMEOUTS = text(f"""
     SELECT count(*), count(alert_task_timeout(late.id)::text) FROM ({_LATE_TASKS} LIMIT :limit) AS late
-""")  # noqa: S608 - the part is a constant of this module
+""")
 # A fence must wait for nothing that alerts need, so its alert follows from the row that it leaves; index: node_ended.
 _LOST_NODES = """
     SELECT n.* FROM node n
@@ -92,7 +92,7 @@ _LOST = text(f"""
            format('failover:%s', n.id)
     FROM ({_LOST_NODES}) AS n ORDER BY n.ended_at, n.id
     {ONCE}
-""")  # noqa: S608 - the parts are constants of this module
+""")
 _THERE = (
     "EXISTS (SELECT FROM run_end)",
     HAS_RULES,
@@ -107,7 +107,7 @@ PENDING_FOR_LONG = f"""(
     OR EXISTS (SELECT FROM alert_rule WHERE enabled AND updated_at < now() - interval '2 min')
     OR EXISTS (SELECT FROM error_command WHERE NOT is_alerted AND refused_at < now() - interval '2 min')
     OR EXISTS ({_LATE_TASKS} AND extract(epoch FROM now() - t.started_at) > t.timeout_s + 120)
-    OR EXISTS ({_LOST_NODES} AND n.ended_at < now() - interval '2 min'))"""  # noqa: S608 - the parts are constants of this module
+    OR EXISTS ({_LOST_NODES} AND n.ended_at < now() - interval '2 min'))"""
 """Whether anything of `PENDING` has waited for minutes, though a master writes it within seconds."""
 _PENDING = text(f"SELECT {', '.join(_THERE)}")
 _DELETE_OLD = text("""

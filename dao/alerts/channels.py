@@ -77,8 +77,8 @@ _HEAD = """
         ORDER BY d.alert_id LIMIT 1
     ) h ON true
 """
-_ALL = text(f"SELECT {_COLUMNS} FROM alert_channel c {_HEAD} ORDER BY c.name")  # noqa: S608 - constants
-_ONE = text(f"SELECT {_COLUMNS} FROM alert_channel c {_HEAD} WHERE c.name = :name")  # noqa: S608 - constants
+_ALL = text(f"SELECT {_COLUMNS} FROM alert_channel c {_HEAD} ORDER BY c.name")
+_ONE = text(f"SELECT {_COLUMNS} FROM alert_channel c {_HEAD} WHERE c.name = :name")
 _NAMES = text("SELECT name FROM alert_channel ORDER BY name")
 _HOLD = text("""
     SELECT id, name, version, shown_url, enabled, updated_by, updated_at FROM alert_channel

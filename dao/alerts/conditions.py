@@ -109,7 +109,7 @@ _STANDING = text(f"""
     UNION ALL
     SELECT 'RECORDED', '', 0, 0 WHERE EXISTS (SELECT FROM alert_condition)
     ORDER BY 1, 2
-""")  # noqa: S608 - the parts are constants
+""")
 
 
 @dataclass(frozen=True, slots=True)

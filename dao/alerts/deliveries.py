@@ -96,7 +96,7 @@ _CLAIM = text(f"""
     ) d
     JOIN alert a ON a.id = d.alert_id
     ORDER BY m.id, a.id
-""")  # noqa: S608 - the parts are constants
+""")
 _MINE = "SELECT id FROM alert_channel WHERE id = :channel AND claimed_by = :claim FOR UPDATE"
 _SENT = text(f"""
     WITH mine AS ({_MINE}), freed AS (
@@ -108,7 +108,7 @@ _SENT = text(f"""
         tries = d.tries + 1, last_error = CAST(:note AS text), sent_at = clock_timestamp()
     FROM mine
     WHERE d.channel_id = mine.id AND d.alert_id = ANY(:alerts) AND d.state = 'WAIT'
-""")  # noqa: S608 - the part is a constant
+""")
 _FAILED = text(f"""
     WITH mine AS ({_MINE}), freed AS (
         UPDATE alert_channel c SET claimed_by = NULL, claimed_until = NULL FROM mine WHERE c.id = mine.id
@@ -122,7 +122,7 @@ _FAILED = text(f"""
     FROM mine
     WHERE d.channel_id = mine.id AND d.alert_id = ANY(:alerts) AND d.state = 'WAIT'
     RETURNING d.alert_id, d.state = 'FAILED'
-""")  # noqa: S608 - the part is a constant
+""")
 _FREE = text("""
     UPDATE alert_channel SET claimed_by = NULL, claimed_until = NULL
     WHERE id = :channel AND claimed_by = :claim

@@ -22,7 +22,7 @@ _INSERT = text(f"""
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     ORDER BY t.id
     {ONCE}
-""")  # noqa: S608 - the part is a constant
+""")
 
 
 async def insert(connection: FencedTransaction, results: Mapping[TaskInstanceId, str]) -> None:

@@ -118,7 +118,7 @@ _CONSUME = text(f"""
            {_MARK.format(time="t.ended_at")}, {_MARK.format(time="t.running_since")}, t.reason, t.is_child
     FROM taken t LEFT JOIN workflow_definition d ON d.code = t.workflow_code
     ORDER BY t.id
-""")  # noqa: S608 - the parts are constants of this module
+""")
 _FAILURES = text("""
     SELECT rule_id, workflow_code, failures FROM alert_rule_state
     WHERE rule_id = ANY(CAST(:rules AS bigint[])) AND workflow_code = ANY(CAST(:workflows AS bigint[]))

@@ -35,16 +35,16 @@ _PAGE = text(f"""
       AND (CAST(:project AS text) IS NULL OR project = :project)
       AND (CAST(:after_project AS text) IS NULL OR (project, name) > (:after_project, :after_name))
     ORDER BY project, name LIMIT :limit
-""")  # noqa: S608 - a constant
-_HOLD = text(f"SELECT {_COLUMNS} FROM alert_rule WHERE project = :project AND name = :name FOR UPDATE")  # noqa: S608
-_FIND = text(f"SELECT {_COLUMNS} FROM alert_rule WHERE project = :project AND name = :name")  # noqa: S608
+""")
+_HOLD = text(f"SELECT {_COLUMNS} FROM alert_rule WHERE project = :project AND name = :name FOR UPDATE")
+_FIND = text(f"SELECT {_COLUMNS} FROM alert_rule WHERE project = :project AND name = :name")
 _PUT = text(f"""
     INSERT INTO alert_rule AS r (project, name, text, enabled, updated_by)
     VALUES (:project, :name, :text, :enabled, :by)
     ON CONFLICT (project, name) DO UPDATE
     SET text = :text, enabled = :enabled, version = r.version + 1, updated_by = :by
     RETURNING {_COLUMNS}
-""")  # noqa: S608 - a constant
+""")
 _DELETE = text("DELETE FROM alert_rule WHERE id = :id")
 
 

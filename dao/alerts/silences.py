@@ -36,15 +36,15 @@ _LIST = text(f"""
     WHERE (:has_all OR project IS NULL OR project = ANY(CAST(:visible AS text[])))
       AND (:has_past OR ends_at > clock_timestamp())
     ORDER BY id DESC LIMIT :limit
-""")  # noqa: S608 - a constant
-_FIND = text(f"SELECT {_COLUMNS} FROM alert_silence WHERE id = :id")  # noqa: S608 - a constant
+""")
+_FIND = text(f"SELECT {_COLUMNS} FROM alert_silence WHERE id = :id")
 _INSERT = text(f"""
     INSERT INTO alert_silence (starts_at, ends_at, project, workflow, kind, reason, created_by)
     SELECT s.starts_at, coalesce(:ends_at, s.starts_at + make_interval(secs => :lasts_s)), :project, :workflow, :kind,
            :reason, :by
     FROM (SELECT coalesce(CAST(:starts_at AS timestamptz), clock_timestamp()) AS starts_at) s
     RETURNING {_COLUMNS}
-""")  # noqa: S608 - a constant
+""")
 # One that has not begun ends before it begins: it is deleted instead.
 _END = text("""
     WITH future AS (DELETE FROM alert_silence WHERE id = :id AND starts_at >= clock_timestamp())

@@ -31,14 +31,14 @@ _NOBODY = finding(f"""
     WHERE a.created_at > now() - interval '1 d' AND {_REACHES_NOBODY}
       AND (a.alert_group <> 'default' OR {_IS_USED})
     GROUP BY a.alert_group ORDER BY a.alert_group
-""")  # noqa: S608 - the parts are constants of this module
+""")
 _WAITING = finding(f"""
     SELECT format('%s alerts wait to be sent, the oldest since %s: %s', n, date_trunc('second', since), subject) AS what
     FROM (SELECT count(*) AS n, min(a.created_at) AS since,
                  left((array_agg(a.subject ORDER BY a.id))[1], 200) AS subject
           FROM alert a WHERE a.state = 'WAIT') AS waiting                                    -- index: alert_wait
     WHERE since < now() - interval '1 min' AND {_IS_USED}
-""")  # noqa: S608 - as above
+""")
 _RULES = finding("""
     SELECT format('rule "%s" of project "%s": %s', name, project, problem) AS what
     FROM alert_rule WHERE enabled AND problem IS NOT NULL ORDER BY project, name
@@ -46,7 +46,7 @@ _RULES = finding("""
 _OF_RUN = text(f"""
     SELECT DISTINCT a.alert_group, {_THERE} FROM alert a                                     -- index: alert_run
     WHERE a.workflow_instance_id = :run AND {_REACHES_NOBODY} ORDER BY 1
-""")  # noqa: S608 - the parts are constants of this module
+""")
 
 ALERT_CHECKS = (
     Check(

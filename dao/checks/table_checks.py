@@ -50,7 +50,7 @@ def finding(sentences: str) -> TextClause:
 
     They use now(), since only a value that is constant within a statement can be looked up in an index.
     """
-    return text(f"SELECT f.what, count(*) OVER () AS ever FROM ({sentences}) AS f LIMIT :shown")  # noqa: S608
+    return text(f"SELECT f.what, count(*) OVER () AS ever FROM ({sentences}) AS f LIMIT :shown")
 
 
 _COMMANDS_WAIT = finding("""
@@ -76,7 +76,7 @@ _COMMANDS_DONE_TWICE = finding(f"""
     SELECT format('command %s waits, and was handled before', c.id)
     FROM {waiting_ids(RECENT)} AS c
     WHERE (SELECT 1 FROM command_history h WHERE h.command_id = c.id LIMIT 1) IS NOT NULL
-""")  # noqa: S608 - the bound is a constant of this module
+""")
 _IDS_COME_AGAIN = finding(f"""
     SELECT format('the last id that the sequence gave to a command is %s, and there was a command %s', given, there)
            AS what
@@ -90,7 +90,7 @@ _IDS_COME_AGAIN = finding(f"""
     FROM unnest(ARRAY['command', 'workflow_instance', 'task_event']) AS name
     JOIN pg_sequence ON seqrelid = pg_get_serial_sequence(name, 'id')::regclass
     WHERE seqcache > 1 OR seqincrement < 1 OR seqcycle
-""")  # noqa: S608 - the part is a constant
+""")
 # A run whose master is gone, or never existed, needs a RECOVER command, which any master may write.
 _RUNS_WITHOUT_OWNER = finding("""
     WITH unfinished AS MATERIALIZED (   -- apart, so that the order does not make it walk all that ever ran
@@ -143,7 +143,7 @@ _ATTEMPTS_MISSING = finding(f"""
                                                  THEN min(t.attempt) - 1 ELSE 0 END
     ) AS a
     WHERE i.ended_at IS NULL
-""")  # noqa: S608 - the part is a constant
+""")
 _TASKS_WITHOUT_WORKER = finding("""
     SELECT format('task %s ("%s" of run %s) is %s on worker %s, which is %s', t.id, t.task_name, t.workflow_instance_id,
                   t.state, t.worker_id, coalesce(n.state, 'not known')) AS what
@@ -198,7 +198,7 @@ _DUTIES_FAIL = finding(f"""
     SELECT format('duty %s: %s', name, left(result, 300))
     FROM (SELECT * FROM duty_done WHERE name = '{DutyName.RETENTION}' ORDER BY due_at DESC LIMIT 1) AS last  -- its key
     WHERE NOT is_fine
-""")  # noqa: S608 - the parts are constants
+""")
 
 BEFORE_REASONS = (
     Check(

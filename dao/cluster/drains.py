@@ -51,12 +51,12 @@ _KNOWN = text(f"""
     SELECT {SHOWN} AS shown, n.address, bool_or(n.state IN ('ALIVE', 'LEAVING')) AS lives
     FROM node n WHERE n.kind = :kind AND ({SHOWN} = :asked OR n.address = :asked)
     GROUP BY 1, 2 ORDER BY 1, 2
-""")  # noqa: S608 - the part is a constant
+""")
 _DELETE_UNUSED = text(f"""
     DELETE FROM drain d
     WHERE d.asked_at < now() - CAST(:kept AS interval)
       AND NOT EXISTS (SELECT FROM node n WHERE n.kind = d.kind AND {SHOWN} = d.name)
-""")  # noqa: S608 - the part is a constant
+""")
 
 
 async def ask(connection: AsyncConnection, kind: NodeKind, name: str, asked_by: str) -> bool:

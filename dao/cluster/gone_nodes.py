@@ -39,7 +39,7 @@ _WORK_LEFT = text(f"""
                WHERE unfinished.id IS NOT NULL)
         OR EXISTS (SELECT FROM gone_worker)
         OR EXISTS (SELECT FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL)), {ANYONE_WAITS}
-""")  # noqa: S608 - the parts are constants
+""")
 
 
 # In batches, oldest first. A node that still has unfinished work keeps its row until the failover of that work.

@@ -27,7 +27,7 @@ GONE_MASTERS = f"""
         UNION ALL
         SELECT DISTINCT i.master_id FROM workflow_instance i
         WHERE i.master_id <= 0 AND i.state IN {DRIVEN_OR_FAILED_OVER}
-    )"""  # noqa: S608 - the states are a constant of this module
+    )"""
 # Index: task_instance_running.
 GONE_WORKERS = """
     running_worker (id) AS (

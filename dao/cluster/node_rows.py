@@ -87,7 +87,7 @@ _NODES = f"""
                AS drain_age_s, d.asked_by AS drain_asked_by, d.id AS drain_id
     FROM node n LEFT JOIN node_beat b ON b.node_id = n.id
          LEFT JOIN drain d ON d.kind = n.kind AND d.name = {SHOWN}
-"""  # noqa: S608 - the part is a constant
+"""
 LIVING = f"""{_NODES}
     WHERE n.state IN ('ALIVE', 'LEAVING')          -- index: node_alive
     ORDER BY n.id

@@ -99,7 +99,7 @@ _BETWEEN = text(f"""
     WHERE s.number > :after AND s.at < CAST(:until AS timestamptz)
       AND s.at >= coalesce((SELECT max(at) FROM slot_change WHERE at <= CAST(:since AS timestamptz)), '-infinity')
     ORDER BY s.number LIMIT :limit
-""")  # noqa: S608 - the part is a constant of this module
+""")
 _IN_FORCE_FOR = text("""
     SELECT s.number, s.at, s.members, s.changes FROM slot_change s
     WHERE s.at <= (SELECT created_at FROM command WHERE id = :command

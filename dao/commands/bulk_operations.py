@@ -84,12 +84,12 @@ _INSERT = text("""
     VALUES (:action, CAST(:wanted AS jsonb), :total, :done_to, :last_run, :kind, :name, :account, :address, :request_id)
     RETURNING id
 """)
-_FIND = text(f"SELECT {_COLUMNS} FROM bulk_operation WHERE id = :id")  # noqa: S608 - a constant of this module
+_FIND = text(f"SELECT {_COLUMNS} FROM bulk_operation WHERE id = :id")
 # SKIP LOCKED: another process is at that one. The one that has waited longest comes first, so that all get on.
 _NEXT = text(f"""
     SELECT {_COLUMNS} FROM bulk_operation WHERE state = 'RUNNING'             -- index: bulk_operation_running
     ORDER BY updated_at LIMIT 1 FOR UPDATE SKIP LOCKED
-""")  # noqa: S608 - a constant of this module
+""")
 _ADVANCE = text("""
     UPDATE bulk_operation
     SET done_to = :done_to, asked = asked + :asked, refused = refused + :refused, updated_at = clock_timestamp(),

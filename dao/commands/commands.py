@@ -50,7 +50,7 @@ _CLAIM = text(f"""
         FOR UPDATE SKIP LOCKED
     ), gone AS ({_DELETE_PICKED})
     SELECT {COLUMNS} FROM gone ORDER BY priority_rank, id
-""")  # noqa: S608 - the columns are a constant of this module
+""")
 
 # For a master without room: commands that need no room come first in the index, so the rest is not read. Without a slot
 # (:total is 0) it takes only commands that have waited too long.
@@ -65,13 +65,13 @@ _CLAIM_URGENT = text(f"""
         FOR UPDATE SKIP LOCKED
     ), gone AS ({_DELETE_PICKED})
     SELECT {COLUMNS} FROM gone ORDER BY id
-""")  # noqa: S608 - the parts are constants of this module
+""")
 _TAKE = text(f"""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE SKIP LOCKED
     ), gone AS ({_DELETE_PICKED})
     SELECT {COLUMNS} FROM gone ORDER BY priority_rank, id
-""")  # noqa: S608 - the columns are a constant of this module
+""")
 # What lies ahead by as much has the time of a clock that was set back since; nobody knows how long it has waited.
 _STEAL = text(f"""
     WITH aged AS MATERIALIZED (
@@ -92,7 +92,7 @@ _STEAL = text(f"""
         SELECT ctid FROM aged UNION ALL SELECT ctid FROM ahead
     ), gone AS ({_DELETE_PICKED})
     SELECT {COLUMNS} FROM gone ORDER BY priority_rank, id
-""")  # noqa: S608 - the columns are a constant of this module
+""")
 
 _OUTCOMES = RowArrays(
     {
@@ -119,7 +119,7 @@ _RECORD = text(f"""
            n.type, n.outcome, n.instance, :master, CAST(:current AS smallint), CAST(:total AS smallint),
            CASE WHEN isfinite(n.created_at) THEN n.created_at ELSE clock_timestamp() END, n.created_by
     FROM {_OUTCOMES.unnest}
-""")  # noqa: S608 - the parts are constants
+""")
 
 _REFUSE = text("""
     INSERT INTO error_command
@@ -137,7 +137,7 @@ _BEFORE = text(f"""
     FROM command_history WHERE command_id = :id
     UNION ALL SELECT 'DELETED', 'a time that is no longer on record', NULL WHERE {IS_BELOW.format(id=":id")}
     LIMIT 1
-""")  # noqa: S608 - the part is a constant
+""")
 
 _ANY_BUT = text("SELECT EXISTS (SELECT FROM command WHERE id <> :id)")
 
@@ -169,7 +169,7 @@ _INSERT = text(f"""
     SELECT {", ".join(f"n.{name}" for name in _NEW.names[:-1])}, coalesce(n.created_by, session_user)
     FROM {_NEW.unnest}
     RETURNING id
-""")  # noqa: S608 - the parts are constants of this module
+""")
 
 _ID_INCREMENT = text("""
     SELECT seqincrement FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass

@@ -29,7 +29,7 @@ _OLDER = text(f"""
           AND workflow_code = line.code AND -id > -line.before
         ORDER BY -id DESC LIMIT :limit
     ) AS older
-""")  # noqa: S608 - the columns are a constant
+""")
 
 _BACKLOG = text("""
     SELECT code FROM unnest(CAST(:codes AS bigint[]), CAST(:counts AS integer[])) AS asked (code, count)

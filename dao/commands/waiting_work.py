@@ -46,7 +46,7 @@ _WORK_WAITS = text(f"""
             WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT') IS NOT NULL AS dependents,
            (SELECT id FROM schedule WHERE state = 'ONLINE' AND problem IS NULL
             ORDER BY coalesce(next_fire_at, 'epoch'), id LIMIT 1) IS NOT NULL AS schedules
-""")  # noqa: S608 - the part is a constant
+""")
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ _HEAD = f"""
     SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{{}}') AS project_params,
            {", ".join(f"p.{each}" for each in LIMIT_COLUMNS)}
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
-"""  # noqa: S608 - the columns are constants
+"""
 _HEADS = text(f"{_HEAD} WHERE d.code = ANY(CAST(:codes AS bigint[]))")
 _BY_NAME = text(f"{_HEAD} WHERE d.project = :project AND d.name = :name")
 _ALL = text(f"{_HEAD} WHERE NOT d.is_trial ORDER BY d.project, d.name LIMIT :limit")

@@ -60,19 +60,19 @@ _LIST = text("""
       AND (CAST(:visible AS text[]) IS NULL OR w.project = ANY(CAST(:visible AS text[])))
     ORDER BY w.project, w.name LIMIT :limit
 """)
-_FIND = text(f"SELECT {_COLUMNS}, content FROM workflow_draft WHERE {_KEY}")  # noqa: S608
+_FIND = text(f"SELECT {_COLUMNS}, content FROM workflow_draft WHERE {_KEY}")
 _COUNT = text("SELECT count(*) FROM workflow_draft WHERE person = :person")
 _INSERT = text(f"""
     INSERT INTO workflow_draft (person, project, name, content, base_version)
     VALUES (:person, :project, :name, :content, CAST(:base_version AS integer))
     ON CONFLICT DO NOTHING RETURNING {_COLUMNS}
-""")  # noqa: S608
+""")
 _UPDATE = text(f"""
     UPDATE workflow_draft SET content = :content, base_version = CAST(:base_version AS integer),
            revision = DEFAULT, updated_at = clock_timestamp()
     WHERE {_KEY} AND revision = :revision RETURNING {_COLUMNS}
-""")  # noqa: S608
-_DELETE = text(f"DELETE FROM workflow_draft WHERE {_KEY} AND revision = :revision")  # noqa: S608
+""")
+_DELETE = text(f"DELETE FROM workflow_draft WHERE {_KEY} AND revision = :revision")
 
 
 async def drafts_of(

@@ -23,7 +23,7 @@ _PAGE = text(f"""
     LEFT JOIN project p USING (name)
     WHERE n.name > :after AND (CAST(:names AS text[]) IS NULL OR n.name = ANY(CAST(:names AS text[])))
     ORDER BY n.name LIMIT :limit
-""")  # noqa: S608 - the columns are constants
+""")
 _INSERT = text("INSERT INTO project (name) VALUES (:name) ON CONFLICT DO NOTHING")
 _WORKFLOWS = text(
     "SELECT name FROM workflow_definition WHERE project = :name AND NOT is_trial ORDER BY name LIMIT :limit"

@@ -39,7 +39,7 @@ _DUE = text(f"""
     WHERE {_OF_SLOT} AND coalesce(s.next_fire_at, 'epoch') <= now()
     ORDER BY coalesce(s.next_fire_at, 'epoch'), s.id
     LIMIT :limit
-""")  # noqa: S608 - both parts are constants of this module
+""")
 _FIRST = """
     SELECT CASE WHEN isfinite(due.at) THEN extract(epoch FROM due.at - now())::float8
                 WHEN due.at < now() THEN 0 END AS due_in_s
@@ -95,11 +95,11 @@ _OF_WORKFLOW = text(f"""
     SELECT {COLUMNS_WITH_WORKFLOW}                 -- index: schedule_of_workflow
     FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     WHERE s.workflow_code = :workflow ORDER BY s.id
-""")  # noqa: S608 - as above
+""")
 _FIND = text(f"""
     SELECT {COLUMNS_WITH_WORKFLOW} FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     WHERE s.id = :id
-""")  # noqa: S608 - as above
+""")
 
 _INSERT = text("""
     INSERT INTO schedule (workflow_code, state, crontab, time_zone, start_time, end_time, params, misfire,

@@ -63,7 +63,7 @@ _MAY_AT = f"""
                   OR (d.holder IS NOT NULL
                       AND (SELECT n.id FROM node n
                            WHERE n.id = d.holder AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL)
-             THEN '-infinity' ELSE d.free_at END) END"""  # noqa: S608 - the parts are constants
+             THEN '-infinity' ELSE d.free_at END) END"""
 _NEXT = text(f"""
     WITH m AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT count(*), count(*) FILTER (WHERE may_at <= now),
@@ -71,7 +71,7 @@ _NEXT = text(f"""
     FROM (SELECT m.now, {_MAY_AT} AS may_at
           FROM m CROSS JOIN duty d WHERE d.name = ANY(CAST(:known AS text[]))     -- index: duty_pkey
           OFFSET 0) AS each
-""")  # noqa: S608 - the part is a constant
+""")
 _ADD = text("""
     INSERT INTO duty (name, every_s) SELECT * FROM unnest(CAST(:names AS text[]), CAST(:every_s AS float8[]))
     ON CONFLICT (name) DO NOTHING
@@ -88,7 +88,7 @@ _TAKE = text(f"""
                       due_at = least(d.due_at, m.now)
     FROM m, next WHERE d.name = next.name
     RETURNING d.name, d.due_at, d.steps, d.failures, d.progress::text AS progress
-""")  # noqa: S608 - the part is a constant
+""")
 _GO_ON = text("""
     UPDATE duty SET steps = steps + 1, progress = CAST(:progress AS jsonb), failures = 0,
                     free_at = clock_timestamp() + CAST(:held AS interval)

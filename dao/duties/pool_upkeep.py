@@ -30,7 +30,7 @@ _LEAVE = text(f"""
       AND l.workflow_instance_id = o.workflow_instance_id AND l.task_priority = o.task_priority
       AND l.task_instance_id = o.task_instance_id
       AND {_IS_WRONG}
-""")  # noqa: S608 - the part is a constant
+""")
 _JOIN = text("""
     WITH missing AS (
         SELECT t.id, t.resources, t.workflow_priority, t.workflow_instance_id, t.task_priority, t.worker_group

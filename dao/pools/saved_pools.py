@@ -56,19 +56,19 @@ class PutPool:
 
 
 _COLUMNS = "code, name, description, counted, validity_check, version, changed_at, changed_by"
-_HEADS = text(f"SELECT {_COLUMNS} FROM resource_pool WHERE name = ANY(:names) ORDER BY code")  # noqa: S608
-_HOLD = text(f"SELECT {_COLUMNS} FROM resource_pool WHERE name = ANY(:names) ORDER BY code FOR UPDATE")  # noqa: S608
+_HEADS = text(f"SELECT {_COLUMNS} FROM resource_pool WHERE name = ANY(:names) ORDER BY code")
+_HOLD = text(f"SELECT {_COLUMNS} FROM resource_pool WHERE name = ANY(:names) ORDER BY code FOR UPDATE")
 _ALL_NAMES = text("SELECT name FROM resource_pool ORDER BY name")
 _INSERT = text(f"""
     INSERT INTO resource_pool (name, description, counted, validity_check, changed_by)
     VALUES (:name, :description, :counted, CAST(:validity_check AS jsonb), :by)
     ON CONFLICT DO NOTHING RETURNING {_COLUMNS}
-""")  # noqa: S608 - the part is a constant
+""")
 _UPDATE = text(f"""
     UPDATE resource_pool SET description = :description, counted = :counted, version = version + 1,
         validity_check = CAST(:validity_check AS jsonb), changed_at = clock_timestamp(), changed_by = :by
     WHERE code = :code RETURNING {_COLUMNS}
-""")  # noqa: S608 - the part is a constant
+""")
 _WAKE = text("SELECT wake_pool_line(CAST(:names AS text[]))")
 _IN_USE = text("""
     SELECT (SELECT count(*) FROM pool_resource WHERE pool_code = :code AND task_instance_id IS NOT NULL),

@@ -37,7 +37,7 @@ MAY_GO = f"""
     AND command_id < coalesce({waiting_ids(1)}, {2**63 - 1})
     AND command_id < (SELECT max(command_id) FROM command_history)
     AND command_id < coalesce((SELECT i.command_id FROM workflow_instance i          -- index: workflow_instance_pkey
-                               ORDER BY i.id DESC LIMIT 1), {2**63 - 1})"""  # noqa: S608 - numbers and a constant
+                               ORDER BY i.id DESC LIMIT 1), {2**63 - 1})"""
 """Whether a row of the history may be deleted: those of the last day stay; the newest one stays, so that the floor is
 never above all rows; and so do those above the newest run's, so that it is not above the ids that come next, if
 somebody once chose a far higher one."""

@@ -51,7 +51,7 @@ _DELETE = text(f"""
                OR coalesce((SELECT min(handled_at) FROM walked WHERE handled_at <= m.now) >= m.horizon,
                            m.horizon IS NULL)
     FROM m
-""")  # noqa: S608 - the parts are constants
+""")
 
 
 async def delete(connection: FencedTransaction, after: int, kept_days: int) -> DeletedCommands:

@@ -114,7 +114,7 @@ _FIND = text(f"""
     SELECT ARRAY(SELECT id FROM picked ORDER BY id), ARRAY(SELECT ended_at::text FROM picked ORDER BY id),
            coalesce((SELECT id FROM enough), w.last), w.is_over AND NOT EXISTS (SELECT FROM enough)
     FROM walked w
-""")  # noqa: S608 - the parts are constants
+""")
 # What was continued meanwhile, or is locked, stays. Commands of the history that are left go as those without a run do,
 # and events as those that nobody will read.
 _DELETE = text(f"""
@@ -154,7 +154,7 @@ _DELETE = text(f"""
         DELETE FROM workflow_instance WHERE id = ANY(ARRAY(SELECT id FROM going)) RETURNING id
     )
     SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM attempts)
-""")  # noqa: S608 - the parts are constants
+""")
 _LEFT_OVER = text("SELECT min(id) FROM deleted_run WHERE id > :after")  # index: deleted_run_pkey
 _DELETE_LEFT = text("""
     WITH own AS MATERIALIZED (
@@ -181,7 +181,7 @@ _OVERDUE = text(f"""
         FROM (SELECT * FROM workflow_instance
               WHERE id > :after ORDER BY id LIMIT :read_max) AS i                  -- index: workflow_instance_pkey
         {project_of("i.workflow_code")}) AS each
-""")  # noqa: S608 - the part is a constant of this module
+""")
 
 
 async def find(

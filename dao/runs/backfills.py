@@ -57,7 +57,7 @@ _STOPPED = text(f"""
           WHERE {_CHAIN} ORDER BY e.command_id DESC LIMIT 1000) AS e
     JOIN workflow_definition d ON d.code = e.workflow_code
     ORDER BY e.command_id DESC LIMIT :limit
-""")  # noqa: S608 - a constant of this module
+""")
 _STOPPED_OF = text(f"""
     SELECT e.workflow_code, e.command_id, e.params, e.reason, d.name
     FROM workflow_definition d CROSS JOIN LATERAL (
@@ -67,7 +67,7 @@ _STOPPED_OF = text(f"""
     WHERE d.name = coalesce(CAST(:workflow AS text), d.name)
       AND d.project = coalesce(CAST(:project AS text), d.project)
     ORDER BY e.command_id DESC LIMIT :limit
-""")  # noqa: S608 - as above
+""")
 # A run that was limited to some tasks, at its start or since, or whose tasks did no work, has not done its date.
 _DONE = text("""
     SELECT DISTINCT schedule_time FROM workflow_instance                         -- index: workflow_instance_time

@@ -91,7 +91,7 @@ _OF = text(f"""
            {REPORTED_ABOVE.format(child="i")} AS outputs
     FROM workflow_instance i
     WHERE parent_instance_id = ANY(CAST(:ids AS bigint[]))                         -- index: workflow_instance_child
-""")  # noqa: S608 - the part is a constant
+""")
 _EXISTING = text("""
     SELECT c.id, c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index
     FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS smallint[]),
@@ -126,7 +126,7 @@ _START = text(f"""
         FROM wanted WHERE found IS NOT NULL ORDER BY place
     )
     SELECT place - 1 AS place FROM wanted WHERE found IS NULL
-""")  # noqa: S608 - the columns are constants of this module
+""")
 # For a child that succeeded only the link changes; the others are resumed, each by the command for its state.
 _RELINK = text("""
     UPDATE workflow_instance c SET parent_attempt = r.attempt
@@ -171,7 +171,7 @@ _REPORT_UNMADE = text(f"""
         RETURNING workflow_instance_id
     )
     SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
-""")  # noqa: S608 - the part is a constant
+""")
 # A child that was already resumed in another way will report its end itself. For a halted one the parent would wait
 # forever, so it counts as a failure if there is a reason.
 _REPORT_AT_REST = text(f"""
@@ -189,7 +189,7 @@ _REPORT_AT_REST = text(f"""
         RETURNING workflow_instance_id
     )
     SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
-""")  # noqa: S608 - the part is a constant
+""")
 _RESUMES = {
     WorkflowState.FAILURE: "START_FAILURE_TASK_PROCESS",
     WorkflowState.PAUSE: "RECOVER_SUSPENDED_PROCESS",

@@ -35,14 +35,14 @@ _NOTIFY_PARENT = text(f"""
         RETURNING workflow_instance_id
     )
     SELECT DISTINCT p.master_id FROM notified JOIN workflow_instance p ON p.id = notified.workflow_instance_id
-""")  # noqa: S608 - the part is a constant
+""")
 # Always, not only if a run waits: one that is just being added to the line is not visible yet. The lock of the line
 # makes the handler of the command wait for it.
 _WAKE_LINE = text(f"""
     INSERT INTO command (type, workflow_code, params, created_by)
     SELECT DISTINCT 'RECOVER_SERIAL_WAIT', workflow_code, {CALL.format(key="serial_key")}, 'serial'
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) AND execution_type <> 'PARALLEL'
-""")  # noqa: S608 - the part is a constant
+""")
 # Only once: a date that is run again does not backfill later dates again. Nor does one of which an EXECUTE_TASK left
 # tasks to do.
 _NEXT_DATE = text("""

@@ -105,7 +105,7 @@ _END_WAITING = text("""
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
     WHERE i.id = e.id AND coalesce(i.state = 'SERIAL_WAIT', false)
 """)
-_READ = text(f"SELECT {INSTANCE_COLUMNS} FROM workflow_instance WHERE id = :id")  # noqa: S608 - a constant
+_READ = text(f"SELECT {INSTANCE_COLUMNS} FROM workflow_instance WHERE id = :id")
 _CHANGE_VERSION = text("""
     UPDATE workflow_instance SET workflow_version = :version, params = :params, worker_group = :worker_group,
         environment = :environment, priority = CAST(:priority AS priority_level), failure_strategy = :failure_strategy
@@ -130,7 +130,7 @@ _REVIVE = text(f"""
          AS r (revived_id, repeats, new_executing, keeps_executing, new_attempt, waits, new_resumes)
     WHERE i.id = r.revived_id
     RETURNING {INSTANCE_COLUMNS}
-""")  # noqa: S608 - the columns are a constant
+""")
 
 
 async def lock(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Locked]:

@@ -141,7 +141,7 @@ _WALK = text(f"""
     FROM walked w
     LEFT JOIN LATERAL ({_WAITING} FROM task_instance t {_OWN} WHERE t.id = w.id) AS own ON true
     ORDER BY w.workflow_instance_id, w.id
-""")  # noqa: S608 - the parts are constants of this module
+""")
 _CODES = text("""
     SELECT d.code, d.project, d.name FROM workflow_definition d
     JOIN unnest(CAST(:projects AS text[]), CAST(:names AS text[])) AS w (project, name)
@@ -187,7 +187,7 @@ _END = text(f"""
         SELECT workflow_instance_id, task_code, attempt, state FROM ended
     )
     SELECT id, workflow_instance_id FROM ended
-""")  # noqa: S608 - the part is a constant of this module
+""")
 _PAYLOAD_CHARACTERS_MAX = 7_000
 """PostgreSQL accepts just under 8,000 bytes."""
 

@@ -52,7 +52,7 @@ _CLAIM_FAILOVER = text(f"""
       AND coalesce(owner_id = i.master_id AND coalesce(node_state, 'LEFT') IN ('FENCED', 'LEFT')
                    AND i.state IN {DRIVEN_OR_FAILED_OVER}, false)
     RETURNING {INSTANCE_COLUMNS}, takeovers
-""")  # noqa: S608 - the columns are a constant of this module
+""")
 # Level-triggered: any caller finds all runs of owners that are gone or never existed. Runs with an open RECOVER command
 # are left out, so a second execution finds only the rest; a unique index protects against two at once.
 _LEFT_BEHIND = f"""
@@ -64,8 +64,8 @@ _LEFT_BEHIND = f"""
           AND NOT EXISTS (SELECT FROM command c                                   -- index: command_one_recover
                           WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id)
         LIMIT :limit FOR UPDATE OF i SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
-"""  # noqa: S608 - the states are a constant
-_FIND_LEFT_BEHIND = text(f"WITH RECURSIVE {GONE_MASTERS}, left_behind AS ({_LEFT_BEHIND}) SELECT id FROM left_behind")  # noqa: S608
+"""
+_FIND_LEFT_BEHIND = text(f"WITH RECURSIVE {GONE_MASTERS}, left_behind AS ({_LEFT_BEHIND}) SELECT id FROM left_behind")
 _FAIL_OVER = text(f"""
     WITH RECURSIVE {GONE_MASTERS}, left_behind AS ({_LEFT_BEHIND}
     ), handed AS (
@@ -81,7 +81,7 @@ _FAIL_OVER = text(f"""
         ON CONFLICT (workflow_instance_id) WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' DO NOTHING
     )
     SELECT id FROM handed
-""")  # noqa: S608 - the parts are constants
+""")
 _FIND_ONE = text("SELECT state, ended_at IS NOT NULL AS ended, master_id FROM workflow_instance WHERE id = :id")
 
 

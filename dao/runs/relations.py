@@ -116,7 +116,7 @@ _BEFORE = text(f"""
           AND {PLACE} < CASE WHEN i.serial_key = '' THEN i.id ELSE i.command_id END
     ) AS other
     WHERE i.id = ANY(CAST(:runs AS bigint[])) ORDER BY other.place, other.id
-""")  # noqa: S608 - the part is a constant
+""")
 
 
 async def children(

@@ -68,12 +68,12 @@ _HEADS = text(f"""
            AND state = 'SERIAL_WAIT' ORDER BY {PLACE} LIMIT 1)
     ) AS head
     ORDER BY head.id
-""")  # noqa: S608 - the parts are constants of this module
+""")
 _ALL_LIVE = text(f"""
     SELECT id, coalesce(requested_state, state) AS state, command_id
     FROM (SELECT CAST(:code AS bigint) AS code, CAST(:key AS text) AS key) AS line
     JOIN workflow_instance ON {_LIVE} ORDER BY id                               -- index: workflow_instance_line
-""")  # noqa: S608 - the part is a constant of this module
+""")
 _WAITING = text(f"""
     SELECT head.id, line.code, line.key, head.command_id FROM {_LINES}
     CROSS JOIN LATERAL (
@@ -82,7 +82,7 @@ _WAITING = text(f"""
           AND state = 'SERIAL_WAIT' ORDER BY {PLACE} LIMIT :limit
     ) AS head
     ORDER BY line.code, line.key, head.place
-""")  # noqa: S608 - the parts are constants of this module
+""")
 _OVERTAKEN = text(f"""
     SELECT behind.id, line.code, line.key FROM {_LINES}
     CROSS JOIN LATERAL (
@@ -96,7 +96,7 @@ _OVERTAKEN = text(f"""
           AND state = 'SERIAL_WAIT' AND {PLACE} < newest.place ORDER BY {PLACE} LIMIT :limit
     ) AS behind
     ORDER BY line.code, line.key, behind.place
-""")  # noqa: S608 - the parts are constants of this module
+""")
 # It steps from line to line, however many runs wait in each.
 _EACH_WAITING = """
     waiting AS (
@@ -111,7 +111,7 @@ _EACH_WAITING = """
             ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
     )
 """
-_IS_IDLE = f"(SELECT id FROM workflow_instance WHERE {_LIVE} ORDER BY id LIMIT 1) IS NULL"  # noqa: S608
+_IS_IDLE = f"(SELECT id FROM workflow_instance WHERE {_LIVE} ORDER BY id LIMIT 1) IS NULL"
 _WAITING_LINES = _EACH_WAITING.format(first="true", next="true")
 _OF_WORKFLOW = _EACH_WAITING.format(
     first="workflow_code = :code AND serial_key >= :first", next="i.workflow_code = :code"
@@ -119,7 +119,7 @@ _OF_WORKFLOW = _EACH_WAITING.format(
 _IDLE = text(f"""
     WITH RECURSIVE {_OF_WORKFLOW}
     SELECT line.key FROM waiting AS line WHERE {_IS_IDLE} LIMIT :limit          -- index: workflow_instance_line
-""")  # noqa: S608 - the parts are constants of this module
+""")
 CALL = "CASE WHEN {key} = '' THEN '{{}}' ELSE json_build_object('serial_key', {key})::text END"
 """The parameters of the command that calls the line of a key."""
 # A call that is in the table already is enough: whoever handles it locks the lines first, so waits for the caller. Not
@@ -161,7 +161,7 @@ _CALL_MISSED = text(f"""
         RETURNING 1
     )
     SELECT count(*) FROM called
-""")  # noqa: S608 - the parts are constants of this module
+""")
 ANYONE_WAITS = """
     (SELECT workflow_code FROM workflow_instance WHERE state = 'SERIAL_WAIT'            -- index: workflow_instance_turn
      ORDER BY workflow_code LIMIT 1) IS NOT NULL
@@ -195,7 +195,7 @@ _DEADLOCKED = text(f"""
     SELECT id, max(live) AS live, code FROM awaited
     WHERE state = 'SERIAL_WAIT' AND workflow_code = code AND serial_key = key
     GROUP BY id, code ORDER BY id
-""")  # noqa: S608 - the parts are constants of this module
+""")
 
 
 async def lock(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> None:

@@ -112,7 +112,7 @@ _ROW = {
     "reason": "nullif(n.reason, '')",
     "schedule_time": "coalesce(n.schedule_time, clock_timestamp())",
 }
-_NEW = f"INSERT INTO workflow_instance ({', '.join(_ROW)}) SELECT {', '.join(_ROW.values())} FROM {_INSTANCES.unnest}"  # noqa: S608
+_NEW = f"INSERT INTO workflow_instance ({', '.join(_ROW)}) SELECT {', '.join(_ROW.values())} FROM {_INSTANCES.unnest}"
 _INSERT = text(f"{_NEW} RETURNING id, command_id, schedule_time")
 # An existing run is not created again: a second START of one child, or a second fire of one time of a schedule.
 _INSERT_ONCE = text(f"{_NEW} ON CONFLICT DO NOTHING RETURNING id, command_id, schedule_time")
@@ -140,7 +140,7 @@ _FINISH = text(f"""
     )
     SELECT array_agg(id) AS ended, array_agg(id) FILTER (WHERE is_awaited) AS awaited, {HAS_RULES} AS has_rules
     FROM ended
-""")  # noqa: S608 - the part is a constant of this module
+""")
 INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params,
               state, requested_state, startup_names,
               -- Within what Python has years for: one row must not fail the fetch of all.
@@ -164,13 +164,13 @@ _OWN = "id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS
 _READ_OWNED = text(f"""
     SELECT {INSTANCE_COLUMNS} FROM workflow_instance
     WHERE {_OWN} AND coalesce(state <> 'SERIAL_WAIT', false)
-""")  # noqa: S608 - the parts are constants of this module
-_STILL_OWNED = text(f"SELECT id FROM workflow_instance WHERE {_OWN} AND coalesce(state <> 'SERIAL_WAIT', false)")  # noqa: S608
+""")
+_STILL_OWNED = text(f"SELECT id FROM workflow_instance WHERE {_OWN} AND coalesce(state <> 'SERIAL_WAIT', false)")
 # FAILOVER is written for a master that is gone. For a master that lives it was written by hand.
 _TAKE_BACK = text(f"""
     UPDATE workflow_instance SET state = coalesce(requested_state, 'RUNNING_EXECUTION')
     WHERE {_OWN} AND coalesce(state = 'FAILOVER', false)
-""")  # noqa: S608 - the condition is a constant of this module
+""")
 
 
 async def insert(

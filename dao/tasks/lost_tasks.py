@@ -24,7 +24,7 @@ _HOLD_LOST = text(f"""
     WHERE t.id <> ALL(CAST(:without AS bigint[]))                                 -- index: task_instance_running
       AND (CAST(:only AS bigint) IS NULL OR t.id = CAST(:only AS bigint))
     LIMIT :limit FOR UPDATE OF t SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
-""")  # noqa: S608 - the parts are constants
+""")
 # A task may be what its workers die of, and would take down one after another. A stream that ran for a while is none of
 # that kind. The event reaches the master that owns the run.
 _LOSE = text("""

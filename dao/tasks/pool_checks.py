@@ -32,7 +32,7 @@ _TAKE = text(f"""
     FROM held, resource_pool p
     WHERE r.id = held.id AND p.code = r.pool_code
     RETURNING r.id, p.name AS pool, r.name, r.data, p.validity_check, r.checking_since AS since
-""")  # noqa: S608 - the parts are constants
+""")
 # One that began at another time is another check, of other data or in another way. By id, as all who lock several. A
 # row that somebody has locked holds up no other: it comes later.
 _RECORD = text("""

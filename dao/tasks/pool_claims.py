@@ -52,7 +52,7 @@ _HOLD = text(f"""
     )
     SELECT w.name, held.code IS NOT NULL AS is_held
     FROM wanted w CROSS JOIN limited LEFT JOIN held ON held.code = w.code
-""")  # noqa: S608 - the part is a constant
+""")
 # Of each pool for which anything waits, whoever serves that: what needs several pools may wait for any of them. A pool
 # that is a number gives no more than that in all, also while places that were taken from it are still held. What
 # streams hold is found from the few that there are. OFFSET: a plan must not read all resources for it.
@@ -78,7 +78,7 @@ _ROOMS = text(f"""
                count(*) FILTER (WHERE (r.set_aside_at IS NULL OR r.removed) AND r.task_instance_id IS NOT NULL) AS taken
         FROM pool_resource r WHERE r.pool_code = p.code) AS r                  -- index: pool_resource_name
     LEFT JOIN of_streams s ON s.pool_code = p.code
-""")  # noqa: S608 - the parts are constants
+""")
 # Those of a line that need the same differ only in their order. So of each kind the first are read, as many as may get
 # it and one that may reserve: however many wait, and for whatever they do. A row that was changed by hand may have
 # anything: a cast of it would end the statement, for all lines.
@@ -115,7 +115,7 @@ _WAITERS = text(f"""
           AND (SELECT i.id FROM workflow_instance i WHERE i.id = t.workflow_instance_id) IS NOT NULL
         ORDER BY t.workflow_instance_id, t.task_priority, t.id                        -- index: task_instance_queue
         LIMIT :places) AS plain
-""")  # noqa: S608 - the parts are constants
+""")
 _HOLD_ATTEMPTS = text("""
     SELECT t.id FROM task_instance t
     WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'QUEUED', false)
@@ -143,7 +143,7 @@ _TAKE = text(f"""
     SET task_instance_id = need.id, worker_id = :worker, taken_at = clock_timestamp()
     FROM free JOIN need ON need.code = free.code AND need.turn = free.turn
     WHERE r.id = free.id AND coalesce({FREE}, false)
-""")  # noqa: S608 - the parts are constants
+""")
 # Its trigger leaves out an attempt that does not have all of its leases.
 _CLAIM = text(f"""
     UPDATE task_instance t
@@ -152,7 +152,7 @@ _CLAIM = text(f"""
     FROM workflow_instance i
     WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'QUEUED', false) AND i.id = t.workflow_instance_id
     RETURNING {COLUMNS}, {pool_leases.LEASES}
-""")  # noqa: S608 - the parts are constants
+""")
 
 
 async def hold_pools(connection: FencedTransaction, groups: Sequence[str], worker: Epoch) -> dict[str, bool]:

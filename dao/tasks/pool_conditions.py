@@ -27,7 +27,7 @@ CHECK_TIMEOUT_S = 10.0
 """The limit of a check that names none."""
 POOL, GROUP, HASH = "(l.pool_name || '')", "(l.worker_group || '')", "jsonb_hash_extended(l.needs, 0)"
 """Of rows of `pool_line l`: expressions that only the index pool_line_kind has, whatever the statistics say."""
-_FIRST = f"SELECT {POOL}, {GROUP}, {HASH}, l.needs, l.needed FROM pool_line l"  # noqa: S608 - constants
+_FIRST = f"SELECT {POOL}, {GROUP}, {HASH}, l.needs, l.needed FROM pool_line l"
 KINDS = f"""
     kind (pool_name, worker_group, hash, needs, needed) AS (
         SELECT first.* FROM pool CROSS JOIN LATERAL (
@@ -37,7 +37,7 @@ KINDS = f"""
         SELECT next.* FROM kind k CROSS JOIN LATERAL (
             {_FIRST} WHERE {POOL} = k.pool_name AND ({GROUP}, {HASH}) > (k.worker_group, k.hash)
             ORDER BY {POOL}, {GROUP}, {HASH} LIMIT 1) AS next
-    )"""  # noqa: S608 - constants
+    )"""
 """What waits in the lines of the pools in `pool (name)`, by kind: a kind is a worker group and what its attempts need.
 Each kind takes one step of the index, however many wait. A part of a WITH RECURSIVE."""
 OF_KIND = f"""
@@ -58,7 +58,7 @@ TOGETHER = f"""
         FROM (SELECT DISTINCT needed FROM kind WHERE needed > 1) AS several
         JOIN (SELECT c.free_since, row_number() OVER (ORDER BY c.free_since) AS place
               FROM pool_resource c WHERE {_CAN_BE_FREE}) AS nth ON nth.place = several.needed
-    ) AS together ON true"""  # noqa: S608 - constants
+    ) AS together ON true"""
 """Joins to `resource_pool p` as `together` since when checks count for somebody who needs several at once: since the
 last of so many was given back. A worker checks a few at a time, so without it what passed first would be too old when
 the last has passed, for ever if checks are slow; all those that are older are checked together. The earliest of these
@@ -84,7 +84,7 @@ DUE = f"""
              ELSE NOT coalesce({FRESH}, false)
                   AND (coalesce({_IS_REPEATED}, false)
                        OR (SELECT l.pool_name FROM pool_line l WHERE l.pool_name = p.name    -- index: pool_line_pkey
-                           ORDER BY l.pool_name, l.workflow_priority LIMIT 1) IS NOT NULL) END"""  # noqa: S608 - constants
+                           ORDER BY l.pool_name, l.workflow_priority LIMIT 1) IS NOT NULL) END"""
 """Of rows of `pool_resource r` and `resource_pool p`: it is to be checked. Takes `:late_s`."""
 POOLS_IN_LINE = """
     WITH RECURSIVE line (name) AS (

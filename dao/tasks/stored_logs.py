@@ -50,7 +50,7 @@ _WANTED = text(f"""
     WHERE t.workflow_instance_id = n.run AND to_char(t.queued_at, 'YYYYMMDD') = n.day
       AND coalesce(w.name = :worker, true)
       AND (SELECT 1 FROM stored_log s WHERE s.task_instance_id = n.id) IS NULL            -- index: stored_log_pkey
-""")  # noqa: S608 - the parts are constants
+""")
 _RECORD = text(f"""
     WITH there AS MATERIALIZED (
         SELECT n.* FROM {_STORED.unnest}
@@ -60,7 +60,7 @@ _RECORD = text(f"""
         ON CONFLICT (task_instance_id) DO NOTHING
     )
     SELECT id FROM there
-""")  # noqa: S608 - the parts are constants
+""")
 _DELETE = text("DELETE FROM stored_log WHERE task_instance_id = ANY(CAST(:ids AS bigint[]))")
 
 

@@ -99,7 +99,7 @@ _CLAIM = text(f"""
     FROM picked, workflow_instance i
     WHERE t.id = picked.id AND i.id = t.workflow_instance_id
     RETURNING {COLUMNS}
-""")  # noqa: S608 - the columns are a constant
+""")
 
 
 async def count(connection: FencedTransaction, groups: Sequence[str]) -> dict[str, GroupStreams]:

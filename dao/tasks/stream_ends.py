@@ -24,7 +24,7 @@ _RAN = text(f"""
     FROM {_NAMED}
     JOIN task_instance t ON t.workflow_instance_id = n.run AND t.task_code = n.code AND t.attempt = n.attempt
     WHERE isfinite(t.ended_at) AND isfinite(t.started_at)                           -- index: task_instance_attempt
-""")  # noqa: S608 - the part is a constant of this module
+""")
 _DELETE_OLD = text(f"""
     WITH old AS (
     DELETE FROM task_instance t
@@ -34,7 +34,7 @@ _DELETE_OLD = text(f"""
       AND t.attempt <= n.attempt AND t.flag = 'NO' AND t.ended_at IS NOT NULL
     RETURNING t.id)
     DELETE FROM stored_log WHERE task_instance_id = ANY(ARRAY(SELECT id FROM old))  -- index: stored_log_pkey
-""")  # noqa: S608 - the part is a constant of this module
+""")
 
 
 def _values(attempts: Sequence[Attempt]) -> dict[str, object]:

@@ -30,7 +30,7 @@ _RECORD = text(f"""
     UPDATE task_instance t SET ready_at = CASE WHEN n.is_ready THEN clock_timestamp() END
     FROM {_ROWS.unnest}
     WHERE t.id = n.id AND coalesce(t.attempt = n.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
-""")  # noqa: S608 - the part is a constant of this module
+""")
 
 
 async def record(connection: FencedTransaction, probed: Sequence[Probed], worker: Epoch) -> None:

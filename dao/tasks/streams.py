@@ -85,7 +85,7 @@ _LIVING = text(f"""
     FROM task_instance
     WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_stream
     ORDER BY id DESC
-""")  # noqa: S608 - the part is a constant
+""")
 # What a pool could not give even if nobody had any waits for nobody's resources. Of each kind one task is found behind
 # its streams, and the streams are found by themselves, which are few: however many wait, and for whatever they do.
 _FIRST_IN_LINE = text(f"""
@@ -114,7 +114,7 @@ _FIRST_IN_LINE = text(f"""
                 SELECT FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
                 WHERE p.name = need.name AND r.set_aside_at IS NULL AND NOT r.removed
                 LIMIT asked.number) AS size))
-""")  # noqa: S608 - the parts are constants
+""")
 _HAND_OVER = text("""
     UPDATE task_instance t SET handover = n.why
     FROM unnest(CAST(:ids AS bigint[]), CAST(:whys AS text[])) AS n (id, why)

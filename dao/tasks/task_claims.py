@@ -129,7 +129,7 @@ def _claim(wanted: str, place: str = "") -> TextClause:
         FROM workflow_instance i
         WHERE t.id = ANY(ARRAY(SELECT id FROM picked)) AND i.id = t.workflow_instance_id  -- a join may read all ids
         RETURNING {COLUMNS}
-    """)  # noqa: S608 - the parts are constants of this module
+    """)
 
 
 _CLAIM = _claim("unnest(CAST(:groups AS text[])) AS wanted (worker_group)")
@@ -173,7 +173,7 @@ _REPORT = text(f"""
         SELECT workflow_instance_id, task_code, attempt, state, outputs, owner FROM addressed
     )
     SELECT id, workflow_instance_id, owner FROM addressed
-""")  # noqa: S608 - the part is a constant of this module
+""")
 _TO_END = text("""
     SELECT id, CASE WHEN NOT kill_requested THEN handover END AS handover FROM task_instance
     WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
@@ -182,7 +182,7 @@ _TO_END = text("""
 _OWNED = text(f"""
     SELECT {COLUMNS}, {LEASES} FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
     WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
-""")  # noqa: S608 - the columns are constants
+""")
 _WORK_WAITS = text(f"""
     SELECT EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[]))
                    AND is_plain) AS queued,
@@ -195,7 +195,7 @@ _WORK_WAITS = text(f"""
            EXISTS (SELECT FROM task_instance                                        -- index: task_instance_stream
                    WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[])) AND stream IS NOT NULL
                      AND resources IS NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')) AS streams
-""")  # noqa: S608 - the part is a constant
+""")
 
 
 async def claim(

@@ -79,7 +79,7 @@ _READDRESS = text(f"""
     UPDATE task_event e SET owner = s.master_id FROM stray s
     WHERE e.ctid = ANY(ARRAY(SELECT place FROM locked)) AND s.place = e.ctid
     RETURNING e.owner
-""")  # noqa: S608 - the parts are constants of this module
+""")
 # Unread events of a former owner, of a run that has ended since or no longer exists.
 _DROP_STALE = text(f"""
     WITH RECURSIVE {STRAY_EVENTS}, locked AS MATERIALIZED (
@@ -88,7 +88,7 @@ _DROP_STALE = text(f"""
         FOR UPDATE SKIP LOCKED
     )
     DELETE FROM task_event WHERE ctid = ANY(ARRAY(SELECT place FROM locked))
-""")  # noqa: S608 - the parts are constants of this module
+""")
 
 
 @dataclass(frozen=True, slots=True)

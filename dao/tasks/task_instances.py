@@ -105,7 +105,7 @@ _OWN = """
 
 def _insert(row: Mapping[str, str]) -> str:
     columns, values = ", ".join(row), ", ".join(row.values())
-    return f"INSERT INTO task_instance ({columns}) SELECT {values} FROM {_TASKS.unnest} {_OWN}"  # noqa: S608
+    return f"INSERT INTO task_instance ({columns}) SELECT {values} FROM {_TASKS.unnest} {_OWN}"
 
 
 _QUEUE = text(_insert(_QUEUED))
@@ -119,7 +119,7 @@ _REUSE = text(f"""
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs) SELECT * FROM added
     )
     SELECT workflow_instance_id, task_code FROM added
-""")  # noqa: S608 - the parts are constants of this module
+""")
 _DRIVEN_BY = text("""
     SELECT id FROM workflow_instance
     WHERE id = ANY(CAST(:instances AS bigint[]))
@@ -182,7 +182,7 @@ _END_IN_MASTER = text(f"""
     WHERE t.workflow_instance_id = n.workflow_instance_id AND t.task_code = n.task_code AND t.attempt = n.attempt
       AND coalesce(t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL, false)
     RETURNING t.workflow_instance_id, t.task_code
-""")  # noqa: S608 - the part is a constant of this module
+""")
 _INVALIDATE = text("""
     UPDATE task_instance t SET flag = 'NO'
     FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[])) AS a (instance_id, code)

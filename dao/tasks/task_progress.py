@@ -32,7 +32,7 @@ _RECORD = text(f"""
     SET progress_done = n.done, progress_total = n.total, progress_text = n.text, progress_at = clock_timestamp()
     FROM {_ROWS.unnest}
     WHERE t.id = n.id AND coalesce(t.attempt = n.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
-""")  # noqa: S608 - the part is a constant of this module
+""")
 
 
 async def record(connection: FencedTransaction, reported: Sequence[Reported], worker: Epoch) -> None:

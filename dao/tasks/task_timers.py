@@ -31,7 +31,7 @@ _RESUME = text(f"""
     FROM (SELECT clock_timestamp() AS now) AS n
     WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance WHERE {SET_BACK}            -- index: task_instance_timed
                            ORDER BY queued_at DESC LIMIT :limit FOR UPDATE SKIP LOCKED))
-""")  # noqa: S608 - the part is a constant
+""")
 # Level-triggered, by any master: timers are rows, whichever run they belong to.
 _HOLD_DUE = text("""
     SELECT id FROM task_instance
@@ -101,7 +101,7 @@ _FAIL_UNDISPATCHED = text(f"""
     )
     SELECT (SELECT master_id FROM workflow_instance i WHERE i.id = f.workflow_instance_id) AS owner,
            f.workflow_instance_id AS run FROM failed f
-""")  # noqa: S608 - the part is a constant
+""")
 
 
 async def due(connection: AsyncConnection, limit: int, without: Sequence[TaskInstanceId]) -> list[TaskInstanceId]:

@@ -84,7 +84,7 @@ _RESULTS: Mapping[str, str] = {
     "NOBODY": "a.state = 'NOBODY'",
     "SILENCED": "a.state = 'SILENCED'",
 }
-_ONE = text(f"SELECT {_COLUMNS}, a.facts FROM alert a WHERE a.id = :id")  # noqa: S608 - a constant
+_ONE = text(f"SELECT {_COLUMNS}, a.facts FROM alert a WHERE a.id = :id")
 _DELIVERIES = text("""
     SELECT d.alert_id, c.name, d.state, d.tries,
            CASE WHEN d.state = 'WAIT' AND d.tries > 0 THEN d.next_try_at END, d.last_error, d.sent_at, d.grouped_with
@@ -127,7 +127,7 @@ async def page(connection: AsyncConnection, wanted: AlertFilter, limit: int, bef
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     if wanted.result != "FAILED" and before is None:
         del values["before"]
-    statement = text(f"SELECT {_COLUMNS} FROM alert a {where} ORDER BY a.id DESC LIMIT :limit")  # noqa: S608 - constants
+    statement = text(f"SELECT {_COLUMNS} FROM alert a {where} ORDER BY a.id DESC LIMIT :limit")
     return [AlertRow(*row) for row in (await connection.execute(statement, values)).all()]
 
 

@@ -57,7 +57,7 @@ _LATELY = text(f"""
          WHERE newest.handled_at >= CAST(:since AS timestamptz) AND isfinite(newest.created_at)
          ORDER BY newest.id DESC LIMIT :read)
     ) {_SHOWN}
-""")  # noqa: S608 - the parts are constants of this module
+""")
 # Ids grow with the time of their insert, but for moments: the ids of a time are found by bisection, some forty reads
 # in the primary key, instead of by an index that every command would have to write. The margin covers those moments.
 _BETWEEN = text(f"""
@@ -83,7 +83,7 @@ _BETWEEN = text(f"""
                               ORDER BY h.command_id LIMIT :read + 200) AS found
          WHERE found.created_at >= CAST(:since AS timestamptz) AND found.created_at < CAST(:until AS timestamptz))
     ) {_SHOWN}
-""")  # noqa: S608 - the parts are constants of this module
+""")
 
 
 async def lately(

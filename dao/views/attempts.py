@@ -43,7 +43,7 @@ _FAILED = """
     ORDER BY t.id DESC LIMIT :limit
 """
 _IS_FAILED = text(f"task_instance.id = ANY(ARRAY({_FAILED}))")
-_DOWN_TO = text(f"SELECT CASE WHEN count(*) = :limit THEN min(id) END FROM ({_FAILED}) AS walked")  # noqa: S608
+_DOWN_TO = text(f"SELECT CASE WHEN count(*) = :limit THEN min(id) END FROM ({_FAILED}) AS walked")
 
 # Of the walked attempts those of some workflows: each of their runs is looked up once, however many attempts it has.
 _IS_OF_WORKFLOWS = text("""
@@ -151,7 +151,7 @@ async def _page_of_ids(
     """The same for ids that begin so: they are read by ranges of the primary key."""
     ids, ranges = id_prefixes.newest("task_instance", digits)
     values = {**ranges, "before": before or _ID_MAX, "page": WALK_MAX}
-    walk = text(f"SELECT CASE WHEN count(*) = :page THEN min(id) END FROM ({ids}) AS walked")  # noqa: S608
+    walk = text(f"SELECT CASE WHEN count(*) = :page THEN min(id) END FROM ({ids}) AS walked")
     down_to = (await connection.execute(walk, values)).scalar()
     query = _that_match(_attempts(), wanted).where(text(f"task_instance.id = ANY(ARRAY({ids}))").bindparams(**values))
     rows = await connection.execute(query.order_by(task_instance.c.id.desc()).limit(limit))

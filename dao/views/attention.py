@@ -74,7 +74,7 @@ _RUNNING = text(f"""
         ORDER BY (-r.id) DESC LIMIT :each) AS i
     WHERE {_VISIBLE} AND (CAST(:codes AS bigint[]) IS NULL OR d.code = ANY(CAST(:codes AS bigint[])))
     ORDER BY i.id
-""")  # noqa: S608 - the part is a constant of this module
+""")
 # The task, and how often it failed, are found for the runs of the answer only. No join: it might read all successes.
 _FAILED = text(f"""
     WITH last AS MATERIALIZED (
@@ -111,7 +111,7 @@ _FAILED = text(f"""
         WHERE t.workflow_instance_id = l.id AND t.flag = 'YES' AND t.state IN ('FAILURE', 'KILL')
         ORDER BY t.ended_at, t.id LIMIT 1) AS first ON true
     ORDER BY l.id DESC
-""")  # noqa: S608 - as above
+""")
 # Schedules are few enough to be read whole where no index has what is asked. First what has been due for longest, last
 # what has no fire time any more.
 _UNFIRED = text(f"""
@@ -121,14 +121,14 @@ _UNFIRED = text(f"""
       AND (s.problem IS NOT NULL OR s.next_fire_at < now() - interval '1 min'
            OR s.next_fire_at IS NULL AND s.updated_at < now() - interval '1 min')
     ORDER BY s.problem IS NOT NULL, s.next_fire_at, s.id LIMIT {SCHEDULES_MAX}
-""")  # noqa: S608 - as above
+""")
 _SKIPPING = text(f"""
     SELECT now() AS read_at, {COLUMNS_WITH_WORKFLOW} FROM schedule s
     LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     WHERE s.state = 'ONLINE' AND {_VISIBLE} AND s.misfire = 'SKIP' AND s.problem IS NULL
       AND s.next_fire_at >= now() - interval '1 min' AND s.id > :after
     ORDER BY s.id LIMIT {SCHEDULES_MAX}
-""")  # noqa: S608 - as above
+""")
 
 
 async def oldest(connection: AsyncConnection, visible: Collection[str] | None) -> list[LongRun]:

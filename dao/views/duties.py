@@ -61,7 +61,7 @@ _ALL = text(f"""
         SELECT * FROM duty_done h WHERE h.name = d.name ORDER BY h.due_at DESC LIMIT 1
     ) AS l ON true
     ORDER BY d.name
-""")  # noqa: S608 - the parts are constants
+""")
 
 
 async def all_of_them(connection: AsyncConnection) -> list[Duty]:

@@ -38,5 +38,5 @@ def newest(table: str, digits: str) -> tuple[str, Mapping[str, list[int]]]:
             WHERE id BETWEEN wanted.low AND wanted.high AND id < CAST(:before AS bigint)
             ORDER BY id DESC LIMIT :page) AS own
         ORDER BY own.id DESC LIMIT :page
-    """  # noqa: S608 - the table is a constant of the caller
+    """
     return statement, {"lows": [low for low, _ in found], "highs": [high for _, high in found]}

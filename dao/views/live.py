@@ -95,7 +95,7 @@ _RUNS = text(f"""
                              WHERE p.id = i.parent_instance_id AND a.project = d.project) THEN i.parent_instance_id END
     FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE i.id = ANY(CAST(:ids AS bigint[])) ORDER BY i.id
-""")  # noqa: S608 - the parts are constants of this module
+""")
 # Reads all attempts of these runs by their index, and returns few of them. What leaves no time: a forced success, and
 # an attempt that counts no more.
 _ATTEMPTS = text(f"""
@@ -106,7 +106,7 @@ _ATTEMPTS = text(f"""
       AND coalesce(greatest(t.queued_at, t.started_at, t.ended_at) > clock_timestamp() - interval '{RECENT_S} s'
                    OR t.state = 'FORCED_SUCCESS' OR t.flag = 'NO', false)
     ORDER BY t.workflow_instance_id, t.id
-""")  # noqa: S608 - the parts are constants of this module
+""")
 _COUNTS = text("""
     SELECT i.id, d.project, c.state, c.attempts
     FROM (SELECT workflow_instance_id, state, count(*) AS attempts FROM task_instance

@@ -82,7 +82,7 @@ _WAITING = text(f"""
         LIMIT 1) AS kept ON true
     WHERE t.id = ANY(CAST(:ids AS bigint[])) AND t.resources IS NOT NULL
     ORDER BY t.id, need.name
-""")  # noqa: S608 - the parts are constants
+""")
 _HOLDERS = text("""
     SELECT p.name, i.workflow_code, t.task_code, extract(epoch FROM clock_timestamp() - r.taken_at)::float8 AS held_s
     FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code

@@ -113,7 +113,7 @@ _COUNTS = f"""
                                            l.task_instance_id      -- by the index of the groups it would read all lines
                                   LIMIT {COUNTED_MAX}) AS line)
     FROM (SELECT {_STATE} AS state FROM pool_resource r WHERE r.pool_code = p.code) AS s
-"""  # noqa: S608 - the parts are constants
+"""
 _POOLS = text(f"""
     SELECT p.description, p.counted IS NOT NULL, p.validity_check IS NOT NULL, p.version, p.changed_at, p.changed_by,
            c.*
@@ -122,7 +122,7 @@ _POOLS = text(f"""
       AND (CAST(:words AS text) IS NULL OR strpos(lower(p.name), lower(:words)) > 0)
       AND (CAST(:name AS text) IS NULL OR p.name = :name)
     ORDER BY p.name LIMIT :limit
-""")  # noqa: S608 - the part is a constant
+""")
 _ALL_COUNTS = text(f"""
     SELECT c.*, p.version, (
         SELECT hashtextextended(coalesce(string_agg(concat_ws(' ', r.id, r.task_instance_id, r.worker_id,
@@ -130,7 +130,7 @@ _ALL_COUNTS = text(f"""
                                                     ',' ORDER BY r.id), ''), 0)
         FROM pool_resource r WHERE r.pool_code = p.code)
     FROM resource_pool p CROSS JOIN LATERAL ({_COUNTS}) AS c ORDER BY p.name LIMIT {COUNTED_MAX}
-""")  # noqa: S608 - the part is a constant
+""")
 _TASK = """
     t.id, t.task_name, t.attempt, t.task_code, t.workflow_instance_id, d.code, d.name, d.project, t.stream IS NOT NULL
 """
@@ -149,7 +149,7 @@ _RESOURCES = text(f"""
     WHERE (CAST(:states AS text[]) IS NULL OR {_STATE} = ANY(CAST(:states AS text[])))
       AND (CAST(:words AS text) IS NULL OR strpos(lower(r.name), lower(:words)) > 0)
     ORDER BY r.place, r.id LIMIT :limit
-""")  # noqa: S608 - the parts are constants
+""")
 _LINE = text(f"""
     SELECT l.workflow_priority, l.task_priority, t.queued_at, l.needed, l.needs, l.worker_group, l.task_instance_id,
            l.workflow_instance_id, {_TASK}
@@ -160,7 +160,7 @@ _LINE = text(f"""
     LEFT JOIN workflow_instance i ON i.id = l.workflow_instance_id
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
-""")  # noqa: S608 - the part is a constant
+""")
 _SIZES = text("""
     SELECT p.name, (SELECT count(*) FROM pool_resource r WHERE r.pool_code = p.code AND NOT r.removed)
     FROM resource_pool p WHERE p.name = ANY(CAST(:names AS text[]))

@@ -82,7 +82,7 @@ _COLUMNS = f"""
     LEFT JOIN workflow_instance i ON i.id = c.workflow_instance_id
     LEFT JOIN workflow_definition d ON d.code = coalesce(c.workflow_code, i.workflow_code)
     WHERE (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
-"""  # noqa: S608 - the age is a constant of this module
+"""
 _FIRST = "SELECT * FROM command ORDER BY priority_rank, id LIMIT :read"  # index: command_claim
 _WAITING = text(f"{_COLUMNS.format(commands=_FIRST)} ORDER BY c.priority_rank, c.id LIMIT :limit")
 _AFTER = "SELECT * FROM command WHERE id > :after AND id <= :up_to"  # index: command_pkey
@@ -95,7 +95,7 @@ _WITHOUT_ROOM = text(f"""
     FROM command c
     WHERE c.created_at < now() - CAST(:older_than AS interval) AND c.priority_rank >= 0    -- index: command_age
     ORDER BY c.created_at LIMIT :limit
-""")  # noqa: S608 - the age is a constant of this module
+""")
 _RESIDUES = text("""
     SELECT slot, count(c.id),
            extract(epoch FROM clock_timestamp() - min(c.created_at) FILTER (WHERE isfinite(c.created_at)))::float8

@@ -56,7 +56,7 @@ class LeftOver:
     tasks_doubled: int
 
 
-_CHANGE = text(f"SELECT s.number, s.at, s.members, s.changes, {ENDED} FROM slot_change s WHERE s.number = :number")  # noqa: S608 - a constant
+_CHANGE = text(f"SELECT s.number, s.at, s.members, s.changes, {ENDED} FROM slot_change s WHERE s.number = :number")
 _GONE = text("""
     SELECT b.beaten_at, CASE WHEN n.state IN ('LEFT', 'FENCED') THEN n.ended_at END, n.ended_why
     FROM (SELECT CAST(:epoch AS bigint) AS id) AS wanted
@@ -95,7 +95,7 @@ _BY_WHOM = text(f"""
         WHERE t.workflow_instance_id = o.run AND t.queued_at <= o.handled_at
           AND (t.ended_at IS NULL OR t.ended_at > o.handled_at) OFFSET 0) AS own
     WHERE o.outcome = 'DONE' GROUP BY 1, 2 ORDER BY 1
-""")  # noqa: S608 - the parts are constants of this module
+""")
 _LEFT_OVER = text(f"""
     WITH {_TAKEN}
     , asked AS (
@@ -121,7 +121,7 @@ _LEFT_OVER = text(f"""
                   AND a.started_at IS NOT NULL AND b.started_at < coalesce(a.ended_at, 'infinity')
                 OFFSET 0) AS own),
            (SELECT count(*) >= :read FROM taken)
-""")  # noqa: S608 - as above
+""")
 
 
 async def change(connection: AsyncConnection, number: int) -> SlotChange:

@@ -27,7 +27,7 @@ _MASTER = f"{{run}}.ended_at IS NULL AND {{run}}.master_id = ANY({_NODES.format(
 _WORKER = f"""
     (SELECT true FROM task_instance t                                           -- index: task_instance_attempt
      WHERE t.workflow_instance_id = {{run}}.id AND t.worker_id = ANY({_NODES.format(kind="WORKER", who="worker")})
-     LIMIT 1)"""  # noqa: S608 - the part is a constant of this module
+     LIMIT 1)"""
 # The masters write both columns with json.dumps; a quote within a value is escaped, so no value imitates a pair.
 _PARAMETER = "strpos({run}.startup_names, :name_{n}) > 0 AND strpos({run}.params, :pair_{n}) > 0"
 _SERIAL_KEY = "{run}.serial_key = :serial_key"

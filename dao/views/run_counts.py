@@ -111,7 +111,7 @@ async def bars(
         runs, values = _NEWEST, values | {"read": read}
     else:
         newest = run_pages.newest(wanted.page(read))
-        runs = f"SELECT * FROM workflow_instance WHERE {newest.text}"  # noqa: S608
+        runs = f"SELECT * FROM workflow_instance WHERE {newest.text}"
         values |= newest.compile().params
     condition, more = wanted.conditions.sql("i")
     rows = (await connection.execute(text(_BARS.format(runs=runs, condition=condition)), values | more)).all()

@@ -71,7 +71,7 @@ class WantedRuns:
 _IS_OF_WORKFLOWS = """(CAST(:workflow AS text) IS NULL OR name = :workflow)
       AND (CAST(:project AS text) IS NULL OR project = :project)
       AND (CAST(:visible AS text[]) IS NULL OR project = ANY(CAST(:visible AS text[])))"""
-_WORKFLOWS = f"SELECT code FROM workflow_definition WHERE {_IS_OF_WORKFLOWS}"  # noqa: S608
+_WORKFLOWS = f"SELECT code FROM workflow_definition WHERE {_IS_OF_WORKFLOWS}"
 _ANY = "SELECT id FROM workflow_instance WHERE id < CAST(:before AS bigint) ORDER BY id DESC LIMIT :page"
 _BLOCK, _WIDE = 4096, 65536
 _OF_WIDE = _WIDE // _BLOCK
@@ -102,7 +102,7 @@ _OLDEST = f"""
         SELECT number * {_OF_WIDE} - 1 AS number, false AS is_wanted FROM wide WHERE is_wanted
         UNION ALL{_FOLLOWING.format(name="block", **_FINE)}
     ), oldest AS MATERIALIZED (SELECT number * {_BLOCK} AS id FROM block WHERE is_wanted)
-"""  # noqa: S608 - the parts are constants
+"""
 # The same from the newest block on; without any block there is no id, and nothing is found.
 _NEWEST = f"""
     wide_late AS (
@@ -115,14 +115,14 @@ _NEWEST = f"""
     ), newest_block AS MATERIALIZED (
         SELECT least(CAST(:before AS bigint), (number + 1) * {_BLOCK}) AS id FROM late WHERE is_wanted
     ), {{oldest}}
-"""  # noqa: S608 - the parts are constants
+"""
 _BEFORE, _BEFORE_LATE = "CAST(:before AS bigint)", "(SELECT id FROM newest_block)"
 _WITHOUT_OLDEST = "oldest AS MATERIALIZED (SELECT CAST(0 AS bigint) AS id)"
 # The workflow of a run is found by a scalar subquery, which stays one: a join might read all workflows first.
 _IS_WANTED = f"""i.state = ANY(CAST(:states AS text[]))
           AND (i.parent_instance_id IS NULL) = ANY(CAST(:tops AS boolean[])) {{started}}
           AND ((CAST(:workflow AS text) IS NULL AND CAST(:project AS text) IS NULL AND CAST(:visible AS text[]) IS NULL)
-               OR (SELECT {_IS_OF_WORKFLOWS} FROM workflow_definition WHERE code = i.workflow_code))"""  # noqa: S608
+               OR (SELECT {_IS_OF_WORKFLOWS} FROM workflow_definition WHERE code = i.workflow_code))"""
 _WALKED = f"""
     many AS MATERIALIZED (
         SELECT count(*) > :workflows_max AS are FROM ({_WORKFLOWS} LIMIT CAST(:workflows_max AS bigint) + 1) AS first
@@ -135,7 +135,7 @@ _WALKED = f"""
                               WHEN (SELECT count(*) FROM walked) = :page THEN false
                               ELSE coalesce((SELECT id FROM last_walked) > (SELECT id FROM oldest), false) END
     ),
-"""  # noqa: S608
+"""
 _NEWEST_OF_ALL = """
     SELECT id, workflow_code, state, parent_instance_id, started_at
     FROM workflow_instance                                                      -- index: workflow_instance_pkey
@@ -245,7 +245,7 @@ def newest_ids(wanted: WantedRuns) -> tuple[str, dict[str, Any]]:
 def counted(wanted: WantedRuns) -> TextClause:
     """A statement that counts the runs that are wanted, up to `limit`; it reads little more than it counts."""
     ids, values = _ids(wanted, _SOME_OF_RANGES)
-    return text(f"SELECT count(*) FROM ({ids}) AS counted").bindparams(**values)  # noqa: S608
+    return text(f"SELECT count(*) FROM ({ids}) AS counted").bindparams(**values)
 
 
 def candidates(wanted: WantedRuns) -> tuple[str, dict[str, Any]]:
@@ -256,7 +256,7 @@ def candidates(wanted: WantedRuns) -> tuple[str, dict[str, Any]]:
     """
     if not wanted.is_of_workflows:
         ids, values = newest_ids(wanted)
-        return f"SELECT id, count(*) OVER () = :page AS is_cut FROM ({ids}) AS newest", values  # noqa: S608
+        return f"SELECT id, count(*) OVER () = :page AS is_cut FROM ({ids}) AS newest", values
     statement = _with_parts(wanted, _CANDIDATES)
     return statement, _values(wanted, statement)
 

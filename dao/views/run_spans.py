@@ -77,14 +77,14 @@ _RUNS = text(f"""
                        WHERE workflow_instance_id = i.parent_instance_id AND task_code = i.parent_task_code
                          AND attempt = i.parent_attempt LIMIT 1) AS t ON true
     WHERE i.id = ANY(CAST(:ids AS bigint[])) AND i.ended_at IS NOT NULL
-""")  # noqa: S608 - the parts are constants
+""")
 _ATTEMPTS = text(f"""
     SELECT id, task_name, task_type, attempt, state, reason, worker_group, worker_id, {_us("queued_at")},
            {_us("started_at")}, {_us("ended_at")}, task_code
     FROM task_instance
     WHERE workflow_instance_id = :run AND (task_code, attempt) > (:code, :attempt)  -- index: task_instance_attempt
     ORDER BY task_code, attempt LIMIT :limit
-""")  # noqa: S608 - the parts are constants
+""")
 
 
 async def runs(connection: AsyncConnection, ids: Sequence[WorkflowInstanceId]) -> list[EndedRun]:

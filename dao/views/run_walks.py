@@ -66,7 +66,7 @@ async def walk(
         candidates, more = run_pages.candidates(wanted_ids)
     else:
         ids, ranges = id_prefixes.newest("workflow_instance", conditions.digits)
-        candidates = f"SELECT id, count(*) OVER () = :page AS is_cut FROM ({ids}) AS newest"  # noqa: S608
+        candidates = f"SELECT id, count(*) OVER () = :page AS is_cut FROM ({ids}) AS newest"
         values |= ranges
     if conditions.digits is not None or wanted.is_of_workflows:
         plain, plain_values = run_pages.plain_condition(wanted_ids)

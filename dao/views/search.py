@@ -75,7 +75,7 @@ _WORKFLOWS = text(f"""
     SELECT code, name, project, release_state FROM workflow_definition
     WHERE {_MATCHES.format("name")} AND {_VISIBLE.format("project")} AND NOT is_trial
     {_BEST_FIRST.format("name")}, project LIMIT :limit
-""")  # noqa: S608 - the parts are constants of this module
+""")
 # From project to project through the index, since most have many workflows; more than 5,000 are not all compared.
 _PROJECTS = text(f"""
     WITH RECURSIVE step AS (
@@ -87,7 +87,7 @@ _PROJECTS = text(f"""
     SELECT name FROM (SELECT name FROM project UNION (SELECT project FROM step LIMIT {PROJECTS_MAX}) OFFSET 0) AS known
     WHERE {_MATCHES.format("name")} AND {_VISIBLE.format("name")}
     {_BEST_FIRST.format("name")} LIMIT :limit
-""")  # noqa: S608 - as above
+""")
 # The ids that begin so are a range for each number of digits that follow.
 _RUNS = text(f"""
     SELECT run.id, d.name, d.project, run.state
@@ -98,7 +98,7 @@ _RUNS = text(f"""
     LEFT JOIN workflow_definition d ON d.code = run.workflow_code
     WHERE {_VISIBLE.format("d.project")}
     ORDER BY run.id <> :exact, run.id DESC LIMIT :limit
-""")  # noqa: S608 - as above
+""")
 _SCHEDULES = text(f"""
     SELECT s.id, s.crontab, s.state, d.name, d.project
     FROM (SELECT * FROM schedule WHERE id = :exact                              -- index: schedule_pkey
@@ -110,12 +110,12 @@ _SCHEDULES = text(f"""
     LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     WHERE {_VISIBLE.format("d.project")}
     ORDER BY s.id <> :exact, array_position(CAST(:workflows AS bigint[]), s.workflow_code), s.id LIMIT :limit
-""")  # noqa: S608 - as above
+""")
 _NODES = text(f"""
     SELECT id, kind, coalesce(nullif(name, ''), address), address FROM node     -- index: node_alive
     WHERE state IN ('ALIVE', 'LEAVING') AND ({_MATCHES.format("name")} OR {_MATCHES.format("address")})
     ORDER BY kind, name, id LIMIT :limit
-""")  # noqa: S608 - as above
+""")
 
 
 async def workflows(

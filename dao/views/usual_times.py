@@ -32,11 +32,11 @@ _LAST = f"""
             ORDER BY latest.place LIMIT {RUNS_COUNTED}) AS half
         ORDER BY half.id DESC LIMIT {RUNS_COUNTED}
     ) AS r
-"""  # noqa: S608 - the parts are constants of this module
+"""
 _OF_RUNS = text(f"""
     WITH last AS ({_LAST})
     SELECT code, percentile_cont(0.5) WITHIN GROUP (ORDER BY took_s) FROM last GROUP BY code
-""")  # noqa: S608 - the part is a constant of this module
+""")
 _OF_TASKS = text(f"""
     WITH last AS MATERIALIZED ({_LAST})
     SELECT own.task_code, percentile_cont(0.5) WITHIN GROUP (ORDER BY own.took_s)
@@ -48,7 +48,7 @@ _OF_TASKS = text(f"""
           AND isfinite(t.started_at) AND isfinite(t.ended_at) OFFSET 0
     ) AS own
     GROUP BY own.task_code
-""")  # noqa: S608 - the part is a constant of this module
+""")
 
 
 async def of_runs(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, float]:
