@@ -12,6 +12,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -89,6 +90,9 @@ def full_url(full_server: PostgresServer, request: pytest.FixtureRequest) -> str
     return full_server.url("full")
 
 
+CUSTOM = ("force_custom_plan",)
+NODES = (*CUSTOM, "force_generic_plan")
+"""How a server of the API has its statements planned, and how nodes have."""
 WHOLE_INDEXES = {("of empty queues", "what became of many commands"): {"command_claim"}}
 """By statistics and statement: indexes of which all pages are read for each row, 12 ms where a million commands wait.
 Nothing was found that makes the planner search many ids by the primary key then."""
@@ -113,18 +117,25 @@ class _Undone(Exception):
 async def test_a_hot_statement_walks_its_index_and_reads_no_more_than_it_must(
     full: AsyncConnection, name: str, request: pytest.FixtureRequest
 ) -> None:
-    whole = WHOLE_INDEXES.get((request.node.callspec.params["full_url"], name), set())
-    for mode in ("force_custom_plan",) if name in VIEWS else ("force_custom_plan", "force_generic_plan"):
-        undone = await full.begin_nested()
-        await full.execute(text(f"SET LOCAL plan_cache_mode = {mode}"))
-        hot, explaining = HOT[name], Explaining(full)
-        await hot.call(cast(AsyncConnection, explaining))
-        await undone.rollback()
-        plan = explaining.plan
+    whole, hot = WHOLE_INDEXES.get((request.node.callspec.params["full_url"], name), set()), HOT[name]
+    async for plan in plans(full, hot.call, CUSTOM if name in VIEWS else NODES):
         assert not plan.whole_tables & BIG, plan
         assert whole or hot.indexes <= plan.indexes, plan
         assert plan.rows_read <= hot.rows_read_max, plan
         await check_first_columns(full, plan, known=whole)
+
+
+async def plans(
+    connection: AsyncConnection, call: Callable[[AsyncConnection], Awaitable[Any]], modes: Collection[str]
+) -> AsyncIterator[Plan]:
+    """What a call does, undone, in each of these modes."""
+    for mode in modes:
+        undone = await connection.begin_nested()
+        await connection.execute(text(f"SET LOCAL plan_cache_mode = {mode}"))
+        explaining = Explaining(connection)
+        await call(cast(AsyncConnection, explaining))
+        await undone.rollback()
+        yield explaining.plan
 
 
 async def check_first_columns(connection: AsyncConnection, plan: Plan, *, known: Collection[str] = ()) -> None:
@@ -146,16 +157,16 @@ async def test_a_walk_over_runs_that_are_all_stuck_reads_no_history(full: AsyncC
         text(f"DELETE FROM task_instance WHERE workflow_instance_id IN ({unfinished}) AND task_code = 1")
     )
     await full.execute(text(f"DELETE FROM task_event WHERE workflow_instance_id IN ({unfinished})"))
-    explaining = Explaining(full)
-    walked = await stuck_runs.walk(
-        cast(AsyncConnection, explaining), LIVING_MASTER, WorkflowInstanceId(0), 1_000, timedelta(0)
-    )
-    plan = explaining.plan
+    walked = await stuck_runs.walk(full, LIVING_MASTER, WorkflowInstanceId(0), 1_000, timedelta(0))
     assert len(walked.stuck) == len(RUNNING)
-    assert not plan.whole_tables & BIG, plan
-    assert {"workflow_instance_child", "command_child"} <= plan.indexes, plan
-    assert plan.rows_read < 2_000
-    assert sum(rows for through, rows in plan.read.items() if through.startswith("task_event")) <= 3_000
+    walk = partial(
+        stuck_runs.walk, master=LIVING_MASTER, after=WorkflowInstanceId(0), limit=1_000, older_than=timedelta(0)
+    )
+    async for plan in plans(full, walk, NODES):
+        assert not plan.whole_tables & BIG, plan
+        assert {"workflow_instance_child", "command_child"} <= plan.indexes, plan
+        assert plan.rows_read < 2_000
+        assert sum(rows for through, rows in plan.read.items() if through.startswith("task_event")) <= 3_000
 
 
 async def test_what_explains_a_run_is_read_by_few_statements_that_read_no_history(full: AsyncConnection) -> None:
@@ -251,12 +262,10 @@ async def test_what_finds_alerts_reads_what_is_under_way_and_of_history_a_bounde
     for statement in SCENE_OF_ALERTS.split(";"):
         await full.execute(text(statement))
     call, indexes, rows_read_max = OF_ALERTS[name]
-    explaining = Explaining(full)
-    await call(cast(AsyncConnection, explaining))
-    plan = explaining.plan
-    assert not plan.whole_tables & BIG, plan
-    assert indexes <= plan.indexes, plan
-    assert sum(plan.read.values()) <= rows_read_max, plan
+    async for plan in plans(full, call, NODES):
+        assert not plan.whole_tables & BIG, plan
+        assert indexes <= plan.indexes, plan
+        assert sum(plan.read.values()) <= rows_read_max, plan
 
 
 HELD = """
@@ -274,13 +283,12 @@ HELD = """
 async def test_what_streams_hold_of_a_pool_is_found_without_the_others_that_hold_some(full: AsyncConnection) -> None:
     for statement in HELD.split(";"):
         await full.execute(text(statement))
-    explaining = Explaining(full)
-    rooms = await pool_claims.rooms(cast(FencedTransaction, explaining), {"a": True})
+    rooms = await pool_claims.rooms(cast(FencedTransaction, full), {"a": True})
     assert {name: (room.free, room.by_streams) for name, room in rooms.items()} == {"a": (0, 3)}
-    plan = explaining.plan
-    assert not plan.whole_tables & {"task_instance"}, plan
-    assert plan.indexes >= {"task_instance_stream", "pool_resource_holder"}, plan
-    assert sum(plan.read.values()) <= 1_500, plan
+    async for plan in plans(full, lambda c: pool_claims.rooms(cast(FencedTransaction, c), {"a": True}), NODES):
+        assert not plan.whole_tables & {"task_instance"}, plan
+        assert plan.indexes >= {"task_instance_stream", "pool_resource_holder"}, plan
+        assert sum(plan.read.values()) <= 1_500, plan
 
 
 CHECKS = {check.name: check for check in (*BEFORE_REASONS, *AFTER_REASONS)}
@@ -290,13 +298,10 @@ CHECKS = {check.name: check for check in (*BEFORE_REASONS, *AFTER_REASONS)}
 async def test_a_check_of_the_doctor_reads_what_is_under_way_and_of_history_a_bounded_part(
     full: AsyncConnection, name: str
 ) -> None:
-    explaining = Explaining(full)
-    values = {"failed_over_after": timedelta(seconds=20)}
-    await table_checks.find(cast(AsyncConnection, explaining), CHECKS[name], values)
-    plan = explaining.plan
-    assert not plan.whole_tables & BIG, plan
-    rows_read = sum(rows for through, rows in plan.read.items() if not through.startswith(("node", "task_event")))
-    assert rows_read <= (5 * RECENT if name == "commands_have_one_outcome" else 10_000), plan
+    find = partial(table_checks.find, check=CHECKS[name], values={"failed_over_after": timedelta(seconds=20)})
+    async for plan in plans(full, find, NODES):
+        assert not plan.whole_tables & BIG, plan
+        assert plan.rows_read <= (5 * RECENT if name == "commands_have_one_outcome" else 10_000), plan
 
 
 # -------------------------------------------------------------------------------------------- what waits
@@ -323,11 +328,9 @@ async def test_however_many_dependent_tasks_wait_a_judgement_reads_only_those_th
     full: AsyncConnection, name: str
 ) -> None:
     ids = [TaskInstanceId(id_) for (id_,) in (await full.execute(text(WAITING), {"run": RUNNING[0]})).all()]
-    explaining = Explaining(full)
-    await JUDGES[name](cast(AsyncConnection, explaining), ids)
-    plan = explaining.plan
-    assert not plan.whole_tables & BIG, plan
-    assert sum(rows for through, rows in plan.read.items() if not through.startswith("task_event")) <= 400, plan
+    async for plan in plans(full, lambda c: JUDGES[name](c, ids), NODES):
+        assert not plan.whole_tables & BIG, plan
+        assert sum(rows for through, rows in plan.read.items() if not through.startswith("task_event")) <= 400, plan
 
 
 UNREAD = """
@@ -352,18 +355,15 @@ async def test_however_many_events_others_have_not_read_a_look_reads_none_of_the
     """Of an owner that is gone a bounded part."""
     await full.execute(text("DELETE FROM task_event"))
     await full.execute(text(UNREAD), {"owner": LIVING_MASTER})
-    explaining = Explaining(full)
-    await LOOKS[name](cast(AsyncConnection, explaining))
-    read = sum(rows for through, rows in explaining.plan.read.items() if through.startswith("task_event"))
-    assert "task_event" not in explaining.plan.whole_tables, explaining.plan
-    assert read <= 20, explaining.plan
+    async for plan in plans(full, LOOKS[name], NODES):
+        assert "task_event" not in plan.whole_tables, plan
+        assert sum(rows for through, rows in plan.read.items() if through.startswith("task_event")) <= 20, plan
 
 
 async def test_nodes_that_ended_are_forgotten_by_their_index(full: AsyncConnection) -> None:
-    explaining = Explaining(full)
-    await gone_nodes.delete_ended(cast(AsyncConnection, explaining), timedelta(days=30), 100)
-    assert "node_ended" in explaining.plan.indexes, explaining.plan
-    assert not explaining.plan.whole_tables & {*BIG, "node"}, explaining.plan
+    async for plan in plans(full, lambda c: gone_nodes.delete_ended(c, timedelta(days=30), 100), NODES):
+        assert "node_ended" in plan.indexes, plan
+        assert not plan.whole_tables & {*BIG, "node"}, plan
 
 
 # -------------------------------------------------------------------------------------------- bad plans
