@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import structlog
-from apscheduler.executors.asyncio import AsyncIOExecutor
+from apscheduler.executors.debug import DebugExecutor
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
@@ -147,11 +147,7 @@ class Schedules:
     def _set(self, timer: AsyncIOScheduler, due_in_s: float | None) -> None:
         """Set the timer for the next fire; one that is later than the next poll waits for that."""
         if due_in_s is not None and due_in_s < self._settings.look_every.total_seconds():
-            timer.add_job(self._ring, _After(due_in_s + DUE_PAUSE_S), id="next", replace_existing=True)
-
-    async def _ring(self) -> None:
-        """A coroutine, since APScheduler runs a plain function in a thread."""
-        self.wake.set()
+            timer.add_job(self.wake.set, _After(due_in_s + DUE_PAUSE_S), id="next", replace_existing=True)
 
 
 class _After(BaseTrigger):  # type: ignore[misc]  # APScheduler 3 has no types
@@ -169,8 +165,9 @@ class _After(BaseTrigger):  # type: ignore[misc]  # APScheduler 3 has no types
 @contextmanager
 def _timer() -> Iterator[AsyncIOScheduler]:
     """A running timer on the current loop. It fires late rather than not at all."""
-    # Its default would be imported here, while the master runs, from files that may not be readable then.
-    executors = {"default": AsyncIOExecutor()}
+    # It calls at once. The default makes a task of it, and tells of one that is cancelled as of an error; it would also
+    # be imported here, while the master runs, from files that may not be readable then.
+    executors = {"default": DebugExecutor()}
     jobs = {"misfire_grace_time": None, "coalesce": True}
     timer = AsyncIOScheduler(timezone=UTC, executors=executors, job_defaults=jobs)
     timer.start()

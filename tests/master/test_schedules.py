@@ -19,7 +19,7 @@ from dao.definitions import schedules
 from dao.postgres.listen import Listener
 from dao.postgres.notify import SCHEDULE
 from master.membership.membership import Membership
-from master.schedules import Schedules
+from master.schedules import DUE_PAUSE_S, Schedules, _timer
 from model.errors import Fenced
 from model.ids import ScheduleId, WorkflowCode
 from model.master_settings import MasterSettings
@@ -293,3 +293,13 @@ async def test_while_somebody_holds_a_schedule_that_is_due_the_others_fire_in_th
             stranger.rollback()
         before = len(times(sql, held))
         await eventually(lambda: len(times(sql, held)) > before)
+
+
+async def test_a_timer_that_ends_as_it_rings_tells_of_no_error(life: Life, caplog: pytest.LogCaptureFixture) -> None:
+    loop = Schedules(life, cast(Membership, Place(ALONE)), QUICK)
+    with _timer() as timer:
+        loop._set(timer, -DUE_PAUSE_S)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert loop.wake.is_set()
+    assert caplog.text == ""

@@ -181,7 +181,7 @@ class _Timer:
 
     def add_job(self, ring: Callable[[], Any], after: Any, **_: Any) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_later(after._span.total_seconds(), lambda: loop.create_task(ring()))
+        loop.call_later(after._span.total_seconds(), loop.call_soon, ring)
 
 
 @contextmanager
