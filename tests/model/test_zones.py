@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import zoneinfo
-from collections.abc import Iterator
-
 import pytest
 
 from model import zones
 from model.errors import Refused, Unavailable
 from model.zones import load_zones, zone
 from tests.no_descriptors import no_descriptors
+from tests.zones import empty_cache
 
 
 @pytest.fixture(autouse=True)
-def _nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zones, "_loaded", {})
     monkeypatch.setattr(zones, "_names", set())
-    zoneinfo.ZoneInfo.clear_cache()
-    yield
-    zoneinfo.ZoneInfo.clear_cache()
+    empty_cache(monkeypatch)
 
 
 def test_a_zone_that_cannot_be_read_for_want_of_descriptors_is_not_refused() -> None:
@@ -28,9 +24,9 @@ def test_a_zone_that_cannot_be_read_for_want_of_descriptors_is_not_refused() -> 
     assert zone("Europe/Lisbon").key == "Europe/Lisbon"
 
 
-def test_what_was_loaded_once_needs_no_file_any_more() -> None:
+def test_what_was_loaded_once_needs_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     load_zones()
-    zoneinfo.ZoneInfo.clear_cache()
+    empty_cache(monkeypatch)
     with no_descriptors():
         assert zone("Asia/Kathmandu").key == "Asia/Kathmandu"
 

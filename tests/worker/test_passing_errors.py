@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
-from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -19,6 +18,7 @@ from model.log_name import LogName
 from model.logic.dependent import Outcome
 from node.left_tasks import end_what_is_left
 from tests.no_descriptors import no_descriptors
+from tests.zones import empty_cache
 from worker.folder import WorkerFolder
 from worker.launcher.leftovers import kill_marked
 from worker.task_log import LogFile, read_log
@@ -63,7 +63,7 @@ def test_processes_that_cannot_be_seen_now_are_not_said_to_be_gone(
 
 async def test_a_zone_that_cannot_be_read_now_lets_a_dependent_task_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("model.zones._loaded", {})
-    ZoneInfo.clear_cache()
+    empty_cache(monkeypatch)
     task = WaitingTask(
         TaskInstanceId(1), DEPENDS, "p", datetime(2022, 8, 26, tzinfo=UTC), "Asia/Tbilisi", 1, None, None
     )

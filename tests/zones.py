@@ -1,0 +1,20 @@
+"""Zones that a test reads anew, as a process that has just started does."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+import pytest
+
+
+def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the test ends, zones are read into a cache of their own.
+
+    Emptying the interpreter's would make zones that other tests hold differ from those read later: they are the same
+    only while that cache has them.
+    """
+
+    class Anew(ZoneInfo):
+        """Each subclass has a cache of its own."""
+
+    monkeypatch.setattr("model.zones.ZoneInfo", Anew)
