@@ -181,6 +181,21 @@ def test_all_of_it_works_by_keyboard(open_page: OpenPage) -> None:
     expect(page.get_by_text("Your draft is saved")).to_be_visible()
 
 
+def test_a_key_is_not_lost_while_the_page_draws(open_page: OpenPage) -> None:
+    page = open_page("/workflows")
+    page.add_init_script("document.addEventListener('keydown', ({key}) => key === 'Delete' && window.draw.click())")
+    page.reload()
+    begin(page, "key_pressed")
+    for _ in range(2):
+        page.get_by_role("button", name="FAKE", exact=True).click()
+    undo = page.get_by_role("button", name="Undo", exact=True).element_handle()
+    page.evaluate("undo => { window.draw = undo }", undo)
+    task(page, "fake").click()
+    page.keyboard.press("Delete")
+    expect(task(page, "fake_2")).to_have_count(0)
+    expect(task(page, "fake")).to_have_count(0)
+
+
 def test_what_starts_what_is_shown_in_words_too(open_page: OpenPage) -> None:
     page = open_page("/workflows")
     begin(page, "upper")

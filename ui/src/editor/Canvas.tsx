@@ -21,6 +21,9 @@ import { TaskNode } from "./TaskNode";
 const nodeTypes = { task: TaskNode, note: NoteNode };
 const MANY = 150;
 const STEP: [number, number] = [10, 10];
+// React Flow listens anew for a list of keys that is new, and a key pressed while the page draws is then lost.
+const DELETE = ["Delete", "Backspace"];
+const ALSO = ["Shift", "Control", "Meta"];
 
 interface Props {
   nodes: CanvasNode[];
@@ -115,8 +118,8 @@ export function Canvas(props: Props) {
       nodesConnectable={!isFixed}
       nodesFocusable
       edgesFocusable={!isFixed}
-      deleteKeyCode={isFixed ? null : ["Delete", "Backspace"]}
-      multiSelectionKeyCode={["Shift", "Control", "Meta"]}
+      deleteKeyCode={isFixed ? null : DELETE}
+      multiSelectionKeyCode={ALSO}
       selectionKeyCode="Shift"
       snapToGrid
       snapGrid={STEP}
