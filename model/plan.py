@@ -73,7 +73,8 @@ class PlannedTask:
 class Plan:
     """One version of a workflow; it never changes, so all its instances share it and it is cached.
 
-    `evaluators` maps each task to the CONDITIONS that ask for its end. `codes` are the tasks by name. `secrets` are the
+    `evaluators` maps each task to the CONDITIONS directly after it, which begin however it ends; `handlers` to those of
+    them that name it, so that its failure is not the run's. `codes` are the tasks by name. `secrets` are the
     names of the SECRET parameters. `used` is what the limits of its project are about.
     """
 
@@ -85,6 +86,7 @@ class Plan:
     codes: Mapping[str, TaskCode]
     predecessor_count: Mapping[TaskCode, int]
     evaluators: Mapping[TaskCode, tuple[TaskCode, ...]]
+    handlers: Mapping[TaskCode, tuple[TaskCode, ...]]
     has_children: bool
     name: str = ""
     project: str = "default"
@@ -149,15 +151,18 @@ class Plan:
         tasks = {codes[task.name]: _planned(task, coded, codes, name, project) for task in coded.tasks}
         graph = coded.graph()
         evaluators: dict[TaskCode, tuple[TaskCode, ...]] = {}
+        handlers: dict[TaskCode, tuple[TaskCode, ...]] = {}
         for task in tasks.values():
             if isinstance(task.logic, ConditionsParams) and not task.is_forbidden:
-                for asked in task.logic.named():
-                    if asked in codes and codes[asked] in graph.predecessors[task.code]:
-                        evaluators[codes[asked]] = (*evaluators.get(codes[asked], ()), task.code)
+                named = {codes[name] for name in task.logic.named() if name in codes}
+                for before in graph.predecessors[task.code]:
+                    evaluators[before] = (*evaluators.get(before, ()), task.code)
+                    if before in named:
+                        handlers[before] = (*handlers.get(before, ()), task.code)
         counts = {task: len(befores) for task, befores in graph.predecessors.items()}
         has_children = any(isinstance(task.logic, SubProcessParams | DynamicParams) for task in tasks.values())
         return cls(
-            *(code, version, coded, graph, tasks, codes, counts, evaluators, has_children),
+            *(code, version, coded, graph, tasks, codes, counts, evaluators, handlers, has_children),
             *(name, project, project_code, spec.secret_names(), used_by(spec)),
         )
 

@@ -3,7 +3,7 @@
 An edge is decided when the task before it is. It is *live* when that task succeeded and, if it chooses branches, chose
 this one; else it is *dead*. When all edges of a task are decided, the task begins if one of them is live or if it has
 none. With only dead edges it is skipped, and so are its own edges. A task that finally failed decides only its edges to
-the CONDITIONS that ask for its end: other tasks after it never begin, and decide as little.
+CONDITIONS: other tasks after it never begin, and decide as little.
 
 A forbidden task is passed over: its edges are decided as the task itself would be. Tasks that a start or EXECUTE_TASK
 left out of its scope are decided from the beginning, since the user named the tasks to run.
@@ -30,7 +30,7 @@ class Progress:
         self._chosen: dict[TaskCode, frozenset[TaskCode] | None] = {}
         """With a scope: what succeeded, within it or before, and the tasks that it chose."""
         self._blocked: set[TaskCode] = set()
-        """What never begins, since a task before it failed; the CONDITIONS that ask for its end know."""
+        """What never begins, since a task before it failed; the CONDITIONS after it know."""
         self.done: set[TaskCode] = set()
         """What succeeded, was skipped or passed over, or is out of scope."""
         self.skipped: set[TaskCode] = set()

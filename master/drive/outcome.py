@@ -47,16 +47,14 @@ class Ends:
 
     def _counting(self, *, halted: bool) -> dict[TaskCode, TaskState]:
         """The failures that no CONDITIONS handled, and that none may handle when a halted instance continues."""
-        return {code: end for code, end in self.failed.items() if not self._is_taken_up(code, halted)}
+        return {code: end for code, end in self.failed.items() if not self._is_handled(code, halted)}
 
-    def _is_taken_up(self, code: TaskCode, halted: bool) -> bool:
-        evaluators = self._plan.evaluators.get(code, ())
-        in_scope = [evaluator for evaluator in evaluators if self._progress.is_in_scope(evaluator)]
-        if not self._progress.is_in_scope(code) and not self.kept.isdisjoint(evaluators):
+    def _is_handled(self, code: TaskCode, halted: bool) -> bool:
+        handlers = self._plan.handlers.get(code, ())
+        in_scope = [handler for handler in handlers if self._progress.is_in_scope(handler)]
+        if not self._progress.is_in_scope(code) and not self.kept.isdisjoint(handlers):
             return True
-        return any(
-            evaluator in self._progress.done or (halted and evaluator not in self.failed) for evaluator in in_scope
-        )
+        return any(handler in self._progress.done or (halted and handler not in self.failed) for handler in in_scope)
 
     def _why_failed(self, counting: dict[TaskCode, TaskState]) -> str:
         """Which task failed first, how many others failed, and how."""

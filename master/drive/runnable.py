@@ -249,8 +249,8 @@ class WorkflowRunnable:
     def _fail(self, code: TaskCode, state: TaskState) -> list[Effect]:
         self._ends.failed[code] = state
         self._ready += self._progress.failed(code)
-        is_asked_for = any(self._progress.is_in_scope(evaluator) for evaluator in self.plan.evaluators.get(code, ()))
-        if is_asked_for or self._is_halted or self.instance.failure_strategy is FailureStrategy.CONTINUE:
+        is_handled = any(self._progress.is_in_scope(handler) for handler in self.plan.handlers.get(code, ()))
+        if is_handled or self._is_halted or self.instance.failure_strategy is FailureStrategy.CONTINUE:
             return []
         self._ending = True
         return [KillTasks(), *self._check_all_children()]

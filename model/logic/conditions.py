@@ -62,13 +62,8 @@ class ConditionsParams(LogicParams):
         return tuple(dict.fromkeys((*self.on_success, *self.on_failure)))
 
     def named(self) -> tuple[str, ...]:
-        """The predecessors whose results it uses, each once."""
+        """The predecessors whose results it uses, each once; a failure of theirs is handled and is not the run's."""
         return tuple(dict.fromkeys(item.task for group in self.when for item in group.items))
-
-
-def named(params: ConditionsParams) -> tuple[str, ...]:
-    """The predecessors whose results it uses, each once; their failure is handled and does not fail the workflow."""
-    return params.named()
 
 
 def choose(params: ConditionsParams, succeeded: Mapping[str, bool]) -> tuple[str, ...]:

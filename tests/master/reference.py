@@ -87,17 +87,21 @@ class Reference:
             return S.SKIPPED
         return S.PASSED if self.plan.tasks[code].is_forbidden else S.BEGINS
 
-    def asks(self, evaluator: TaskCode, code: TaskCode) -> bool:
-        """Whether `evaluator` is a task in scope that asks how `code` ended."""
-        task = self.plan.tasks[evaluator]
-        return (
-            isinstance(task.logic, ConditionsParams)
-            and not task.is_forbidden
-            and self.plan.tasks[code].name in task.logic.named()
-        )
+    def evaluates(self, code: TaskCode) -> bool:
+        """Whether it begins however the tasks before it end."""
+        task = self.plan.tasks[code]
+        return isinstance(task.logic, ConditionsParams) and not task.is_forbidden
 
-    def evaluators(self, code: TaskCode) -> list[TaskCode]:
-        return [evaluator for evaluator in self.plan.graph.successors[code] if self.asks(evaluator, code)]
+    def handlers(self, code: TaskCode) -> list[TaskCode]:
+        """What comes directly after a task and asks how that ended."""
+        name = self.plan.tasks[code].name
+        return [
+            after
+            for after in self.plan.graph.successors[code]
+            if self.evaluates(after)
+            and isinstance(logic := self.plan.tasks[after].logic, ConditionsParams)
+            and name in logic.named()
+        ]
 
     def _of(self, code: TaskCode) -> Standing:
         row = self.latest(code)
@@ -124,18 +128,21 @@ class Reference:
                 return row.branch is None or after in row.branch or after not in self.plan.tasks[before].branches
             case S.SKIPPED:
                 return False
-            case S.FAILED if self.asks(after, before):
+            case S.FAILED if self.evaluates(after):
                 return True
-            case S.WAITS if self.asks(after, before) and self.never_begins(before):
+            case S.WAITS if self.evaluates(after) and self.never_begins(before):
                 return True
         return None
 
     def never_begins(self, code: TaskCode) -> bool:
-        """Whether a task before it failed that it does not ask for, or never begins itself."""
-        return self.standing[code] is S.WAITS and any(
-            self.standing[before] is S.FAILED or self.never_begins(before)
-            for before in self.plan.graph.predecessors[code]
-            if not self.asks(code, before)
+        """Whether a task before it failed or never begins itself, and it does not begin however that ends."""
+        return (
+            self.standing[code] is S.WAITS
+            and not self.evaluates(code)
+            and any(
+                self.standing[before] is S.FAILED or self.never_begins(before)
+                for before in self.plan.graph.predecessors[code]
+            )
         )
 
     def is_in_scope(self, code: TaskCode) -> bool:
@@ -168,23 +175,23 @@ class Reference:
         ]
         if state is W.READY_STOP and any(self.rows[code][-1].state is not T.FAILURE for code in failed):
             return W.STOP
-        if not all(self._is_taken_up(code, state) for code in failed):
+        if not all(self._is_handled(code, state) for code in failed):
             return W.FAILURE
         if not self.left():
             return W.SUCCESS
         assert state is not W.RUNNING_EXECUTION, "it ends though something is left to do"
         return W.PAUSE if state is W.READY_PAUSE else W.STOP
 
-    def _is_taken_up(self, code: TaskCode, state: W) -> bool:
-        for evaluator in self.evaluators(code):
-            row = self.latest(evaluator)
+    def _is_handled(self, code: TaskCode, state: W) -> bool:
+        for handler in self.handlers(code):
+            row = self.latest(handler)
             if (
                 row is not None
                 and row.state is T.SUCCESS
-                and (self.standing[evaluator] is not S.OUT or self._is_out(code))
+                and (self.standing[handler] is not S.OUT or self._is_out(code))
             ):
                 return True
-            is_open = self.standing[evaluator] not in (S.OUT, S.FAILED)
+            is_open = self.standing[handler] not in (S.OUT, S.FAILED)
             if is_open and state is not W.RUNNING_EXECUTION:
                 return True
         return False
@@ -193,9 +200,9 @@ class Reference:
         return self.standing[code] is S.OUT
 
     def must_end(self) -> bool:
-        """Whether END ends it: something in scope failed for good, and nobody in scope asks for that."""
+        """Whether END ends it: something in scope failed for good, and nothing in scope asks for that."""
         return any(
-            standing is S.FAILED and not any(self.is_in_scope(evaluator) for evaluator in self.evaluators(code))
+            standing is S.FAILED and not any(self.is_in_scope(handler) for handler in self.handlers(code))
             for code, standing in self.standing.items()
         )
 

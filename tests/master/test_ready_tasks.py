@@ -168,7 +168,7 @@ class Reference:
         return {"skipped": False, "passed over": True}.get(self.standing(before))
 
     def never_begins(self, code: TaskCode) -> bool:
-        """Whether a task before it failed, or never begins itself, and it does not ask for that."""
+        """Whether a task before it failed, or never begins itself, and it does not begin however that ends."""
         return self.in_scope(code) and any(
             before in self.failed or (before not in self.succeeded and self.never_begins(before))
             for before in self.plan.graph.predecessors[code]

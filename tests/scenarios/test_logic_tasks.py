@@ -83,6 +83,29 @@ async def test_conditions_count_a_task_that_never_began_as_failed(engine: Engine
     assert engine.state(run) == "SUCCESS"
 
 
+@pytest.mark.parametrize(
+    ("when", "chosen", "state"),
+    [
+        ({"a": "SUCCESS"}, "bad", "SUCCESS"),
+        ({"b": "FAILURE"}, "good", "FAILURE"),
+        ({"c": "SUCCESS"}, "good", "FAILURE"),
+    ],
+)
+async def test_conditions_wait_for_what_they_do_not_name_and_handle_only_what_they_name(
+    engine: Engine, when: dict[str, str], chosen: str, state: str
+) -> None:
+    code = engine.define(
+        {"name": "a", **FAILS},
+        {"name": "b", "after": ["a"]},
+        {"name": "c"},
+        {**conditions(when), "after": ["a", "b", "c"]},
+        *branches("good", "bad"),
+    )
+    run = await engine.run(code)
+    assert engine.tasks(run) == {"a": "FAILURE", "c": "SUCCESS", "which": "SUCCESS", chosen: "SUCCESS"}
+    assert engine.state(run) == state
+
+
 async def test_switch_leaves_tasks_that_it_does_not_name_alone(engine: Engine) -> None:
     run = await engine.run(engine.define(switch(("1 == 2", "a")), *branches("a", "always")))
     assert engine.tasks(run) == {"which": "SUCCESS", "always": "SUCCESS"}
@@ -215,14 +238,14 @@ async def test_conditions_have_two_levels_of_and_and_or(engine: Engine, relation
     assert len(engine.tasks(run)) == 6
 
 
-async def test_a_failed_run_goes_on_and_conditions_judge_again(engine: Engine) -> None:
+async def test_a_run_that_a_failure_ended_goes_on_and_conditions_judge_then(engine: Engine) -> None:
     code = engine.define(
         {"name": "a"},
-        {"name": "b", "params": {"fail_attempts": 1}},
+        {"name": "b", "after": ["a"], "params": {"fail_attempts": 1}},
         {**conditions({"a": "SUCCESS"}), "after": ["a", "b"]},
         *branches("good", "bad"),
     )
-    run = await engine.run(code)
+    run = await engine.run(code, failure_strategy="END")
     assert engine.tasks(run) == {"a": "SUCCESS", "b": "FAILURE"}
     await engine.change("START_FAILURE_TASK_PROCESS", run)
     assert await engine.end(run) == "SUCCESS"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from model.logic.conditions import ConditionsParams, choose, named
+from model.logic.conditions import ConditionsParams, choose
 
 
 def params(when: Any, relation: str = "AND") -> ConditionsParams:
@@ -42,4 +42,4 @@ def test_one_that_was_skipped_or_killed_failed() -> None:
 
 
 def test_each_predecessor_is_named_once_in_order() -> None:
-    assert named(params([group("AND", b="SUCCESS", a="FAILURE"), group("OR", b="FAILURE")])) == ("b", "a")
+    assert params([group("AND", b="SUCCESS", a="FAILURE"), group("OR", b="FAILURE")]).named() == ("b", "a")
