@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 LAST_LINE_BYTES_MAX = 200
-"""A longer line is data, and not taken for a sentence for people."""
 
 TAIL_BYTES = 4_000
 """So much of the end of an output is searched."""
@@ -31,13 +31,30 @@ def tail_of(tail: bytes, data: bytes) -> bytes:
     return both[-TAIL_BYTES:]
 
 
-def last_line_of(tail: bytes, bytes_max: int = LAST_LINE_BYTES_MAX) -> str:
-    """The last line in the end of an output that has words; empty if it has none, or is no sentence for people."""
-    for line in reversed(_ESCAPE.sub("", tail.decode(errors="replace")).split("\n")):
-        shown = next((words for part in reversed(line.split("\r")) if (words := _words(part))), "")
+def last_line_of(
+    tail: bytes, bytes_max: int = LAST_LINE_BYTES_MAX, masked: Callable[[str], str] | None = None
+) -> str:
+    """The last line in the end of an output that has words; empty if there is none.
+
+    Of a longer line the beginning, or if the tail has lost that its end, with the cut shown by "…". Where nothing masks
+    it, it is left out instead: a cut could leave a part of a secret that nobody finds.
+    """
+    lines = _ESCAPE.sub("", tail.decode(errors="replace")).split("\n")
+    for place in reversed(range(len(lines))):
+        shown = next((words for part in reversed(lines[place].split("\r")) if (words := _words(part))), "")
         if shown:
-            return shown if len(shown.encode()) <= bytes_max else ""
+            shown = shown if masked is None else masked(shown)
+            if len(shown.encode()) <= bytes_max:
+                return shown
+            has_beginning = place > 0 or len(tail) < TAIL_BYTES
+            return "" if masked is None else _cut(shown, bytes_max, has_beginning=has_beginning)
     return ""
+
+
+def _cut(text: str, bytes_max: int, *, has_beginning: bool) -> str:
+    kept = text.encode()[:bytes_max] if has_beginning else text.encode()[-bytes_max:]
+    words = kept.decode(errors="ignore").strip()
+    return f"{words}…" if has_beginning else f"…{words}"
 
 
 def _words(text: str) -> str:

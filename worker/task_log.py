@@ -109,7 +109,7 @@ class LogFile:
     def last_line(self) -> str:
         """See `worker/last_line.py`."""
         self._append(self._masking.finish())
-        return self.masked(last_line_of(self._tail))  # colours may have stood in the middle of a secret
+        return last_line_of(self._tail, masked=self.masked)  # colours may have stood in the middle of a secret
 
     def close(self) -> None:
         """Write what the masking held back and the end of a full log, and close the file."""

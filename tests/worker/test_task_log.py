@@ -51,7 +51,7 @@ def test_a_log_is_cut_at_its_limit_and_keeps_its_end(tmp_path: Path) -> None:
     log.write("the end\n")
     file = tmp_path / "20260131/7/8/9.log"
     assert file.stat().st_size < 1100
-    assert log.last_line() == ""  # a line of a megabyte; what was dropped counts too
+    assert log.last_line() == "…" + "x" * 193 + "the end"  # of a line of a megabyte; what was dropped counts too
     log.write("\nthe reason\n")
     assert log.last_line() == "the reason"
     log.close()
@@ -152,9 +152,11 @@ def test_a_log_that_cannot_roll_is_cut_at_its_limit(tmp_path: Path, monkeypatch:
         ("one", "one"),
         ("one\ntwo\n \n\n", "two"),
         ("x" * 200, "x" * 200),
-        ("x" * 201, ""),
+        ("x" * 201, "x" * 200 + "…"),
         ("\n" + "ü" * 100 + "\n", "ü" * 100),
-        ("a\n" + "x" * 5000 + "\n", ""),
+        ('a\n{"error": "no such table", "at": "' + "x" * 3000 + '"}\n', '{"error": "no such table", "at": "' + "x" * 166 + "…"),
+        ("a\n" + "x" * 5000 + ": no such table\n", "…" + "x" * 185 + ": no such table"),
+        ("a\n" + "ü" * 101 + "\n", "ü" * 100 + "…"),
         ("bell \a\n", "bell"),
         ("\x1b[31mno such table\x1b[0m\n", "no such table"),
         ("\x1b[1;31mred\x1b[0m\x1b[K and \x1b]8;;http://x/\x1b\\a link\x1b]8;;\x07\n\x1b[0m\n", "red and a link"),
@@ -193,6 +195,13 @@ def test_neither_the_log_nor_the_last_line_holds_a_secret(tmp_path: Path) -> Non
     assert log.last_line() == "the password is ******"
     log.close()
     assert read_log(tmp_path, NAME, 0, MIB).data == b"the password is ******"
+
+
+def test_the_cut_of_a_long_last_line_shows_no_part_of_a_secret(tmp_path: Path) -> None:
+    log = log_in(tmp_path, secrets=("hunter2hunter2",))
+    log.write("x" * 195 + "hunter2hunter2")
+    assert log.last_line() == "x" * 195 + "*****…"
+    log.close()
 
 
 def test_colours_in_a_secret_do_not_bring_it_into_the_reason(tmp_path: Path) -> None:
