@@ -1,4 +1,4 @@
-"""Zones that a test reads anew, as a process that has just started does."""
+"""Zones that a test reads from their files, as a process that has just started does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     only while that cache has them.
     """
 
-    class Anew(ZoneInfo):
+    class Unread(ZoneInfo):
         """Each subclass has a cache of its own."""
 
-    monkeypatch.setattr("model.zones.ZoneInfo", Anew)
+    monkeypatch.setattr("model.zones.ZoneInfo", Unread)

@@ -31,9 +31,7 @@ def tail_of(tail: bytes, data: bytes) -> bytes:
     return both[-TAIL_BYTES:]
 
 
-def last_line_of(
-    tail: bytes, bytes_max: int = LAST_LINE_BYTES_MAX, masked: Callable[[str], str] | None = None
-) -> str:
+def last_line_of(tail: bytes, bytes_max: int = LAST_LINE_BYTES_MAX, masked: Callable[[str], str] | None = None) -> str:
     """The last line in the end of an output that has words; empty if there is none.
 
     Of a longer line the beginning, or if the tail has lost that its end, with the cut shown by "…". Where nothing masks

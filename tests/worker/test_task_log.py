@@ -154,7 +154,10 @@ def test_a_log_that_cannot_roll_is_cut_at_its_limit(tmp_path: Path, monkeypatch:
         ("x" * 200, "x" * 200),
         ("x" * 201, "x" * 200 + "…"),
         ("\n" + "ü" * 100 + "\n", "ü" * 100),
-        ('a\n{"error": "no such table", "at": "' + "x" * 3000 + '"}\n', '{"error": "no such table", "at": "' + "x" * 166 + "…"),
+        (
+            'a\n{"error": "no such table", "at": "' + "x" * 3000 + '"}\n',
+            '{"error": "no such table", "at": "' + "x" * 166 + "…",
+        ),
         ("a\n" + "x" * 5000 + ": no such table\n", "…" + "x" * 185 + ": no such table"),
         ("a\n" + "ü" * 101 + "\n", "ü" * 100 + "…"),
         ("bell \a\n", "bell"),

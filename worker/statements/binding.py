@@ -36,6 +36,16 @@ _BEFORE_A_NAME = re.compile(
     re.IGNORECASE,
 )
 _AFTER_A_NAME = re.compile(r"[\w.]")
+_BEFORE_A_SORT_KEY = re.compile(
+    r"\b(order|group|partition)\s+by\s(?:(?!\b(?:limit|offset|fetch|having|select|where|on|set)\b)[^();'\"])*$",
+    re.IGNORECASE,
+)
+_SQL_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_BETWEEN_SORT_KEYS = re.compile(r"(?:\bby|,)\s*$", re.IGNORECASE)
+_AFTER_A_SORT_KEY = re.compile(
+    r"\s*(?:$|[,);]|(?:asc|desc|nulls|collate|limit|offset|fetch|for|having|order|rows|range|groups|union)\b)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +151,9 @@ class Binder:
             if _MARK not in piece.text or piece.kind is Kind.COMMENT:
                 text += _REFERENCE.sub(r"${\1}", piece.text)
                 continue
-            for part in self._parts(piece, text):
+            following = (each.text for each in pieces[place + 1 :] if each.kind is not Kind.COMMENT)
+            after = next((each for each in following if each.strip()), "")
+            for part in self._parts(piece, text, after):
                 if isinstance(part, _Instead):
                     text = part.text
                 elif isinstance(part, str):
@@ -152,12 +164,14 @@ class Binder:
                     text = ""
         yield text
 
-    def _parts(self, piece: Piece, before: str) -> Iterator[str | Bind | _Instead]:
-        """The text and values that a piece with references becomes; `before` is the text in front of it."""
+    def _parts(self, piece: Piece, before: str, after: str) -> Iterator[str | Bind | _Instead]:
+        """The text and values that a piece with references becomes, `before` and `after` being the text around it."""
         if piece.kind is Kind.CODE:
             split = _REFERENCE.split(piece.text)
             for place, part in enumerate(split):
                 if place % 2:
+                    so_far = before + "?".join(split[0:place:2])
+                    _check_no_sort_key(part, so_far, split[place + 1] if split[place + 1].strip() else after)
                     is_name = _BEFORE_A_NAME.search(split[place - 1]) or _AFTER_A_NAME.match(split[place + 1])
                     yield from self._values_of(part, part if is_name else None)
                 else:
@@ -170,6 +184,7 @@ class Binder:
             raise Refused(
                 f"${{{first}}} stands inside $$...$$, where a value could become code; pass it as an argument"
             )
+        _check_no_sort_key(first, before, after)
         type_ = _TYPE_BEFORE.search(before)
         prefix = _PREFIX.search(before)
         if type_ is None and prefix is not None:
@@ -213,6 +228,18 @@ class _Instead:
     """A replacement for the text in front."""
 
     text: str
+
+
+def _check_no_sort_key(name: str, before: str, after: str) -> None:
+    """Raises `Refused` for a value that is a whole key of ORDER BY, GROUP BY or PARTITION BY: the same for each row, it
+    would sort or group by nothing."""
+    before = _SQL_COMMENT.sub(" ", before)
+    key = _BEFORE_A_SORT_KEY.search(before)
+    if key is not None and _BETWEEN_SORT_KEYS.search(before) and _AFTER_A_SORT_KEY.match(after):
+        raise Refused(
+            f"${{{name}}} after {key[1].upper()} BY is sent as a value, which is the same for each row; "
+            f"write !{{{name}}} for the name of a column"
+        )
 
 
 def _divided(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:

@@ -120,6 +120,14 @@ def test_a_text_without_references_reaches_the_database_as_it_is(text: str, name
         ("postgresql", "DO $$ BEGIN ${v} END $$", "stands inside $$...$$, where a value could become code"),
         ("duckdb", "SELECT $x$ ${v} $x$", "stands inside $$...$$"),
         ("mysql", r"SELECT 'a\n${v}'", "stands in a literal with a backslash"),
+        (
+            "postgresql",
+            "SELECT 1 ORDER BY ${v}",
+            "${v} after ORDER BY is sent as a value, which",
+        ),
+        ("postgresql", "SELECT 1 ORDER BY ${v} DESC LIMIT 3;", "write !{v} for the name of a column"),
+        ("mysql", "SELECT a FROM t WHERE b = ${v} group by a,\n ${v} -- c\n", "${v} after GROUP BY"),
+        ("sqlite", "SELECT sum(a) OVER (PARTITION BY '${v}') FROM t", "${v} after PARTITION BY"),
         ("any", "SELECT ${n}", 'parameter "n" is INTEGER and must be a whole number'),
         ("any", "SELECT 1 WHERE 1 IN (${l})", 'the list "l" is empty'),
     ],
@@ -128,3 +136,19 @@ def test_a_place_where_nothing_can_be_bound_is_refused_with_the_cure(name: str, 
     with pytest.raises(Refused) as refused:
         bound(name, text, {"v": "x", "n": "x", "l": "[]"}, n=ParameterType.INTEGER, l=ParameterType.LIST)
     assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a FROM t ORDER BY a = ${v}, b LIMIT ${v}",
+        "SELECT a FROM t ORDER BY a LIMIT 5, ${v}",
+        "SELECT a FROM t ORDER BY ${v} = a, coalesce(b, ${v})",
+        "SELECT a FROM t GROUP BY a UNION SELECT b, ${v}",
+        "SELECT 'order by a', ${v}",
+        "SELECT a, -- in order by b,\n${v}",
+    ],
+)
+def test_a_value_in_an_expression_is_no_key_to_sort_by(text: str) -> None:
+    (statement,) = bound("mysql", text, {"v": "x"})
+    assert "?" in statement.shown

@@ -21,7 +21,7 @@ import { TaskNode } from "./TaskNode";
 const nodeTypes = { task: TaskNode, note: NoteNode };
 const MANY = 150;
 const STEP: [number, number] = [10, 10];
-// React Flow listens anew for a list of keys that is new, and a key pressed while the page draws is then lost.
+// React Flow subscribes again whenever the list of keys is a new one, and a key pressed in that moment is lost.
 const DELETE = ["Delete", "Backspace"];
 const ALSO = ["Shift", "Control", "Meta"];
 
