@@ -7,42 +7,41 @@ from tests.put_back.bug import Bug, Patch, Switch
 NEVER_ENDING = (
     Bug(
         "1",
-        "full masters waited for each other: runs that wait for children held the room that those needed",
+        "full masters waited for each other: waiting runs held the room that their children needed",
         Switch("room", "19 of 60 seeds"),
     ),
     Bug(
         "2",
-        "one run that somebody set to FAILOVER stopped all runs of its master: a write that missed a row had "
-        "everything read again",
+        "one run that somebody set to FAILOVER stopped all runs of its master",
         Patch(
             "master/drive/driver.py",
             "        if isinstance(error, OwnershipLost):\n            suspects = error.ids\n",
             "        if isinstance(error, OwnershipLost):\n            from model.errors import Unknown\n\n"
             "            raise Unknown(str(error)) from error\n",
-            "a missed row taken for an unknown commit",
+            "a missed row treated as an unknown commit",
         ),
         "tests/cluster/test_rows_in_the_way.py::"
         "test_a_run_that_somebody_set_to_failover_goes_on_and_no_other_waits_for_it",
     ),
     Bug(
         "2",
-        "a node of another kind than it was went on",
+        "a node continued although its row had another kind",
         Patch(
             "dao/cluster/nodes.py",
             "AND kind = :kind\n      AND coalesce(state",
             "AND coalesce(state",
-            "the licence without its kind",
+            "a permission that ignores the kind",
         ),
         "tests/dao/test_odd_values.py::test_a_node_of_another_kind_than_it_was_writes_no_more",
     ),
     Bug(
         "2",
-        "a list of task codes that cannot be read was called a bug of Shoal, with a traceback, and broke `shoal runs`",
+        "an unreadable list of task codes was reported as a bug and broke `shoal runs`",
         Patch(
             "dao/runs/code_lists.py",
             "    except (ValueError, TypeError, RecursionError):\n",
             "    except RecursionError:\n",
-            "what cannot be read passed on as it comes",
+            "unreadable values passed on",
         ),
         "tests/cluster/test_rows_in_the_way.py::"
         "test_a_run_with_a_list_that_cannot_be_read_is_named_and_the_others_go_on",
@@ -54,13 +53,13 @@ NEVER_ENDING = (
             "dao/runs/serial_line.py",
             "           AND state = 'SERIAL_WAIT' ORDER BY {PLACE} LIMIT 1)\n    ) AS head",
             "           AND state = 'SERIAL_WAIT' ORDER BY {PLACE})\n    ) AS head",
-            "a read of all that wait",
+            "a read of all waiting runs",
         ),
         "tests/dao/test_plans.py::test_a_hot_statement_walks_its_index_and_reads_no_more_than_it_must",
     ),
     Bug(
         "4",
-        "commands marked as suspect after a crash waited for the end of a stream of ordinary ones",
+        "suspect commands waited until the ordinary ones were done",
         Patch(
             "master/claim/command_loop.py",
             "goes_on |= await self._try_suspects()",
@@ -77,126 +76,125 @@ NEVER_ENDING = (
             "            await self._suspects.give_back()\n            return False\n"
             "        culprit = await self._suspects.next_group(room)\n",
             "            return False\n        culprit = await self._suspects.next_group(100)\n",
-            "a group without regard to room, kept by a full master",
+            "a full master that takes a whole group",
         ),
         "tests/cluster/test_suspect_commands.py::test_a_full_master_leaves_what_is_suspect_to_a_neighbour_with_room",
     ),
     Bug(
         "5",
-        "each end judged every DEPENDENT task that waits, in the whole cluster",
+        "each end evaluated all waiting DEPENDENT tasks of the cluster",
         Patch(
             "master/drive/awaited.py",
             "        return {\n            id_\n",
             "        return set(self._keys) or {\n            id_\n",
-            "all that wait judged at each end",
+            "all of them evaluated at each end",
         ),
         "tests/master/test_dependents.py::test_an_end_costs_only_those_that_await_it",
     ),
     Bug(
         "6",
-        "what follows from a run of 10,000 tasks held up the event loop, and the transaction",
-        Patch("master/drive/handling.py", "MANY = 200", "MANY = 200_000_000", "all of it handled on the loop"),
+        "the end of a run of 10,000 tasks blocked the event loop",
+        Patch("master/drive/handling.py", "MANY = 200", "MANY = 200_000_000", "all of it done on the loop"),
         "tests/master/test_plans.py::test_a_run_of_many_tasks_is_handled_in_a_thread",
     ),
     Bug(
         "7",
-        "a stranger's lock on a due row made each master look 50 times a second",
+        "another session's lock on a due row made each master poll 50 times a second",
         Patch(
             "master/poller.py",
             "        return min(pause_s, due_in_s)\n",
             "        return min(0.0, pause_s, due_in_s)\n",
-            "no pause after a look that got nothing",
+            "no pause after an empty poll",
         ),
         "tests/master/test_poller.py::"
         "test_an_attempt_whose_row_somebody_holds_makes_no_master_spin_and_the_others_are_queued_in_time",
     ),
     Bug(
         "7",
-        "each look of a master read the unread events of all others",
+        "each poll read the unread events of all other masters",
         Patch(
             "dao/tasks/task_events.py",
             "WHERE e.owner = :master\n",
             "WHERE e.owner + 0 = :master\n",
-            "a condition that no index serves",
+            "a condition without an index",
         ),
         "tests/dao/test_plans.py::test_however_many_events_others_have_not_read_a_look_reads_none_of_them",
     ),
     Bug(
         "7",
-        "a connection in use when idle ones were closed stayed open until Python found it to be garbage",
+        "a connection in use when idle ones were closed stayed open",
         Patch(
             "dao/postgres/database.py",
             "        if engine.pool is not pool:\n",
             "        if engine.pool is None:\n",
-            "a connection given back to a pool that is closed",
+            "a connection returned to a closed pool",
         ),
         "tests/dao/test_connections.py::test_what_is_in_use_when_the_others_are_closed_is_closed_when_it_is_given_back",
     ),
     Bug(
         "8",
-        "three fenced masters in the long life of a run of one task made it FAILURE",
+        "three lost masters in the long life of a run made it FAILURE",
         Patch(
             "dao/runs/failover.py",
             "+ {_SOON} THEN 1\n",
             "+ {_SOON} THEN i.takeovers + 1\n",
-            "every fenced owner counted",
+            "every lost master counted",
         ),
         "tests/dao/test_workflow_instances.py::test_a_run_that_lives_for_long_may_lose_any_number_of_masters",
     ),
     Bug(
         "9",
-        "what came back to the queue of a lost worker began in a run that had been paused, or kept it from ending",
+        "a lost worker's queued task began in a paused run, or kept it from ending",
         Switch("obeyed", "9 of 300 seeds"),
     ),
     Bug(
         "10",
-        "one run that could not be failed over stopped the hand-over of all runs and tasks, for ever",
+        "one run that could not be failed over stopped all failovers",
         Patch(
             "master/claim/row_sets.py",
             "            return await self._one_by_one()\n",
             "            raise\n",
-            "a set alone, without the way of one by one",
+            "failover of the whole set only",
         ),
         "tests/cluster/test_odd_owners.py::test_a_run_that_cannot_be_failed_over_holds_up_no_other_and_no_task",
     ),
     Bug(
         "10",
-        "a run whose owner has no row in `node` was found by nobody",
+        "a run whose owner has no row in `node` was never found",
         Patch(
             "dao/cluster/lost_owners.py",
             "WHERE n.id = m.id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL",
             "WHERE n.id = m.id AND n.kind = 'MASTER' AND n.state IN ('FENCED', 'LEFT')) IS NOT NULL",
-            "owners that are gone by their rows in `node`",
+            "lost owners found by their rows only",
         ),
         "tests/cluster/test_odd_owners.py::test_runs_in_every_state_of_every_owner_that_is_not_there_end",
     ),
     Bug(
         "11",
-        "states that no code writes: two masters called one WAIT_TO_RUN run, and one of the calls became an error "
-        "command",
+        "a state that no code writes made one command an error command",
         Patch(
             "sql/schema.sql",
             "CHECK (state IN ('SERIAL_WAIT', 'RUNNING_EXECUTION',",
             "CHECK (state IN ('WAIT_TO_RUN', 'SERIAL_WAIT', 'RUNNING_EXECUTION',",
-            "the state in the CHECK of the table",
+            "the state allowed by the CHECK of the table",
         ),
         "tests/dao/test_schema_constraints.py::test_a_column_takes_the_words_of_the_model_and_no_others",
     ),
     Bug(
         "11",
-        "the start of a child whose task was stopped meanwhile, by a master that failed over, became an error command",
+        "the start of a child whose task was stopped became an error command",
         Patch(
             "master/claim/start_commands.py",
             'isinstance(error, _NotAwaited) and row.from_above == "true"',
             'isinstance(error, _NotAwaited) and row.from_above == ""',
-            "a child that nobody waits for refused, whoever asked for it",
+            "a refusal of a child that no task waits for",
         ),
         "tests/scenarios/test_sub_process.py::"
         "test_a_child_for_which_its_task_waits_no_more_is_not_made_and_nothing_went_wrong",
     ),
     Bug(
         "12",
-        "an attempt that another had replaced still counted, so that `flag = 'YES'` gave two rows of a task",
+        "a replaced attempt still counted: `flag = 'YES'` gave two rows of a task",
         Switch("superseded", "9 of 20 seeds"),
     ),
     Bug(
@@ -206,7 +204,7 @@ NEVER_ENDING = (
             "master/poller.py",
             "failed, more_late = await self._undispatched.write()",
             "failed, more_late = 0, False",
-            "a look that fails none",
+            "a poll that fails none",
         ),
         "tests/scenarios/test_limits.py::test_the_limit_on_waiting_survives_the_master",
     ),
@@ -217,13 +215,13 @@ NEVER_ENDING = (
             "master/drive/run_timeouts.py",
             "ran_s = runnable.instance.ran_s",
             "ran_s = 0.0",
-            "a timer that begins with the drive",
+            "a timer that starts at the failover",
         ),
         "tests/scenarios/test_limits.py::test_its_length_counts_from_its_start_whoever_drives_it",
     ),
     Bug(
         "14",
-        "a link that swallows what is asked or answered held up a node for ever: no client had a deadline",
+        "a link that swallows data blocked a node forever: clients had no deadline",
         Switch("answer_deadline", "3 of 60 seeds"),
     ),
     Bug(
@@ -240,29 +238,29 @@ NEVER_ENDING = (
     ),
     Bug(
         "15",
-        'want of descriptors was taken for a verdict on data: "there is no time zone UTC"',
+        'a lack of descriptors was reported as "there is no time zone UTC"',
         Patch(
             "model/zones.py",
             "        if is_passing(error):\n            raise Unavailable",
             '        if is_passing(error) and name == "":\n            raise Unavailable',
-            "`OSError` taken for a missing zone",
+            "`OSError` treated as a missing zone",
         ),
         "tests/model/test_zones.py::test_a_zone_that_cannot_be_read_for_want_of_descriptors_is_not_refused",
     ),
     Bug(
         "15",
-        "tasks that had not begun for want of descriptors failed",
+        "tasks that could not start for lack of descriptors failed",
         Patch(
             "worker/failed_attempt.py",
             "return is_passing(error) or isinstance(error, NoMeans)",
             'return is_passing(error) and str(error) == ""',
-            "want of means taken for a failure",
+            "a shortage treated as a failure",
         ),
         "tests/worker/test_want_of_means.py::test_a_task_that_finds_no_descriptor_is_given_back_and_the_next_one_runs",
     ),
     Bug(
         "16",
-        "the times of a new schedule before a master first saw it were lost",
+        "a new schedule lost the times before a master first saw it",
         Patch(
             "model/schedules.py",
             "begin = min(now, counts_from) if counts_from else now",
@@ -274,7 +272,7 @@ NEVER_ENDING = (
     ),
     Bug(
         "17",
-        "what had ended when its worker was killed ran again, or failed",
+        "tasks that had ended when their worker was killed ran again, or failed",
         Patch(
             "worker/launcher/last_word.py",
             "        if exit_code > EXIT_CODE_MAX:\n",
@@ -285,7 +283,7 @@ NEVER_ENDING = (
     ),
     Bug(
         "17",
-        "what ended while its worker slept past its horizon was told as lost",
+        "tasks that ended while their worker slept were reported as lost",
         Patch(
             "worker/launcher/task_process.py",
             "            if not ((is_all and self._ended_by_itself) or self._left):\n                raise\n",
@@ -297,20 +295,19 @@ NEVER_ENDING = (
     ),
     Bug(
         "18",
-        '"please report it" of runs whose transaction hung in a dead connection: memory was compared with rows that it '
-        "was ahead of",
+        "runs whose transaction hung in a dead connection were reported as bugs",
         Patch(
             "master/drive/open_transactions.py",
             "        return self._resolved == self.unknown and all(number > begun for number in self._open)\n",
             "        return begun >= 0\n",
-            "a comparison at any moment",
+            "a comparison with the rows at any time",
         ),
         "tests/cluster/test_half_open_links.py::"
         "test_what_hangs_in_a_dead_connection_is_called_neither_stuck_nor_unknown",
     ),
     Bug(
         "18",
-        "a worker that started on a full disk ended with 2",
+        "a worker that started on a full disk exited with code 2",
         Patch(
             "worker/folder.py",
             "            if is_passing(error):\n                raise Unavailable(\n",
@@ -321,13 +318,12 @@ NEVER_ENDING = (
     ),
     Bug(
         "32",
-        "a run whose timeout had passed when its next master failed it over never ended, if that COMMIT took longer "
-        "than 20 ms",
+        "a run whose timeout passed during its failover never ended",
         Switch("timed_again", "3 of 400 seeds"),
     ),
     Bug(
         "34",
-        "who needed several checked resources starved behind fifty that waited for others: a limit before the filter",
+        "a task that needed several checked resources starved behind fifty others",
         Patch(
             "dao/tasks/pool_conditions.py",
             "FROM (SELECT DISTINCT needed FROM kind WHERE needed > 1) AS several\n",
@@ -341,7 +337,7 @@ NEVER_ENDING = (
     ),
     Bug(
         "37",
-        "a task that killed its worker was run on the next worker, and on the one after that",
+        "a task that killed its worker ran on one worker after another",
         Patch("dao/tasks/lost_tasks.py", "WORKERS_MAX = 3\n", "WORKERS_MAX = 4\n", "a fourth worker for it"),
         "tests/cluster/test_suspect_tasks.py::"
         "test_a_task_under_which_three_workers_were_lost_fails_and_the_fourth_lives",
@@ -353,7 +349,7 @@ NEVER_ENDING = (
             "model/blame.py",
             "if self._handled[failure.kind] > failure.handled_before or lasts_s >= self._long_s:",
             "if self._handled[failure.kind] >= failure.handled_before:",
-            "what fails alone is to blame",
+            "no wait for other commands",
         ),
         "tests/cluster/test_shared_faults.py::test_commands_that_all_fail_wait_and_are_handled_once_they_can_be",
     ),

@@ -7,29 +7,29 @@ from tests.put_back.bug import Bug, Patch
 SECURITY = (
     Bug(
         "27",
-        "a value of a parameter was run as code: by bash in arithmetic and subscripts",
+        "bash ran the value of a parameter as code, in arithmetic and subscripts",
         Patch(
             "worker/tasks/bash_values.py",
             "            named.check(name, value, types.get(name))\n",
             "            assert types is not None\n",
-            "values in every place of a script",
+            "values allowed everywhere in a script",
         ),
         "tests/worker/test_values_as_code.py::test_no_value_is_run_by_bash_wherever_it_stands",
     ),
     Bug(
         "28",
-        "statements on SQLite and DuckDB ran in the worker and reached its files",
+        "statements on SQLite and DuckDB reached the worker's files",
         Patch(
             "worker/executor.py",
             "            self._settings.local_files,\n",
             "            True,\n",
-            "files of anybody",
+            "any file allowed",
         ),
         "tests/worker/test_local_files.py::test_a_statement_reaches_no_file_but_that_of_its_data_source",
     ),
     Bug(
         "29",
-        "anybody on the machine read all logs",
+        "anybody on the machine could read all logs",
         Patch(
             "worker/log_service.py",
             "            check(self._key, request.url.path, request.query_params, boottime_s())\n",
@@ -51,29 +51,29 @@ SECURITY = (
     ),
     Bug(
         "30",
-        "tasks read the environment of the master of their user",
+        "tasks could read the environment of a master of the same user",
         Patch(
             "shoal/secrecy.py",
             "    hide_from_own_user()\n",
             "    assert hide_from_own_user\n",
-            "a role that hides nothing",
+            "no protection of the environment",
         ),
         "tests/cluster/test_secrecy.py::test_no_task_of_its_user_reads_the_environment_or_memory_of_a_master_or_worker",
     ),
     Bug(
         "31",
-        "who wrote `parent` by SQL made children of other runs",
+        "`parent` written by SQL made children of other runs",
         Patch(
             "master/claim/start_commands.py",
             'if command.parent and row.from_above != "true":',
             'if command.parent and row.from_above == "anybody":',
-            "a parent taken from anybody",
+            "any parent accepted",
         ),
         "tests/scenarios/test_sub_process.py::test_a_forged_parent_makes_no_child_and_no_other_run_hears_of_it",
     ),
     Bug(
         "35",
-        "who saw the sealed value of a secret opened it in another project",
+        "the sealed value of a secret could be opened in another project",
         Patch(
             "model/secret_values.py",
             "if found is None or found.name != name or not found.is_of(project):",
@@ -84,12 +84,12 @@ SECURITY = (
     ),
     Bug(
         "36",
-        "a row of `command` passed the limits of its project: its tasks ran as root",
+        "a row of `command` bypassed the limits of its project: its tasks ran as root",
         Patch(
             "master/claim/to_start.py",
             "head.limits.check(head.project, plan.used | used_by_start(command))",
             "head.limits.check(head.project, ())",
-            "a master that does not ask",
+            "a master that does not check",
         ),
         "tests/scenarios/test_project_limits.py::test_a_row_of_command_passes_no_limit",
     ),
