@@ -21,6 +21,7 @@ from model.workflow_problems import InvalidWorkflow, Problem
 from service.call import Call, Change, Subject
 from service.fields import Answer, Id
 from service.operation import operation
+from service.projects.limits import check_limits_of_start
 from service.workflows import release
 from service.workflows.applied import DEFINITION
 from service.workflows.apply import save_all
@@ -107,6 +108,8 @@ async def set_release_state(call: Call, code: Id, body: SetReleaseState) -> Rele
         seen = await definitions.head(connection, WorkflowCode(code))
     async with call.changing(_subject(seen)) as change:
         head = await _held(call, change.connection, seen)
+        if body.release_state is ReleaseState.ONLINE:
+            await check_limits_of_start(change.connection, head, None)
         is_changed = await release_rows.set_state(change.connection, head.code, body.release_state)
         change.before, change.after = {"release_state": head.release_state}, {"release_state": body.release_state}
         change.answer = ReleasedWorkflow(

@@ -179,13 +179,15 @@ async def test_a_limited_project_uses_no_other_tenant_or_worker_group(api: Servi
         assert (await ada.patch(f"{BASE}/schedules/{schedule}", json={"worker_group": "gpu"})).status_code == 422
         await ada.put(limits, json={"tenants": ["other"]})
         off = await ada.post(f"{BASE}/schedules/{schedule}/off")
-        assert off.status_code == 200, "what stops is never limited"
-        for path, change in (
-            (f"{BASE}/schedules/{schedule}/on", None),
-            (f"{BASE}/schedules/{schedule}", {"cron": "0 0 7 * * ?"}),
-            (f"{BASE}/schedules/{schedule}", {"state": "ONLINE"}),
+        down = await ada.put(f"{workflow}/release-state", json={"release_state": "OFFLINE"})
+        assert (off.status_code, down.status_code) == (200, 200), "what stops is never limited"
+        for method, path, change in (
+            ("POST", f"{BASE}/schedules/{schedule}/on", None),
+            ("PATCH", f"{BASE}/schedules/{schedule}", {"cron": "0 0 7 * * ?"}),
+            ("PATCH", f"{BASE}/schedules/{schedule}", {"state": "ONLINE"}),
+            ("PUT", f"{workflow}/release-state", {"release_state": "ONLINE"}),
         ):
-            refused = await ada.request("PATCH" if change else "POST", path, json=change)
+            refused = await ada.request(method, path, json=change)
             assert (refused.status_code, 'may not use the tenant "etl"' in refused.json()["detail"]) == (422, True), (
                 path
             )
