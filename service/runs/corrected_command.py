@@ -14,7 +14,7 @@ from dao.definitions import definitions
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.command_moves import REVIVING, CommandType
 from model.commands import BACKFILL
-from model.errors import NotFound, Refused
+from model.errors import Hidden, NotFound, Refused
 from model.ids import WorkflowCode, WorkflowInstanceId
 from service.call import Call
 from service.dependents import check_dependents
@@ -65,7 +65,10 @@ async def corrections_of(
         )
     type_ = body.type or error.type
     if head is not None:
-        call.permit(head.project)
+        try:
+            call.permit(head.project)
+        except Hidden:  # the answer about a code that no workflow has
+            raise definitions.no_workflow(head.code) from None
         version, group = body.version or error.workflow_version, body.worker_group or error.worker_group
         await retry_check.check_limits_of_retry(connection, error, type_, head, version, group)
         check_dependents(call, await retry_check.dependents_of(connection, error, type_, head.code))
