@@ -6,7 +6,6 @@ result can be seen. Nothing of the driver is in them.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from bench.figures import Figure, Target
 from bench.sizes import Sizes
 from tests.page.conftest import ARGUMENTS
 from tests.page.running import RunningShoal, running_shoal
+from tests.servers.chromium import chromium
 
 PART = "The web page, in Chromium on the same machine"
 _LAPTOP = {"width": 1440, "height": 900}
@@ -98,13 +98,10 @@ _STAMP_ENDS = """() => {
 
 def page(sizes: Sizes) -> list[Figure]:
     """All figures of the part, on a `shoal up` of its own with one master and one worker."""
-    program = shutil.which("chromium")
-    if program is None:
-        raise BenchFailed("there is no chromium; `make servers` installs it")
     with tempfile.TemporaryDirectory() as folder, running_shoal(Path(folder), 1, 1) as running:
         large, long = _prepare(running, sizes)
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+            browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
             state = Path(folder, "state.json")
             _log_in(browser, running, state)
             try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.page.running import RunningShoal, running_shoal
+from tests.servers.chromium import chromium
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -54,10 +54,8 @@ def running(tmp_path_factory: pytest.TempPathFactory, masters: int) -> Iterator[
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium. For one file: while it is there, its event loop is that of the process."""
-    program = shutil.which("chromium")
-    assert program is not None, "make servers installs Chromium"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         yield browser
         browser.close()
 

@@ -6,7 +6,6 @@ python -m tests.page.screenshots runs     some
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 import time
@@ -17,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.page.conftest import ARGUMENTS
 from tests.page.running import RunningShoal, running_shoal
+from tests.servers.chromium import chromium
 from tests.test_repository import ROOT
 
 IMAGES = ROOT / "docs" / "images"
@@ -91,13 +91,11 @@ def pages(running: RunningShoal) -> Iterator[tuple[str, str]]:
 
 def main(wanted: list[str]) -> None:
     """Take them."""
-    program = shutil.which("chromium")
-    assert program is not None, "make servers installs Chromium"
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, running_shoal(Path(folder), 3, 2) as running:
         fill(running)
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+            browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
             state = Path(folder, "state.json")
             _log_in(browser, running, state)
             for theme in ("light", "dark"):

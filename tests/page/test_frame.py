@@ -10,13 +10,18 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.page.conftest import OpenPage, Seen
+from tests.page.conftest import PATIENCE_MS, OpenPage, Seen
 from tests.page.running import RunningShoal
 from tests.test_repository import ROOT
 
 BUILT = ROOT / "api" / "page"
 FIRST_LOAD_BYTES_MAX = 260_000
 CHUNK_BYTES_MAX = 250_000
+LOST = "Live updates lost"
+NOTE_A_LOSS = f"""() => new MutationObserver(() => {{
+  window.wasLost ||= document.body.textContent.includes("{LOST}");
+}}).observe(document.body, {{ childList: true, subtree: true, characterData: true }})"""
+"""It may last a moment only."""
 
 
 def _packed(path: Path) -> int:
@@ -121,11 +126,11 @@ def test_a_lost_connection_is_told_and_is_back_by_itself(
     row = page.get_by_role("cell", name="hello").first
     expect(row).to_be_visible()
     (api,) = running.family("api")
+    page.evaluate(NOTE_A_LOSS)
     api.kill()
-    strip = page.get_by_text("Live updates lost")
-    expect(strip).to_be_visible()
+    page.wait_for_function("window.wasLost", timeout=PATIENCE_MS)
     expect(row).to_be_visible()
-    expect(strip).to_be_hidden()
+    expect(page.get_by_text(LOST)).to_be_hidden()
 
 
 def test_a_change_is_seen_without_a_reload(open_page: OpenPage, running: RunningShoal) -> None:
