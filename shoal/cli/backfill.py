@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,40 +33,58 @@ def add_to(app: typer.Typer) -> None:
     )(backfill)
 
 
+@dataclass(frozen=True)
+class BackfillOptions:
+    """Which dates, and how they are run, by the names of the API."""
+
+    begin: Annotated[str | None, typer.Option("--from", metavar="DATE", help="The first date.")] = None
+    end: Annotated[str | None, typer.Option("--to", metavar="DATE", help="The last date, inclusive.")] = None
+    dates: Annotated[
+        list[str] | None, typer.Option("--date", metavar="DATE", help="A single date; may be repeated.")
+    ] = None
+    parallelism: Annotated[
+        int | None,
+        typer.Option("--parallel", min=0, help="How many dates run at once; 0 = all. Without it, one after the other."),
+    ] = None
+    desc: Annotated[bool, typer.Option("--desc", help="The latest date first.")] = False
+    dependents: Annotated[
+        bool, typer.Option("--dependents", help="Also backfill the workflows that depend on it, for the same dates.")
+    ] = False
+    skip_done: Annotated[
+        bool, typer.Option("--skip-done", help="Leave out the dates for which a run of it has succeeded.")
+    ] = False
+    warning_type: Warn = None
+    alert_group: AlertGroup = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the dates; start nothing.")] = False
+
+    def given(self) -> dict[str, object]:
+        """The fields of the request. Raises `Refused` unless it says when, in one way."""
+        from model.backfill import Order
+
+        if self.dates and (self.begin or self.end):
+            raise Refused("--date and --from are two ways to say when; keep one of them")
+        if not self.dates and not (self.begin and self.end):
+            raise Refused("say for which dates: --from 2026-01-01 --to 2026-01-31, or --date 2026-01-31")
+        own = {name: value for name, value in vars(self).items() if name != "desc"}
+        return {**own, "order": Order.DESC if self.desc else None}
+
+
 async def backfill(
     call: Invocation,
     name: Annotated[
         str,
         typer.Argument(metavar="WORKFLOW", help="The workflow's name, or its code.", autocompletion=complete_workflow),
     ],
-    begin: Annotated[str | None, typer.Option("--from", metavar="DATE", help="The first date.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="DATE", help="The last date, inclusive.")] = None,
-    date: Annotated[
-        list[str] | None, typer.Option("--date", metavar="DATE", help="A single date; may be repeated.")
-    ] = None,
-    parallel: Annotated[
-        int | None, typer.Option(min=0, help="How many dates run at once; 0 = all. Without it, one after the other.")
-    ] = None,
-    desc: Annotated[bool, typer.Option("--desc", help="The latest date first.")] = False,
-    dependents: Annotated[
-        bool, typer.Option("--dependents", help="Also backfill the workflows that depend on it, for the same dates.")
-    ] = False,
-    skip_done: Annotated[
-        bool, typer.Option("--skip-done", help="Leave out the dates for which a run of it has succeeded.")
-    ] = False,
+    options: BackfillOptions,
     param: Params = None,
-    warning_type: Warn = None,
-    alert_group: AlertGroup = None,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for its end; exit code 1 if a date fails.")] = False,
     timeout: Timeout = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the dates; start nothing.")] = False,
     project: Project = "default",
 ) -> None:
     """Run a workflow once for each date: the times of its schedule in a range (daily if it has none), or single dates.
 
     In a chain the next date starts when the previous one has succeeded; a failed run stops its chain.
     """
-    from model.backfill import Order
     from service.runs.backfills import start_backfill
     from service.runs.requests import StartBackfill, WaitQuery
     from service.workflows.listing import find_workflow
@@ -74,25 +93,8 @@ async def backfill(
     from shoal.cli.following import TAKEN_WITHIN_S, wait_limit_s
     from shoal.clients.waiting import NotDone
 
-    values = read_values(param or [])
     within_s = wait_limit_s(timeout, wait=wait)
-    if date and (begin or end):
-        raise Refused("--date and --from are two ways to say when; keep one of them")
-    if not date and not (begin and end):
-        raise Refused("say for which dates: --from 2026-01-01 --to 2026-01-31, or --date 2026-01-31")
-    request = StartBackfill.read(
-        begin=begin,
-        end=end,
-        dates=date,
-        parallelism=parallel,
-        order=Order.DESC if desc else None,
-        dependents=dependents,
-        skip_done=skip_done,
-        params=values,
-        warning_type=warning_type,
-        alert_group=alert_group,
-        dry_run=dry_run,
-    )
+    request = StartBackfill.read(params=read_values(param or []), **options.given())
     async with call.client() as client:
         workflow = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
         wait_s = 0 if wait else TAKEN_WITHIN_S

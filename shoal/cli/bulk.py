@@ -9,8 +9,7 @@ import typer
 
 from model.bulk import BulkAction
 from model.errors import Refused, Unavailable
-from model.states import WorkflowState
-from shoal.cli.filters import After, Before, Master, Parameters, RunWorker, Triggers, Words
+from shoal.cli.filters import RunFilters
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import Timeout
 from shoal.cli.verbs import verb
@@ -37,22 +36,10 @@ def add_to(app: typer.Typer) -> None:
 
 async def bulk(
     call: Invocation,
+    filters: RunFilters,
     action: Annotated[BulkAction, typer.Argument(case_sensitive=False, help="What is done with each run.")],
     run: Annotated[list[int] | None, typer.Argument(metavar="RUN...", help="Their ids.")] = None,
-    state: Annotated[
-        list[WorkflowState] | None, typer.Option(case_sensitive=False, help="Runs in this state; may be repeated.")
-    ] = None,
-    workflow: Annotated[str | None, typer.Option(help="Runs of this workflow.")] = None,
-    project: Annotated[str | None, typer.Option(help="Runs of workflows of this project.")] = None,
-    since: Annotated[str | None, typer.Option(help="Runs started within this time: 30s, 15m, 12h, 7d.")] = None,
     children: Annotated[bool, typer.Option("--children", help="Also child runs.")] = False,
-    trigger: Triggers = None,
-    master: Master = None,
-    worker: RunWorker = None,
-    parameter: Parameters = None,
-    q: Words = None,
-    started_after: After = None,
-    started_before: Before = None,
     all_: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
     do: Annotated[bool, typer.Option("--do", help="Do it; without it, only say what would be done.")] = False,
     wait: Annotated[
@@ -64,27 +51,20 @@ async def bulk(
 
     More than 10,000 are changed in parts, by an API process.
     """
-    from model.durations import read_duration
     from service.runs.bulk import change_runs
     from service.runs.operations import OperationAnswer
     from service.runs.requests import BulkRuns, RunFilter
     from shoal.cli import output
     from shoal.cli.following import wait_limit_s
 
-    filters: dict[str, object] = {
-        **{"state": state or None, "workflow": workflow, "project": project, "since": since},
-        **{"trigger": trigger or None, "master": master, "worker": worker, "parameter": parameter or None, "q": q},
-        **{"started_after": started_after, "started_before": started_before},
-    }
-    is_filter = any(filters.values()) or all_
+    given = filters.given()
+    is_filter = bool(given) or all_
     if bool(run) == is_filter:
         raise Refused("say which runs: their ids, or a filter such as --state or --workflow; or --all")
     if wait and not do:
         raise Refused("--wait waits for what --do does; give that too")
-    if since is not None:
-        read_duration(since, "--since")
     within_s = wait_limit_s(timeout, wait=wait)
-    wanted = RunFilter.read(**filters, children=children or None) if is_filter else None
+    wanted = RunFilter.read(**given, children=children or None) if is_filter else None
     asked = BulkRuns.read(action=action, ids=run or None, filter=wanted, dry_run=not do)
     async with call.client() as client:
         answer = await client.ask(change_runs, asked)

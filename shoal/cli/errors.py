@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -59,23 +60,32 @@ async def errors(
     output.hint(f"When it is fixed: shoal errors retry {found[0].id}   Drop it: shoal errors drop {found[0].id}")
 
 
+@dataclass(frozen=True)
+class Correction:
+    """What a new command asks for instead, by the names of the API."""
+
+    type: Annotated[
+        CommandType | None, typer.Option("--type", case_sensitive=False, help="Instead of the one that was given.")
+    ] = None
+    workflow_code: Annotated[int | None, typer.Option(min=1, help="The code of the workflow that is meant.")] = None
+    version: Annotated[int | None, typer.Option(min=1, help="Another version of the workflow.")] = None
+    priority: Annotated[Priority | None, typer.Option(case_sensitive=False, help="Another one.")] = None
+    failure_strategy: Annotated[
+        FailureStrategy | None, typer.Option("--on-failure", case_sensitive=False, help="Another one.")
+    ] = None
+    worker_group: Annotated[str | None, typer.Option(help="Another one.")] = None
+    environment: Annotated[str | None, typer.Option(help="Another one.")] = None
+
+
 async def retry(
     call: Invocation,
+    correction: Correction,
     commands: Annotated[list[int] | None, typer.Argument(metavar="ID", min=1, help="Error commands.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All error commands.")] = False,
-    type_: Annotated[
-        CommandType | None, typer.Option("--type", case_sensitive=False, help="Instead of the one that was given.")
-    ] = None,
-    workflow_code: Annotated[int | None, typer.Option(min=1, help="The code of the workflow that is meant.")] = None,
-    version: Annotated[int | None, typer.Option(min=1, help="Another version of the workflow.")] = None,
     param: Params = None,
     without_param: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Without this value; may be repeated.")
     ] = None,
-    priority: Annotated[Priority | None, typer.Option(case_sensitive=False, help="Another one.")] = None,
-    on_failure: Annotated[FailureStrategy | None, typer.Option(case_sensitive=False, help="Another one.")] = None,
-    worker_group: Annotated[str | None, typer.Option(help="Another one.")] = None,
-    environment: Annotated[str | None, typer.Option(help="Another one.")] = None,
 ) -> None:
     """Retry with a new command, as it was, or one of them corrected by the options. Fix the cause first."""
     from service.runs.corrected_command import CorrectedCommand
@@ -86,16 +96,7 @@ async def retry(
     if bool(commands) == everything:
         raise Refused("say which error commands to retry: their ids, or --all")
     params: dict[str, str | None] = {**dict.fromkeys(without_param or ()), **read_values(param or ())}
-    corrected = CorrectedCommand.read(
-        type=type_,
-        workflow_code=workflow_code,
-        version=version,
-        params=params,
-        priority=priority,
-        failure_strategy=on_failure,
-        worker_group=worker_group,
-        environment=environment,
-    )
+    corrected = CorrectedCommand.read(params=params, **vars(correction))
     refused: Sequence[SkippedAnswer] = ()
     async with call.client() as client:
         if corrected == CorrectedCommand.read():

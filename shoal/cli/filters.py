@@ -1,28 +1,57 @@
-"""The options that say which runs or attempts are meant: the filters of the API, under the same names."""
+"""The options that say which runs are meant: the filters of the API, under the same names."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
+from model.states import WorkflowState
 from model.triggers import Trigger
 
-Triggers = Annotated[
-    list[Trigger] | None,
-    typer.Option("--trigger", case_sensitive=False, help="Only what this started: hand, schedule…; may be repeated."),
-]
-Master = Annotated[str | None, typer.Option(help="Only runs that this master drives now: its id, address or name.")]
-RunWorker = Annotated[
-    str | None, typer.Option("--worker", help="Only runs that this worker has or had a task of: id, address or name.")
-]
-Parameters = Annotated[
-    list[str] | None,
-    typer.Option("--parameter", help="Only runs with this start parameter, as name=value; may be repeated: all."),
-]
-Words = Annotated[
-    str | None, typer.Option("--q", help="Digits: the beginning of the id; else a part of the name or the reason.")
-]
-SerialKey = Annotated[str | None, typer.Option("--serial-key", help="Only runs of the line of this key.")]
-After = Annotated[str | None, typer.Option("--started-after", help="Only those started then or later.")]
-Before = Annotated[str | None, typer.Option("--started-before", help="Only those started before 2026-01-31T14:00:00Z.")]
+
+@dataclass(frozen=True)
+class Filters:
+    """Those of runs and of attempts."""
+
+    workflow: Annotated[str | None, typer.Option(help="Only of this workflow.")] = None
+    project: Annotated[str | None, typer.Option(help="Only of workflows of this project.")] = None
+    since: Annotated[str | None, typer.Option(help="Only those started within this time: 30s, 15m, 12h, 7d.")] = None
+    trigger: Annotated[
+        list[Trigger] | None,
+        typer.Option(case_sensitive=False, help="Only what this started: hand, schedule…; may be repeated."),
+    ] = None
+    master: Annotated[
+        str | None, typer.Option(help="Only runs that this master drives now: its id, address or name.")
+    ] = None
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(help="Only runs with this start parameter, as name=value; may be repeated: all."),
+    ] = None
+    q: Annotated[
+        str | None, typer.Option("--q", help="Digits: the beginning of the id; else a part of the name or the reason.")
+    ] = None
+    started_after: Annotated[str | None, typer.Option(help="Only those started then or later.")] = None
+    started_before: Annotated[str | None, typer.Option(help="Only those started before 2026-01-31T14:00:00Z.")] = None
+
+    def given(self) -> dict[str, object]:
+        """What was given, by the names of the API. Raises `Refused` for a `--since` that is no duration."""
+        from model.durations import read_duration
+
+        if self.since is not None:
+            read_duration(self.since, "--since")
+        return {name: value for name, value in vars(self).items() if value}
+
+
+@dataclass(frozen=True)
+class RunFilters(Filters):
+    """Those of runs."""
+
+    state: Annotated[
+        list[WorkflowState] | None, typer.Option(case_sensitive=False, help="Only runs in this state; may be repeated.")
+    ] = None
+    worker: Annotated[
+        str | None, typer.Option(help="Only runs that this worker has or had a task of: id, address or name.")
+    ] = None
+    serial_key: Annotated[str | None, typer.Option(help="Only runs of the line of this key.")] = None

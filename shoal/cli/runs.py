@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.states import TaskState, WorkflowState
+from model.states import TaskState
 from shoal.cli.completion import complete_run
-from shoal.cli.filters import After, Before, Master, Parameters, RunWorker, SerialKey, Triggers, Words
+from shoal.cli.filters import Filters, RunFilters
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
@@ -35,29 +35,15 @@ def add_to(app: typer.Typer) -> None:
 
 async def runs(
     call: Invocation,
-    state: Annotated[
-        list[WorkflowState] | None, typer.Option(case_sensitive=False, help="Only runs in this state; may be repeated.")
-    ] = None,
-    workflow: Annotated[str | None, typer.Option(help="Only runs of this workflow.")] = None,
-    project: Annotated[str | None, typer.Option(help="Only runs of workflows of this project.")] = None,
+    filters: RunFilters,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many, newest first.")] = 20,
-    since: Annotated[str | None, typer.Option(help="Only runs started within this time: 30s, 15m, 12h, 7d.")] = None,
     children: Annotated[bool, typer.Option("--children", help="Also show child runs, each with its parent.")] = False,
-    trigger: Triggers = None,
-    master: Master = None,
-    worker: RunWorker = None,
-    parameter: Parameters = None,
-    q: Words = None,
-    serial_key: SerialKey = None,
-    started_after: After = None,
-    started_before: Before = None,
 ) -> None:
     """List runs, newest first.
 
     Child runs (of SUB_PROCESS and DYNAMIC tasks) only with --children, --workflow, --q, --serial-key or
     --trigger parent.
     """
-    from model.durations import read_duration
     from service.cluster.clock import read_clock
     from service.pages import LIMIT_MAX
     from service.runs.listing import list_runs
@@ -65,14 +51,8 @@ async def runs(
     from service.words import counted, plain
     from shoal.cli import output
 
-    if since is not None:
-        read_duration(since, "--since")
-    filters: dict[str, object] = {
-        **{"state": state, "workflow": workflow, "project": project, "since": since, "trigger": trigger},
-        **{"master": master, "worker": worker, "parameter": parameter, "q": q, "serial_key": serial_key},
-        **{"started_after": started_after, "started_before": started_before},
-    }
-    asked = RunQuery.read(**filters, children=children, count_children=True)
+    given = filters.given()
+    asked = RunQuery.read(**given, children=children, count_children=True)
     async with call.client() as client:
         now = (await client.ask(read_clock)).now
         page = await client.ask(list_runs, asked.model_copy(update={"limit": min(limit, LIMIT_MAX)}))
@@ -87,7 +67,7 @@ async def runs(
             runs += page.items
     hidden = f"{counted(hidden_count, 'child run')} not shown: the same with --children" if hidden_count else ""
     if call.as_json or not runs:
-        none = "No run matches." if any(filters.values()) or hidden else "There is no run yet."
+        none = "No run matches." if given or hidden else "There is no run yet."
         how = hidden or "Start one: shoal run NAME   What can be started: shoal workflow list"
         output.print_result(call, [output.answer_fields(run) for run in runs], none, how)
         return
@@ -131,6 +111,7 @@ def _print_runs(call: Invocation, found: Sequence[RunAnswer], now: datetime) -> 
 
 async def tasks(
     call: Invocation,
+    filters: Filters,
     state: Annotated[
         list[TaskState] | None, typer.Option(case_sensitive=False, help="Only attempts in this state; may be repeated.")
     ] = None,
@@ -138,44 +119,24 @@ async def tasks(
         list[str] | None, typer.Option("--type", help="Only of this task type, such as SHELL; may be repeated.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Only of tasks with this name.")] = None,
-    workflow: Annotated[str | None, typer.Option(help="Only of runs of this workflow.")] = None,
-    project: Annotated[str | None, typer.Option(help="Only of workflows of this project.")] = None,
     worker: Annotated[str | None, typer.Option(help="Only of this worker: its id, address or name.")] = None,
     worker_group: Annotated[str | None, typer.Option(help="Only of this worker group.")] = None,
-    since: Annotated[str | None, typer.Option(help="Only those started within this time: 30s, 15m, 12h, 7d.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many, newest first.")] = 20,
-    trigger: Triggers = None,
-    master: Master = None,
-    parameter: Parameters = None,
-    q: Words = None,
-    started_after: After = None,
-    started_before: Before = None,
 ) -> None:
     """List attempts of tasks of all runs, newest first."""
-    from model.durations import read_duration
     from service.cluster.clock import read_clock
     from service.pages import LIMIT_MAX
     from service.runs.attempts import list_task_instances
     from service.runs.requests import TaskQuery
     from shoal.cli import output
 
-    if since is not None:
-        read_duration(since, "--since")
     asked = TaskQuery.read(
+        **filters.given(),
         state=state,
         type=[each.upper() for each in type_] if type_ else None,
         name=name,
-        workflow=workflow,
-        project=project,
         worker=worker,
         worker_group=worker_group,
-        since=since,
-        trigger=trigger,
-        master=master,
-        parameter=parameter,
-        q=q,
-        started_after=started_after,
-        started_before=started_before,
     )
     found: list[AttemptAnswer] = []
     async with call.client() as client:

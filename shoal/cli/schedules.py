@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,7 @@ import typer
 from model.choices import Misfire, ReleaseState
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
-from shoal.cli.values import AlertGroup, OnFailure, Params, Project, RunPriority, Warn, WorkerGroup, read_values
+from shoal.cli.values import Params, Project, StartOptions, read_values
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ NONE = "none"
 """Takes away the start or end of a schedule."""
 
 Id = Annotated[int, typer.Argument(metavar="ID", min=1, help="The schedule.")]
-Environment = Annotated[str | None, typer.Option(help="Instead of the tasks' own.")]
 Again = Annotated[bool, typer.Option("--again", help="Add it even if the workflow has an equal schedule.")]
 
 
@@ -89,26 +89,45 @@ async def schedules(
     output.hint(f"When one fires next: shoal next {named}")
 
 
+@dataclass(frozen=True)
+class Times:
+    """When a schedule fires, by the names of the API; None: as it is, and of a new one as the API says."""
+
+    time_zone: Annotated[
+        str | None, typer.Option("--zone", help="Time zone of the cron expression; else the workflow's.")
+    ] = None
+    start_time: Annotated[
+        str | None, typer.Option("--start", help="Not before this date or time, in the zone; or none.")
+    ] = None
+    end_time: Annotated[
+        str | None, typer.Option("--end", help="Not after this date or time, in the zone; or none.")
+    ] = None
+    misfire: Annotated[
+        Misfire | None, typer.Option(case_sensitive=False, help="What to do about missed times; else FIRE_ONCE.")
+    ] = None
+    misfire_grace_s: Annotated[
+        float | None, typer.Option("--grace", min=0, help="Seconds that a fire may be late; else 60.")
+    ] = None
+
+    def check(self) -> None:
+        """Raises `Refused`, naming the option, for what is no time."""
+        from model.moments import begin_of
+        from model.zones import zone
+
+        for option, text in (("--start", self.start_time), ("--end", self.end_time)):
+            if text is not None and text != NONE:
+                begin_of(text, option, zone("UTC"))
+
+
 async def add(
     call: Invocation,
     workflow: Annotated[
         str, typer.Argument(help="The workflow's name, or its code.", autocompletion=complete_workflow)
     ],
     cron: Annotated[str, typer.Argument(help="Quartz (second first) or ordinary cron, in quotes.")],
-    zone: Annotated[str | None, typer.Option(help="Time zone of the cron expression; else the workflow's.")] = None,
-    start: Annotated[str | None, typer.Option(help="Not before this date or time, in the zone.")] = None,
-    end: Annotated[str | None, typer.Option(help="Not after this date or time, in the zone.")] = None,
-    misfire: Annotated[
-        Misfire, typer.Option(case_sensitive=False, help="What to do about missed times.")
-    ] = Misfire.FIRE_ONCE,
-    grace: Annotated[float, typer.Option(min=0, help="Seconds that a fire may be late without being missed.")] = 60.0,
+    times: Times,
+    options: StartOptions,
     param: Params = None,
-    priority: RunPriority = None,
-    failure_strategy: OnFailure = None,
-    worker_group: WorkerGroup = None,
-    warning_type: Warn = None,
-    alert_group: AlertGroup = None,
-    environment: Environment = None,
     off: Annotated[bool, typer.Option("--off", help="Save it OFFLINE.")] = False,
     again: Again = False,
     project: Project = "default",
@@ -120,22 +139,13 @@ async def add(
     from service.workflows.schedule_requests import NewSchedule
     from shoal.cli.output import answer_fields, print_json, say
 
-    _check_times(start, end)
+    times.check()
     asked = NewSchedule.read(
         cron=cron,
-        time_zone=zone,
-        start_time=start,
-        end_time=end,
+        **vars(times),
         state=ReleaseState.OFFLINE if off else ReleaseState.ONLINE,
         params=read_values(param or []),
-        misfire=misfire,
-        misfire_grace_s=grace,
-        priority=priority,
-        failure_strategy=failure_strategy,
-        worker_group=worker_group,
-        warning_type=warning_type,
-        alert_group=alert_group,
-        environment=environment,
+        **vars(options),
         again=again,
     )
     async with call.client() as client:
@@ -152,22 +162,11 @@ async def add(
 async def edit(
     call: Invocation,
     schedule: Id,
+    times: Times,
+    options: StartOptions,
     cron: Annotated[str | None, typer.Option(help="Another rule: Quartz or ordinary cron, in quotes.")] = None,
-    zone: Annotated[str | None, typer.Option(help="Another time zone.")] = None,
-    start: Annotated[str | None, typer.Option(help="Not before this date or time, in the zone; or none.")] = None,
-    end: Annotated[str | None, typer.Option(help="Not after this date or time, in the zone; or none.")] = None,
-    misfire: Annotated[
-        Misfire | None, typer.Option(case_sensitive=False, help="What to do about missed times.")
-    ] = None,
-    grace: Annotated[float | None, typer.Option(min=0, help="Seconds that a fire may be late.")] = None,
     param: Params = None,
     unset: Annotated[list[str] | None, typer.Option(help="A parameter to remove; may be repeated.")] = None,
-    priority: RunPriority = None,
-    failure_strategy: OnFailure = None,
-    worker_group: WorkerGroup = None,
-    warning_type: Warn = None,
-    alert_group: AlertGroup = None,
-    environment: Environment = None,
     on: Annotated[bool | None, typer.Option("--on/--off", help="Turn it on or off.")] = None,
     again: Again = False,
 ) -> None:
@@ -177,24 +176,15 @@ async def edit(
     from service.workflows.schedule_requests import ChangeSchedule
     from shoal.cli.output import answer_fields, print_json, say
 
-    _check_times(start, end)
+    times.check()
     state = None if on is None else ReleaseState.ONLINE if on else ReleaseState.OFFLINE
     changes = ChangeSchedule.read(
         cron=cron,
-        time_zone=zone,
-        start_time=start,
-        end_time=end,
+        **vars(times),
         state=state,
         params=read_values(param) if param else None,
         without_params=unset or None,
-        misfire=misfire,
-        misfire_grace_s=grace,
-        priority=priority,
-        failure_strategy=failure_strategy,
-        worker_group=worker_group,
-        warning_type=warning_type,
-        alert_group=alert_group,
-        environment=environment,
+        **vars(options),
         again=again or None,
     )
     if not changes.model_fields_set - {"again"}:
@@ -210,16 +200,6 @@ async def edit(
         say(f"It does not fire: {saved.fault}.")
     else:
         _hint_first(saved.id, saved.first_fire_at, saved.workflow or "", saved.project)
-
-
-def _check_times(start: str | None, end: str | None) -> None:
-    """Raises `Refused`, naming the option, for what is no time."""
-    from model.moments import begin_of
-    from model.zones import zone
-
-    for option, text in (("--start", start), ("--end", end)):
-        if text is not None and text != NONE:
-            begin_of(text, option, zone("UTC"))
 
 
 def _hint_first(id_: int, first: datetime | None, workflow: str, project: str | None) -> None:

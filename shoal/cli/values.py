@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -24,9 +25,6 @@ Depend = Annotated[
     TaskDependType | None,
     typer.Option(case_sensitive=False, help="With --task: alone, with all before it, or with all after it."),
 ]
-RunPriority = Annotated[Priority | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")]
-OnFailure = Annotated[FailureStrategy | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")]
-WorkerGroup = Annotated[str | None, typer.Option(help="Instead of the definition's.")]
 Warn = Annotated[
     WarningType | None,
     typer.Option("--warning-type", case_sensitive=False, help="Which ends of its runs raise an alert; else none."),
@@ -35,6 +33,35 @@ AlertGroup = Annotated[str | None, typer.Option("--alert-group", help="Who gets 
 AnyProject = Annotated[
     str | None, typer.Option("--project", help="The project of the workflow, where several have one of that name.")
 ]
+
+
+@dataclass(frozen=True)
+class StartOptions:
+    """How runs are started, by the names of the API; None: as the definition says."""
+
+    priority: Annotated[Priority | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")] = None
+    failure_strategy: Annotated[
+        FailureStrategy | None, typer.Option(case_sensitive=False, help="Instead of the definition's.")
+    ] = None
+    worker_group: Annotated[str | None, typer.Option(help="Instead of the definition's.")] = None
+    warning_type: Warn = None
+    alert_group: AlertGroup = None
+    environment: Annotated[str | None, typer.Option(help="Name of an environment, for the tasks that have none.")] = (
+        None
+    )
+
+
+@dataclass(frozen=True)
+class RunOptions(StartOptions):
+    """What only a single run has beside."""
+
+    version: Annotated[int | None, typer.Option(min=1, help="Another version than the current one.")] = None
+    tasks: Annotated[
+        list[str] | None, typer.Option("--task", "-t", help="Begin with this task only; may be repeated.")
+    ] = None
+    depend: Depend = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Everything happens except the tasks' own work.")] = False
+
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 

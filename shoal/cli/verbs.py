@@ -1,12 +1,14 @@
 """Registration of functions as verbs of the command line.
 
-Each verb takes a `Invocation` first, made from the options that all verbs have (which database, which output format),
-and then its own options. The help begins with the examples.
+Each verb takes an `Invocation` first, made from the options that all verbs have (which database, which output format),
+and then its own options. A parameter whose type is a dataclass stands for one option for each of its fields. The help
+begins with the examples.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
 import inspect
 from collections.abc import Callable, Coroutine
@@ -83,7 +85,9 @@ def verb(
     """
 
     def register(run: Verb[P]) -> Verb[P]:
-        own = list(inspect.signature(run, eval_str=True).parameters.values())[1:]
+        taken = list(inspect.signature(run, eval_str=True).parameters.values())[1:]
+        groups = {each.name: _options(each.annotation) for each in taken if dataclasses.is_dataclass(each.annotation)}
+        own = [option for each in taken for option in groups.get(each.name, [each])]
         shared = list(inspect.signature(_shared, eval_str=True).parameters.values())
 
         def command(**given: Any) -> None:
@@ -98,6 +102,10 @@ def verb(
                 )
             if not local:
                 import_late()
+            for each in taken:
+                if each.name in groups:
+                    values = {option.name: given.pop(option.name) for option in groups[each.name]}
+                    given[each.name] = each.annotation(**values)
             asyncio.run(_collecting(run(call, **given)))  # type: ignore[call-arg]
 
         parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared)]
@@ -121,6 +129,10 @@ def verb(
         return run
 
     return register
+
+
+def _options(group: Any) -> list[inspect.Parameter]:
+    return list(inspect.signature(group, eval_str=True).parameters.values())
 
 
 async def _collecting(verb: Coroutine[Any, Any, None]) -> None:

@@ -14,20 +14,7 @@ from model.states import WorkflowState
 from shoal.cli import workflow_release, workflow_versions
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
-from shoal.cli.values import (
-    AlertGroup,
-    Depend,
-    OnFailure,
-    Params,
-    Project,
-    RunPriority,
-    Timeout,
-    Wait,
-    Warn,
-    WorkerGroup,
-    WorkflowName,
-    read_values,
-)
+from shoal.cli.values import Params, Project, RunOptions, Timeout, Wait, WorkflowName, read_values
 from shoal.cli.verbs import verb
 from shoal.cli.workflow_params import print_params
 
@@ -184,23 +171,10 @@ async def show(
 async def run(
     call: Invocation,
     name: WorkflowName,
+    options: RunOptions,
     param: Params = None,
     wait: Wait = False,
     timeout: Timeout = None,
-    priority: RunPriority = None,
-    failure_strategy: OnFailure = None,
-    worker_group: WorkerGroup = None,
-    warning_type: Warn = None,
-    alert_group: AlertGroup = None,
-    version: Annotated[int | None, typer.Option(min=1, help="Another version than the current one.")] = None,
-    task: Annotated[
-        list[str] | None, typer.Option("--task", "-t", help="Begin with this task only; may be repeated.")
-    ] = None,
-    depend: Depend = None,
-    environment: Annotated[
-        str | None, typer.Option(help="Name of an environment, for the tasks that have none.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Everything happens except the tasks' own work.")] = False,
     project: Project = "default",
 ) -> None:
     """Start a workflow: one row in `command`, which the master of its slot takes."""
@@ -212,23 +186,10 @@ async def run(
     from shoal.cli import following
     from shoal.cli.output import json_fields, print_result
 
-    values = read_values(param or [])
-    if depend and not task:
+    if options.depend and not options.tasks:
         raise Refused("--depend says what runs beside the tasks of --task; name those too")
     within_s = following.wait_limit_s(timeout, wait=wait)
-    request = StartRun.read(
-        params=values,
-        version=version,
-        priority=priority,
-        failure_strategy=failure_strategy,
-        worker_group=worker_group,
-        warning_type=warning_type,
-        alert_group=alert_group,
-        environment=environment,
-        tasks=task,
-        depend=depend,
-        dry_run=dry_run,
-    )
+    request = StartRun.read(params=read_values(param or []), **vars(options))
     async with call.client() as client:
         head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
         command = (await client.ask(start_run, head.code, request, WaitQuery())).command_id
