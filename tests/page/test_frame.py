@@ -10,7 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.page.conftest import PATIENCE_MS, OpenPage, Seen
+from tests.page.conftest import OpenPage, Seen
 from tests.page.running import RunningShoal
 from tests.test_repository import ROOT
 
@@ -18,8 +18,8 @@ BUILT = ROOT / "api" / "page"
 FIRST_LOAD_BYTES_MAX = 260_000
 CHUNK_BYTES_MAX = 250_000
 LOST = "Live updates lost"
-NOTE_A_LOSS = f"""() => new MutationObserver(() => {{
-  window.wasLost ||= document.body.textContent.includes("{LOST}");
+NOTE_A_LOSS = f"""() => void new MutationObserver(() => {{
+  if (document.body.textContent.includes("{LOST}")) document.body.dataset.wasLost = "";
 }}).observe(document.body, {{ childList: true, subtree: true, characterData: true }})"""
 """It may last a moment only."""
 
@@ -128,7 +128,7 @@ def test_a_lost_connection_is_told_and_is_back_by_itself(
     (api,) = running.family("api")
     page.evaluate(NOTE_A_LOSS)
     api.kill()
-    page.wait_for_function("window.wasLost", timeout=PATIENCE_MS)
+    expect(page.locator("body[data-was-lost]")).to_be_attached()
     expect(row).to_be_visible()
     expect(page.get_by_text(LOST)).to_be_hidden()
 
