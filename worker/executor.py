@@ -213,7 +213,8 @@ class Executor:
             file.open()  # before anything begins: an attempt that cannot be logged must not begin
         else:
             launcher.may_have_begun = True  # it works in this process
-        launcher.is_one_process = made.runs_one_process
+        # What is not a script asks bash for its environment's variables first.
+        launcher.is_one_process = made.runs_one_process and (task.environment is None or made.ends_as_its_process)
         if self._last_words and _needs_no_worker_to_report(made, task):
             launcher.last_word = self._last_words.of(task)
         account = None

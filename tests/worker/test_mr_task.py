@@ -12,6 +12,7 @@ import os
 import shutil
 import stat
 import subprocess
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,35 @@ async def test_the_command_is_jar_class_configuration_and_arguments(scene: Scene
         "mapreduce.map.speculative": "false",
         "mapreduce.job.reduces": "2",
     }
+
+
+async def test_the_environment_that_it_asks_for_says_where_hadoop_is(scene: Scene, home: Path) -> None:
+    command(home, "hadoop", 'echo "[$HADOOP_CONF_DIR][$HADOOP_USER_NAME]"')
+    script = (
+        f"set -x\nexport HADOOP_HOME={home} HADOOP_CONF_DIR='/conf\n of $HOME'\nHADOOP_USER_NAME=eve\necho hunter22\n"
+    )
+    task = TaskCatalog().make("MR", json.dumps({"jar": "a.jar"}), {})
+
+    async def exports() -> str:
+        return script
+
+    result = await task.run(replace(context(scene, {"HADOOP_USER_NAME": "ada"}), exports=exports))
+    assert result == TaskResult.success(exit_code=0)
+    assert "[/conf\n of $HOME][eve]" in scene.log.text
+    assert "hunter22" not in scene.log.text
+    assert not list(scene.cwd.glob("environment*"))
+
+
+@pytest.mark.parametrize("script", ["export HADOOP_HOME=/nowhere; false", "exit 0"])
+async def test_an_environment_that_fails_lets_nothing_begin(scene: Scene, home: Path, script: str) -> None:
+    task = TaskCatalog().make("MR", json.dumps({"jar": "a.jar"}), {})
+
+    async def exports() -> str:
+        return script
+
+    with pytest.raises(Refused, match="the task's environment failed with exit code"):
+        await task.run(replace(context(scene, {"HADOOP_HOME": str(home)}), exports=exports))
+    assert not (home / "arguments").exists()
 
 
 async def test_without_settings_there_is_no_conf_option(scene: Scene, home: Path) -> None:

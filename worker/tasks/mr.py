@@ -13,6 +13,7 @@ import re
 from pydantic import Field
 
 from model.errors import Refused
+from worker.tasks.exports import exported
 from worker.tasks.inserted import arguments, mark
 from worker.tasks.job_conf import Setting, settings, with_utf8, xml_text
 from worker.tasks.output_scan import OutputScan
@@ -47,7 +48,7 @@ class MapReduceTask(Task):
 
     async def run(self, context: TaskContext) -> TaskResult:
         """Run the program to its end; a kill also ends its applications on YARN."""
-        environment = with_utf8(context.environment)
+        environment = with_utf8(await exported(context))
         hadoop = find_command("hadoop", "HADOOP_HOME", environment)
         if hadoop is None:
             return TaskResult.failure(

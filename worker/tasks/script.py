@@ -1,32 +1,16 @@
-"""What SHELL and PYTHON share: a script in a file of the task's folder, run by an interpreter to its exit code.
-
-The task's environment, if it asks for one, is sourced by bash first, from a file of its own that is deleted before the
-interpreter starts. The output of the environment's script is dropped: it may contain secrets (a `set -x`, an error
-message of bash that shows the line of a password).
-"""
+"""What SHELL and PYTHON share: a script in a file of the task's folder, run by an interpreter to its exit code."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from model.errors import Refused
 from model.parameters import PARAMETER_PREFIX, file_variable, parameter_variable
 from worker.tasks.bash_values import VARIABLE_BYTES_MAX
+from worker.tasks.exports import no_exports, with_exports, write_exports, write_file
 from worker.tasks.plugin import TaskContext, TaskResult
 from worker.tasks.process import run_process
-
-EXPORTS_FILE = "environment.sh"
-
-_SOURCE_FIRST = """
-source "$0" > /dev/null 2>&1 < /dev/null || exit
-{ set +x; } 2> /dev/null
-rm -- "$0" && exec "$@"
-"""
-"""Run by `bash -c`. Only paths are arguments. If the environment fails or ends bash, the file stays: `run_script`
-checks."""
 
 
 async def run_script(
@@ -46,20 +30,13 @@ async def run_script(
             value that is too large for one.
     """
     variables = {**variables, **_large_values(script, context)}
-    path = _write_file(context.folder, file_name, script, 0o700)
-    exports = context.folder / EXPORTS_FILE
+    path = write_file(context.folder, file_name, script, 0o700)
     command = [*interpreter, str(path)]
-    if context.exports is not None:
-        _write_file(context.folder, EXPORTS_FILE, await context.exports(), 0o600)
-        command = ["bash", "-c", _SOURCE_FIRST, str(exports), *command]
-    result = await run_process(command, context, variables)
-    if context.exports is not None and exports.exists():
-        return TaskResult.failure(
-            f"the task's environment failed with exit code {result.exit_code}, so the task itself did not begin; what "
-            f"the environment's script prints is not logged, since it may contain secrets: run it by hand",
-            result.exit_code or None,
-        )
-    return result
+    if context.exports is None:
+        return await run_process(command, context, variables)
+    exports = await write_exports(context.folder, context.exports)
+    result = await run_process(with_exports(exports, command), context, variables)
+    return no_exports(result.exit_code) if exports.exists() else result
 
 
 def _large_values(script: str, context: TaskContext) -> dict[str, str]:
@@ -77,23 +54,5 @@ def _large_values(script: str, context: TaskContext) -> dict[str, str]:
         if re.search(rf"{variable}\b|{PARAMETER_PREFIX}(?!\w)", script):
             raise Refused(sentence)
         context.log.write(f"[shoal] {sentence}\n")
-        files[file] = str(_write_file(context.folder, file, value, 0o600))
+        files[file] = str(write_file(context.folder, file, value, 0o600))
     return files
-
-
-def _write_file(folder: Path, name: str, script: str, mode: int) -> Path:
-    path = folder / name
-    # Never through a link: a worker that runs as root would follow one that the task's tenant had created there.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        fd = os.open(path, flags, mode)
-    except FileExistsError:
-        path.unlink(missing_ok=True)
-        fd = os.open(path, flags, mode)
-    try:
-        data = script.encode()
-        while data:
-            data = data[os.write(fd, data) :]
-    finally:
-        os.close(fd)
-    return path

@@ -23,6 +23,7 @@ from model.errors import Refused
 from model.means import is_passing
 from node.threads import in_thread_if_large
 from worker.extras import how_to_install
+from worker.tasks.exports import exported
 from worker.tasks.inserted import arguments, mark, plain
 from worker.tasks.job_conf import Setting, properties_text, settings, with_utf8
 from worker.tasks.output_scan import OutputScan
@@ -112,7 +113,7 @@ class SparkTask(Task):
 
     async def run(self, context: TaskContext) -> TaskResult:
         """Submit and follow to the end; a kill also ends what runs on a cluster, where Spark supports that."""
-        installed = _installed(context.environment)
+        installed = _installed(await exported(context))
         if installed is None:
             return TaskResult.failure(
                 "this worker has no spark-submit; set SPARK_HOME or PATH in the task's environment, "
