@@ -41,7 +41,7 @@ class Filters:
 
         if self.since is not None:
             read_duration(self.since, "--since")
-        return {name: value for name, value in vars(self).items() if value}
+        return {name: value for name, value in vars(self).items() if value is not None and value != []}
 
 
 @dataclass(frozen=True)

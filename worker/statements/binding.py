@@ -40,6 +40,8 @@ _BEFORE_A_SORT_KEY = re.compile(
     r"\b(order|group|partition)\s+by\s(?:(?!\b(?:limit|offset|fetch|having|select|where|on|set)\b)[^();'\"])*$",
     re.IGNORECASE,
 )
+_CLAUSE_MAX = 2_000
+"""So many characters before a value are searched for the clause in which it stands."""
 _SQL_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _BETWEEN_SORT_KEYS = re.compile(r"(?:\bby|,)\s*$", re.IGNORECASE)
 _AFTER_A_SORT_KEY = re.compile(
@@ -168,10 +170,12 @@ class Binder:
         """The text and values that a piece with references becomes, `before` and `after` being the text around it."""
         if piece.kind is Kind.CODE:
             split = _REFERENCE.split(piece.text)
+            so_far = before
             for place, part in enumerate(split):
                 if place % 2:
-                    so_far = before + "?".join(split[0:place:2])
+                    so_far = (so_far + split[place - 1])[-_CLAUSE_MAX:]
                     _check_no_sort_key(part, so_far, split[place + 1] if split[place + 1].strip() else after)
+                    so_far += "?"
                     is_name = _BEFORE_A_NAME.search(split[place - 1]) or _AFTER_A_NAME.match(split[place + 1])
                     yield from self._values_of(part, part if is_name else None)
                 else:
@@ -184,7 +188,7 @@ class Binder:
             raise Refused(
                 f"${{{first}}} stands inside $$...$$, where a value could become code; pass it as an argument"
             )
-        _check_no_sort_key(first, before, after)
+        _check_no_sort_key(first, before[-_CLAUSE_MAX:], after)
         type_ = _TYPE_BEFORE.search(before)
         prefix = _PREFIX.search(before)
         if type_ is None and prefix is not None:
