@@ -46,6 +46,16 @@ class Channel:
     last_sent_at: datetime | None
 
 
+@dataclass(frozen=True)
+class ChannelContent:
+    """All that is saved of one beside its URL."""
+
+    description: str
+    subject_template: str | None = None
+    text_template: str | None = None
+    enabled: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class ChannelHead:
     """A channel that this transaction holds."""
@@ -136,12 +146,8 @@ async def put(
     name: str,
     url: str,
     vault: Vault,
-    *,
+    content: ChannelContent,
     by: str,
-    description: str,
-    subject_template: str | None = None,
-    text_template: str | None = None,
-    enabled: bool = True,
 ) -> None:
     """Save or replace a channel, which is tried at once. Raises `Refused` for an invalid name, URL or vault."""
     check_name(name, "a channel")
@@ -153,10 +159,7 @@ async def put(
         "url": seal.data,
         "key_id": seal.key_id,
         "shown": parsed.shown,
-        "description": description,
-        "subject_template": subject_template,
-        "text_template": text_template,
-        "enabled": enabled,
+        **vars(content),
         "by": by,
     }
     await connection.execute(_PUT, values)
@@ -164,26 +167,9 @@ async def put(
     await notify(connection, ALERT_CHANGED)
 
 
-async def change(
-    connection: AsyncConnection,
-    head: ChannelHead,
-    *,
-    by: str,
-    description: str,
-    subject_template: str | None,
-    text_template: str | None,
-    enabled: bool,
-) -> None:
+async def change(connection: AsyncConnection, head: ChannelHead, content: ChannelContent, by: str) -> None:
     """Change a channel that is held, all but its URL."""
-    values = {
-        "id": head.id,
-        "description": description,
-        "subject_template": subject_template,
-        "text_template": text_template,
-        "enabled": enabled,
-        "by": by,
-    }
-    await connection.execute(_CHANGE, values)
+    await connection.execute(_CHANGE, {"id": head.id, **vars(content), "by": by})
     await connection.execute(_TRY_NOW, {"name": head.name})
     await notify(connection, ALERT_CHANGED)
 

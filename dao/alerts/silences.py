@@ -29,6 +29,19 @@ class Silence:
     created_by: str
 
 
+@dataclass(frozen=True)
+class NewSilence:
+    """From now on if `starts_at` is None, until `ends_at` or for `lasts_s` seconds."""
+
+    starts_at: datetime | None
+    ends_at: datetime | None
+    lasts_s: float | None
+    project: str | None
+    workflow: str | None
+    kind: str | None
+    reason: str
+
+
 _COLUMNS = "id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by"
 # All that are not over, and of the others the newest; a long list of old ones is of no use to anybody.
 _LIST = text(f"""
@@ -69,31 +82,10 @@ async def find(connection: AsyncConnection, id_: int) -> Silence:
     return Silence(*row)
 
 
-async def insert(
-    connection: AsyncConnection,
-    *,
-    starts_at: datetime | None,
-    ends_at: datetime | None,
-    lasts_s: float | None,
-    project: str | None,
-    workflow: str | None,
-    kind: str | None,
-    reason: str,
-    by: str,
-) -> Silence:
-    """Make one: from now on if `starts_at` is None, until `ends_at` or for `lasts_s` seconds."""
-    values = {
-        "starts_at": starts_at,
-        "ends_at": ends_at,
-        "lasts_s": lasts_s,
-        "project": project,
-        "workflow": workflow,
-        "kind": kind,
-        "reason": reason,
-        "by": by,
-    }
+async def insert(connection: AsyncConnection, new: NewSilence, by: str) -> Silence:
+    """Make one."""
     await notify(connection, ALERT_CHANGED)
-    return Silence(*(await connection.execute(_INSERT, values)).one())
+    return Silence(*(await connection.execute(_INSERT, {**vars(new), "by": by})).one())
 
 
 async def now(connection: AsyncConnection) -> datetime:

@@ -156,11 +156,11 @@ async def save_channel(call: Call, name: Name, body: SaveChannel) -> ChannelAnsw
     async with call.changing(Subject(KIND, name, name=name)) as change:
         head = await channels.hold(change.connection, name)
         _expect(call, head)
-        fields: dict[str, Any] = body.model_dump(exclude={"url"})
+        content = channels.ChannelContent(**body.model_dump(exclude={"url"}))
         if url is not None:
-            await channels.put(change.connection, name, url, vault, by=call.caller.name, **fields)
+            await channels.put(change.connection, name, url, vault, content, call.caller.name)
         elif head is not None:
-            await channels.change(change.connection, head, by=call.caller.name, **fields)
+            await channels.change(change.connection, head, content, call.caller.name)
         else:
             raise Refused(f'the channel "{name}" is new: give its url')
         change.answer = ChannelAnswer.of(await channels.channel_named(change.connection, name))

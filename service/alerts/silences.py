@@ -93,17 +93,8 @@ async def add_silence(call: Call, body: NewSilence) -> SilenceAnswer:
         ends_at = body.ends_at
         if ends_at is not None and ends_at <= (body.starts_at or now):
             raise Refused("the silence would end before it begins; give a later ends_at")
-        made = await silences.insert(
-            change.connection,
-            starts_at=body.starts_at,
-            ends_at=ends_at,
-            lasts_s=body.lasts_s,
-            project=body.project,
-            workflow=body.workflow,
-            kind=body.kind,
-            reason=body.reason,
-            by=call.caller.name,
-        )
+        new = silences.NewSilence(**body.model_dump())
+        made = await silences.insert(change.connection, new, call.caller.name)
         change.id, change.answer = made.id, SilenceAnswer.of(made)
         change.after = change.answer.model_dump(mode="json", exclude_none=True, exclude={"id", "created_at"})
     answer: SilenceAnswer = change.answered()

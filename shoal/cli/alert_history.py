@@ -14,8 +14,6 @@ from shoal.cli.verbs import verb
 if TYPE_CHECKING:
     from service.alerts.history import AlertAnswer
 
-PAGE = 1_000
-
 AlertId = Annotated[int, typer.Argument(metavar="ALERT", min=1, help="The alert's id.")]
 
 
@@ -49,24 +47,20 @@ async def alerts(
     from service.cluster.clock import read_clock
     from service.words import when
     from shoal.cli.output import Column, answer_fields, hint, print_result, table
+    from shoal.clients.pages import all_items
 
     results = [name for name, wanted in (("FAILED", failed), ("WAIT", waiting), ("NOBODY", nobody)) if wanted]
     if len(results) > 1:
         raise Refused("give only one of --failed, --waiting and --nobody")
-    found: list[AlertAnswer] = []
-    cursor: str | None = None
+    asked = AlertQuery.read(
+        kind=kind or None, project=project, workflow=workflow, run=run, result=results[0] if results else None
+    )
     async with call.client() as client:
         now = (await client.ask(read_clock)).now
-        while True:
-            query = AlertQuery.read(
-                **{"kind": kind or None, "project": project, "workflow": workflow, "run": run, "cursor": cursor},
-                **{"result": results[0] if results else None, "limit": min(PAGE, limit - len(found))},
-            )
-            page = await client.ask(list_alerts, query)
-            found += page.items
-            cursor = page.next_cursor
-            if cursor is None or len(found) >= limit:
-                break
+        found = await all_items(
+            lambda size, cursor: client.ask(list_alerts, asked.model_copy(update={"limit": size, "cursor": cursor})),
+            limit,
+        )
     if call.as_json or not found:
         print_result(call, [answer_fields(each) for each in found], "There is no such alert.")
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,22 +14,29 @@ from shoal.cli.verbs import verb
 if TYPE_CHECKING:
     from service.accounts.audit_pages import AuditAnswer
 
-PAGE = 1000
-
 
 def add_to(app: typer.Typer) -> None:
     """Add this verb."""
     verb(app, "shoal audit", "shoal audit --actor anna --since 7d", "shoal audit --project etl --outcome DENIED")(audit)
 
 
+@dataclass(frozen=True)
+class AuditFilters:
+    """Which entries, by the names of the API."""
+
+    project: Annotated[str | None, typer.Option(help="Only of this project.")] = None
+    actor: Annotated[str | None, typer.Option(help="Only by this account, user or node.")] = None
+    action: Annotated[str | None, typer.Option(help="Only this operation, such as start_run.")] = None
+    object_kind: Annotated[
+        str | None, typer.Option("--kind", help="Only about objects of this kind, such as account.")
+    ] = None
+    object_id: Annotated[str | None, typer.Option("--id", help="With --kind: only about this object.")] = None
+    outcome: Annotated[Outcome | None, typer.Option(case_sensitive=False, help="Only DONE, or DENIED.")] = None
+
+
 async def audit(
     call: Invocation,
-    project: Annotated[str | None, typer.Option(help="Only of this project.")] = None,
-    actor: Annotated[str | None, typer.Option(help="Only by this account, user or node.")] = None,
-    action: Annotated[str | None, typer.Option(help="Only this operation, such as start_run.")] = None,
-    kind: Annotated[str | None, typer.Option(help="Only about objects of this kind, such as account.")] = None,
-    id_: Annotated[str | None, typer.Option("--id", help="With --kind: only about this object.")] = None,
-    outcome: Annotated[Outcome | None, typer.Option(case_sensitive=False, help="Only DONE, or DENIED.")] = None,
+    filters: AuditFilters,
     since: Annotated[str | None, typer.Option(help="Only of this time: 30s, 15m, 12h, 7d.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
 ) -> None:
@@ -40,22 +48,16 @@ async def audit(
     from service.cluster.clock import read_clock
     from service.words import when
     from shoal.cli.output import Column, answer_fields, print_result, table
+    from shoal.clients.pages import all_items
 
-    found: list[AuditAnswer] = []
     async with call.client() as client:
         now = (await client.ask(read_clock)).now
         began = None if since is None else now - min(read_duration(since, "--since"), timedelta(days=36_500))
-        cursor: str | None = None
-        while True:
-            query = AuditQuery.read(
-                **{"project": project, "actor": actor, "action": action, "object_kind": kind, "object_id": id_},
-                **{"outcome": outcome, "since": began, "cursor": cursor, "limit": min(PAGE, limit - len(found))},
-            )
-            page = await client.ask(list_audit, query)
-            found += page.items
-            cursor = page.next_cursor
-            if cursor is None or len(found) >= limit:
-                break
+        asked = AuditQuery.read(**vars(filters), since=began)
+        found = await all_items(
+            lambda size, cursor: client.ask(list_audit, asked.model_copy(update={"limit": size, "cursor": cursor})),
+            limit,
+        )
     if call.as_json or not found:
         print_result(call, [answer_fields(each) for each in found], "The audit has no such entry.")
         return

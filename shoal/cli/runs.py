@@ -125,10 +125,10 @@ async def tasks(
 ) -> None:
     """List attempts of tasks of all runs, newest first."""
     from service.cluster.clock import read_clock
-    from service.pages import LIMIT_MAX
     from service.runs.attempts import list_task_instances
     from service.runs.requests import TaskQuery
     from shoal.cli import output
+    from shoal.clients.pages import all_items
 
     asked = TaskQuery.read(
         **filters.given(),
@@ -138,16 +138,14 @@ async def tasks(
         worker=worker,
         worker_group=worker_group,
     )
-    found: list[AttemptAnswer] = []
     async with call.client() as client:
         now = (await client.ask(read_clock)).now
-        cursor: str | None = None
-        while len(found) < limit:
-            more: dict[str, object] = {"limit": min(limit - len(found), LIMIT_MAX), "cursor": cursor}
-            page = await client.ask(list_task_instances, asked.model_copy(update=more))
-            found += page.items
-            if (cursor := page.next_cursor) is None:
-                break
+        found = await all_items(
+            lambda size, cursor: client.ask(
+                list_task_instances, asked.model_copy(update={"limit": size, "cursor": cursor})
+            ),
+            limit,
+        )
     if call.as_json or not found:
         how = "See those of a run: shoal show RUN"
         output.print_result(call, [output.answer_fields(each) for each in found], "No attempt of a task matches.", how)

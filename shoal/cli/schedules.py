@@ -54,21 +54,20 @@ async def schedules(
 ) -> None:
     """List the schedules by id: when each fires next, and why one does not."""
     from service.cluster.clock import read_clock
-    from service.pages import LIMIT_MAX
     from service.workflows.schedule_listing import list_schedules
     from service.workflows.schedule_requests import ScheduleQuery
     from service.workflows.typed_names import typed
     from shoal.cli import output
     from shoal.cli.output import Column
+    from shoal.clients.pages import all_items
 
-    asked = ScheduleQuery.read(project=project, workflow=workflow, state=state, limit=LIMIT_MAX)
+    asked = ScheduleQuery.read(project=project, workflow=workflow, state=state)
     async with call.client() as client:
         now = (await client.ask(read_clock)).now
-        page = await client.ask(list_schedules, asked)
-        found = list(page.items)
-        while page.next_cursor is not None and len(found) < LIST_MAX:
-            page = await client.ask(list_schedules, asked.model_copy(update={"cursor": page.next_cursor}))
-            found += page.items
+        found = await all_items(
+            lambda size, cursor: client.ask(list_schedules, asked.model_copy(update={"limit": size, "cursor": cursor})),
+            LIST_MAX,
+        )
     if call.as_json or not found:
         none = "No schedule matches." if project or workflow or state else "There is no schedule."
         how = 'Add one: shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin'

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from shoal.clients.client import Client
 
 User = Annotated[str | None, typer.Option(help="Whose; else that of the caller.", metavar="NAME")]
-LIST_PAGE = 1000
 
 
 def add_to(app: typer.Typer) -> None:
@@ -38,15 +37,13 @@ async def list_all(call: Invocation, user: User = None) -> None:
     from service.pages import PageQuery
     from service.words import ahead, exact, when
     from shoal.cli.output import Column, answer_fields, hint, print_result, table
+    from shoal.clients.pages import all_items
 
-    found: list[TokenAnswer] = []
     async with call.client() as client:
-        account, cursor = await _account(client, user), None
-        while True:
-            page = await client.ask(list_tokens, account, PageQuery(limit=LIST_PAGE, cursor=cursor))
-            found += page.items
-            if (cursor := page.next_cursor) is None:
-                break
+        account = await _account(client, user)
+        found = await all_items(
+            lambda size, cursor: client.ask(list_tokens, account, PageQuery(limit=size, cursor=cursor))
+        )
         now = (await client.ask(read_clock)).now
     if call.as_json or not found:
         fields = [answer_fields(each) for each in found]

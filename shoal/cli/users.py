@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from shoal.clients.client import Client
 
 AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account.")]
-LIST_PAGE = 1000
 
 
 def add_to(app: typer.Typer) -> None:
@@ -39,15 +38,10 @@ async def list_all(call: Invocation) -> None:
     from service.pages import PageQuery
     from service.words import when
     from shoal.cli.output import Column, answer_fields, hint, print_result, table
+    from shoal.clients.pages import all_items
 
-    found: list[UserAnswer] = []
     async with call.client() as client:
-        cursor = None
-        while True:
-            page = await client.ask(list_users, PageQuery(limit=LIST_PAGE, cursor=cursor))
-            found += page.items
-            if (cursor := page.next_cursor) is None:
-                break
+        found = await all_items(lambda size, cursor: client.ask(list_users, PageQuery(limit=size, cursor=cursor)))
         now = (await client.ask(read_clock)).now
     if call.as_json or not found:
         fields = [answer_fields(each) for each in found]

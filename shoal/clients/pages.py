@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -10,7 +11,10 @@ from service.pages import LIMIT_MAX, PageOf
 T = TypeVar("T")
 
 
-async def all_items(ask: Callable[[int, str | None], Awaitable[PageOf[T]]], limit: int) -> list[T]:
+EVERYTHING = sys.maxsize
+
+
+async def all_items(ask: Callable[[int, str | None], Awaitable[PageOf[T]]], limit: int = EVERYTHING) -> list[T]:
     """Up to `limit` items of a list; `ask` gets one page, of so many items after a cursor."""
     page = await ask(min(limit, LIMIT_MAX), None)
     items = list(page.items)

@@ -36,7 +36,7 @@ class Desk:
 
     async def channel(self, name: str, url: str, group: str = "default", **columns: Any) -> None:
         async with self.database.writing() as connection:
-            await channels.put(connection, name, url, self.vault, by="ada", description="")
+            await channels.put(connection, name, url, self.vault, channels.ChannelContent(""), "ada")
             await connection.execute(
                 text("INSERT INTO alert_group (name) VALUES (:group) ON CONFLICT DO NOTHING"), {"group": group}
             )

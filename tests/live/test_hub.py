@@ -126,8 +126,8 @@ async def test_alerts_are_an_event_without_what_they_say_when_they_are_written_a
             await eventually(lambda: got.of("alerts"), within_s=1)
         before = len(got.of("alerts"))
         async with database.writing() as connection:
-            silence = {"starts_at": None, "ends_at": None, "lasts_s": 60.0, "project": None, "workflow": None}
-            await silences.insert(connection, **silence, kind=None, reason="", by="ada")  # type: ignore[arg-type]
+            silence = silences.NewSilence(None, None, 60.0, None, None, None, "")
+            await silences.insert(connection, silence, "ada")
         await eventually(lambda: len(got.of("alerts")) > before, within_s=1)
         assert {str(event) for event in got.of("alerts")} == {"{'topic': 'alerts'}"}
 
