@@ -14,7 +14,7 @@ NAMES := | { while read -r word name _; do if [ "$$word" = Collecting ]; then pr
 COMMA := ,
 KNOWN_EXTRAS := duckdb mysql k8s otel s3 spark
 PAGE := api/page/index.html
-PAGE_SOURCES := $(shell find ui -name node_modules -prune -o -name dist -prune -o -type f ! -name schema.d.ts -print) docs/openapi.json
+PAGE_SOURCES := $(shell find ui -name node_modules -prune -o -name dist -prune -o -type f ! -name schema.d.ts -print) docs/reference/openapi.json
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
 .PHONY: help setup setup-dev servers node page demo up examples test durations test-long soak simulate chaos edits put-back chaos-promises screenshots sizes check bench format lock clean
@@ -125,7 +125,7 @@ check: setup-dev $(PAGE) ## Format, lint and types.
 	$(BIN)/mypy
 	$(BIN)/python ui/page.py check
 
-bench: setup-dev servers ## Measure, and write docs/performance.md; COMPARE=main: what is slower here than there.
+bench: setup-dev servers ## Measure, and write the page on performance; COMPARE=main: what is slower here than there.
 	$(BIN)/python -m bench $(if $(COMPARE),--compare $(COMPARE) $(ARGS),$(or $(ARGS),--write))
 
 format: setup-dev ## Put the code into its format.

@@ -70,7 +70,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        # Spans are those of runs, which masters send (docs/operations/metrics.md); it would make others of requests.
+        # Spans are those of runs, which masters send (docs/guides/metrics.md); it would make others of requests.
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
     app.add_middleware(Entrance, hosts=hosts, addresses=limits.addresses, root_path=root_path)

@@ -103,8 +103,8 @@ DETAILS: Mapping[str, str] = {
     "this is the last admin who may log in; make another account an admin first": (
         "这是最后一个可以登录的管理员；请先将另一个账号设为管理员"
     ),
-    "there is no key; set secrets.keys or secrets.key_file, see docs/data-sources.md": (
-        "没有密钥；请设置 secrets.keys 或 secrets.key_file，参见 docs/data-sources.md"
+    "there is no key; set secrets.keys or secrets.key_file, see docs/guides/data-sources.md": (
+        "没有密钥；请设置 secrets.keys 或 secrets.key_file，参见 docs/guides/data-sources.md"
     ),
     "arrived_before must be later than arrived_after, and at most one hour later": (
         "arrived_before 必须晚于 arrived_after，且最多晚一小时"

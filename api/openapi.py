@@ -1,6 +1,7 @@
 """The OpenAPI document: FastAPI's, with the ways to say who asks, and an example for each body.
 
-docs/openapi.json is a copy of it, from which clients are generated; tests/api/test_openapi.py compares and writes it.
+docs/reference/openapi.json is a copy of it, from which clients are generated; tests/api/test_openapi.py compares and
+writes it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Errors as answers: problem details (RFC 9457), each with a code that never changes, and a sentence on how to fix it.
 
-docs/errors.md explains each code.
+docs/reference/errors.md explains each code.
 """
 
 from __future__ import annotations

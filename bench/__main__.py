@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--parts", type=_parts, metavar="P,P", help=f"measure only these: {names}")
     parser.add_argument("--history", type=_attempts, metavar="N", help="measure only beside a history of N attempts")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there too")
-    parser.add_argument("--write", action="store_true", help="put the result into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the result into docs/internals/performance.md")
     parser.add_argument("--compare", metavar="REV", help=f"compare with this revision; parts: {','.join(COMPARED)}")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"with --compare: runs of each tree ({PAIRS})")
     return parser

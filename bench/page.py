@@ -1,4 +1,4 @@
-"""docs/performance.md: people write the text, this module writes the part between the markers."""
+"""docs/internals/performance.md: people write the text, this module writes the part between the markers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.cluster import BenchFailed
 from bench.course import Result
 from bench.figures import Figure
 
-PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+PAGE = Path(__file__).parent.parent / "docs" / "internals" / "performance.md"
 _BEGIN = "<!-- bench:begin, written by `make bench`; do not edit -->"
 _END = "<!-- bench:end -->"
 

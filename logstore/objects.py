@@ -1,7 +1,7 @@
 """A log store in S3-compatible storage, through obstore (`pip install 'shoal[s3]'`).
 
 Small logs are one PUT, large ones a multipart upload: S3 shows neither before it is complete. What a killed process
-left of an upload takes room until the bucket's own rule removes it (docs/operations/logs.md).
+left of an upload takes room until the bucket's own rule removes it (docs/guides/logs.md).
 """
 
 from __future__ import annotations

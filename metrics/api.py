@@ -16,7 +16,7 @@ request_seconds = PART.times(
     "shoal_api_request_seconds", "Seconds from a request's head until its answer began, by method.", labels=("method",)
 )
 operation_seconds = PART.sums(
-    "shoal_api_operation_seconds", "The same by operation, which docs/openapi.json names.", ("operation",)
+    "shoal_api_operation_seconds", "The same by operation, which docs/reference/openapi.json names.", ("operation",)
 )
 listeners = PART.gauge("shoal_api_listeners", "Open streams of events and of logs that are followed (SSE).")
 

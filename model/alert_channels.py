@@ -173,5 +173,5 @@ def _unknown(kind: str) -> str:
     if kind in _WEB:
         return f"{kind}:// is no channel; a webhook is {'jsons' if kind == 'https' else 'json'}://host/path"
     near = nearest(kind, KINDS)
-    cure = f'did you mean "{near}"?' if near else "docs/operations/alerts.md lists them"
+    cure = f'did you mean "{near}"?' if near else "docs/guides/alerts.md lists them"
     return f'a channel cannot have the scheme "{kind}"; {cure}'

@@ -1,7 +1,7 @@
 """Rules of alerts in words: when which alert group is notified.
 
 `any run of load fails twice in a row -> group data`. What a rule says is a value here; the words are the only form in
-which it is stored, so that nothing can differ from them. Source: docs/operations/alerts.md.
+which it is stored, so that nothing can differ from them. Source: docs/guides/alerts.md.
 """
 
 from __future__ import annotations

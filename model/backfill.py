@@ -3,7 +3,7 @@
 A backfill makes one run for each date. The dates of a chain run one after the other: the next begins when the previous
 one has succeeded, and a failed one stops its chain. SERIAL is one chain. PARALLEL is `parallelism` chains of
 neighbouring dates, whose lengths differ by at most one; without that number each date is a chain by itself, as in
-DolphinScheduler, whose names are accepted too. Source: docs/schedules.md.
+DolphinScheduler, whose names are accepted too. Source: docs/guides/schedules.md.
 """
 
 from __future__ import annotations

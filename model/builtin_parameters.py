@@ -1,7 +1,7 @@
 """Built-in parameters that every task has: which run it belongs to, and the time that the run is for.
 
 The master adds those of the run to the run's parameters. The worker adds those of one attempt (`system.task.*`), since
-an attempt has no id before it is queued. Source: docs/parameters.md.
+an attempt has no id before it is queued. Source: docs/reference/parameters.md.
 """
 
 from __future__ import annotations

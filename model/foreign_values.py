@@ -1,7 +1,7 @@
 """What a value must be, that a workflow's author did not write, where a program might take it for more than text.
 
 Such a value comes from a start, a schedule, a parent run, the project or an earlier task. A declared type says what its
-parameter may be; without one, the place decides. Source: docs/decisions/003.
+parameter may be; without one, the place decides. Source: docs/internals/decisions/003.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def refused(name: str, what: str, where: str) -> Refused:
     """The sentence about a value that its place does not accept, without the value."""
     return Refused(
         f'{where}: the value of "{name}" {what}; give a plain one, or declare in the task\'s local_params what it may '
-        f"be, such as {name}: {{type: TEXT}}, or INTEGER, FILE, LIST (docs/parameters.md#values-are-data)"
+        f"be, such as {name}: {{type: TEXT}}, or INTEGER, FILE, LIST (docs/reference/parameters.md#values-are-data)"
     )
 
 

@@ -1,7 +1,7 @@
 """Who may do what: the rights of each role, and what the scopes of a token leave of its account's rights.
 
 An operation names one right, and for tokens one scope. A role gives rights in one project; an admin has all rights in
-all projects. Table: docs/users.md.
+all projects. Table: docs/guides/users.md.
 """
 
 from __future__ import annotations

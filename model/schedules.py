@@ -4,7 +4,7 @@ Everything is computed from the row and the database's time, never from a master
 slot continues where the last one stopped. A time that is later than the grace is missed, and the misfire rule decides
 how it is handled; a late one within the grace fires normally. A schedule starts at the moment when it was created, or
 when its timetable was changed, even if a master reads it later: earlier times never fire, all later ones count.
-Source: docs/schedules.md.
+Source: docs/guides/schedules.md.
 """
 
 from __future__ import annotations

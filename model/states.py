@@ -1,8 +1,8 @@
 """The states of workflow and task instances, and the allowed transitions between them.
 
 This is the only list: the runnables assert it, the triggers in `sql/schema.sql` are generated from it
-(`dao/postgres/schema.py`), and the diagrams of `docs/states.md` too. How commands change the state of an instance is
-the table in `model/command_moves.py`, whose moves are all in this list. The states are those of Apache
+(`dao/postgres/schema.py`), and the diagrams of `docs/reference/states.md` too. How commands change the state of an
+instance is the table in `model/command_moves.py`, whose moves are all in this list. The states are those of Apache
 DolphinScheduler.
 """
 

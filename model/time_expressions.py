@@ -2,9 +2,9 @@
 
 Whole days, weeks and months are calendar steps: on a day of 23 or 25 hours `-1` is still yesterday. Parts of a day
 (`-1/24`, an hour) are elapsed time. Anything else stays as it is, especially bash's `$[1+2]`; `$$[yyyy]` is a literal
-`$[yyyy]`. Source: docs/parameters.md, after DolphinScheduler. Two things differ from it: `year_week` gives the year
-that the week belongs to (1 January 2022 is in 2021-52; DolphinScheduler gives 2022-52, as in December), and parts of a
-day are exact, where DolphinScheduler truncates at each division.
+`$[yyyy]`. Source: docs/reference/parameters.md, after DolphinScheduler. Two things differ from it: `year_week` gives
+the year that the week belongs to (1 January 2022 is in 2021-52; DolphinScheduler gives 2022-52, as in December), and
+parts of a day are exact, where DolphinScheduler truncates at each division.
 """
 
 from __future__ import annotations

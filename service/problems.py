@@ -1,6 +1,7 @@
 """The kinds of problems that a request may meet, each with a code that never changes.
 
-The API answers with them, its clients raise the errors again that they stand for; docs/errors.md explains each.
+The API answers with them, its clients raise the errors again that they stand for;
+docs/reference/errors.md explains each.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from model.errors import (
     VersionNeeded,
 )
 
-DOCUMENTATION = "docs/errors.md"
+DOCUMENTATION = "docs/reference/errors.md"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a plug-in needs to define a task type, and all of Shoal that it may import: see docs/plugins.md.
+"""What a plug-in needs to define a task type, and all of Shoal that it may import: see docs/guides/plugins.md.
 
 Other modules of Shoal may change, move or vanish with any version, and have other names in an installed wheel.
 """

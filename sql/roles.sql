@@ -3,7 +3,8 @@
 -- Run it as the owner of the tables, with the right to create roles: `shoal db roles`, or
 --     PGOPTIONS='-c shoal.role_prefix=acme_' psql -f sql/roles.sql
 -- Running it again does nothing, or brings the rights up to date after an upgrade. The roles cannot log in: give
--- each user one, CREATE USER airport_master PASSWORD '...' IN ROLE shoal_master. docs/roles.md has the table of rights.
+-- each user one, CREATE USER airport_master PASSWORD '...' IN ROLE shoal_master. The table of rights is in
+-- docs/reference/roles.md.
 
 DO $$
 DECLARE

@@ -1,9 +1,10 @@
 -- The schema of Shoal, for PostgreSQL 15 to 18. `shoal db init` applies it; this file is its readable source.
 --
--- Words are those of the documentation (docs/words.md). All ids are positive bigints. All times are UTC and come from
--- clock_timestamp(): the database's time decides, never a machine's. States are text with a CHECK; the triggers at
--- the end allow only the listed transitions. Hot tables have no foreign keys: each insert would lock and read the row
--- that it names, and what names a missing row is judged where it is read, in a sentence, not by a constraint's name.
+-- Words are those of the documentation (docs/reference/words.md). All ids are positive bigints. All times are UTC and
+-- come from clock_timestamp(): the database's time decides, never a machine's. States are text with a CHECK; the
+-- triggers at the end allow only the listed transitions. Hot tables have no foreign keys: each insert would lock and
+-- read the row that it names, and what names a missing row is judged where it is read, in a sentence, not by a
+-- constraint's name.
 
 CREATE TYPE priority_level AS ENUM ('HIGHEST', 'HIGH', 'MEDIUM', 'LOW', 'LOWEST');
 COMMENT ON TYPE priority_level IS 'Sorts HIGHEST first.';
@@ -96,7 +97,7 @@ CREATE TABLE workflow_version (
     PRIMARY KEY (workflow_code, version)
 );
 COMMENT ON TABLE workflow_version IS 'The content of one version of a workflow. Never changes once written, its layout and its text excepted.';
-COMMENT ON COLUMN workflow_version.spec IS 'Tasks, edges, parameters and defaults: the same shape as a YAML file (docs/workflows.md).';
+COMMENT ON COLUMN workflow_version.spec IS 'Tasks, edges, parameters and defaults: the same shape as a YAML file (docs/guides/workflows.md).';
 COMMENT ON COLUMN workflow_version.layout IS 'Where its tasks and notes stand on a canvas: no part of its meaning, so a change of it makes no version.';
 COMMENT ON COLUMN workflow_version.source_text IS 'Its YAML as it was written, with comments; its secrets sealed. Shown where it is read as the same spec; null = YAML is made from the spec.';
 
@@ -112,7 +113,7 @@ CREATE TABLE workflow_draft (
     PRIMARY KEY (person, project, name)
 );
 COMMENT ON TABLE workflow_draft IS 'What a person has written of a workflow and not published: nothing runs it.';
-COMMENT ON COLUMN workflow_draft.content IS 'YAML, as in a file (docs/workflows.md); it need not be right until it is published.';
+COMMENT ON COLUMN workflow_draft.content IS 'YAML, as in a file (docs/guides/workflows.md); it need not be right until it is published.';
 COMMENT ON COLUMN workflow_draft.base_version IS 'The version from which it began; null = it names none, so it can only be published as a new workflow.';
 COMMENT ON COLUMN workflow_draft.revision IS 'Another with each change, and never one that a draft had before: a stale window cannot take a new draft for its own.';
 
@@ -212,7 +213,7 @@ CREATE TABLE cluster (
     mark           text
 );
 COMMENT ON TABLE cluster IS 'One row: what is the same for all nodes. Read when a node starts, never while it works.';
-COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/settings.md). Null before the first node; changed by shoal db timing.';
+COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/reference/settings.md). Null before the first node; changed by shoal db timing.';
 COMMENT ON COLUMN cluster.registry_mark IS 'The mark that the cluster''s registry carries. Null before the first node.';
 COMMENT ON COLUMN cluster.registry_place IS 'Its address without user and password; "database" = this database.';
 COMMENT ON COLUMN cluster.mark IS 'The mark that this database carries as a registry.';
@@ -302,7 +303,7 @@ CREATE TABLE duty (
     error          text,
     error_at       timestamptz CONSTRAINT duty_failed CHECK (error_at BETWEEN '2000-01-01' AND '9000-01-01')
 );
-COMMENT ON TABLE duty IS 'What is done once in a while for the whole cluster, by one master, whose turn it is by slot, or by any if it is overdue (docs/duties.md).';
+COMMENT ON TABLE duty IS 'What is done once in a while for the whole cluster, by one master, whose turn it is by slot, or by any if it is overdue (docs/internals/duties.md).';
 COMMENT ON COLUMN duty.every_s IS 'The length of a period in seconds.';
 COMMENT ON COLUMN duty.due_at IS 'When the period begins for which it is to be done next.';
 COMMENT ON COLUMN duty.holder IS 'The epoch of the master that did the last step, which goes on with the next one; null = nobody is at it.';
@@ -350,7 +351,7 @@ CREATE TABLE log_store (
     walk_due_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     walk_began  timestamptz
 );
-COMMENT ON TABLE log_store IS 'The stores into which workers copy logs (docs/operations/logs.md), usually one. Who cleans one up holds its row by compare-and-set.';
+COMMENT ON TABLE log_store IS 'The stores into which workers copy logs (docs/guides/logs.md), usually one. Who cleans one up holds its row by compare-and-set.';
 COMMENT ON COLUMN log_store.mark IS 'What a file in the store says, so that an empty mount point or the store of another cluster is not taken for it.';
 COMMENT ON COLUMN log_store.marked_at IS 'Since when the store has its mark; null = it is to be put there.';
 COMMENT ON COLUMN log_store.walked_to IS 'The last copy that was checked for a run that is gone; empty = a new walk begins.';
@@ -524,7 +525,7 @@ CREATE TABLE history_floor (
     command_id bigint NOT NULL CHECK (command_id > 0),
     PRIMARY KEY (step, residue)
 );
-COMMENT ON TABLE history_floor IS 'Up to which id rows of command_history were deleted: a command with such an id that has no row was handled before (docs/retention.md).';
+COMMENT ON TABLE history_floor IS 'Up to which id rows of command_history were deleted: a command with such an id that has no row was handled before (docs/guides/retention.md).';
 COMMENT ON COLUMN history_floor.step IS 'The stride of the ids that this database generated then; 1 unless databases replicate each other.';
 
 -- --------------------------------------------------------------------------------------------- instances
@@ -634,7 +635,7 @@ CREATE INDEX workflow_instance_ended_before ON workflow_instance (workflow_code,
 CREATE TABLE deleted_run (
     id bigint PRIMARY KEY
 );
-COMMENT ON TABLE deleted_run IS 'Large runs that were deleted, and of which attempts are still to be deleted (docs/retention.md).';
+COMMENT ON TABLE deleted_run IS 'Large runs that were deleted, and of which attempts are still to be deleted (docs/guides/retention.md).';
 
 CREATE TABLE task_instance (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
@@ -817,7 +818,7 @@ CREATE TABLE resource_pool (
 );
 -- A task finds what it holds in a variable: two pools must not have the same.
 CREATE UNIQUE INDEX resource_pool_variable ON resource_pool (upper(regexp_replace(name, '[^A-Za-z0-9]', '_', 'g') COLLATE "C"));
-COMMENT ON TABLE resource_pool IS 'A set of scarce things, of which a running attempt holds some (docs/pools.md). Whoever gives out of it holds its row.';
+COMMENT ON TABLE resource_pool IS 'A set of scarce things, of which a running attempt holds some (docs/guides/pools.md). Whoever gives out of it holds its row.';
 COMMENT ON COLUMN resource_pool.counted IS 'Of a pool that is only a number: how many it has, whose names are 1, 2, 3 ...; null = they have names of their own.';
 COMMENT ON COLUMN resource_pool.validity_check IS 'JSON object: url or script, timeout_s and every_s: how a resource is checked before it is given; null = not at all.';
 COMMENT ON COLUMN resource_pool.version IS 'Raised by each change: whoever changes it says which version was seen.';
@@ -1086,7 +1087,7 @@ CREATE TABLE project_member (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (account_id, project)
 );
-COMMENT ON TABLE project_member IS 'What an account may do in a project (docs/users.md). An admin needs no row.';
+COMMENT ON TABLE project_member IS 'What an account may do in a project (docs/guides/users.md). An admin needs no row.';
 CREATE INDEX project_member_project ON project_member (project);
 
 CREATE TABLE login_attempt (
@@ -1265,7 +1266,7 @@ CREATE TABLE alert_rule (
     updated_by text NOT NULL DEFAULT session_user,
     CONSTRAINT alert_rule_name UNIQUE (project, name)
 );
-COMMENT ON TABLE alert_rule IS 'A rule in words, of a project: when which alert group is notified (docs/operations/alerts.md).';
+COMMENT ON TABLE alert_rule IS 'A rule in words, of a project: when which alert group is notified (docs/guides/alerts.md).';
 COMMENT ON COLUMN alert_rule.text IS 'The rule as it was written, such as: any run of load fails -> group data.';
 COMMENT ON COLUMN alert_rule.problem IS 'Why it raises nothing, in a sentence: it cannot be read, or there is no such workflow; null = it works. Written by masters.';
 COMMENT ON COLUMN alert_rule.version IS 'Raised by each change: whoever changes it says which version was seen.';
@@ -1646,7 +1647,7 @@ BEGIN
     RETURNING id INTO found_id;
     RETURN found_id;
 END $$;
-COMMENT ON FUNCTION start_workflow IS 'Starts a workflow after the checks that the API makes, and returns the id of the command. Who may: docs/roles.md.';
+COMMENT ON FUNCTION start_workflow IS 'Starts a workflow after the checks that the API makes, and returns the id of the command. Who may: docs/reference/roles.md.';
 -- With the rights of the owner of the tables: it reads only tables of this schema, whatever the caller has made in others.
 REVOKE ALL ON FUNCTION start_workflow FROM PUBLIC;
 DO $$ BEGIN EXECUTE format('ALTER FUNCTION start_workflow SET search_path TO %I, pg_temp', current_schema()); END $$;

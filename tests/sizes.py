@@ -19,7 +19,7 @@ PRODUCT = (
     *("alert", "api", "dao", "logstore", "master", "metrics", "model", "node", "registry", "service", "shoal"),
     "worker",
 )
-GENERATED = {"ui/src/api/schema.d.ts", "docs/openapi.json"}
+GENERATED = {"ui/src/api/schema.d.ts", "docs/reference/openapi.json"}
 PARAMETERS_MAX = 6
 LINES_MAX = 70
 """Of a function of the page: as in ui/biome.json."""

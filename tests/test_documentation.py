@@ -16,7 +16,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "READ
 
 
 def test_the_page_on_workflows_names_every_field() -> None:
-    text = (ROOT / "docs" / "workflows.md").read_text("utf-8")
+    text = (ROOT / "docs" / "guides" / "workflows.md").read_text("utf-8")
     rows = {
         name for line in text.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1] if "|" in line else "")
     }
@@ -31,7 +31,7 @@ def test_every_dependency_has_its_reason() -> None:
         *(each for extra in project["optional-dependencies"].values() for each in extra),
     ]
     names = {re.split(r"[\[<>=,]", each)[0] for each in wanted} - {"shoal"}
-    rows = (ROOT / "docs" / "dependencies.md").read_text("utf-8").split("|")
+    rows = (ROOT / "docs" / "reference" / "dependencies.md").read_text("utf-8").split("|")
     told = {name for row in rows for name in re.findall(r"[\w.-]+", row)}
     assert not names - told
 

@@ -1,4 +1,4 @@
-"""`docs/where.md` and `docs/walkthrough.md` lead to what exists."""
+"""`docs/internals/where.md` and `docs/internals/walkthrough.md` lead to what exists."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import pytest
 
 from tests.test_repository import ROOT
 
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs" / "internals"
 ROWS = re.findall(
-    r"^\| ([^|]+) \| \[([^\]]+)\]\(\.\./([^)]+)\) \|$", (DOCS / "where.md").read_text("utf-8"), re.MULTILINE
+    r"^\| ([^|]+) \| \[([^\]]+)\]\(\.\./\.\./([^)]+)\) \|$", (DOCS / "where.md").read_text("utf-8"), re.MULTILINE
 )
 STEPS = re.findall(
-    r"^(\d+)\. .*\[([^\]]+)\]\(\.\./([^)]+)\): `([\w.]+)`$", (DOCS / "walkthrough.md").read_text("utf-8"), re.MULTILINE
+    r"^(\d+)\. .*\[([^\]]+)\]\(\.\./\.\./([^)]+)\): `([\w.]+)`$",
+    (DOCS / "walkthrough.md").read_text("utf-8"),
+    re.MULTILINE,
 )
 
 

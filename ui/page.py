@@ -32,7 +32,7 @@ NODE_MAJOR_MIN = 22
 GZIP_BYTES_MIN = 1_000
 PACKED = {".js", ".css", ".svg", ".json", ".txt"}
 STEP_S_MAX = 600
-TYPES = ["openapi-typescript/bin/cli.js", "../docs/openapi.json", "-o", "src/api/schema.d.ts"]
+TYPES = ["openapi-typescript/bin/cli.js", "../docs/reference/openapi.json", "-o", "src/api/schema.d.ts"]
 BUNDLE = ["vite/bin/vite.js", "build", "--logLevel", "warn"]
 CHECKS = [["@biomejs/biome/bin/biome", "ci", "--colors=off"], ["typescript/bin/tsc", "--noEmit"]]
 TESTS = ["vitest/vitest.mjs", "run"]

@@ -50,7 +50,7 @@ class StoreAccess:
         if found is None and row.is_marked:
             raise Unavailable(
                 f"the log store {self.place} has lost its file {MARK}: nothing is mounted there, or it was made again; "
-                f"mount it, or see docs/operations/logs.md for how to begin with an empty one"
+                f"mount it, or see docs/guides/logs.md for how to begin with an empty one"
             )
         if found is None:
             found = await self.run(partial(_set_mark, row.mark))

@@ -61,7 +61,7 @@ _FIRST = """
     WHERE d.channel_id = c.id AND d.state = 'WAIT' AND {which}
     ORDER BY d.alert_id LIMIT 1
 """
-# A time further away than any lease or pause was written before the clock was set back (docs/reliability.md).
+# A time further away than any lease or pause was written before the clock was set back (docs/concepts/reliability.md).
 # Channels that just failed are claimed apart: while they hang, they take only their own share of the couriers.
 _CLAIM = text(f"""
     WITH due AS (

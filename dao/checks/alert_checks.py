@@ -59,7 +59,7 @@ ALERT_CHECKS = (
         "alerts_reach_somebody",
         "each alert group to which something was reported has a channel",
         "Make the group with a channel, or name another one where the run, schedule or rule names it; "
-        "docs/operations/alerts.md.",
+        "docs/guides/alerts.md.",
         _NOBODY,
     ),
     Check(

@@ -272,7 +272,8 @@ AFTER_REASONS = (
     Check(
         "schedules_fire",
         "what is to fire has fired",
-        "Any living master with a slot fires it; is one alive? shoal slots; how late it may be: docs/schedules.md.",
+        "Any living master with a slot fires it; is one alive? shoal slots; how late it may be: "
+        "docs/guides/schedules.md.",
         _SCHEDULES_LATE,
         "I8",
     ),

@@ -68,7 +68,7 @@ def translated(error: BaseException) -> ShoalError:
         if state == _NO_RIGHT:
             return Denied(
                 f"this user of the database lacks a right ({state}): {sentence}; "
-                "grant it (docs/roles.md), or name another user in the database URL"
+                "grant it (docs/reference/roles.md), or name another user in the database URL"
             )
         if state.startswith(_UNFIT_CLASS):
             return Unfit(

@@ -153,7 +153,7 @@ async def check(database: Database, part: str) -> None:
         more = f" and {len(lacked) - SHOWN_MAX} more" if len(lacked) > SHOWN_MAX else ""
         raise Denied(
             f"this user lacks rights that {_named(part)} needs: {', '.join(lacked[:SHOWN_MAX])}{more}; grant it "
-            f"(docs/roles.md), or name another user in the database URL, one IN ROLE shoal_{part}; "
+            f"(docs/reference/roles.md), or name another user in the database URL, one IN ROLE shoal_{part}; "
             "after an upgrade run `shoal db roles` again"
         )
 

@@ -188,7 +188,8 @@ async def check(database: Database, folder: Traversable | None = None) -> None:
         closed = None if applied else (await connection.execute(_CLOSED)).scalar()
     if closed is not None:
         raise Denied(
-            f"this user of the database {database.shown} may not use its schema {closed}; grant it: docs/roles.md"
+            f"this user of the database {database.shown} may not use its schema {closed}; "
+            "grant it: docs/reference/roles.md"
         )
     if not applied:
         raise Refused(f"the database {database.shown} has no Shoal schema; run `shoal db init`")

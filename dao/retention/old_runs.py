@@ -1,7 +1,7 @@
 """Runs whose time is over: which of them may go, and their deletion with all that belongs to them.
 
 A run goes when it ended longer ago than its project keeps runs, unless it has a parent or an unfinished run below it, a
-command waits that lets it go on, or a DEPENDENT task may need it (docs/retention.md). A parent goes before its
+command waits that lets it go on, or a DEPENDENT task may need it (docs/guides/retention.md). A parent goes before its
 children: so nothing that can still be continued misses a child, and no child is made again.
 
 Each statement deletes a bounded number of rows, however large a run is: what is left of its attempts is deleted later,
@@ -247,7 +247,7 @@ async def overdue(connection: AsyncConnection, kept_days: int, read_max: int) ->
     """How many runs (children not counted) are past their time, and by how many days at most: of the first `read_max`
     by id among which there are any. It reads up to `OVERDUE_READS` times as many.
 
-    Those that stay for another reason are counted too (docs/retention.md).
+    Those that stay for another reason are counted too (docs/guides/retention.md).
     """
     after = 0
     for _ in range(OVERDUE_READS):

@@ -19,8 +19,8 @@ FRESH = f"""
          AND (r.checked_at > clock_timestamp() - {EVERY} OR coalesce(r.checked_at >= together.since, false))
          AND ({_IS_REPEATED} OR r.checked_at >= r.free_since OR r.free_since > clock_timestamp())))"""
 """Of rows of `pool_resource r`, `resource_pool p` and `together`: it need not be checked before it is given. A time to
-come was written before the clock was set back (docs/reliability.md): then nobody knows when it was checked, or that it
-was given back after a check."""
+come was written before the clock was set back (docs/concepts/reliability.md): then nobody knows when it was checked,
+or that it was given back after a check."""
 CHECKS_AT_ONCE = 8
 """So many checks run at once on one worker."""
 CHECK_TIMEOUT_S = 10.0

@@ -86,7 +86,9 @@ async def fate_of(connection: AsyncConnection, id_: CommandId) -> CommandFate:
     row = (await connection.execute(_FATE, {"id": id_})).first()
     if row is None:
         if (await connection.execute(_IS_DELETED, {"id": id_})).scalar_one():
-            raise NotFound(f"command {id_} was handled, and its history has been deleted since (docs/retention.md)")
+            raise NotFound(
+                f"command {id_} was handled, and its history has been deleted since (docs/guides/retention.md)"
+            )
         raise NotFound(f"there is no command {id_}, and there was none")
     slot = None if row.slot_current is None else Slot(row.slot_current, row.slot_total)
     return CommandFate(row.id, row.type, row.age_s, row.handled_at, row.run, row.master, slot, row.reason)

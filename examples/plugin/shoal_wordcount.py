@@ -1,4 +1,4 @@
-"""Two task types as a plug-in: WORDCOUNT works by itself, SORTWORDS by a process. The guide is docs/plugins.md."""
+"""Two task types as a plug-in: WORDCOUNT works by itself, SORTWORDS by a process. Guide: docs/guides/plugins.md."""
 
 from __future__ import annotations
 

@@ -271,5 +271,5 @@ class CommandLoop:
             self._stolen += stolen
             log.warning(
                 "commands_taken_by_age", count=stolen, ever=self._stolen,
-                so="they waited too long in the slots of other masters; if this persists, see docs/slots.md",
+                so="they waited too long in the slots of other masters; if this persists, see docs/concepts/slots.md",
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Does the duties whose turn is this master's, and those of others that are overdue (docs/duties.md).
+"""Does the duties whose turn is this master's, and those of others that are overdue (docs/internals/duties.md).
 
 The rows say what is due; this loop sleeps until something is, and polls rarely besides, so that a row changed by plain
 SQL or a changed clock costs only a delay. Each step is one fenced transaction, with its record.

@@ -126,7 +126,9 @@ def _lags(table: TableState) -> bool:
 
 
 def _advice(table: TableState) -> str:
-    why = "" if table.may_maintain else ", and masters log in as a user who may not vacuum it (docs/duties.md)"
+    why = (
+        "" if table.may_maintain else ", and masters log in as a user who may not vacuum it (docs/internals/duties.md)"
+    )
     return f"autovacuum lags behind at {table.name}: {table.dead_rows} dead rows{why}; run VACUUM ANALYZE {table.name}"
 
 

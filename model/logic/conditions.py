@@ -73,7 +73,7 @@ def choose(params: ConditionsParams, succeeded: Mapping[str, bool]) -> tuple[str
         params: validated when they were saved.
         succeeded: name -> whether it ended in SUCCESS or FORCED_SUCCESS; one without an entry was skipped or killed,
             which counts as FAILURE.
-    Source: docs/tasks/conditions.md.
+    Source: docs/reference/tasks/conditions.md.
     """
     groups = (
         _join(

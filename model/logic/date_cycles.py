@@ -77,7 +77,7 @@ def intervals(cycle: DateCycle, at: datetime, zone: ZoneInfo) -> list[Interval]:
         zone: the workflow's.
     Raises:
         Refused: a span lies outside the calendar, the years 1 to 9999.
-    Source: docs/tasks/dependent.md; DolphinScheduler's DependentUtils.
+    Source: docs/reference/tasks/dependent.md; DolphinScheduler's DependentUtils.
     """
     try:
         if cycle is DateCycle.CURRENT_HOUR or cycle in _HOURS:

@@ -119,7 +119,7 @@ def evaluate(params: DependentParams, facts: Facts, waited_minutes: float) -> Ve
         waited_minutes: since the task's start, measured by the database's clock.
     Raises:
         KeyError: an item has no entry, a bug in the caller.
-    Source: docs/tasks/dependent.md.
+    Source: docs/reference/tasks/dependent.md.
     """
     over = 0 < params.wait_minutes <= waited_minutes
     standing = {item: _standing(params, item, facts[item], over) for item in params.items()}

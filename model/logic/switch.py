@@ -58,7 +58,7 @@ def choose(params: SwitchParams, values: Mapping[str, str]) -> tuple[str, ...]:
         values: name -> value of every parameter that the task sees.
     Raises:
         Refused: a condition cannot be parsed or evaluated; the sentence names the case and contains no value.
-    Source: docs/tasks/switch.md.
+    Source: docs/reference/tasks/switch.md.
     """
     _check_size(params)
     for place, case in enumerate(params.cases, 1):

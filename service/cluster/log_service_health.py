@@ -75,8 +75,8 @@ def log_service_results(workers: int, answers: Sequence[Answer]) -> list[Result]
             "log_services",
             CONDITION,
             [f"{answer.row}: {answer.fault}" for answer in faults],
-            "Set worker.log_host and host to an address that others reach, and let firewalls pass it: docs/cluster.md. "
-            "Until then shoal log does not show the logs of its tasks here.",
+            "Set worker.log_host and host to an address that others reach, and let firewalls pass it: "
+            "docs/guides/cluster.md. Until then shoal log does not show the logs of its tasks here.",
             asked if answers else "no worker to ask",
             bad=Verdict.FAILED if any(is_here(answer.row.process) for answer in faults) else Verdict.NOTE,
         ),

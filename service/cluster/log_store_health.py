@@ -14,7 +14,7 @@ from service.words import counted, moment
 
 NAME = "log_store"
 CONDITION = "logs of ended tasks reach the log store"
-FIX = "See docs/operations/logs.md. Until then only the workers have these logs; they are copied later by themselves."
+FIX = "See docs/guides/logs.md. Until then only the workers have these logs; they are copied later by themselves."
 
 
 async def log_store_result(database: Database, settings: LogStoreSettings) -> Result:

@@ -98,7 +98,7 @@ async def rotate_secrets(call: Call) -> Rotated:
     call.permit(None)
     vault = open_vault(call.settings.secrets)
     if not vault.key_ids:
-        raise Refused("there is no key; set secrets.keys or secrets.key_file, see docs/data-sources.md")
+        raise Refused("there is no key; set secrets.keys or secrets.key_file, see docs/guides/data-sources.md")
     async with call.changing(Subject(KIND, vault.key_ids[0])) as change:
         change.answer = Rotated(
             key_id=vault.key_ids[0],

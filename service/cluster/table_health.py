@@ -59,7 +59,7 @@ async def _past_their_time(database: Database, kept_days: int) -> Result:
     except ShoalError as error:
         return unknown(name, condition, error)
     faults = [f"{count} of the oldest runs are past their time, by {days:.1f} days at most"] if days > 1 else []
-    fix = "Is the duty `retention` done? shoal duties. Which runs stay nevertheless: docs/retention.md"
+    fix = "Is the duty `retention` done? shoal duties. Which runs stay nevertheless: docs/guides/retention.md"
     return result_of(name, condition, faults, fix, count=count, bad=Verdict.NOTE)
 
 

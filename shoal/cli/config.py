@@ -31,4 +31,4 @@ async def show(call: Invocation) -> None:
         Column("DEFAULT", [each.default for each in found], keep=1),
         Column("VARIABLE", [each.variable for each in found], keep=0),
     )
-    output.hint("What each means: docs/settings.md")
+    output.hint("What each means: docs/reference/settings.md")

@@ -47,7 +47,7 @@ async def list_all(call: Invocation, project: Project = "default") -> None:
 async def put(
     call: Invocation,
     name: AccountName,
-    role: Annotated[Role, typer.Argument(case_sensitive=False, help="What it may do; docs/users.md.")],
+    role: Annotated[Role, typer.Argument(case_sensitive=False, help="What it may do; docs/guides/users.md.")],
     project: Project = "default",
 ) -> None:
     """Give an account a role in a project, in place of another."""

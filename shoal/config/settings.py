@@ -40,7 +40,7 @@ _OTHER_FILE = "fix that, or name another by --config or SHOAL_CONFIG"
 
 
 class Settings(BaseSettings):
-    """Everything that can be set; `docs/settings.md` lists it."""
+    """Everything that can be set; `docs/reference/settings.md` lists it."""
 
     model_config = SettingsConfigDict(
         env_prefix="SHOAL_",
@@ -162,7 +162,7 @@ def load_settings(flags: dict[str, Any] | None = None) -> Settings:
     except ValidationError as error:
         raise Refused("; ".join(_sentence(part) for part in error.errors())) from None
     except SettingsError as error:
-        raise Refused(f"an environment variable cannot be read: {error}; see docs/settings.md") from None
+        raise Refused(f"an environment variable cannot be read: {error}; see docs/reference/settings.md") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise Refused(
@@ -208,7 +208,10 @@ def _sentence(part: Any) -> str:
     where = ".".join(str(step) for step in part["loc"])
     message = str(part["msg"]).removeprefix("Value error, ").replace("a valid tuple", 'a list, such as ["a", "b"]')
     if part["type"] == "extra_forbidden":
-        return f'there is no setting "{where}"; see docs/settings.md'
+        return f'there is no setting "{where}"; see docs/reference/settings.md'
     if part["type"] in ("model_type", "model_attributes_type"):
-        return f'"{where}" is a group of settings; write [{where}], and below it NAME = VALUE; see docs/settings.md'
-    return f'setting "{where}": {message}; see docs/settings.md' if where else message
+        return (
+            f'"{where}" is a group of settings; write [{where}], and below it NAME = VALUE; '
+            "see docs/reference/settings.md"
+        )
+    return f'setting "{where}": {message}; see docs/reference/settings.md' if where else message

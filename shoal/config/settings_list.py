@@ -1,4 +1,4 @@
-"""Every setting with its names, value and meaning: for people, and for the test of `docs/settings.md`."""
+"""Every setting with its names, value and meaning: for people, and for the test of `docs/reference/settings.md`."""
 
 from __future__ import annotations
 

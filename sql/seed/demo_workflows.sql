@@ -3,7 +3,7 @@
 --     psql "$DATABASE" -f sql/seed/demo_workflows.sql
 --
 -- A workflow by plain SQL is two rows: its head, and the content of a version, of the same shape as a YAML file
--- (docs/workflows.md). Shell and Python scripts find a parameter `day` as $SHOAL_PARAM_day.
+-- (docs/guides/workflows.md). Shell and Python scripts find a parameter `day` as $SHOAL_PARAM_day.
 
 \set QUIET on
 BEGIN;

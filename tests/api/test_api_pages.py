@@ -12,7 +12,7 @@ from tests.accounts.office import Office
 from tests.api.serving import serving
 from tests.cluster.cluster import Cluster
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
 ADDRESS = "http://127.0.0.1:7465"
 NEXT = "----- next -----"
 

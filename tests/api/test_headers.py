@@ -38,7 +38,7 @@ async def test_a_header_that_is_too_long_is_refused_even_where_nobody_needs_it(d
 
 
 def test_each_test_that_the_page_on_security_names_exists() -> None:
-    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "security.md").read_text("utf-8")))
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "concepts" / "security.md").read_text("utf-8")))
     there = {
         name
         for path in (ROOT / "tests").rglob("test_*.py")

@@ -21,7 +21,7 @@ from shoal.backend import backend_of
 from shoal.config.settings import load_settings
 from shoal.version import shoal_version
 
-FILE = Path(__file__).parents[2] / "docs" / "openapi.json"
+FILE = Path(__file__).parents[2] / "docs" / "reference" / "openapi.json"
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_the_document_is_the_committed_one(app: Any) -> None:
     """`SHOAL_WRITE=1 pytest tests/api/test_openapi.py` writes it."""
     if os.environ.get("SHOAL_WRITE"):
         FILE.write_text(text_of(app), "utf-8")
-    assert FILE.read_text("utf-8") == text_of(app), "docs/openapi.json is of another version"
+    assert FILE.read_text("utf-8") == text_of(app), "docs/reference/openapi.json is of another version"
 
 
 def test_each_operation_is_in_it_with_its_problems_and_examples(app: Any) -> None:

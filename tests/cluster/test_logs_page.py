@@ -1,4 +1,4 @@
-"""Every setting and command of docs/operations/logs.md works as the page says."""
+"""Every setting and command of docs/guides/logs.md works as the page says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.eventually import eventually
 from tests.servers.s3 import KEY, SECRET, S3Server
 from tests.servers.warm import run_verb
 
-PAGE = (Path(__file__).parents[2] / "docs" / "operations" / "logs.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "logs.md").read_text("utf-8")
 FOLDER, OBJECTS, ROLE = (tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL))
 VARIABLES = re.findall(r"^(SHOAL_\w+)=", PAGE, re.MULTILINE)
 TYPED = re.findall(r"^\$ shoal (.+)$", PAGE, re.MULTILINE)

@@ -91,7 +91,11 @@ async def test_a_node_without_its_rights_says_which_and_does_not_join(laptop: Cl
     for role, part, said in (
         ("master", "worker", "this user lacks rights that a master needs: UPDATE on node,"),
         ("worker", "api", "this user lacks rights that a worker needs: INSERT on cluster,"),
-        ("worker", "worker", "permission denied for table registry_lease; grant it (docs/roles.md), or name another"),
+        (
+            "worker",
+            "worker",
+            "permission denied for table registry_lease; grant it (docs/reference/roles.md), or name another",
+        ),
     ):
         node = Node(laptop, role, len(laptop.nodes), {**users[part], "SHOAL_WORKER__FOLDER": str(laptop.folder / "w")})
         laptop.nodes.append(node)

@@ -1,4 +1,4 @@
-"""What each role may do, and what it may not, on a real server; `docs/roles.md` says the same."""
+"""What each role may do, and what it may not, on a real server; `docs/reference/roles.md` says the same."""
 
 from __future__ import annotations
 
@@ -333,7 +333,7 @@ async def test_a_node_starts_only_with_each_right_that_it_needs(users: Users) ->
     ("master", "worker", "rights that a worker needs: SELECT.node_id. on log_key, INSERT on log_key, "),
     ("api", "worker", "rights that a worker needs: INSERT on cluster, "),
     ("worker", "api", "rights that the API needs: SELECT on command, INSERT.type. on command, "),
-    ("submitter", "master", "SELECT on schema_version, .* and [0-9]+ more; grant it .docs/roles"),
+    ("submitter", "master", "SELECT on schema_version, .* and [0-9]+ more; grant it .docs/reference/roles"),
 ])  # fmt: skip
 async def test_a_node_does_not_start_with_the_rights_of_another_part(
     users: Users, part: str, of: str, said: str

@@ -139,7 +139,7 @@ async def test_a_rule_that_cannot_work_says_why_and_the_others_go_on(scene: Scen
 
 
 async def test_the_statement_of_the_documentation_makes_a_rule(scene: Scene) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "operations" / "alerts.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "alerts.md").read_text("utf-8")
     for statement in re.findall(r"(?ms)^```sql\n(.*?)^```", page):
         await scene.sql(statement)
     await do(scene)

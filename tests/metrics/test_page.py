@@ -1,4 +1,4 @@
-"""`docs/operations/metrics.md`: its settings start a process, its configuration works, its lists are complete."""
+"""`docs/guides/metrics.md`: its settings start a process, its configuration works, its lists are complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.servers.child import free_port
 from tests.servers.prometheus import promtool
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "operations" / "metrics.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "metrics.md").read_text()
 TOKEN = "0123456789abcdef0123456789abcdef"
 
 

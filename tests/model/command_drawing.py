@@ -1,4 +1,4 @@
-"""The table of `model/command_moves.py` in Markdown, for `docs/states.md`; a test compares the two."""
+"""The table of `model/command_moves.py` in Markdown, for `docs/reference/states.md`; a test compares the two."""
 
 from __future__ import annotations
 

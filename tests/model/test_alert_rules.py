@@ -97,7 +97,7 @@ def test_a_wrong_rule_is_answered_with_a_sentence(text: str, sentence: str) -> N
 
 
 def test_each_rule_of_the_documentation_is_one() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "operations" / "alerts.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "alerts.md").read_text("utf-8")
     (written,) = re.findall(r"(?ms)^```rules\n(.*?)^```", page)
     assert len(written.splitlines()) == 10
     assert {parse_rule(line).group for line in written.splitlines()} == {"data", "ops", "night shift"}

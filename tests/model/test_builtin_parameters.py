@@ -1,4 +1,4 @@
-"""Built-in parameters, by the meaning that docs/parameters.md gives them."""
+"""Built-in parameters, by the meaning that docs/reference/parameters.md gives them."""
 
 from __future__ import annotations
 

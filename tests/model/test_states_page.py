@@ -1,4 +1,4 @@
-"""docs/states.md shows the states as they are."""
+"""docs/reference/states.md shows the states as they are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, Work
 from tests.model.command_drawing import command_drawing
 from tests.model.transition_drawing import transition_drawing
 
-PAGE = Path(__file__).parents[2] / "docs" / "states.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "states.md"
 
 
 def test_the_drawings_are_made_from_the_tables() -> None:
@@ -22,7 +22,7 @@ def test_the_drawings_are_made_from_the_tables() -> None:
         transition_drawing([TaskState.QUEUED, TaskState.DELAY_EXECUTION], TASK_TRANSITIONS),
         command_drawing(),
     ):
-        assert drawing in page, f"put this into docs/states.md:\n\n{drawing}"
+        assert drawing in page, f"put this into docs/reference/states.md:\n\n{drawing}"
 
 
 def test_each_state_is_explained() -> None:

@@ -65,7 +65,8 @@ def _plain(line: str) -> str:
 class Ids:
     """Which id here is which of the page: runs, commands and schedules have other numbers each time.
 
-    Where a page shows none, 42 and 43 are its runs (docs/commands/README.md): each time the one that began last.
+    Where a page shows none, 42 and 43 are its runs (docs/reference/commands/README.md): each time the one that began
+    last.
     """
 
     _KINDS: ClassVar = {

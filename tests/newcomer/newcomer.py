@@ -248,7 +248,7 @@ class Newcomer:
 
 
 def _fault(shown: Sequence[str], printed: Printed) -> str:
-    """What is not as the page shows it. The exit code is the one that the table of docs/cli.md says for it."""
+    """What is not as the page shows it. The exit code is that of the table in docs/reference/cli.md."""
     text = "\n".join(shown)
     if text.startswith("shoal: "):
         expected = {1, 2, 3, 5}

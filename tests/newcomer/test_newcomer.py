@@ -10,14 +10,14 @@ from tests.newcomer.comparison import difference
 from tests.newcomer.newcomer import ROOT, Newcomer
 from tests.newcomer.page import Line, Page
 
-FIRST = ("README.md", "docs/cli.md")
+FIRST = ("README.md", "docs/reference/cli.md")
 """Those that start a cluster; the others use the last one."""
 PAGES = [
     *FIRST,
     *sorted({str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")} - set(FIRST)),
     "examples/README.md",
 ]
-UP = next(line for line in Page.read(ROOT, "docs/cli.md").lines if line.typed.startswith("shoal up"))
+UP = next(line for line in Page.read(ROOT, "docs/reference/cli.md").lines if line.typed.startswith("shoal up"))
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ ONLY_BY_API = {
 
 
 def _operations() -> Iterator[tuple[str, str, str]]:
-    document = json.loads((ROOT / "docs" / "openapi.json").read_text("utf-8"))
+    document = json.loads((ROOT / "docs" / "reference" / "openapi.json").read_text("utf-8"))
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             if "operationId" in operation:

@@ -43,7 +43,7 @@ class Bug:
 
     @property
     def row(self) -> str:
-        """Of the table in docs/simulation.md."""
+        """Of the table in docs/internals/simulation.md."""
         if isinstance(self.back_by, Switch):
             found = f"the simulation: {self.back_by.seeds}"
         else:

@@ -1,4 +1,4 @@
-"""docs/simulation.md lists what can be put back and who finds it then; `make put-back` sees that they do."""
+"""docs/internals/simulation.md lists what can be put back and who finds it then; `make put-back` sees that they do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.simulation.protections import Protections
 from tests.simulation.test_switches import FOUND
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "simulation.md"
+PAGE = ROOT / "docs" / "internals" / "simulation.md"
 SWITCHED = [bug for bug in BUGS if isinstance(bug.back_by, Switch)]
 PATCHED = [bug for bug in BUGS if isinstance(bug.back_by, Patch)]
 

@@ -11,9 +11,9 @@ from model.logic.catalog import LOGIC_TYPES
 from tests.scenarios.engine import Engine
 from tests.scenarios.pages import DOCS, Page
 
-COMMANDS = [DOCS / "commands" / f"{type_.lower().replace('_', '-')}.md" for type_ in CommandType]
-LOGIC_TASKS = [DOCS / "tasks" / f"{type_.lower()}.md" for type_ in LOGIC_TYPES]
-OTHERS = [DOCS / "parameters.md", DOCS / "execution-types.md"]
+COMMANDS = [DOCS / "reference" / "commands" / f"{type_.lower().replace('_', '-')}.md" for type_ in CommandType]
+LOGIC_TASKS = [DOCS / "reference" / "tasks" / f"{type_.lower()}.md" for type_ in LOGIC_TYPES]
+OTHERS = [DOCS / "reference" / "parameters.md", DOCS / "concepts" / "execution-types.md"]
 
 
 @pytest.mark.parametrize("page", [*COMMANDS, *LOGIC_TASKS, *OTHERS], ids=lambda path: path.stem)
@@ -23,8 +23,8 @@ async def test_what_a_page_shows_is_what_happens(engine: Engine, page: Path) -> 
 
 @pytest.mark.parametrize("folder", ["commands", "tasks"])
 def test_the_index_names_every_page(folder: str) -> None:
-    index = (DOCS / folder / "README.md").read_text("utf-8")
-    pages = {path.name for path in (DOCS / folder).glob("*.md")} - {"README.md"}
+    index = (DOCS / "reference" / folder / "README.md").read_text("utf-8")
+    pages = {path.name for path in (DOCS / "reference" / folder).glob("*.md")} - {"README.md"}
     assert not [name for name in sorted(pages) if f"]({name})" not in index]
 
 
@@ -39,5 +39,5 @@ def test_a_page_of_a_command_gives_its_insert(page: Path) -> None:
 
 @pytest.mark.parametrize("type_", LOGIC_TYPES)
 def test_a_page_of_a_logic_task_names_every_field(type_: str) -> None:
-    text = (DOCS / "tasks" / f"{type_.lower()}.md").read_text("utf-8")
+    text = (DOCS / "reference" / "tasks" / f"{type_.lower()}.md").read_text("utf-8")
     assert not [name for name in LOGIC_TYPES[type_].model_fields if f"`{name}`" not in text]

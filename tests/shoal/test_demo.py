@@ -51,7 +51,7 @@ def test_both_views_show_the_dead_master() -> None:
     assert said.count("m2 dead took 49 owns 0") == 1
 
 
-@pytest.mark.soak  # `make demo` and docs/cli.md, typed by tests/newcomer, run it on each change
+@pytest.mark.soak  # `make demo` and docs/reference/cli.md, typed by tests/newcomer, run it on each change
 async def test_the_demo_kills_a_master_and_nothing_is_lost() -> None:
     """Goal: `make demo` passes. Method: the real thing, smaller."""
     shoal = CommandLine.at()

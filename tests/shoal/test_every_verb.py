@@ -112,10 +112,12 @@ CONDITIONS = {
     ),
     "the password is wrong": Condition("{wrong}", "; fix user and password in the database URL", 2, {"doctor": 3}),
     "there is no such database": Condition("{nowhere}", '"nowhere" does not exist; create it, or', 2, {"doctor": 3}),
-    "no right to read": Condition("{reader}", "; grant it (docs/roles.md), or name another user", 2, {"doctor": 1}),
+    "no right to read": Condition(
+        "{reader}", "; grant it (docs/reference/roles.md), or name another user", 2, {"doctor": 1}
+    ),
     "no right but for the versions": Condition(
         "{half}",
-        "; grant it (docs/roles.md), or name another user",
+        "; grant it (docs/reference/roles.md), or name another user",
         2,
         {"doctor": 1},
         frozenset({"db check", "db roles", "token make"}) | MADE_BY_THEM,

@@ -14,7 +14,7 @@ from shoal.config.settings import Settings, load_settings
 from shoal.config.settings_list import settings_of
 from tests.shoal.another_user import told_to_nobody
 
-PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def test_an_empty_variable_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> Non
     ("variable", "value", "sentence"),
     [
         ("SHOAL_PORT", "70000", 'setting "port": Input should be less than or equal to 65535'),
-        ("SHOAL_MASTER__NIX", "1", 'there is no setting "master.nix"; see docs/settings.md'),
+        ("SHOAL_MASTER__NIX", "1", 'there is no setting "master.nix"; see docs/reference/settings.md'),
         ("SHOAL_WORKER", "{", "an environment variable cannot be read"),
         ("SHOAL_WORKER__GROUPS", "a b", 'setting "worker.groups.0"'),
         ("SHOAL_TIMING__HEARTBEAT_EVERY", "9", "heartbeat_every must be at most a third of session_timeout"),
@@ -72,7 +72,7 @@ def test_each_fault_is_one_sentence(monkeypatch: pytest.MonkeyPatch, variable: s
     ("content", "sentence"),
     [
         ("a = ", "is not valid TOML"),
-        ("nix = 1", 'there is no setting "nix"; see docs/settings.md'),
+        ("nix = 1", 'there is no setting "nix"; see docs/reference/settings.md'),
         ("[timing]\nkill_grace = 'x'", 'setting "timing.kill_grace"'),
         ("name = '\xff'", "the settings file shoal.toml is not UTF-8 (byte 0xff in line 1); save it as UTF-8"),
         ("port = 1\n# \xe9", "is not UTF-8 (byte 0xe9 in line 2)"),
@@ -145,4 +145,4 @@ def test_the_page_lists_exactly_the_settings_there_are() -> None:
         for each in settings_of(Settings())
     ]
     listed = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
-    assert listed == wanted, "docs/settings.md shall hold these rows:\n" + "\n".join(wanted)
+    assert listed == wanted, "docs/reference/settings.md shall hold these rows:\n" + "\n".join(wanted)

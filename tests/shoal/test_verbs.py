@@ -19,7 +19,7 @@ from shoal.cli.invocation import Invocation
 from shoal.cli.on_demand import GROUPS, MODULES
 from shoal.cli.verbs import verb
 
-PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
 
 
 def _verbs(group: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:

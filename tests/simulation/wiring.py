@@ -79,7 +79,8 @@ class NotModelled(Exception):
         module, _, name = function.rpartition(".")
         super().__init__(
             f"{function} has no model: write one, {name}(tx, ...), into "
-            f"tests/simulation/statements/{module.removeprefix('dao.').replace('.', '/')}.py (see docs/simulation.md)"
+            f"tests/simulation/statements/{module.removeprefix('dao.').replace('.', '/')}.py "
+            "(see docs/internals/simulation.md)"
         )
 
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-PAGE = FOLDER.parents[1] / "docs" / "upstream.md"
+PAGE = FOLDER.parents[1] / "docs" / "internals" / "upstream.md"
 
 
 def _tests() -> dict[str, set[str]]:

@@ -21,7 +21,7 @@ from tests.worker.test_spark_task import context
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import Task
 
-PAGES = Path(__file__).parents[2] / "docs" / "tasks"
+PAGES = Path(__file__).parents[2] / "docs" / "reference" / "tasks"
 __all__ = ["home", "words", "words_jar"]
 
 

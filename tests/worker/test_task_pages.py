@@ -1,4 +1,4 @@
-"""The examples of docs/tasks are run: their logs are what the page says."""
+"""The examples of docs/reference/tasks are run: their logs are what the page says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.workflows.workflow_file import parse_workflows
 from tests.worker.errand import Errands, claimed
 from worker.tasks.catalog import TaskCatalog
 
-PAGES = Path(__file__).parents[2] / "docs" / "tasks"
+PAGES = Path(__file__).parents[2] / "docs" / "reference" / "tasks"
 
 
 @pytest.mark.parametrize("page", ["shell", "python", "fake"])

@@ -5,7 +5,7 @@ through. It retains at most one line that may still become a value, so a stream 
 cut anywhere) needs no memory. A value may contain anything but a newline. One that exceeds the limits fails the task:
 otherwise later tasks would run with a value that is missing or cut. A line that only looks like one is ignored, and the
 log says so: one with a name that no `${name}` can have at once, one with other text around it or without its end only
-if that name got no value by another line. See docs/parameters.md.
+if that name got no value by another line. See docs/reference/parameters.md.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from tests.servers.postgres import PostgresServer
 from tests.worker.statements.targets import Attempt, Target, target
 from worker.tasks.catalog import TaskCatalog
 
-PAGES = Path(__file__).parents[3] / "docs" / "tasks"
+PAGES = Path(__file__).parents[3] / "docs" / "reference" / "tasks"
 
 
 def blocks(page: str, language: str) -> list[str]:

@@ -1,4 +1,4 @@
-/** Rules to start from: one of each form that docs/operations/alerts.md explains. */
+/** Rules to start from: one of each form that docs/guides/alerts.md explains. */
 export const EXAMPLES = [
   "any run of this project fails -> group default",
   "any run of NAME fails twice in a row -> group default",
