@@ -13,6 +13,7 @@ What a reader has beside the page stands in comments, which nobody sees:
 | ``<!-- newcomer: before `LINE`: COMMAND -->`` | COMMAND is typed before the line that begins with LINE, and works |
 | `<!-- newcomer: by psql -->` | the next block is typed into `shoal db psql` |
 | `<!-- newcomer: file NAME`, lines, `-->` | this file is there |
+| `<!-- newcomer: saved as NAME -->` | the next block is this file |
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ class _Reading:
     _text: str
     _reason: str = ""
     _by_psql: bool = False
+    _saved_as: str = ""
     _before: list[tuple[str, str]] = field(default_factory=list)
 
     def page(self) -> Page:
@@ -85,6 +87,8 @@ class _Reading:
                 self._take(block[0].replace(_NEWLINE, "\n").removeprefix(_BEGIN))
             elif self._reason:
                 self._reason = ""
+            elif self._saved_as:
+                self._page.files[self._saved_as], self._saved_as = "\n".join(block) + "\n", ""
             elif kind == "yaml" and block and block[0].startswith("name: "):
                 self._page.workflows.append("\n".join(block) + "\n")
             elif self._by_psql:
@@ -93,7 +97,7 @@ class _Reading:
                 self._page.lines.append(Line(place, f"shoal db psql -v ON_ERROR_STOP=1 -f {name}"))
             else:
                 self._page.lines += [self._with_before(line) for line in _lines(self._page.name, number, kind, block)]
-        if self._reason or self._by_psql:
+        if self._reason or self._by_psql or self._saved_as:
             raise ValueError(f"{self._page.name}: there is no block below the last comment")
         if self._before:
             raise ValueError(f"{self._page.name}: there is no line to type that begins with {self._before[0][0]!r}")
@@ -104,6 +108,8 @@ class _Reading:
             self._reason = " ".join(mark.removeprefix("not run: ").split())
         elif mark == "by psql":
             self._by_psql = True
+        elif mark.startswith("saved as "):
+            self._saved_as = mark.removeprefix("saved as ")
         elif mark.startswith("file "):
             name, _, content = mark.removeprefix("file ").partition("\n")
             self._page.files[name] = content.rstrip() + "\n"

@@ -35,6 +35,10 @@ $ ssh db
 ```yaml
 name: a
 ```
+<!-- newcomer: saved as b.yaml -->
+```yaml
+name: b
+```
 ```yaml
 tasks: []
 ```
@@ -53,13 +57,13 @@ def test_all_kinds_of_lines_are_found_with_what_they_print(tmp_path: Path) -> No
         Line("page.md:12", "cat a.txt", ("one", "two"), ("touch b && touch c",)),
         Line("page.md:16", "shoal runs"),
         Line("page.md:23", "  make a   # the first"),
-        Line("page.md:33", "shoal db psql -v ON_ERROR_STOP=1 -f page-33.sql"),
+        Line("page.md:37", "shoal db psql -v ON_ERROR_STOP=1 -f page-37.sql"),
     ]
     assert page.workflows == ["name: a\n"]
-    assert page.files == {"a.txt": "one\ntwo\n", "page-33.sql": "SELECT 2\n"}
+    assert page.files == {"a.txt": "one\ntwo\n", "page-37.sql": "SELECT 2\n", "b.yaml": "name: b\n"}
 
 
-@pytest.mark.parametrize("comment", ["befor `a`: b", "before `nix`: b", "not run: why", "by psql"])
+@pytest.mark.parametrize("comment", ["befor `a`: b", "before `nix`: b", "not run: why", "by psql", "saved as a"])
 def test_a_comment_that_is_about_nothing_is_refused(tmp_path: Path, comment: str) -> None:
     (tmp_path / "page.md").write_text(f"```\n$ shoal runs\n```\n<!-- newcomer: {comment} -->\n", "utf-8")
     with pytest.raises(ValueError, match=r"page.md: (what is|there is no)"):
