@@ -17,7 +17,7 @@ PAGE := api/page/index.html
 PAGE_SOURCES := $(shell find ui -name node_modules -prune -o -name dist -prune -o -type f ! -name schema.d.ts -print) docs/reference/openapi.json
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers node page demo up examples test durations test-long soak simulate chaos edits put-back chaos-promises screenshots sizes check bench format lock clean
+.PHONY: help setup setup-dev servers node page demo up examples test durations test-long soak simulate chaos edits put-back chaos-promises screenshots sizes site check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -116,6 +116,10 @@ put-back: setup-dev servers ## Put bugs of the past back, each in a copy of the 
 chaos-promises: setup-dev servers ## A killed master with 1,000 runs, a sleeping one, a minute without database.
 	TEST_PATIENCE=1 $(BIN)/python -m pytest tests/chaos/promises.py $(ARGS)
 
+site: setup-dev ## The documentation as a site with a search, into build/site.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo 'To read it: $(BIN)/python -m http.server --directory build/site'
+
 sizes: setup-dev $(PAGE) ## How much there is to read, and how much there should be.
 	$(BIN)/python -m tests.sizes
 
@@ -141,4 +145,4 @@ lock: ## Resolve the versions again (needs uv: pip install uv).
 	$(BIN)/python ui/page.py lock
 
 clean: ## Remove what the other targets made.
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist api/page ui/node_modules
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist api/page ui/node_modules

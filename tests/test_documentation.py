@@ -36,6 +36,15 @@ def test_every_dependency_has_its_reason() -> None:
     assert not names - told
 
 
+def test_the_index_has_a_line_for_each_page() -> None:
+    """Those of task types and commands have indexes of their own."""
+    docs = ROOT / "docs"
+    pages = {str(path.relative_to(docs)) for path in docs.rglob("*.md")} - {"README.md"}
+    pages = {page for page in pages if page.endswith("/README.md") or not re.match("reference/(tasks|commands)/", page)}
+    listed = re.findall(r"(?m)^\| \[[^\]]+\]\(([^)]+)\)", (docs / "README.md").read_text("utf-8"))
+    assert sorted(listed) == sorted(pages)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_a_page_links_to_is_there(page: Path) -> None:
     text = re.sub(r"(?ms)^```.*?^```", "", page.read_text("utf-8"))
