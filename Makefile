@@ -17,7 +17,7 @@ PAGE := api/page/index.html
 PAGE_SOURCES := $(shell find ui -name node_modules -prune -o -name dist -prune -o -type f ! -name schema.d.ts -print) docs/reference/openapi.json
 LOCK := $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-dev servers node page demo up examples test durations test-long soak simulate chaos edits put-back chaos-promises screenshots sizes site check bench format lock clean
+.PHONY: help setup setup-dev servers node page demo up examples test durations test-long soak simulate chaos edits put-back chaos-promises screenshots sizes release site check bench format lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -115,6 +115,16 @@ put-back: setup-dev servers ## Put bugs of the past back, each in a copy of the 
 
 chaos-promises: setup-dev servers ## A killed master with 1,000 runs, a sleeping one, a minute without database.
 	TEST_PATIENCE=1 $(BIN)/python -m pytest tests/chaos/promises.py $(ARGS)
+
+# The wheel is tried as a user installs it: apart from this tree, with the libraries of the lock alone.
+release: setup-dev $(PAGE) ## The packages of this version in dist/, tried in an environment of their own.
+	rm -rf dist build/release
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/python -m venv build/release
+	build/release/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	build/release/bin/pip install --quiet --disable-pip-version-check --no-deps dist/*.whl
+	cd build/release && bin/shoal --version && bin/shoal demo
+	@echo 'dist/ is ready. Publish it: git tag v'$$(build/release/bin/shoal --version | cut -d ' ' -f 2)' && git push --tags && twine upload dist/*'
 
 site: setup-dev ## The documentation as a site with a search, into build/site.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
