@@ -8,6 +8,7 @@ import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
 import { ScrollX } from "@/parts/ScrollX";
+import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { factText, plainFacts, type ResultTable, tableOf } from "./facts";
 import { deliveryOf, hasFailed } from "./looks";
@@ -39,54 +40,42 @@ export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () 
         </p>
       )}
       {alert.deliveries.length > 0 && (
-        <ScrollX>
-          <table className="dense deliveries">
-            <thead>
-              <tr>
-                <th>{t("channel")}</th>
-                <th>{t("result")}</th>
-                <th className="num">{t("tries")}</th>
-                <th>{t("when")}</th>
-                <th>{t("reason")}</th>
-                <th>
-                  <span className="unseen">{t("actions")}</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {alert.deliveries.map((each) => (
-                <tr key={each.channel}>
-                  <td>{each.channel}</td>
-                  <td>
-                    <Marked of={deliveryOf(each)} t={t} />
-                  </td>
-                  <td className="num" data-label={t("tries")}>
-                    {each.tries}
-                  </td>
-                  <td>
-                    <Sent delivery={each} />
-                  </td>
-                  <td className="wrap">{each.error}</td>
-                  <td>
-                    <div className="row-acts">
-                      {isOfGroup && each.state === "FAILED" && (
-                        <Act
-                          size="compact-sm"
-                          variant="default"
-                          why={whyNot}
-                          loading={retry.isPending}
-                          onClick={() => retry.mutate(each.channel)}
-                        >
-                          {t("sendAgain")}
-                        </Act>
-                      )}
-                    </div>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </ScrollX>
+        <Table
+          className="dense deliveries"
+          hasFocus
+          heads={[t("channel"), t("result"), { num: t("tries") }, t("when"), t("reason"), { unseen: t("actions") }]}
+        >
+          {alert.deliveries.map((each) => (
+            <tr key={each.channel}>
+              <td>{each.channel}</td>
+              <td>
+                <Marked of={deliveryOf(each)} t={t} />
+              </td>
+              <td className="num" data-label={t("tries")}>
+                {each.tries}
+              </td>
+              <td>
+                <Sent delivery={each} />
+              </td>
+              <td className="wrap">{each.error}</td>
+              <td>
+                <div className="row-acts">
+                  {isOfGroup && each.state === "FAILED" && (
+                    <Act
+                      size="compact-sm"
+                      variant="default"
+                      why={whyNot}
+                      loading={retry.isPending}
+                      onClick={() => retry.mutate(each.channel)}
+                    >
+                      {t("sendAgain")}
+                    </Act>
+                  )}
+                </div>
+              </td>
+            </tr>
+          ))}
+        </Table>
       )}
       <Answer of={found} lines={3}>
         {({ facts }) => (

@@ -5,7 +5,7 @@ import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
-import { ScrollX } from "@/parts/ScrollX";
+import { Table } from "@/parts/Table";
 import { ChannelForm } from "./ChannelForm";
 import { ChannelRow } from "./ChannelRow";
 import { GroupsPanel } from "./GroupsPanel";
@@ -38,27 +38,21 @@ export function ChannelsTab() {
           }
         >
           {(all) => (
-            <ScrollX>
-              <table>
-                <thead>
-                  <tr>
-                    <th>{t("channel")}</th>
-                    <th>{t("url")}</th>
-                    <th>{t("inGroups")}</th>
-                    <th>{t("state")}</th>
-                    <th className="num">{t("lastSent")}</th>
-                    <th>
-                      <span className="unseen">{t("actions")}</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {all.items.map((each) => (
-                    <ChannelRow key={each.name} channel={each} onChange={() => setEditing(each)} />
-                  ))}
-                </tbody>
-              </table>
-            </ScrollX>
+            <Table
+              hasFocus
+              heads={[
+                t("channel"),
+                t("url"),
+                t("inGroups"),
+                t("state"),
+                { num: t("lastSent") },
+                { unseen: t("actions") },
+              ]}
+            >
+              {all.items.map((each) => (
+                <ChannelRow key={each.name} channel={each} onChange={() => setEditing(each)} />
+              ))}
+            </Table>
           )}
         </Answer>
       </Panel>

@@ -6,7 +6,7 @@ import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
-import { ScrollX } from "@/parts/ScrollX";
+import { Table } from "@/parts/Table";
 import { Ago } from "@/parts/Time";
 import { ChangeOrDelete } from "./ChangeOrDelete";
 import { GroupForm } from "./GroupForm";
@@ -51,26 +51,14 @@ export function GroupsPanel() {
         }
       >
         {(all) => (
-          <ScrollX>
-            <table>
-              <thead>
-                <tr>
-                  <th>{t("group")}</th>
-                  <th>{t("channels")}</th>
-                  <th>{t("description")}</th>
-                  <th className="num">{t("changed")}</th>
-                  <th>
-                    <span className="unseen">{t("actions")}</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {all.items.map((each) => (
-                  <GroupRow key={each.name} group={each} whyNot={whyNot} onChange={() => setEditing(each)} />
-                ))}
-              </tbody>
-            </table>
-          </ScrollX>
+          <Table
+            hasFocus
+            heads={[t("group"), t("channels"), t("description"), { num: t("changed") }, { unseen: t("actions") }]}
+          >
+            {all.items.map((each) => (
+              <GroupRow key={each.name} group={each} whyNot={whyNot} onChange={() => setEditing(each)} />
+            ))}
+          </Table>
         )}
       </Answer>
       {editing !== null && <GroupForm group={editing} onClose={() => setEditing(null)} />}

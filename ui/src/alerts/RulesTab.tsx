@@ -12,7 +12,7 @@ import { Answer, Empty } from "@/parts/Answer";
 import { More } from "@/parts/More";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
-import { ScrollX } from "@/parts/ScrollX";
+import { Table } from "@/parts/Table";
 import { Ago } from "@/parts/Time";
 import { count } from "@/parts/time";
 import { ChangeOrDelete } from "./ChangeOrDelete";
@@ -55,28 +55,22 @@ export function RulesTab() {
         }
       >
         {() => (
-          <ScrollX>
-            <table>
-              <thead>
-                <tr>
-                  <th>{t("on")}</th>
-                  <th>{t("project")}</th>
-                  <th>{t("name")}</th>
-                  <th>{t("rule")}</th>
-                  <th>{t("state")}</th>
-                  <th className="num">{t("changed")}</th>
-                  <th>
-                    <span className="unseen">{t("actions")}</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {shown.map((each) => (
-                  <RuleRow key={`${each.project}/${each.name}`} rule={each} onChange={() => setEditing(each)} />
-                ))}
-              </tbody>
-            </table>
-          </ScrollX>
+          <Table
+            hasFocus
+            heads={[
+              t("on"),
+              t("project"),
+              t("name"),
+              t("rule"),
+              t("state"),
+              { num: t("changed") },
+              { unseen: t("actions") },
+            ]}
+          >
+            {shown.map((each) => (
+              <RuleRow key={`${each.project}/${each.name}`} rule={each} onChange={() => setEditing(each)} />
+            ))}
+          </Table>
         )}
       </Answer>
       <More of={found} word={t("more")} />

@@ -11,7 +11,7 @@ import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
-import { ScrollX } from "@/parts/ScrollX";
+import { Table } from "@/parts/Table";
 import { Moment, useMinute } from "@/parts/Time";
 import { inOrder, WHEN_LOOKS, whenOf } from "./looks";
 import { type Silence, silences } from "./queries";
@@ -58,28 +58,14 @@ export function SilencesTab() {
         }
       >
         {() => (
-          <ScrollX>
-            <table>
-              <thead>
-                <tr>
-                  <th>{t("state")}</th>
-                  <th>{t("covers")}</th>
-                  <th>{t("from")}</th>
-                  <th>{t("until")}</th>
-                  <th>{t("reason")}</th>
-                  <th>{t("madeBy")}</th>
-                  <th>
-                    <span className="unseen">{t("actions")}</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {shown.map((each) => (
-                  <SilenceRow key={each.id} silence={each} nowMs={nowMs} />
-                ))}
-              </tbody>
-            </table>
-          </ScrollX>
+          <Table
+            hasFocus
+            heads={[t("state"), t("covers"), t("from"), t("until"), t("reason"), t("madeBy"), { unseen: t("actions") }]}
+          >
+            {shown.map((each) => (
+              <SilenceRow key={each.id} silence={each} nowMs={nowMs} />
+            ))}
+          </Table>
         )}
       </Answer>
       {isNew && <SilenceForm like={project === null ? {} : { project }} onClose={() => setIsNew(false)} />}

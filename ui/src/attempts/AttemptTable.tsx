@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { reported } from "@/parts/report";
 import { State } from "@/parts/State";
+import { Table } from "@/parts/Table";
 import { Elapsed, Moment } from "@/parts/Time";
 import { duration } from "@/parts/time";
 import type { Attempt } from "./queries";
@@ -18,65 +19,61 @@ interface Props {
 export function AttemptTable({ attempts, workers, at, onGo }: Props) {
   const { t } = useTranslation("attempts");
   return (
-    <div className="scroll-x">
-      <table className="list attempts">
-        <thead>
-          <tr>
-            <th>{t("task")}</th>
-            <th>{t("state")}</th>
-            <th className="opt-2">{t("type")}</th>
-            <th>{t("run")}</th>
-            <th className="opt-3">{t("workflow")}</th>
-            <th className="num opt-2">{t("attempt")}</th>
-            <th className="num">{t("queued")}</th>
-            <th className="num opt-3">{t("waited")}</th>
-            <th className="num">{t("took")}</th>
-            <th className="opt-3">{t("worker")}</th>
-            <th>{t("why")}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {attempts.map((each) => (
-            <tr
-              key={each.id}
-              data-row={each.id}
-              data-at={at === each.id}
-              onClick={(event) => !(event.target as HTMLElement).closest("a, button") && onGo(each.id)}
-            >
-              <td className="name">
-                <Link to="/runs/$id" params={{ id: each.run_id }} search={{ tab: "logs", task: each.name }}>
-                  {each.name}
-                </Link>
-              </td>
-              <td className="of-state">
-                <State state={each.state} />
-              </td>
-              <td className="opt-2 soft">{each.type}</td>
-              <td className="id">
-                <Link to="/runs/$id" params={{ id: each.run_id }} search={{}}>
-                  {each.run_id}
-                </Link>
-              </td>
-              <td className="opt-3">{each.workflow ?? <span className="mute">{t("workflowGone")}</span>}</td>
-              <td className="num opt-2">{t("ofRetries", { attempt: each.attempt, all: each.retries + 1 })}</td>
-              <td className="num of-start">
-                <Moment at={each.queued_at} />
-              </td>
-              <td className="num opt-3">{waited(each)}</td>
-              <td className="num of-took">
-                <AttemptTook attempt={each} />
-              </td>
-              <td className="opt-3 soft">
-                {each.worker_id ? (workers.get(each.worker_id) ?? each.worker) : each.worker_group}
-              </td>
-              <td className="wide soft of-why" title={each.reason ?? undefined}>
-                {each.reason ?? (each.progress ? reported(each.progress) : "")}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      className="list attempts"
+      heads={[
+        t("task"),
+        t("state"),
+        { "opt-2": t("type") },
+        t("run"),
+        { "opt-3": t("workflow") },
+        { "num opt-2": t("attempt") },
+        { num: t("queued") },
+        { "num opt-3": t("waited") },
+        { num: t("took") },
+        { "opt-3": t("worker") },
+        t("why"),
+      ]}
+    >
+      {attempts.map((each) => (
+        <tr
+          key={each.id}
+          data-row={each.id}
+          data-at={at === each.id}
+          onClick={(event) => !(event.target as HTMLElement).closest("a, button") && onGo(each.id)}
+        >
+          <td className="name">
+            <Link to="/runs/$id" params={{ id: each.run_id }} search={{ tab: "logs", task: each.name }}>
+              {each.name}
+            </Link>
+          </td>
+          <td className="of-state">
+            <State state={each.state} />
+          </td>
+          <td className="opt-2 soft">{each.type}</td>
+          <td className="id">
+            <Link to="/runs/$id" params={{ id: each.run_id }} search={{}}>
+              {each.run_id}
+            </Link>
+          </td>
+          <td className="opt-3">{each.workflow ?? <span className="mute">{t("workflowGone")}</span>}</td>
+          <td className="num opt-2">{t("ofRetries", { attempt: each.attempt, all: each.retries + 1 })}</td>
+          <td className="num of-start">
+            <Moment at={each.queued_at} />
+          </td>
+          <td className="num opt-3">{waited(each)}</td>
+          <td className="num of-took">
+            <AttemptTook attempt={each} />
+          </td>
+          <td className="opt-3 soft">
+            {each.worker_id ? (workers.get(each.worker_id) ?? each.worker) : each.worker_group}
+          </td>
+          <td className="wide soft of-why" title={each.reason ?? undefined}>
+            {each.reason ?? (each.progress ? reported(each.progress) : "")}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

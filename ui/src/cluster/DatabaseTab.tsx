@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { ScrollX } from "@/parts/ScrollX";
+import { Heads, Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { count, duration } from "@/parts/time";
 import { Bar } from "./Bar";
@@ -27,13 +28,7 @@ export function DatabaseTab() {
             >
               <ScrollX className="tall">
                 <table className="dense">
-                  <thead>
-                    <tr>
-                      <th>{t("application")}</th>
-                      <th>{t("state")}</th>
-                      <th className="num">{t("connections")}</th>
-                    </tr>
-                  </thead>
+                  <Heads of={[t("application"), t("state"), { num: t("connections") }]} />
                   <tbody>
                     {data.sessions.map((each) => (
                       <tr key={`${each.application} ${each.state}`}>
@@ -52,61 +47,48 @@ export function DatabaseTab() {
                   <p>{t("noTransactionWhy")}</p>
                 </Empty>
               ) : (
-                <ScrollX>
-                  <table className="dense">
-                    <thead>
-                      <tr>
-                        <th className="num">{t("process")}</th>
-                        <th>{t("application")}</th>
-                        <th>{t("state")}</th>
-                        <th>{t("waitsFor")}</th>
-                        <th className="num">{t("age")}</th>
-                      </tr>
-                    </thead>
-                    <tbody>
-                      {data.transactions.map((each) => (
-                        <tr key={each.pid}>
-                          <td className="num">{each.pid}</td>
-                          <td>{each.application}</td>
-                          <td className="soft">{t(`session.${each.state}`, { defaultValue: each.state })}</td>
-                          <td>{each.waits_for ?? "–"}</td>
-                          <td className="num">
-                            {each.age_s > OLD_S && <i className="st" data-s="LATE" aria-hidden />}{" "}
-                            {duration(each.age_s)}
-                          </td>
-                        </tr>
-                      ))}
-                    </tbody>
-                  </table>
-                </ScrollX>
+                <Table
+                  className="dense"
+                  hasFocus
+                  heads={[{ num: t("process") }, t("application"), t("state"), t("waitsFor"), { num: t("age") }]}
+                >
+                  {data.transactions.map((each) => (
+                    <tr key={each.pid}>
+                      <td className="num">{each.pid}</td>
+                      <td>{each.application}</td>
+                      <td className="soft">{t(`session.${each.state}`, { defaultValue: each.state })}</td>
+                      <td>{each.waits_for ?? "–"}</td>
+                      <td className="num">
+                        {each.age_s > OLD_S && <i className="st" data-s="LATE" aria-hidden />} {duration(each.age_s)}
+                      </td>
+                    </tr>
+                  ))}
+                </Table>
               )}
             </Panel>
           </div>
           <Panel title={t("tables")} remark={bytes(data.bytes)}>
-            <ScrollX>
-              <table className="dense">
-                <thead>
-                  <tr>
-                    <th>{t("table")}</th>
-                    <th className="num">{t("size")}</th>
-                    <th className="num">{t("rows")}</th>
-                    <th className="num">{t("deadRows")}</th>
-                    <th className="num">{t("vacuumed")}</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.tables.map((each) => (
-                    <tr key={each.name}>
-                      <td className="mono">{each.name}</td>
-                      <td className="num">{bytes(each.bytes)}</td>
-                      <td className="num">{count(each.rows)}</td>
-                      <td className="num">{count(each.dead_rows)}</td>
-                      <td className="num">{each.vacuumed_at ? <Moment at={each.vacuumed_at} /> : "–"}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </ScrollX>
+            <Table
+              className="dense"
+              hasFocus
+              heads={[
+                t("table"),
+                { num: t("size") },
+                { num: t("rows") },
+                { num: t("deadRows") },
+                { num: t("vacuumed") },
+              ]}
+            >
+              {data.tables.map((each) => (
+                <tr key={each.name}>
+                  <td className="mono">{each.name}</td>
+                  <td className="num">{bytes(each.bytes)}</td>
+                  <td className="num">{count(each.rows)}</td>
+                  <td className="num">{count(each.dead_rows)}</td>
+                  <td className="num">{each.vacuumed_at ? <Moment at={each.vacuumed_at} /> : "–"}</td>
+                </tr>
+              ))}
+            </Table>
           </Panel>
         </>
       )}

@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import { useTopics } from "@/live/browser";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
-import { ScrollX } from "@/parts/ScrollX";
+import { Table } from "@/parts/Table";
 import { Ago, Moment } from "@/parts/Time";
 import { duration } from "@/parts/time";
 import { type Duty, duties } from "./queries";
@@ -17,43 +17,40 @@ export function DutiesTab() {
     <Panel title={t("tab.duties")} remark={t("dutiesRemark")}>
       <Answer of={found} isEmpty={(data) => data.items.length === 0} empty={<Empty title={t("noDuties")} />}>
         {(data) => (
-          <ScrollX>
-            <table className="dense">
-              <thead>
-                <tr>
-                  <th>{t("duty")}</th>
-                  <th className="num">{t("every")}</th>
-                  <th>{t("lastDone")}</th>
-                  <th>{t("doneBy")}</th>
-                  <th className="num">{t("dutyTook")}</th>
-                  <th>{t("nextDue")}</th>
-                  <th>{t("result")}</th>
-                </tr>
-              </thead>
-              <tbody>
-                {data.items.map((each) => (
-                  <tr key={each.name}>
-                    <td>
-                      <i className="st" data-s={isFine(each) ? "NORMAL" : "DEAD"} aria-hidden /> <b>{each.name}</b>
-                    </td>
-                    <td className="num">{duration(each.every_s)}</td>
-                    <td>
-                      {each.last ? <Ago at={each.last.ended_at} /> : t(each.is_idle ? "nothingToDoYet" : "notDoneYet")}
-                    </td>
-                    <td title={each.last?.late ? t("wasOverdue") : undefined}>
-                      {each.last?.master}
-                      {each.last?.late && " *"}
-                    </td>
-                    <td className="num">{each.last && duration(each.last.took_s)}</td>
-                    <td>{next(each)}</td>
-                    <td className={isFine(each) ? undefined : "bad"}>
-                      {each.error ? t("dutyFailed", { error: each.error }) : each.last?.result}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </ScrollX>
+          <Table
+            className="dense"
+            hasFocus
+            heads={[
+              t("duty"),
+              { num: t("every") },
+              t("lastDone"),
+              t("doneBy"),
+              { num: t("dutyTook") },
+              t("nextDue"),
+              t("result"),
+            ]}
+          >
+            {data.items.map((each) => (
+              <tr key={each.name}>
+                <td>
+                  <i className="st" data-s={isFine(each) ? "NORMAL" : "DEAD"} aria-hidden /> <b>{each.name}</b>
+                </td>
+                <td className="num">{duration(each.every_s)}</td>
+                <td>
+                  {each.last ? <Ago at={each.last.ended_at} /> : t(each.is_idle ? "nothingToDoYet" : "notDoneYet")}
+                </td>
+                <td title={each.last?.late ? t("wasOverdue") : undefined}>
+                  {each.last?.master}
+                  {each.last?.late && " *"}
+                </td>
+                <td className="num">{each.last && duration(each.last.took_s)}</td>
+                <td>{next(each)}</td>
+                <td className={isFine(each) ? undefined : "bad"}>
+                  {each.error ? t("dutyFailed", { error: each.error }) : each.last?.result}
+                </td>
+              </tr>
+            ))}
+          </Table>
         )}
       </Answer>
     </Panel>

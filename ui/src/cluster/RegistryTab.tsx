@@ -4,6 +4,7 @@ import { useTopics } from "@/live/browser";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { ScrollX } from "@/parts/ScrollX";
+import { Table } from "@/parts/Table";
 import { duration } from "@/parts/time";
 import { registry, settings } from "./queries";
 
@@ -39,28 +40,17 @@ export function RegistryTab() {
               {data.masters.length === 0 ? (
                 <Empty title={t("noneRegistered")} />
               ) : (
-                <ScrollX>
-                  <table className="dense">
-                    <thead>
-                      <tr>
-                        <th>{t("master")}</th>
-                        <th className="num">{t("epochHead")}</th>
-                        <th>{t("address")}</th>
-                      </tr>
-                    </thead>
-                    <tbody>
-                      {data.masters.map((each) => (
-                        <tr key={each.epoch}>
-                          <td>
-                            <b>{each.name}</b>
-                          </td>
-                          <td className="num">{each.epoch}</td>
-                          <td className="mono">{each.address}</td>
-                        </tr>
-                      ))}
-                    </tbody>
-                  </table>
-                </ScrollX>
+                <Table className="dense" hasFocus heads={[t("master"), { num: t("epochHead") }, t("address")]}>
+                  {data.masters.map((each) => (
+                    <tr key={each.epoch}>
+                      <td>
+                        <b>{each.name}</b>
+                      </td>
+                      <td className="num">{each.epoch}</td>
+                      <td className="mono">{each.address}</td>
+                    </tr>
+                  ))}
+                </Table>
               )}
             </>
           )}

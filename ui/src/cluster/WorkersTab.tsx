@@ -5,6 +5,7 @@ import { me } from "@/login/session";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { State } from "@/parts/State";
+import { Table } from "@/parts/Table";
 import { duration } from "@/parts/time";
 import { Bar } from "./Bar";
 import { Drain, DrainedBy, isLastOf, stateOf } from "./Drain";
@@ -42,45 +43,40 @@ export function WorkersTab() {
       <Panel title={t("workers")} remark={nodes.data && String(nodes.data.items.length)}>
         <Answer of={nodes} isEmpty={(data) => data.items.length === 0} empty={none}>
           {(data) => (
-            <div className="scroll-x">
-              <table>
-                <thead>
-                  <tr>
-                    <th>{t("worker")}</th>
-                    <th>{t("state")}</th>
-                    <th>{t("groups")}</th>
-                    <th>{t("placesUsed")}</th>
-                    <th className="num">{t("load")}</th>
-                    <th>{t("address")}</th>
-                    <th className="num">{t("lastBeatHead")}</th>
-                    <th>{t("drainHead")}</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.items.map((each) => (
-                    <tr key={each.epoch}>
-                      <td>
-                        <b>{each.name}</b> <span className="mute">{t("epoch", { epoch: each.epoch })}</span>
-                      </td>
-                      <td>
-                        <State state={stateOf(each)} /> <DrainedBy node={each} />{" "}
-                        {each.because && <span className="mute">{each.because}</span>}
-                      </td>
-                      <td>{each.groups?.join(", ")}</td>
-                      <td>
-                        <Bar used={each.running ?? 0} most={each.capacity ?? 0} />
-                      </td>
-                      <td className="num">{each.load?.toFixed(2) ?? "–"}</td>
-                      <td className="mono">{each.address}</td>
-                      <td className="num">{duration(each.beat_age_s)}</td>
-                      <td>
-                        <Drain node={each} kind="worker" isAdmin={isAdmin} isLast={isLastOf(each, data.items)} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table
+              heads={[
+                t("worker"),
+                t("state"),
+                t("groups"),
+                t("placesUsed"),
+                { num: t("load") },
+                t("address"),
+                { num: t("lastBeatHead") },
+                t("drainHead"),
+              ]}
+            >
+              {data.items.map((each) => (
+                <tr key={each.epoch}>
+                  <td>
+                    <b>{each.name}</b> <span className="mute">{t("epoch", { epoch: each.epoch })}</span>
+                  </td>
+                  <td>
+                    <State state={stateOf(each)} /> <DrainedBy node={each} />{" "}
+                    {each.because && <span className="mute">{each.because}</span>}
+                  </td>
+                  <td>{each.groups?.join(", ")}</td>
+                  <td>
+                    <Bar used={each.running ?? 0} most={each.capacity ?? 0} />
+                  </td>
+                  <td className="num">{each.load?.toFixed(2) ?? "–"}</td>
+                  <td className="mono">{each.address}</td>
+                  <td className="num">{duration(each.beat_age_s)}</td>
+                  <td>
+                    <Drain node={each} kind="worker" isAdmin={isAdmin} isLast={isLastOf(each, data.items)} />
+                  </td>
+                </tr>
+              ))}
+            </Table>
           )}
         </Answer>
       </Panel>

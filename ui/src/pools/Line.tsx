@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import { Answer, Empty } from "@/parts/Answer";
 import { More } from "@/parts/More";
 import { Panel } from "@/parts/Panel";
-import { ScrollX } from "@/parts/ScrollX";
+import { Table } from "@/parts/Table";
 import { Ago } from "@/parts/Time";
 import { count } from "@/parts/time";
 import { lineOf, type PoolContent, type WaitingTask } from "./queries";
@@ -18,38 +18,35 @@ export function Line({ pool }: { pool: PoolContent }) {
     <Panel title={t("line")} remark={count(pool.waiting)}>
       <Answer of={found} isEmpty={() => shown.length === 0} empty={<Empty title={t("nobodyWaits")} />}>
         {() => (
-          <ScrollX>
-            <table className="dense">
-              <thead>
-                <tr>
-                  <th className="num">{t("place")}</th>
-                  <th>{t("task")}</th>
-                  <th className="num">{t("needs")}</th>
-                  <th>{t("needsBesides")}</th>
-                  <th>{t("priority")}</th>
-                  <th>{t("group")}</th>
-                  <th>{t("waitsSince")}</th>
-                </tr>
-              </thead>
-              <tbody>
-                {shown.map((each) => (
-                  <tr key={each.place}>
-                    <td className="num">{count(each.place)}</td>
-                    <td className="cut of-task">
-                      <TaskOf task={each.task} />
-                    </td>
-                    <td className="num">{count(each.needed)}</td>
-                    <td>{besides(each, pool.name)}</td>
-                    <td>
-                      {each.priority} · {each.task_priority}
-                    </td>
-                    <td>{each.worker_group}</td>
-                    <td>{each.queued_at && <Ago at={each.queued_at} />}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </ScrollX>
+          <Table
+            className="dense"
+            hasFocus
+            heads={[
+              { num: t("place") },
+              t("task"),
+              { num: t("needs") },
+              t("needsBesides"),
+              t("priority"),
+              t("group"),
+              t("waitsSince"),
+            ]}
+          >
+            {shown.map((each) => (
+              <tr key={each.place}>
+                <td className="num">{count(each.place)}</td>
+                <td className="cut of-task">
+                  <TaskOf task={each.task} />
+                </td>
+                <td className="num">{count(each.needed)}</td>
+                <td>{besides(each, pool.name)}</td>
+                <td>
+                  {each.priority} · {each.task_priority}
+                </td>
+                <td>{each.worker_group}</td>
+                <td>{each.queued_at && <Ago at={each.queued_at} />}</td>
+              </tr>
+            ))}
+          </Table>
         )}
       </Answer>
       <More of={found} word={t("more")} />

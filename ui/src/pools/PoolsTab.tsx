@@ -10,7 +10,7 @@ import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { More } from "@/parts/More";
 import { Panel } from "@/parts/Panel";
-import { ScrollX } from "@/parts/ScrollX";
+import { Table } from "@/parts/Table";
 import { Ago } from "@/parts/Time";
 import { count } from "@/parts/time";
 import { PoolForm } from "./PoolForm";
@@ -68,45 +68,41 @@ function PoolList() {
 function PoolTable({ pools }: { pools: Pool[] }) {
   const { t } = useTranslation("pools");
   return (
-    <ScrollX>
-      <table>
-        <thead>
-          <tr>
-            <th>{t("pool")}</th>
-            <th>{t("kindHead")}</th>
-            <th>{t("takenOf")}</th>
-            <th className="num">{t("free")}</th>
-            <th className="num">{t("setAside")}</th>
-            <th className="num">{t("waiting")}</th>
-            <th className="num">{t("changed")}</th>
-            <th>{t("description")}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {pools.map((each) => (
-            <tr key={each.name}>
-              <td>
-                <Link to="/cluster" search={{ tab: "pools", pool: each.name }}>
-                  {each.name}
-                </Link>
-              </td>
-              <td>{t(`kind.${each.kind}`)}</td>
-              <td>
-                <Bar used={each.taken} most={each.total} />
-              </td>
-              <td className="num">{count(each.free)}</td>
-              <td className={`num ${each.set_aside > 0 ? "bad" : ""}`}>{count(each.set_aside)}</td>
-              <td className="num">{count(each.waiting)}</td>
-              <td className="num">
-                <Ago at={each.changed_at} />
-              </td>
-              <td className="wide" title={each.description}>
-                {each.description}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </ScrollX>
+    <Table
+      hasFocus
+      heads={[
+        t("pool"),
+        t("kindHead"),
+        t("takenOf"),
+        { num: t("free") },
+        { num: t("setAside") },
+        { num: t("waiting") },
+        { num: t("changed") },
+        t("description"),
+      ]}
+    >
+      {pools.map((each) => (
+        <tr key={each.name}>
+          <td>
+            <Link to="/cluster" search={{ tab: "pools", pool: each.name }}>
+              {each.name}
+            </Link>
+          </td>
+          <td>{t(`kind.${each.kind}`)}</td>
+          <td>
+            <Bar used={each.taken} most={each.total} />
+          </td>
+          <td className="num">{count(each.free)}</td>
+          <td className={`num ${each.set_aside > 0 ? "bad" : ""}`}>{count(each.set_aside)}</td>
+          <td className="num">{count(each.waiting)}</td>
+          <td className="num">
+            <Ago at={each.changed_at} />
+          </td>
+          <td className="wide" title={each.description}>
+            {each.description}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }

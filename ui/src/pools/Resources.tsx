@@ -9,8 +9,8 @@ import { Answer, Empty } from "@/parts/Answer";
 import { More } from "@/parts/More";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
-import { ScrollX } from "@/parts/ScrollX";
 import { State } from "@/parts/State";
+import { Table } from "@/parts/Table";
 import { Ago, coarse, Moment } from "@/parts/Time";
 import { count } from "@/parts/time";
 import { type PoolContent, type Resource, type ResourceState, resourcesOf, STATES } from "./queries";
@@ -46,29 +46,24 @@ export function Resources({ pool }: { pool: PoolContent }) {
     >
       <Answer of={found} isEmpty={() => shown.length === 0} empty={<Empty title={t("noneInState")} />}>
         {() => (
-          <ScrollX>
-            <table className="dense">
-              <thead>
-                <tr>
-                  <th>{t("resource")}</th>
-                  <th>{t("state")}</th>
-                  <th>{t("heldBy")}</th>
-                  <th>{t("worker")}</th>
-                  <th>{t("since")}</th>
-                  <th>{t("until")}</th>
-                  <th>{t("why")}</th>
-                  <th>
-                    <span className="unseen">{t("actions")}</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {shown.map((each) => (
-                  <Row key={each.id} pool={pool.name} resource={each} onSetAside={() => setAside(each)} />
-                ))}
-              </tbody>
-            </table>
-          </ScrollX>
+          <Table
+            className="dense"
+            hasFocus
+            heads={[
+              t("resource"),
+              t("state"),
+              t("heldBy"),
+              t("worker"),
+              t("since"),
+              t("until"),
+              t("why"),
+              { unseen: t("actions") },
+            ]}
+          >
+            {shown.map((each) => (
+              <Row key={each.id} pool={pool.name} resource={each} onSetAside={() => setAside(each)} />
+            ))}
+          </Table>
         )}
       </Answer>
       <More of={found} word={t("more")} />

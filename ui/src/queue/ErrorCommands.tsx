@@ -10,6 +10,7 @@ import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { say, sayFailure, sayIncomplete } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
+import { Table } from "@/parts/Table";
 import { ErrorRow } from "./ErrorRow";
 import { changedQueue, errorCommands } from "./queries";
 import { Retried } from "./Retried";
@@ -89,44 +90,37 @@ export function ErrorCommands() {
         empty={<Empty title={t("noErrors")}>{t("noErrorsHelp")}</Empty>}
       >
         {(page) => (
-          <div className="scroll-x">
-            <table>
-              <thead>
-                <tr>
-                  <th>
-                    <Checkbox
-                      size="xs"
-                      radius="xs"
-                      aria-label={t("selectAll")}
-                      checked={selected.length === ids.length}
-                      indeterminate={selected.length > 0 && selected.length < ids.length}
-                      onChange={(event) => setChosen(new Set(event.currentTarget.checked ? ids : []))}
-                    />
-                  </th>
-                  <th className="num">{t("command")}</th>
-                  <th>{t("type")}</th>
-                  <th>{t("about")}</th>
-                  <th>{t("reason")}</th>
-                  <th className="num">{t("refused")}</th>
-                  <th>
-                    <span className="unseen">{t("actions")}</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {page.items.map((each) => (
-                  <ErrorRow
-                    key={each.id}
-                    error={each}
-                    isChosen={chosen.has(each.id)}
-                    onChoose={(isOn) => select(each.id, isOn)}
-                    isOpen={search.error === each.id}
-                    onOpen={(isOpen) => go({ cursor: search.cursor, error: isOpen ? each.id : undefined })}
-                  />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table
+            heads={[
+              <th key="select">
+                <Checkbox
+                  size="xs"
+                  radius="xs"
+                  aria-label={t("selectAll")}
+                  checked={selected.length === ids.length}
+                  indeterminate={selected.length > 0 && selected.length < ids.length}
+                  onChange={(event) => setChosen(new Set(event.currentTarget.checked ? ids : []))}
+                />
+              </th>,
+              { num: t("command") },
+              t("type"),
+              t("about"),
+              t("reason"),
+              { num: t("refused") },
+              { unseen: t("actions") },
+            ]}
+          >
+            {page.items.map((each) => (
+              <ErrorRow
+                key={each.id}
+                error={each}
+                isChosen={chosen.has(each.id)}
+                onChoose={(isOn) => select(each.id, isOn)}
+                isOpen={search.error === each.id}
+                onOpen={(isOpen) => go({ cursor: search.cursor, error: isOpen ? each.id : undefined })}
+              />
+            ))}
+          </Table>
         )}
       </Answer>
       {(found.data?.has_more || search.cursor !== undefined) && (

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { Table } from "@/parts/Table";
 import { duration } from "@/parts/time";
 import type { Queue } from "./queries";
 import { whyTasksWait } from "./whyNotYet";
@@ -15,38 +16,33 @@ export function GroupsWaiting({ queue }: { queue: Queue }) {
       {queue.worker_groups.length === 0 ? (
         <Empty title={t("noTaskWaits")}>{t("noTaskRuns")}</Empty>
       ) : (
-        <div className="scroll-x">
-          <table>
-            <thead>
-              <tr>
-                <th>{t("group")}</th>
-                <th className="num">{t("waiting")}</th>
-                <th className="num">{t("oldest")}</th>
-                <th className="num">{t("running")}</th>
-                <th className="num">{t("freePlaces")}</th>
-                <th className="num">{t("workers")}</th>
-                <th>{t("whyNotYet")}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {queue.worker_groups.map((group) => (
-                <tr key={group.worker_group}>
-                  <td>
-                    <Link to="/attempts" search={{ worker_group: group.worker_group, state: ["QUEUED"] }}>
-                      {group.worker_group}
-                    </Link>
-                  </td>
-                  <td className="num">{group.waiting}</td>
-                  <td className="num">{group.oldest_s == null ? "–" : duration(group.oldest_s)}</td>
-                  <td className="num">{group.running}</td>
-                  <td className="num">{t("freeOf", { free: group.free_places, places: group.places })}</td>
-                  <td className="num">{group.workers}</td>
-                  <td className="wide">{t(whyTasksWait(group), { group: group.worker_group })}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          heads={[
+            t("group"),
+            { num: t("waiting") },
+            { num: t("oldest") },
+            { num: t("running") },
+            { num: t("freePlaces") },
+            { num: t("workers") },
+            t("whyNotYet"),
+          ]}
+        >
+          {queue.worker_groups.map((group) => (
+            <tr key={group.worker_group}>
+              <td>
+                <Link to="/attempts" search={{ worker_group: group.worker_group, state: ["QUEUED"] }}>
+                  {group.worker_group}
+                </Link>
+              </td>
+              <td className="num">{group.waiting}</td>
+              <td className="num">{group.oldest_s == null ? "–" : duration(group.oldest_s)}</td>
+              <td className="num">{group.running}</td>
+              <td className="num">{t("freeOf", { free: group.free_places, places: group.places })}</td>
+              <td className="num">{group.workers}</td>
+              <td className="wide">{t(whyTasksWait(group), { group: group.worker_group })}</td>
+            </tr>
+          ))}
+        </Table>
       )}
     </Panel>
   );

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { Table } from "@/parts/Table";
 import { coarse } from "@/parts/Time";
 import { count, duration } from "@/parts/time";
 import { type Queue, type Waiting, whyOf } from "./queries";
@@ -37,27 +38,22 @@ export function WaitingCommands({ queue }: { queue: Queue }) {
           </p>
         </Empty>
       ) : (
-        <div className="scroll-x">
-          <table>
-            <thead>
-              <tr>
-                <th className="num">{t("command")}</th>
-                <th>{t("type")}</th>
-                <th>{t("about")}</th>
-                <th>{t("priority")}</th>
-                <th className="num">{t("age")}</th>
-                <th>{t("slot")}</th>
-                <th>{t("owner")}</th>
-                <th>{t("whyNotYet")}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {queue.commands.map((each, place) => (
-                <Row key={each.id} command={each} queue={queue} isExplained={place < WHY_AT_ONCE} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          heads={[
+            { num: t("command") },
+            t("type"),
+            t("about"),
+            t("priority"),
+            { num: t("age") },
+            t("slot"),
+            t("owner"),
+            t("whyNotYet"),
+          ]}
+        >
+          {queue.commands.map((each, place) => (
+            <Row key={each.id} command={each} queue={queue} isExplained={place < WHY_AT_ONCE} />
+          ))}
+        </Table>
       )}
       {all > queue.commands.length && queue.commands.length > 0 && (
         <footer>{t("moreWait", { number: count(all - queue.commands.length) })}</footer>

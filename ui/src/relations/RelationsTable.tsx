@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
+import { Table } from "@/parts/Table";
 import type { RelationGraph } from "./model";
 
 /** The same relations as rows. */
@@ -25,27 +26,15 @@ export function RelationsTable({ graph }: { graph: RelationGraph }) {
     );
   };
   return (
-    <div className="scroll-x">
-      <table>
-        <thead>
-          <tr>
-            <th>{t("from")}</th>
-            <th>{t("how")}</th>
-            <th>{t("to")}</th>
-            <th>{t("byTasks")}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {graph.arrows.map(({ key, from, to, type, tasks }) => (
-            <tr key={key}>
-              <td>{named(from)}</td>
-              <td>{t(`type.${type}`)}</td>
-              <td>{named(to)}</td>
-              <td className="wide">{tasks.join(", ")}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table heads={[t("from"), t("how"), t("to"), t("byTasks")]}>
+      {graph.arrows.map(({ key, from, to, type, tasks }) => (
+        <tr key={key}>
+          <td>{named(from)}</td>
+          <td>{t(`type.${type}`)}</td>
+          <td>{named(to)}</td>
+          <td className="wide">{tasks.join(", ")}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }

@@ -5,6 +5,7 @@ import { reported } from "@/parts/report";
 import { School } from "@/parts/School";
 import { State } from "@/parts/State";
 import { schoolOf } from "@/parts/school";
+import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { duration } from "@/parts/time";
 import type { Run } from "./queries";
@@ -29,93 +30,89 @@ export function RunTable({ runs, progress, usual, masters, selection, onSelect, 
   const ids = runs.map((run) => run.id);
   const isAll = ids.length > 0 && ids.every((id) => selection.has(id));
   return (
-    <div className="scroll-x">
-      <table className="list runs">
-        <thead>
-          <tr>
-            <th>
+    <Table
+      className="list runs"
+      heads={[
+        <th key="select">
+          <input
+            type="checkbox"
+            aria-label={t("selectPage")}
+            checked={isAll}
+            ref={(box) => {
+              if (box !== null) box.indeterminate = !isAll && selection.size > 0;
+            }}
+            onChange={() => onSelect(isAll ? new Set() : new Set(ids))}
+          />
+        </th>,
+        t("run"),
+        t("workflow"),
+        t("state"),
+        { "opt-3": t("tasks") },
+        { num: t("started") },
+        { "num took-head": t("took") },
+        { "opt-2": t("trigger") },
+        { "opt-4": t("owner") },
+        t("why"),
+      ]}
+    >
+      {runs.map((run) => {
+        const done = progress.get(run.id);
+        return (
+          <tr
+            key={run.id}
+            data-row={run.id}
+            aria-selected={selection.has(run.id)}
+            data-at={at === run.id}
+            onClick={(event) => !(event.target as HTMLElement).closest("a, button, input") && onGo(run.id)}
+          >
+            <td>
               <input
                 type="checkbox"
-                aria-label={t("selectPage")}
-                checked={isAll}
-                ref={(box) => {
-                  if (box !== null) box.indeterminate = !isAll && selection.size > 0;
-                }}
-                onChange={() => onSelect(isAll ? new Set() : new Set(ids))}
+                aria-label={t("select", { id: run.id })}
+                checked={selection.has(run.id)}
+                onChange={() => onSelect(toggled(selection, run.id))}
               />
-            </th>
-            <th>{t("run")}</th>
-            <th>{t("workflow")}</th>
-            <th>{t("state")}</th>
-            <th className="opt-3">{t("tasks")}</th>
-            <th className="num">{t("started")}</th>
-            <th className="num took-head">{t("took")}</th>
-            <th className="opt-2">{t("trigger")}</th>
-            <th className="opt-4">{t("owner")}</th>
-            <th>{t("why")}</th>
+            </td>
+            <td className="id">
+              <Link to="/runs/$id" params={{ id: run.id }} search={{}}>
+                {run.id}
+              </Link>
+            </td>
+            <td className="name">
+              {run.workflow ? (
+                <Link
+                  to="/workflows/$project/$name"
+                  params={{ project: run.project ?? "", name: run.workflow }}
+                  search={{}}
+                  title={run.workflow}
+                >
+                  {run.workflow}
+                </Link>
+              ) : (
+                <span className="mute">{t("workflowGone")}</span>
+              )}
+            </td>
+            <td className="of-state">
+              <State state={run.state} />
+            </td>
+            <td className="opt-3 of-tasks">{done && <School states={schoolOf(done)} />}</td>
+            <td className="num of-start">
+              <Moment at={run.started_at} />
+            </td>
+            <td className="num of-took">
+              <Took run={run} usualS={usual.get(run.workflow_code)} />
+            </td>
+            <td className="opt-2 soft">
+              <TriggerOf run={run} />
+            </td>
+            <td className="opt-4 soft">{run.master_id ? (masters.get(run.master_id) ?? run.master) : ""}</td>
+            <td className="wide soft of-why" title={run.reason ?? undefined}>
+              {run.reason ?? <Going run={run} progress={done} />}
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {runs.map((run) => {
-            const done = progress.get(run.id);
-            return (
-              <tr
-                key={run.id}
-                data-row={run.id}
-                aria-selected={selection.has(run.id)}
-                data-at={at === run.id}
-                onClick={(event) => !(event.target as HTMLElement).closest("a, button, input") && onGo(run.id)}
-              >
-                <td>
-                  <input
-                    type="checkbox"
-                    aria-label={t("select", { id: run.id })}
-                    checked={selection.has(run.id)}
-                    onChange={() => onSelect(toggled(selection, run.id))}
-                  />
-                </td>
-                <td className="id">
-                  <Link to="/runs/$id" params={{ id: run.id }} search={{}}>
-                    {run.id}
-                  </Link>
-                </td>
-                <td className="name">
-                  {run.workflow ? (
-                    <Link
-                      to="/workflows/$project/$name"
-                      params={{ project: run.project ?? "", name: run.workflow }}
-                      search={{}}
-                      title={run.workflow}
-                    >
-                      {run.workflow}
-                    </Link>
-                  ) : (
-                    <span className="mute">{t("workflowGone")}</span>
-                  )}
-                </td>
-                <td className="of-state">
-                  <State state={run.state} />
-                </td>
-                <td className="opt-3 of-tasks">{done && <School states={schoolOf(done)} />}</td>
-                <td className="num of-start">
-                  <Moment at={run.started_at} />
-                </td>
-                <td className="num of-took">
-                  <Took run={run} usualS={usual.get(run.workflow_code)} />
-                </td>
-                <td className="opt-2 soft">
-                  <TriggerOf run={run} />
-                </td>
-                <td className="opt-4 soft">{run.master_id ? (masters.get(run.master_id) ?? run.master) : ""}</td>
-                <td className="wide soft of-why" title={run.reason ?? undefined}>
-                  {run.reason ?? <Going run={run} progress={done} />}
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+        );
+      })}
+    </Table>
   );
 }
 

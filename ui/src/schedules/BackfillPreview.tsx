@@ -1,6 +1,7 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { Answer, Empty } from "@/parts/Answer";
+import { Heads } from "@/parts/Table";
 import { type Asked, rowsOf } from "./backfill";
 import { localTime } from "./draft";
 
@@ -37,15 +38,15 @@ export function BackfillPreview({ of, isAsked, params }: Props) {
           <>
             <div className="preview">
               <table className="dense">
-                <thead>
-                  <tr>
-                    <th className="num">{t("chain")}</th>
-                    <th className="num">{t("step")}</th>
-                    <th>{t("forTime", { zone: asked.time_zone })}</th>
-                    <th>{t("workflow")}</th>
-                    <th>{t("params")}</th>
-                  </tr>
-                </thead>
+                <Heads
+                  of={[
+                    { num: t("chain") },
+                    { num: t("step") },
+                    t("forTime", { zone: asked.time_zone }),
+                    t("workflow"),
+                    t("params"),
+                  ]}
+                />
                 <tbody>
                   {rows.slice(0, ROWS_MAX).map((row) => (
                     <tr key={row.key}>

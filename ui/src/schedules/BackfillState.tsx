@@ -11,6 +11,7 @@ import { Answer } from "@/parts/Answer";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { State } from "@/parts/State";
+import { Table } from "@/parts/Table";
 import type { Asked, Progress } from "./backfill";
 import { localTime } from "./draft";
 
@@ -140,33 +141,21 @@ export function BackfillState({ id, asked, isExact }: Props) {
             </Panel>
             {(progress.running.length > 0 || progress.stopped.length > 0) && (
               <Panel title={t("chains")}>
-                <div className="scroll-x">
-                  <table>
-                    <thead>
-                      <tr>
-                        <th>{t("forTime", { zone: asked.time_zone })}</th>
-                        <th className="num">{t("run")}</th>
-                        <th>{t("state")}</th>
-                        <th>{t("why")}</th>
-                      </tr>
-                    </thead>
-                    <tbody>
-                      {progress.running.map((each) => (
-                        <ChainRow key={each.run_id} at={each.date} run={each.run_id} state={each.state} asked={asked} />
-                      ))}
-                      {progress.stopped.map((each) => (
-                        <ChainRow
-                          key={`${each.workflow} ${each.date}`}
-                          at={each.date}
-                          run={each.run_id ?? null}
-                          state={each.state ?? "REFUSED"}
-                          asked={asked}
-                          why={t("chainStopped", { why: each.reason ?? "", left: each.dates_left })}
-                        />
-                      ))}
-                    </tbody>
-                  </table>
-                </div>
+                <Table heads={[t("forTime", { zone: asked.time_zone }), { num: t("run") }, t("state"), t("why")]}>
+                  {progress.running.map((each) => (
+                    <ChainRow key={each.run_id} at={each.date} run={each.run_id} state={each.state} asked={asked} />
+                  ))}
+                  {progress.stopped.map((each) => (
+                    <ChainRow
+                      key={`${each.workflow} ${each.date}`}
+                      at={each.date}
+                      run={each.run_id ?? null}
+                      state={each.state ?? "REFUSED"}
+                      asked={asked}
+                      why={t("chainStopped", { why: each.reason ?? "", left: each.dates_left })}
+                    />
+                  ))}
+                </Table>
               </Panel>
             )}
           </>

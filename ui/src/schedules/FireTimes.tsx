@@ -2,6 +2,7 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 import { Answer } from "@/parts/Answer";
+import { Table } from "@/parts/Table";
 import { shownZone } from "@/parts/time";
 import { isRepeating } from "./cron";
 import type { Fire } from "./queries";
@@ -32,33 +33,29 @@ export function FireTimes({ of, zone, cron, isRuleWrong }: Props) {
           const changed = [...new Set(fires.flatMap((fire) => fire.day_h ?? []))];
           return (
             <>
-              <div className="scroll-x">
-                <table className="dense">
-                  <thead>
-                    <tr>
-                      <th>{zone}</th>
-                      <th>
-                        <span title={t("yourZone", { zone: shownZone() })}>{shownZone()}</span>
-                      </th>
-                      <th>UTC</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {fires.map((fire) => (
-                      <tr key={fire.utc}>
-                        <td>
-                          {timeIn(fire, fire.time_zone, i18n.language, true)}
-                          {fire.day_h != null && (
-                            <span className="tag draft">{t("hoursShort", { hours: fire.day_h })}</span>
-                          )}
-                        </td>
-                        <td>{timeIn(fire, shownZone(), i18n.language)}</td>
-                        <td className="mute">{timeIn(fire, "UTC", i18n.language)}</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <Table
+                className="dense"
+                heads={[
+                  zone,
+                  <th key="own">
+                    <span title={t("yourZone", { zone: shownZone() })}>{shownZone()}</span>
+                  </th>,
+                  "UTC",
+                ]}
+              >
+                {fires.map((fire) => (
+                  <tr key={fire.utc}>
+                    <td>
+                      {timeIn(fire, fire.time_zone, i18n.language, true)}
+                      {fire.day_h != null && (
+                        <span className="tag draft">{t("hoursShort", { hours: fire.day_h })}</span>
+                      )}
+                    </td>
+                    <td>{timeIn(fire, shownZone(), i18n.language)}</td>
+                    <td className="mute">{timeIn(fire, "UTC", i18n.language)}</td>
+                  </tr>
+                ))}
+              </Table>
               {fires.length === 0 && <p className="mute">{t("neverFires")}</p>}
               {changed.map((hours) => (
                 <p key={hours} className="clock-change">

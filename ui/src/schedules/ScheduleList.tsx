@@ -10,6 +10,7 @@ import { Answer, Empty } from "@/parts/Answer";
 import { cronWords } from "@/parts/cronWords";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
+import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { DeleteSchedule } from "./DeleteSchedule";
 import { changedSchedules, type Filter, type Schedule, schedulesOf, turn } from "./queries";
@@ -38,29 +39,22 @@ export function ScheduleList({ search, filter, onChange }: Props) {
         }
       >
         {(page) => (
-          <div className="scroll-x">
-            <table>
-              <thead>
-                <tr>
-                  <th>{t("fires")}</th>
-                  <th>{t("workflow")}</th>
-                  <th>{t("when")}</th>
-                  <th>{t("zone")}</th>
-                  <th className="num">{t("next")}</th>
-                  <th className="num">{t("last")}</th>
-                  <th>{t("misfire")}</th>
-                  <th>
-                    <span className="unseen">{t("actions")}</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {page.items.filter(matches).map((schedule) => (
-                  <Row key={schedule.id} schedule={schedule} search={search} onChange={onChange} />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table
+            heads={[
+              t("fires"),
+              t("workflow"),
+              t("when"),
+              t("zone"),
+              { num: t("next") },
+              { num: t("last") },
+              t("misfire"),
+              { unseen: t("actions") },
+            ]}
+          >
+            {page.items.filter(matches).map((schedule) => (
+              <Row key={schedule.id} schedule={schedule} search={search} onChange={onChange} />
+            ))}
+          </Table>
         )}
       </Answer>
     </Panel>

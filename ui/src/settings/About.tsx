@@ -4,6 +4,7 @@ import { api, bodyOf, ROOT } from "@/api/client";
 import { Logo } from "@/app/Logo";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { Heads } from "@/parts/Table";
 import { libraries } from "./libraries";
 
 /** Which Shoal this is, and whose work is in the page. */
@@ -31,13 +32,7 @@ export function About() {
       </Panel>
       <Panel title={t("libraries")} remark={libraries.length}>
         <table className="dense">
-          <thead>
-            <tr>
-              <th>{t("library")}</th>
-              <th>{t("version")}</th>
-              <th>{t("licenceWord")}</th>
-            </tr>
-          </thead>
+          <Heads of={[t("library"), t("version"), t("licenceWord")]} />
           <tbody>
             {libraries.map((each) => (
               <tr key={each.name}>

@@ -7,6 +7,7 @@ import { api, bodyOf } from "@/api/client";
 import { Answer, Empty } from "@/parts/Answer";
 import { More } from "@/parts/More";
 import { Panel } from "@/parts/Panel";
+import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { projectNames } from "./queries";
 
@@ -96,79 +97,72 @@ export function Audit() {
           empty={<Empty title={t("noAudit")}>{t("noAuditHelp")}</Empty>}
         >
           {(data) => (
-            <div className="scroll-x">
-              <table>
-                <thead>
-                  <tr>
-                    <th className="num">{t("when")}</th>
-                    <th>{t("who")}</th>
-                    <th>{t("action")}</th>
-                    <th>{t("object")}</th>
-                    <th>{t("project")}</th>
-                    <th>{t("outcome")}</th>
-                    <th>
-                      <span className="unseen">{t("details")}</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.pages
-                    .flatMap((page) => page.items)
-                    .map((each) => (
-                      <Fragment key={each.id}>
-                        <tr>
-                          <td className="num">
-                            <Moment at={each.at} />
-                          </td>
-                          <td title={each.address ?? undefined}>
-                            {each.actor} <span className="mute">{t(`actor.${each.actor_kind}`)}</span>
-                          </td>
-                          <td>
-                            <code>{each.action}</code>
-                          </td>
-                          <td className="wide">
-                            <span className="mute">{each.object_kind}</span> {each.object_name ?? each.object_id}
-                          </td>
-                          <td>{each.project ?? "–"}</td>
-                          <td>
-                            <i className="st" data-s={each.outcome === "DONE" ? "SUCCESS" : "FAILURE"} aria-hidden />{" "}
-                            {t(`outcome.${each.outcome}`)}
-                          </td>
-                          <td className="num">
-                            <Button
-                              size="compact-sm"
-                              variant="default"
-                              aria-expanded={String(row) === each.id}
-                              onClick={() => change({ row: String(row) === each.id ? undefined : each.id })}
-                            >
-                              {t("details")}
-                            </Button>
-                          </td>
-                        </tr>
-                        {String(row) === each.id && (
-                          <tr>
-                            <td />
-                            <td colSpan={6} className="wrap">
-                              <pre className="json">
-                                {JSON.stringify(
-                                  {
-                                    before: each.before,
-                                    after: each.after,
-                                    address: each.address,
-                                    request_id: each.request_id,
-                                  },
-                                  null,
-                                  2,
-                                )}
-                              </pre>
-                            </td>
-                          </tr>
-                        )}
-                      </Fragment>
-                    ))}
-                </tbody>
-              </table>
-            </div>
+            <Table
+              heads={[
+                { num: t("when") },
+                t("who"),
+                t("action"),
+                t("object"),
+                t("project"),
+                t("outcome"),
+                { unseen: t("details") },
+              ]}
+            >
+              {data.pages
+                .flatMap((page) => page.items)
+                .map((each) => (
+                  <Fragment key={each.id}>
+                    <tr>
+                      <td className="num">
+                        <Moment at={each.at} />
+                      </td>
+                      <td title={each.address ?? undefined}>
+                        {each.actor} <span className="mute">{t(`actor.${each.actor_kind}`)}</span>
+                      </td>
+                      <td>
+                        <code>{each.action}</code>
+                      </td>
+                      <td className="wide">
+                        <span className="mute">{each.object_kind}</span> {each.object_name ?? each.object_id}
+                      </td>
+                      <td>{each.project ?? "–"}</td>
+                      <td>
+                        <i className="st" data-s={each.outcome === "DONE" ? "SUCCESS" : "FAILURE"} aria-hidden />{" "}
+                        {t(`outcome.${each.outcome}`)}
+                      </td>
+                      <td className="num">
+                        <Button
+                          size="compact-sm"
+                          variant="default"
+                          aria-expanded={String(row) === each.id}
+                          onClick={() => change({ row: String(row) === each.id ? undefined : each.id })}
+                        >
+                          {t("details")}
+                        </Button>
+                      </td>
+                    </tr>
+                    {String(row) === each.id && (
+                      <tr>
+                        <td />
+                        <td colSpan={6} className="wrap">
+                          <pre className="json">
+                            {JSON.stringify(
+                              {
+                                before: each.before,
+                                after: each.after,
+                                address: each.address,
+                                request_id: each.request_id,
+                              },
+                              null,
+                              2,
+                            )}
+                          </pre>
+                        </td>
+                      </tr>
+                    )}
+                  </Fragment>
+                ))}
+            </Table>
           )}
         </Answer>
         <More of={found} word={t("older")} />

@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { Table } from "@/parts/Table";
 
 /** The settings of the process that answers; changed ones are marked. Its secrets are left out. */
 export function InForce() {
@@ -37,30 +38,18 @@ export function InForce() {
             );
             return (
               <>
-                <div className="scroll-x">
-                  <table>
-                    <thead>
-                      <tr>
-                        <th>{t("setting")}</th>
-                        <th>{t("value")}</th>
-                        <th>{t("default")}</th>
-                        <th>{t("meaning")}</th>
-                      </tr>
-                    </thead>
-                    <tbody>
-                      {shown.map((each) => (
-                        <tr key={each.name}>
-                          <td title={each.variable}>
-                            <code>{each.name}</code>
-                          </td>
-                          <td className="mono">{each.value !== each.default ? <b>{each.value}</b> : each.value}</td>
-                          <td className="mono mute">{each.default}</td>
-                          <td className="wrap soft">{each.description}</td>
-                        </tr>
-                      ))}
-                    </tbody>
-                  </table>
-                </div>
+                <Table heads={[t("setting"), t("value"), t("default"), t("meaning")]}>
+                  {shown.map((each) => (
+                    <tr key={each.name}>
+                      <td title={each.variable}>
+                        <code>{each.name}</code>
+                      </td>
+                      <td className="mono">{each.value !== each.default ? <b>{each.value}</b> : each.value}</td>
+                      <td className="mono mute">{each.default}</td>
+                      <td className="wrap soft">{each.description}</td>
+                    </tr>
+                  ))}
+                </Table>
                 {shown.length === 0 && <Empty title={t("noSetting")} />}
                 {timing && (
                   <footer>

@@ -9,6 +9,7 @@ import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
+import { Heads } from "@/parts/Table";
 import { ValueForm } from "./ValueForm";
 
 type Role = Schemas["Role"];
@@ -55,15 +56,7 @@ export function Members({ project }: { project: string }) {
       >
         {(all) => (
           <table>
-            <thead>
-              <tr>
-                <th>{t("name")}</th>
-                <th>{t("role")}</th>
-                <th>
-                  <span className="unseen">{t("actions")}</span>
-                </th>
-              </tr>
-            </thead>
+            <Heads of={[t("name"), t("role"), { unseen: t("actions") }]} />
             <tbody>
               {all.items.map((each) => (
                 <tr key={each.account}>

@@ -5,6 +5,7 @@ import { Confirm } from "@/forms/Confirm";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 
 interface Named {
@@ -48,44 +49,29 @@ export function NamedList<T extends Named>(props: Props<T>) {
         empty={<Empty title={props.empty}>{props.emptyHelp}</Empty>}
       >
         {(all) => (
-          <div className="scroll-x">
-            <table>
-              <thead>
-                <tr>
-                  <th>{t("name")}</th>
-                  {told && <th>{told.title}</th>}
-                  <th>{t("key")}</th>
-                  <th className="num">{t("changed")}</th>
-                  <th>
-                    <span className="unseen">{t("actions")}</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {all.items.map((each) => (
-                  <tr key={each.name}>
-                    <td>{each.name}</td>
-                    {told && <td className="mono wide">{told.cell(each)}</td>}
-                    <td className="mono">{each.key_id}</td>
-                    <td className="num">
-                      <Moment at={each.updated_at} />
-                    </td>
-                    <td>
-                      <div className="row-acts">
-                        {props.acts?.(each)}
-                        <Act size="compact-sm" variant="default" why={whyNot} onClick={() => props.onChange(each)}>
-                          {t("replace")}
-                        </Act>
-                        <Act size="compact-sm" variant="default" why={whyNot} onClick={() => setGoing(each.name)}>
-                          {t("delete")}
-                        </Act>
-                      </div>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table heads={[t("name"), told?.title, t("key"), { num: t("changed") }, { unseen: t("actions") }]}>
+            {all.items.map((each) => (
+              <tr key={each.name}>
+                <td>{each.name}</td>
+                {told && <td className="mono wide">{told.cell(each)}</td>}
+                <td className="mono">{each.key_id}</td>
+                <td className="num">
+                  <Moment at={each.updated_at} />
+                </td>
+                <td>
+                  <div className="row-acts">
+                    {props.acts?.(each)}
+                    <Act size="compact-sm" variant="default" why={whyNot} onClick={() => props.onChange(each)}>
+                      {t("replace")}
+                    </Act>
+                    <Act size="compact-sm" variant="default" why={whyNot} onClick={() => setGoing(each.name)}>
+                      {t("delete")}
+                    </Act>
+                  </div>
+                </td>
+              </tr>
+            ))}
+          </Table>
         )}
       </Answer>
       {going !== null && (

@@ -8,6 +8,7 @@ import { useWhyNot } from "@/login/rights";
 import { Answer, Empty } from "@/parts/Answer";
 import { Detail } from "@/parts/Detail";
 import { Panel } from "@/parts/Panel";
+import { Table } from "@/parts/Table";
 import { Project } from "./Project";
 import { projectList } from "./queries";
 import { ValueForm } from "./ValueForm";
@@ -44,37 +45,25 @@ export function Projects() {
           empty={<Empty title={t("noProjects")}>{t("noProjectsHelp")}</Empty>}
         >
           {(page) => (
-            <div className="scroll-x">
-              <table>
-                <thead>
-                  <tr>
-                    <th>{t("name")}</th>
-                    <th className="num">{t("workflows")}</th>
-                    <th>{t("tenants")}</th>
-                    <th>{t("workerGroups")}</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {page.items.map((each) => (
-                    <tr key={each.name} aria-selected={each.name === project}>
-                      <td>
-                        <Link
-                          to="/settings/$section"
-                          params={{ section: "projects" }}
-                          search={{ project: each.name }}
-                          resetScroll={false}
-                        >
-                          {each.name}
-                        </Link>
-                      </td>
-                      <td className="num">{each.workflows}</td>
-                      <td>{each.tenants?.join(", ") || t("all")}</td>
-                      <td>{each.worker_groups?.join(", ") || t("all")}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table heads={[t("name"), { num: t("workflows") }, t("tenants"), t("workerGroups")]}>
+              {page.items.map((each) => (
+                <tr key={each.name} aria-selected={each.name === project}>
+                  <td>
+                    <Link
+                      to="/settings/$section"
+                      params={{ section: "projects" }}
+                      search={{ project: each.name }}
+                      resetScroll={false}
+                    >
+                      {each.name}
+                    </Link>
+                  </td>
+                  <td className="num">{each.workflows}</td>
+                  <td>{each.tenants?.join(", ") || t("all")}</td>
+                  <td>{each.worker_groups?.join(", ") || t("all")}</td>
+                </tr>
+              ))}
+            </Table>
           )}
         </Answer>
         <footer>

@@ -9,6 +9,7 @@ import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { Heads } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 
 /** Which secrets are stored and which keys encrypt them; all can be encrypted with the first key. */
@@ -46,13 +47,7 @@ export function Secrets() {
         <Answer of={keys} isEmpty={(all) => all.items.length === 0} empty={<Empty title={t("noKeys")} />}>
           {(all) => (
             <table>
-              <thead>
-                <tr>
-                  <th>{t("key")}</th>
-                  <th>{t("keyUse")}</th>
-                  <th className="num">{t("section.secrets")}</th>
-                </tr>
-              </thead>
+              <Heads of={[t("key"), t("keyUse"), { num: t("section.secrets") }]} />
               <tbody>
                 {all.items.map((each) => (
                   <tr key={each.key_id}>
@@ -77,14 +72,7 @@ export function Secrets() {
         >
           {(all) => (
             <table>
-              <thead>
-                <tr>
-                  <th>{t("name")}</th>
-                  <th>{t("kind")}</th>
-                  <th>{t("key")}</th>
-                  <th className="num">{t("changed")}</th>
-                </tr>
-              </thead>
+              <Heads of={[t("name"), t("kind"), t("key"), { num: t("changed") }]} />
               <tbody>
                 {all.items.map((each) => (
                   <tr key={`${each.kind} ${each.name}`}>

@@ -6,6 +6,7 @@ import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
+import { Table } from "@/parts/Table";
 import { Ago, Moment } from "@/parts/Time";
 
 /** Where an account is logged in. */
@@ -47,47 +48,34 @@ export function Sessions({ account }: { account: string }) {
     >
       <Answer of={found} isEmpty={(all) => all.items.length === 0} empty={<Empty title={t("noSessions")} />}>
         {(all) => (
-          <div className="scroll-x">
-            <table>
-              <thead>
-                <tr>
-                  <th>{t("browser")}</th>
-                  <th>{t("address")}</th>
-                  <th className="num">{t("lastUsed")}</th>
-                  <th className="num">{t("ends")}</th>
-                  <th>
-                    <span className="unseen">{t("actions")}</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {all.items.map((each) => (
-                  <tr key={each.id}>
-                    <td className="wide" title={each.user_agent}>
-                      {each.is_this && <span className="tag">{t("thisOne")}</span>} {each.user_agent}
-                    </td>
-                    <td>{each.address}</td>
-                    <td className="num">
-                      <Ago at={each.last_seen_at} />
-                    </td>
-                    <td className="num">
-                      <Moment at={each.expires_at} />
-                    </td>
-                    <td className="num">
-                      <Act
-                        size="compact-sm"
-                        variant="default"
-                        why={each.is_this ? t("logOutInstead") : null}
-                        onClick={() => end.mutate(each.id)}
-                      >
-                        {t("end")}
-                      </Act>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table
+            heads={[t("browser"), t("address"), { num: t("lastUsed") }, { num: t("ends") }, { unseen: t("actions") }]}
+          >
+            {all.items.map((each) => (
+              <tr key={each.id}>
+                <td className="wide" title={each.user_agent}>
+                  {each.is_this && <span className="tag">{t("thisOne")}</span>} {each.user_agent}
+                </td>
+                <td>{each.address}</td>
+                <td className="num">
+                  <Ago at={each.last_seen_at} />
+                </td>
+                <td className="num">
+                  <Moment at={each.expires_at} />
+                </td>
+                <td className="num">
+                  <Act
+                    size="compact-sm"
+                    variant="default"
+                    why={each.is_this ? t("logOutInstead") : null}
+                    onClick={() => end.mutate(each.id)}
+                  >
+                    {t("end")}
+                  </Act>
+                </td>
+              </tr>
+            ))}
+          </Table>
         )}
       </Answer>
     </Panel>

@@ -8,6 +8,7 @@ import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
+import { Table } from "@/parts/Table";
 import { Ago, Moment } from "@/parts/Time";
 import { NewToken } from "./NewToken";
 
@@ -49,45 +50,38 @@ export function Tokens({ account }: { account: string }) {
         empty={<Empty title={t("noTokens")}>{t("noTokensHelp")}</Empty>}
       >
         {(all) => (
-          <div className="scroll-x">
-            <table>
-              <thead>
-                <tr>
-                  <th>{t("name")}</th>
-                  <th>{t("scopes")}</th>
-                  <th>{t("projects")}</th>
-                  <th className="num">{t("lastUsed")}</th>
-                  <th className="num">{t("ends")}</th>
-                  <th>
-                    <span className="unseen">{t("actions")}</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {all.items.map((each) => (
-                  <tr key={each.id}>
-                    <td>{each.name}</td>
-                    <td>{each.scopes.join(", ")}</td>
-                    <td>{each.projects?.join(", ") ?? t("all")}</td>
-                    <td className="num" title={each.last_used_from ?? undefined}>
-                      {each.last_used_at ? <Ago at={each.last_used_at} /> : t("never")}
-                    </td>
-                    <td className="num">{each.revoked_at ? t("revoked") : <Moment at={each.expires_at} />}</td>
-                    <td className="num">
-                      <Act
-                        size="compact-sm"
-                        variant="default"
-                        why={each.revoked_at ? t("isRevoked") : null}
-                        onClick={() => revoke.mutate(each.id)}
-                      >
-                        {t("revoke")}
-                      </Act>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table
+            heads={[
+              t("name"),
+              t("scopes"),
+              t("projects"),
+              { num: t("lastUsed") },
+              { num: t("ends") },
+              { unseen: t("actions") },
+            ]}
+          >
+            {all.items.map((each) => (
+              <tr key={each.id}>
+                <td>{each.name}</td>
+                <td>{each.scopes.join(", ")}</td>
+                <td>{each.projects?.join(", ") ?? t("all")}</td>
+                <td className="num" title={each.last_used_from ?? undefined}>
+                  {each.last_used_at ? <Ago at={each.last_used_at} /> : t("never")}
+                </td>
+                <td className="num">{each.revoked_at ? t("revoked") : <Moment at={each.expires_at} />}</td>
+                <td className="num">
+                  <Act
+                    size="compact-sm"
+                    variant="default"
+                    why={each.revoked_at ? t("isRevoked") : null}
+                    onClick={() => revoke.mutate(each.id)}
+                  >
+                    {t("revoke")}
+                  </Act>
+                </td>
+              </tr>
+            ))}
+          </Table>
         )}
       </Answer>
       {isMaking && (

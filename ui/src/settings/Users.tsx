@@ -9,6 +9,7 @@ import { useWhyNot } from "@/login/rights";
 import { Answer } from "@/parts/Answer";
 import { Detail } from "@/parts/Detail";
 import { Panel } from "@/parts/Panel";
+import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { projectNames, userList } from "./queries";
 import { User } from "./User";
@@ -38,42 +39,30 @@ export function Users() {
       <Panel title={t("section.users")} remark={found.data?.items.length}>
         <Answer of={found}>
           {(page) => (
-            <div className="scroll-x">
-              <table>
-                <thead>
-                  <tr>
-                    <th>{t("name")}</th>
-                    <th>{t("rights")}</th>
-                    <th>{t("state")}</th>
-                    <th className="num">{t("created")}</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {page.items.map((each) => (
-                    <tr key={each.id} aria-selected={each.id === chosen?.id}>
-                      <td>
-                        <Link
-                          to="/settings/$section"
-                          params={{ section: "users" }}
-                          search={{ user: each.id }}
-                          resetScroll={false}
-                        >
-                          {each.name}
-                        </Link>
-                      </td>
-                      <td>{t(each.is_admin ? "administrator" : "byRoles")}</td>
-                      <td>
-                        <i className="st" data-s={each.disabled_at ? "STOP" : "SUCCESS"} aria-hidden />{" "}
-                        {t(each.disabled_at ? "disabled" : each.has_password ? "enabled" : "noPasswordYet")}
-                      </td>
-                      <td className="num">
-                        <Moment at={each.created_at} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table heads={[t("name"), t("rights"), t("state"), { num: t("created") }]}>
+              {page.items.map((each) => (
+                <tr key={each.id} aria-selected={each.id === chosen?.id}>
+                  <td>
+                    <Link
+                      to="/settings/$section"
+                      params={{ section: "users" }}
+                      search={{ user: each.id }}
+                      resetScroll={false}
+                    >
+                      {each.name}
+                    </Link>
+                  </td>
+                  <td>{t(each.is_admin ? "administrator" : "byRoles")}</td>
+                  <td>
+                    <i className="st" data-s={each.disabled_at ? "STOP" : "SUCCESS"} aria-hidden />{" "}
+                    {t(each.disabled_at ? "disabled" : each.has_password ? "enabled" : "noPasswordYet")}
+                  </td>
+                  <td className="num">
+                    <Moment at={each.created_at} />
+                  </td>
+                </tr>
+              ))}
+            </Table>
           )}
         </Answer>
         <footer>

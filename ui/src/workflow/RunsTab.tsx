@@ -5,6 +5,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Answer, Empty } from "@/parts/Answer";
 import { State } from "@/parts/State";
+import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { duration } from "@/parts/time";
 import { runsPage } from "@/runs/queries";
@@ -28,42 +29,37 @@ export function RunsTab({ project, name }: { project: string; name: string }) {
         </header>
         <Answer of={found} isEmpty={(data) => data.items.length === 0} empty={<Empty title={t("noRuns")} />}>
           {(data) => (
-            <div className="scroll-x">
-              <table>
-                <thead>
-                  <tr>
-                    <th className="num">{t("runColumn")}</th>
-                    <th>{t("state")}</th>
-                    <th className="num">{t("version")}</th>
-                    <th className="num">{t("started")}</th>
-                    <th className="num">{t("took")}</th>
-                    <th>{t("why")}</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.items.map(({ id, state, version, started_at, took_s, reason }) => (
-                    <tr key={id}>
-                      <td className="num">
-                        <Link to="/runs/$id" params={{ id }}>
-                          {id}
-                        </Link>
-                      </td>
-                      <td>
-                        <State state={state} />
-                      </td>
-                      <td className="num">{version}</td>
-                      <td className="num">
-                        <Moment at={started_at} />
-                      </td>
-                      <td className="num">{duration(took_s)}</td>
-                      <td className="wide" title={reason ?? undefined}>
-                        {reason}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table
+              heads={[
+                { num: t("runColumn") },
+                t("state"),
+                { num: t("version") },
+                { num: t("started") },
+                { num: t("took") },
+                t("why"),
+              ]}
+            >
+              {data.items.map(({ id, state, version, started_at, took_s, reason }) => (
+                <tr key={id}>
+                  <td className="num">
+                    <Link to="/runs/$id" params={{ id }}>
+                      {id}
+                    </Link>
+                  </td>
+                  <td>
+                    <State state={state} />
+                  </td>
+                  <td className="num">{version}</td>
+                  <td className="num">
+                    <Moment at={started_at} />
+                  </td>
+                  <td className="num">{duration(took_s)}</td>
+                  <td className="wide" title={reason ?? undefined}>
+                    {reason}
+                  </td>
+                </tr>
+              ))}
+            </Table>
           )}
         </Answer>
         {(cursor !== undefined || found.data?.has_more) && (

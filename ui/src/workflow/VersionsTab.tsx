@@ -10,6 +10,7 @@ import { Act } from "@/parts/Act";
 import { Answer, Failure, Skeleton } from "@/parts/Answer";
 import { More } from "@/parts/More";
 import { say } from "@/parts/notices";
+import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { GraphDiff } from "./GraphDiff";
 import { versionsOf, versionText } from "./queries";
@@ -52,74 +53,69 @@ export function VersionsTab({ head }: { head: Head }) {
         </header>
         <Answer of={found}>
           {(data) => (
-            <div className="scroll-x">
-              <table>
-                <thead>
-                  <tr>
-                    <th>{t("olderColumn")}</th>
-                    <th>{t("newerColumn")}</th>
-                    <th className="num">{t("version")}</th>
-                    <th>{t("by")}</th>
-                    <th>{t("saved")}</th>
-                    <th className="num">{t("tasks")}</th>
-                    <th className="num">{t("runsColumn")}</th>
-                    <td className="end-cell" />
+            <Table
+              heads={[
+                t("olderColumn"),
+                t("newerColumn"),
+                { num: t("version") },
+                t("by"),
+                t("saved"),
+                { num: t("tasks") },
+                { num: t("runsColumn") },
+                <td key="end" className="end-cell" />,
+              ]}
+            >
+              {data.pages
+                .flatMap((page) => page.items)
+                .map((each) => (
+                  <tr key={each.version} aria-selected={each.version === older || each.version === newer}>
+                    <td>
+                      <Radio
+                        name="older"
+                        size="xs"
+                        aria-label={t("pickOlder", { version: each.version })}
+                        checked={each.version === older}
+                        onChange={() => pick("older", each.version)}
+                      />
+                    </td>
+                    <td>
+                      <Radio
+                        name="newer"
+                        size="xs"
+                        aria-label={t("pickNewer", { version: each.version })}
+                        checked={each.version === newer}
+                        onChange={() => pick("newer", each.version)}
+                      />
+                    </td>
+                    <td className="num">
+                      <b>{each.version}</b>
+                    </td>
+                    <td>{each.created_by}</td>
+                    <td>
+                      <Moment at={each.created_at} />
+                    </td>
+                    <td className="num">{each.tasks}</td>
+                    <td className="num">{each.runs}</td>
+                    <td className="end-cell">
+                      {each.is_current ? (
+                        <span className="tag">{t("current")}</span>
+                      ) : (
+                        <Act
+                          size="compact-xs"
+                          variant="default"
+                          why={!mayEdit ? t("editRole", { project: head.project }) : null}
+                          onClick={() => {
+                            back.reset();
+                            setWanted(each.version);
+                          }}
+                        >
+                          {t("rollBack")}
+                        </Act>
+                      )}
+                    </td>
                   </tr>
-                </thead>
-                <tbody>
-                  {data.pages
-                    .flatMap((page) => page.items)
-                    .map((each) => (
-                      <tr key={each.version} aria-selected={each.version === older || each.version === newer}>
-                        <td>
-                          <Radio
-                            name="older"
-                            size="xs"
-                            aria-label={t("pickOlder", { version: each.version })}
-                            checked={each.version === older}
-                            onChange={() => pick("older", each.version)}
-                          />
-                        </td>
-                        <td>
-                          <Radio
-                            name="newer"
-                            size="xs"
-                            aria-label={t("pickNewer", { version: each.version })}
-                            checked={each.version === newer}
-                            onChange={() => pick("newer", each.version)}
-                          />
-                        </td>
-                        <td className="num">
-                          <b>{each.version}</b>
-                        </td>
-                        <td>{each.created_by}</td>
-                        <td>
-                          <Moment at={each.created_at} />
-                        </td>
-                        <td className="num">{each.tasks}</td>
-                        <td className="num">{each.runs}</td>
-                        <td className="end-cell">
-                          {each.is_current ? (
-                            <span className="tag">{t("current")}</span>
-                          ) : (
-                            <Act
-                              size="compact-xs"
-                              variant="default"
-                              why={!mayEdit ? t("editRole", { project: head.project }) : null}
-                              onClick={() => {
-                                back.reset();
-                                setWanted(each.version);
-                              }}
-                            >
-                              {t("rollBack")}
-                            </Act>
-                          )}
-                        </td>
-                      </tr>
-                    ))}
-                </tbody>
-              </table>
-            </div>
+                ))}
+            </Table>
           )}
         </Answer>
         <More of={found} word={t("olderVersions")} />

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 import { cronWords } from "@/parts/cronWords";
 import { LastRuns } from "@/parts/LastRuns";
+import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { duration } from "@/parts/time";
 import type { Schedule, Workflow } from "./queries";
@@ -36,95 +37,84 @@ export function WorkflowTable(props: Props) {
   const isAll = items.length > 0 && items.every((each) => selected.has(each.code));
   const byWorkflow = Map.groupBy(schedules, (each) => each.workflow_code);
   return (
-    <div className="scroll-x">
-      <table className="workflows">
-        <thead>
-          <tr>
-            <th className="check">
+    <Table
+      className="workflows"
+      heads={[
+        <th key="select" className="check">
+          <Checkbox
+            size="xs"
+            radius="xs"
+            aria-label={t("selectAll")}
+            checked={isAll}
+            indeterminate={!isAll && selected.size > 0}
+            onChange={() => onSelect(isAll ? new Map() : new Map(items.map((each) => [each.code, each])))}
+          />
+        </th>,
+        t("name"),
+        hasProject && t("project"),
+        t("lastRuns"),
+        { num: t("usually") },
+        t("schedule"),
+        { num: t("next") },
+        { num: t("version") },
+        t("savedBy"),
+      ]}
+    >
+      {unpublished.map((draft) => (
+        <tr key={`${draft.project}/${draft.name}`}>
+          <td className="check" />
+          <td>
+            <NameLink project={draft.project} name={draft.name} /> <span className="tag draft">{t("newDraft")}</span>
+          </td>
+          {hasProject && <td className="soft">{draft.project}</td>}
+          <td colSpan={4} className="mute">
+            {t("notPublished")}
+          </td>
+          <td className="num mute">–</td>
+          <td />
+        </tr>
+      ))}
+      {items.map((workflow) => {
+        const own = bars.get(workflow.code);
+        return (
+          <tr key={workflow.code} aria-selected={selected.has(workflow.code)}>
+            <td className="check">
               <Checkbox
                 size="xs"
                 radius="xs"
-                aria-label={t("selectAll")}
-                checked={isAll}
-                indeterminate={!isAll && selected.size > 0}
-                onChange={() => onSelect(isAll ? new Map() : new Map(items.map((each) => [each.code, each])))}
+                aria-label={t("select", { name: workflow.name })}
+                checked={selected.has(workflow.code)}
+                onChange={() => toggle(workflow)}
               />
-            </th>
-            <th>{t("name")}</th>
-            {hasProject && <th>{t("project")}</th>}
-            <th>{t("lastRuns")}</th>
-            <th className="num">{t("usually")}</th>
-            <th>{t("schedule")}</th>
-            <th className="num">{t("next")}</th>
-            <th className="num">{t("version")}</th>
-            <th>{t("savedBy")}</th>
+            </td>
+            <td>
+              <NameLink project={workflow.project} name={workflow.name} />{" "}
+              {workflow.release_state === "OFFLINE" && <span className="tag">{t("offline")}</span>}{" "}
+              {drafts.has(`${workflow.project}/${workflow.name}`) && <span className="tag draft">{t("draft")}</span>}
+            </td>
+            {hasProject && <td className="soft">{workflow.project}</td>}
+            <td className="bars">
+              {own !== undefined &&
+                (own.runs.length > 0 ? <LastRuns runs={own.runs} /> : <span className="mute">{t("neverRan")}</span>)}
+            </td>
+            <td className="num">{own?.usual_s != null && duration(own.usual_s)}</td>
+            <Times schedules={byWorkflow.get(workflow.code) ?? []} />
+            <td className="num">
+              <Link
+                to="/workflows/$project/$name"
+                params={{ project: workflow.project, name: workflow.name }}
+                search={{ tab: "versions" }}
+              >
+                {workflow.version}
+              </Link>
+            </td>
+            <td className="soft">
+              {workflow.saved_by} {workflow.saved_at != null && <Moment at={workflow.saved_at} />}
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {unpublished.map((draft) => (
-            <tr key={`${draft.project}/${draft.name}`}>
-              <td className="check" />
-              <td>
-                <NameLink project={draft.project} name={draft.name} />{" "}
-                <span className="tag draft">{t("newDraft")}</span>
-              </td>
-              {hasProject && <td className="soft">{draft.project}</td>}
-              <td colSpan={4} className="mute">
-                {t("notPublished")}
-              </td>
-              <td className="num mute">–</td>
-              <td />
-            </tr>
-          ))}
-          {items.map((workflow) => {
-            const own = bars.get(workflow.code);
-            return (
-              <tr key={workflow.code} aria-selected={selected.has(workflow.code)}>
-                <td className="check">
-                  <Checkbox
-                    size="xs"
-                    radius="xs"
-                    aria-label={t("select", { name: workflow.name })}
-                    checked={selected.has(workflow.code)}
-                    onChange={() => toggle(workflow)}
-                  />
-                </td>
-                <td>
-                  <NameLink project={workflow.project} name={workflow.name} />{" "}
-                  {workflow.release_state === "OFFLINE" && <span className="tag">{t("offline")}</span>}{" "}
-                  {drafts.has(`${workflow.project}/${workflow.name}`) && (
-                    <span className="tag draft">{t("draft")}</span>
-                  )}
-                </td>
-                {hasProject && <td className="soft">{workflow.project}</td>}
-                <td className="bars">
-                  {own !== undefined &&
-                    (own.runs.length > 0 ? (
-                      <LastRuns runs={own.runs} />
-                    ) : (
-                      <span className="mute">{t("neverRan")}</span>
-                    ))}
-                </td>
-                <td className="num">{own?.usual_s != null && duration(own.usual_s)}</td>
-                <Times schedules={byWorkflow.get(workflow.code) ?? []} />
-                <td className="num">
-                  <Link
-                    to="/workflows/$project/$name"
-                    params={{ project: workflow.project, name: workflow.name }}
-                    search={{ tab: "versions" }}
-                  >
-                    {workflow.version}
-                  </Link>
-                </td>
-                <td className="soft">
-                  {workflow.saved_by} {workflow.saved_at != null && <Moment at={workflow.saved_at} />}
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
+        );
+      })}
+    </Table>
   );
 }
 

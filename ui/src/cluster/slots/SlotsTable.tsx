@@ -1,4 +1,5 @@
 import { useTranslation } from "react-i18next";
+import { Heads } from "@/parts/Table";
 import { duration } from "@/parts/time";
 import type { Live } from "./feed";
 import { mastersAt, type Story } from "./story";
@@ -9,18 +10,18 @@ export function SlotsTable({ story, ms, live }: { story: Story; ms: number; live
   return (
     <table className="dense">
       <caption className="unseen">{t("slotsLive")}</caption>
-      <thead>
-        <tr>
-          <th className="num">{t("slot")}</th>
-          <th>{t("master")}</th>
-          <th>{t("state")}</th>
-          <th className="num">{t("runs")}</th>
-          <th className="num">{t("perSecond")}</th>
-          <th className="num">{t("waiting")}</th>
-          <th className="num">{t("oldest")}</th>
-          <th>{t("believesHead")}</th>
-        </tr>
-      </thead>
+      <Heads
+        of={[
+          { num: t("slot") },
+          t("master"),
+          t("state"),
+          { num: t("runs") },
+          { num: t("perSecond") },
+          { num: t("waiting") },
+          { num: t("oldest") },
+          t("believesHead"),
+        ]}
+      />
       <tbody>
         {mastersAt(story, ms).map((master) => {
           const node = live?.frame.slots.masters.find((each) => each.epoch === master.epoch);

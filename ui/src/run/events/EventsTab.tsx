@@ -6,6 +6,7 @@ import type { Schemas } from "@/api/client";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Mark } from "@/parts/State";
+import { Heads } from "@/parts/Table";
 import { count, duration, exactMoment, moment } from "@/parts/time";
 import { useRun } from "../context";
 import { storyOf } from "../queries";
@@ -66,13 +67,7 @@ function Events({ events }: { events: Event[] }) {
   return (
     <div className="event-rows" ref={box}>
       <table className="events" aria-rowcount={events.length}>
-        <thead>
-          <tr>
-            <th className="num">{t("at")}</th>
-            <th className="num">{t("after")}</th>
-            <th>{t("event")}</th>
-          </tr>
-        </thead>
+        <Heads of={[{ num: t("at") }, { num: t("after") }, t("event")]} />
         <tbody>
           {(items[0]?.start ?? 0) > 0 && <tr className="space" style={{ height: items[0]?.start }} />}
           {items.map((item) => {

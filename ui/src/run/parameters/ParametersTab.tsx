@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { Table } from "@/parts/Table";
 import { exactMoment } from "@/parts/time";
 import { useRun } from "../context";
 import { valuesOf } from "../model";
@@ -38,32 +39,17 @@ export function ParametersTab() {
             <p>{t("noParamsSays")}</p>
           </Empty>
         ) : (
-          <div className="scroll-x">
-            <table>
-              <thead>
-                <tr>
-                  <th>{t("paramName")}</th>
-                  <th>{t("value")}</th>
-                  <th>{t("inWorkflow")}</th>
-                </tr>
-              </thead>
-              <tbody>
-                {names.map((name) => (
-                  <tr key={name}>
-                    <td>
-                      <b>{name}</b>
-                    </td>
-                    <td className="mono">
-                      {secrets.includes(name) ? t("secret") : (given[name] ?? t("asInWorkflow"))}
-                    </td>
-                    <td className="mono mute">
-                      {secrets.includes(name) ? t("secret") : (said[name] ?? t("notThere"))}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table heads={[t("paramName"), t("value"), t("inWorkflow")]}>
+            {names.map((name) => (
+              <tr key={name}>
+                <td>
+                  <b>{name}</b>
+                </td>
+                <td className="mono">{secrets.includes(name) ? t("secret") : (given[name] ?? t("asInWorkflow"))}</td>
+                <td className="mono mute">{secrets.includes(name) ? t("secret") : (said[name] ?? t("notThere"))}</td>
+              </tr>
+            ))}
+          </Table>
         )}
       </Panel>
       <Panel title={t("returned")} remark={outputs.length}>
@@ -72,30 +58,19 @@ export function ParametersTab() {
             <p>{t("noOutputsSays")}</p>
           </Empty>
         ) : (
-          <div className="scroll-x">
-            <table>
-              <thead>
-                <tr>
-                  <th>{t("task")}</th>
-                  <th>{t("paramName")}</th>
-                  <th>{t("value")}</th>
-                </tr>
-              </thead>
-              <tbody>
-                {outputs.map((each) => (
-                  <tr key={`${each.task}/${each.name}`}>
-                    <td>{each.task}</td>
-                    <td>
-                      <b>{each.name}</b>
-                    </td>
-                    <td className="mono wide" title={each.value}>
-                      {each.value}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table heads={[t("task"), t("paramName"), t("value")]}>
+            {outputs.map((each) => (
+              <tr key={`${each.task}/${each.name}`}>
+                <td>{each.task}</td>
+                <td>
+                  <b>{each.name}</b>
+                </td>
+                <td className="mono wide" title={each.value}>
+                  {each.value}
+                </td>
+              </tr>
+            ))}
+          </Table>
         )}
       </Panel>
       <Panel title={t("when")}>

@@ -7,6 +7,7 @@ import { useTranslation } from "react-i18next";
 import { Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Mark, styleOf } from "@/parts/State";
+import { Heads } from "@/parts/Table";
 import { useNow } from "@/parts/Time";
 import { count, duration } from "@/parts/time";
 import { useRun } from "../context";
@@ -99,21 +100,19 @@ export function TaskTable({ isTall }: { isTall: boolean }) {
           }}
         >
           <table className="tasks dense" aria-rowcount={shown.length}>
-            <thead>
-              <tr>
-                <th>{t("task")}</th>
-                <th className="opt">{t("type")}</th>
-                <th className="opt">{t("on")}</th>
-                <th className="num opt">{t("attempt")}</th>
-                <th className="gc">
+            <Heads
+              of={[
+                t("task"),
+                { opt: t("type") },
+                { opt: t("on") },
+                { "num opt": t("attempt") },
+                <th key="bars" className="gc">
                   <AxisHead axis={axis} />
-                </th>
-                <th className="num">{t("took")}</th>
-                <th>
-                  <span className="unseen">{t("actions")}</span>
-                </th>
-              </tr>
-            </thead>
+                </th>,
+                { num: t("took") },
+                { unseen: t("actions") },
+              ]}
+            />
             <tbody>
               {(items[0]?.start ?? 0) > 0 && <tr className="space" style={{ height: items[0]?.start }} />}
               {items.map((item) => {
