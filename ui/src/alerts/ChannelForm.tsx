@@ -1,11 +1,10 @@
 import { Switch, Textarea, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api, bodyOf, match } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
-import { faultAt } from "@/forms/faults";
 import { useDone } from "@/forms/useDone";
+import { useFields } from "@/forms/useFields";
 import type { Channel } from "./queries";
 
 const FIELDS = ["name", "url", "description", "subject_template", "text_template"] as const;
@@ -30,23 +29,27 @@ interface Props {
 export function ChannelForm({ channel, onClose }: Props) {
   const { t } = useTranslation("alerts");
   const done = useDone("alerts");
-  const [name, setName] = useState(channel?.name ?? "");
-  const [url, setUrl] = useState("");
-  const [description, setDescription] = useState(channel?.description ?? "");
-  const [enabled, setEnabled] = useState(channel?.enabled ?? true);
-  const [subject, setSubject] = useState(channel?.subject_template ?? "");
-  const [text, setText] = useState(channel?.text_template ?? "");
+  const { values, change, fieldsOf } = useFields({
+    name: channel?.name ?? "",
+    url: "",
+    description: channel?.description ?? "",
+    enabled: channel?.enabled ?? true,
+    subject_template: channel?.subject_template ?? "",
+    text_template: channel?.text_template ?? "",
+  });
+  const { name, enabled, ...texts } = values;
+  const url = texts.url.trim();
   const save = useMutation({
     mutationFn: () =>
       bodyOf(
         api.PUT("/api/v1/alert-channels/{name}", {
-          params: { path: { name }, header: channel === null ? {} : { "If-Match": `"${channel.version}"` } },
+          params: { path: { name }, header: match(channel?.version) },
           body: {
-            url: url.trim() === "" ? null : url.trim(),
-            description,
+            url: url || null,
+            description: texts.description,
             enabled,
-            subject_template: subject === "" ? null : subject,
-            text_template: text === "" ? null : text,
+            subject_template: texts.subject_template || null,
+            text_template: texts.text_template || null,
           },
         }),
       ),
@@ -55,7 +58,8 @@ export function ChannelForm({ channel, onClose }: Props) {
       void done(t("channelSaved", { name: saved.name }));
     },
   });
-  const why = name === "" ? t("nameFirst") : channel === null && url.trim() === "" ? t("urlFirst") : null;
+  const field = fieldsOf(save.error);
+  const why = name === "" ? t("nameFirst") : channel === null && url === "" ? t("urlFirst") : null;
   return (
     <FormDialog
       title={channel === null ? t("newChannel") : t("changeNamed", { name: channel.name })}
@@ -67,19 +71,8 @@ export function ChannelForm({ channel, onClose }: Props) {
       onClose={onClose}
     >
       <div className="fields">
-        <TextInput
-          label={t("name")}
-          value={name}
-          readOnly={channel !== null}
-          error={faultAt(save.error, "name")}
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
-        <TextInput
-          label={t("description")}
-          value={description}
-          error={faultAt(save.error, "description")}
-          onChange={(event) => setDescription(event.currentTarget.value)}
-        />
+        <TextInput label={t("name")} readOnly={channel !== null} {...field("name")} />
+        <TextInput label={t("description")} {...field("description")} />
         <TextInput
           className="whole"
           label={t("url")}
@@ -89,9 +82,7 @@ export function ChannelForm({ channel, onClose }: Props) {
           autoComplete="off"
           spellCheck={false}
           classNames={{ input: "mono" }}
-          value={url}
-          error={faultAt(save.error, "url")}
-          onChange={(event) => setUrl(event.currentTarget.value)}
+          {...field("url")}
         />
         <datalist id="alert-urls">
           {URLS.map((each) => (
@@ -103,7 +94,7 @@ export function ChannelForm({ channel, onClose }: Props) {
           label={t("channelOn")}
           description={t("channelOnHelp")}
           checked={enabled}
-          onChange={(event) => setEnabled(event.currentTarget.checked)}
+          onChange={(event) => change({ enabled: event.currentTarget.checked })}
         />
       </div>
       <details>
@@ -114,18 +105,14 @@ export function ChannelForm({ channel, onClose }: Props) {
             label={t("subjectTemplate")}
             placeholder={SUBJECT}
             classNames={{ input: "mono" }}
-            value={subject}
-            error={faultAt(save.error, "subject_template")}
-            onChange={(event) => setSubject(event.currentTarget.value)}
+            {...field("subject_template")}
           />
           <Textarea
             label={t("textTemplate")}
             rows={4}
             spellCheck={false}
             classNames={{ input: "mono" }}
-            value={text}
-            error={faultAt(save.error, "text_template")}
-            onChange={(event) => setText(event.currentTarget.value)}
+            {...field("text_template")}
           />
         </div>
       </details>

@@ -1,11 +1,10 @@
 import { Checkbox, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api, bodyOf, match } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
-import { faultAt } from "@/forms/faults";
 import { useDone } from "@/forms/useDone";
+import { useFields } from "@/forms/useFields";
 import { Answer } from "@/parts/Answer";
 import { channels, type Group } from "./queries";
 
@@ -21,15 +20,18 @@ export function GroupForm({ group, onClose }: Props) {
   const done = useDone("alerts");
   const saved = "version" in group ? group : null;
   const found = useQuery(channels);
-  const [name, setName] = useState(group.name);
-  const [description, setDescription] = useState(saved?.description ?? "");
-  const [chosen, setChosen] = useState<string[]>([...(saved?.channels ?? [])]);
+  const { values, fieldsOf } = useFields({
+    name: group.name,
+    description: saved?.description ?? "",
+    channels: [...(saved?.channels ?? [])],
+  });
+  const { name, ...body } = values;
   const save = useMutation({
     mutationFn: () =>
       bodyOf(
         api.PUT("/api/v1/alert-groups/{name}", {
-          params: { path: { name }, header: saved === null ? {} : { "If-Match": `"${saved.version}"` } },
-          body: { channels: chosen, description },
+          params: { path: { name }, header: match(saved?.version) },
+          body,
         }),
       ),
     onSuccess: () => {
@@ -37,6 +39,7 @@ export function GroupForm({ group, onClose }: Props) {
       void done(t("savedNamed", { name }));
     },
   });
+  const field = fieldsOf(save.error);
   return (
     <FormDialog
       title={saved === null ? t("newGroup") : t("changeNamed", { name: saved.name })}
@@ -49,25 +52,13 @@ export function GroupForm({ group, onClose }: Props) {
       <TextInput
         label={t("name")}
         description={saved === null ? t("groupNameHelp") : undefined}
-        value={name}
         readOnly={saved !== null}
-        error={faultAt(save.error, "name")}
-        onChange={(event) => setName(event.currentTarget.value)}
+        {...field("name")}
       />
-      <TextInput
-        label={t("description")}
-        value={description}
-        error={faultAt(save.error, "description")}
-        onChange={(event) => setDescription(event.currentTarget.value)}
-      />
-      <Answer of={found} lines={2} isEmpty={(all) => all.items.length === 0} empty={<p>{t("noChannels")}</p>}>
+      <TextInput label={t("description")} {...field("description")} />
+      <Answer of={found} lines={2} empty={<p>{t("noChannels")}</p>}>
         {(all) => (
-          <Checkbox.Group
-            label={t("channels")}
-            value={chosen}
-            error={faultAt(save.error, "channels")}
-            onChange={setChosen}
-          >
+          <Checkbox.Group label={t("channels")} {...field("channels")}>
             <div className="channel-choices">
               {all.items.map((each) => (
                 <Checkbox key={each.name} value={each.name} label={each.name} size="xs" />

@@ -3,10 +3,10 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, bodyOf, match, type Schemas } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
-import { faultAt } from "@/forms/faults";
 import { useDone } from "@/forms/useDone";
+import { useFields } from "@/forms/useFields";
 import { useWhyNot } from "@/login/rights";
 import { workflowNames } from "@/runs/queries";
 import { projectNames } from "@/settings/queries";
@@ -28,8 +28,8 @@ export function RuleForm({ rule, project: chosen, onClose }: Props) {
   const done = useDone("alerts");
   const projects = useQuery(projectNames);
   const [project, setProject] = useState(rule?.project ?? chosen);
-  const [name, setName] = useState(rule?.name ?? "");
-  const [text, setText] = useState(rule?.text ?? "");
+  const { values, change, fieldsOf } = useFields({ name: rule?.name ?? "", text: rule?.text ?? "" });
+  const { name, text } = values;
   const [typed] = useDebouncedValue(text.trim(), TYPED_MS);
   const workflows = useQuery(workflowNames(project));
   const check = useQuery({ ...checkedRule(project ?? "", typed), enabled: project !== null && typed !== "" });
@@ -40,7 +40,7 @@ export function RuleForm({ rule, project: chosen, onClose }: Props) {
         api.PUT("/api/v1/projects/{project}/alert-rules/{name}", {
           params: {
             path: { project: project ?? "", name },
-            header: rule === null ? {} : { "If-Match": `"${rule.version}"` },
+            header: match(rule?.version),
           },
           body: { text, enabled: rule?.enabled ?? true },
         }),
@@ -50,6 +50,7 @@ export function RuleForm({ rule, project: chosen, onClose }: Props) {
       void done(t("savedNamed", { name: saved.name }));
     },
   });
+  const field = fieldsOf(save.error);
   const whyNot = useWhyNot("EDITOR", project);
   const why =
     whyNot ??
@@ -76,13 +77,7 @@ export function RuleForm({ rule, project: chosen, onClose }: Props) {
           searchable
           error={projects.error?.message}
         />
-        <TextInput
-          label={t("name")}
-          value={name}
-          readOnly={rule !== null}
-          error={faultAt(save.error, "name")}
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
+        <TextInput label={t("name")} readOnly={rule !== null} {...field("name")} />
       </div>
       <Textarea
         label={t("rule")}
@@ -91,10 +86,9 @@ export function RuleForm({ rule, project: chosen, onClose }: Props) {
         minRows={2}
         maxRows={6}
         spellCheck={false}
-        value={text}
         aria-describedby={notes}
-        error={faultAt(save.error, "text") ?? said?.fault ?? undefined}
-        onChange={(event) => setText(event.currentTarget.value)}
+        {...field("text")}
+        error={field("text").error ?? said?.fault ?? undefined}
       />
       <div id={notes} className="rule-read" aria-live="polite">
         {said !== undefined && said.fault == null && <Read checked={said} project={project ?? ""} />}
@@ -103,7 +97,7 @@ export function RuleForm({ rule, project: chosen, onClose }: Props) {
         <legend>{t("examples")}</legend>
         <div className="chips">
           {EXAMPLES.map((each) => (
-            <button key={each} type="button" className="chip" onClick={() => setText(exampleFor(each, first))}>
+            <button key={each} type="button" className="chip" onClick={() => change({ text: exampleFor(each, first) })}>
               {exampleFor(each, first)}
             </button>
           ))}

@@ -4,8 +4,8 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
-import { faultAt } from "@/forms/faults";
 import { useDone } from "@/forms/useDone";
+import { useFields } from "@/forms/useFields";
 import { useWhyNot } from "@/login/rights";
 import { shownZone, zonedTime } from "@/parts/time";
 import { workflowNames } from "@/runs/queries";
@@ -28,13 +28,17 @@ export function SilenceForm({ like, onClose }: Props) {
   const { t } = useTranslation("alerts");
   const done = useDone("alerts");
   const projects = useQuery(projectNames);
-  const [project, setProject] = useState(like.project ?? null);
-  const [workflow, setWorkflow] = useState(like.workflow ?? "");
-  const [kind, setKind] = useState(like.kind ?? null);
   const [lasts, setLasts] = useState<string>("1h");
-  const [from, setFrom] = useState("");
-  const [until, setUntil] = useState("");
-  const [reason, setReason] = useState("");
+  const { values, change, fieldsOf } = useFields({
+    project: like.project ?? null,
+    workflow: like.workflow ?? "",
+    kind: (like.kind ?? null) as string | null,
+    reason: "",
+    starts_at: "",
+    ends_at: "",
+  });
+  const { project, workflow, kind, reason } = values;
+  const [from, until] = [zonedTime(values.starts_at), zonedTime(values.ends_at)];
   const workflows = useQuery(workflowNames(project));
   const whyNot = useWhyNot(project === null ? "ADMIN" : "OPERATOR", project);
   const save = useMutation({
@@ -47,7 +51,7 @@ export function SilenceForm({ like, onClose }: Props) {
             kind: KINDS.find((each) => each === kind) ?? null,
             reason,
             ...(lasts === UNTIL
-              ? { starts_at: zonedTime(from), ends_at: zonedTime(until) }
+              ? { starts_at: from, ends_at: until }
               : { lasts_s: LASTS[lasts as keyof typeof LASTS] }),
           },
         }),
@@ -57,14 +61,13 @@ export function SilenceForm({ like, onClose }: Props) {
       void done(t("silenceMade"));
     },
   });
-  const why = whyNot ?? (lasts === UNTIL && zonedTime(until) === null ? t("untilFirst") : null);
-  const fault = (field: (typeof FIELDS)[number]) => faultAt(save.error, field);
+  const field = fieldsOf(save.error);
   return (
     <FormDialog
       title={t("newSilence")}
       size={620}
       verb={t("silence")}
-      why={why}
+      why={whyNot ?? (lasts === UNTIL && until === null ? t("untilFirst") : null)}
       sending={save}
       fields={FIELDS}
       onClose={onClose}
@@ -75,41 +78,28 @@ export function SilenceForm({ like, onClose }: Props) {
           label={t("project")}
           placeholder={t("allAndCluster")}
           data={[...(projects.data ?? [])]}
-          value={project}
           clearable
           searchable
           clearButtonProps={{ "aria-label": t("allAndCluster") }}
-          error={fault("project")}
-          onChange={(value) => {
-            setProject(value);
-            setWorkflow("");
-          }}
+          {...field("project")}
+          onChange={(value) => change({ project: value, workflow: "" })}
         />
         <Autocomplete
           label={t("workflow")}
           placeholder={t("allWorkflows")}
           data={workflows.data?.items.map((each) => each.name).filter(isFirst) ?? []}
-          value={workflow}
           disabled={project === null}
-          error={fault("workflow")}
-          onChange={setWorkflow}
+          {...field("workflow")}
         />
         <Select
           label={t("kind")}
           placeholder={t("allKinds")}
           data={KINDS.map((each) => ({ value: each, label: t(`kind.${each}`) }))}
-          value={kind}
           clearable
           clearButtonProps={{ "aria-label": t("allKinds") }}
-          error={fault("kind")}
-          onChange={setKind}
+          {...field("kind")}
         />
-        <TextInput
-          label={t("reason")}
-          value={reason}
-          error={fault("reason")}
-          onChange={(event) => setReason(event.currentTarget.value)}
-        />
+        <TextInput label={t("reason")} {...field("reason")} />
       </div>
       <div>
         <p className="field-label">{t("howLong")}</p>
@@ -123,21 +113,8 @@ export function SilenceForm({ like, onClose }: Props) {
       </div>
       {lasts === UNTIL && (
         <div className="fields">
-          <TextInput
-            type="datetime-local"
-            label={t("fromOrNow")}
-            value={from}
-            error={fault("starts_at")}
-            onChange={(event) => setFrom(event.currentTarget.value)}
-          />
-          <TextInput
-            type="datetime-local"
-            label={t("until")}
-            description={shownZone()}
-            value={until}
-            error={fault("ends_at")}
-            onChange={(event) => setUntil(event.currentTarget.value)}
-          />
+          <TextInput type="datetime-local" label={t("fromOrNow")} {...field("starts_at")} />
+          <TextInput type="datetime-local" label={t("until")} description={shownZone()} {...field("ends_at")} />
         </div>
       )}
     </FormDialog>

@@ -102,3 +102,8 @@ api.use(carriesSession);
 export async function bodyOf<T>(answer: Promise<{ data?: T }>): Promise<T> {
   return (await answer).data as T;
 }
+
+/** The header that has a change refused if this is no longer the version that is there; undefined = there was none. */
+export function match(version: number | string | undefined): { "If-Match"?: string } {
+  return version === undefined ? {} : { "If-Match": `"${version}"` };
+}

@@ -13,6 +13,7 @@ interface Props<T> {
   of: UseQueryResult<T>;
   /** Shown in place of an answer that has nothing in it. */
   empty?: ReactNode;
+  /** By default that is one without items. */
   isEmpty?: (answer: T) => boolean;
   /** How many lines the skeleton has. */
   lines?: number;
@@ -25,10 +26,10 @@ interface Props<T> {
  * The answer of a query, or the picture of what it has in its place. Old answers stay while new ones are read, and when
  * they cannot be read; one that is gone does not stay.
  */
-export function Answer<T>({ of, empty, isEmpty, lines = 4, isTyped = false, children }: Props<T>) {
+export function Answer<T>({ of, empty, isEmpty = hasNoItems, lines = 4, isTyped = false, children }: Props<T>) {
   const gone = isGone(of.error) ? of.error : null;
   if (of.data !== undefined && (gone === null || isTyped)) {
-    if (empty !== undefined && isEmpty?.(of.data)) return <>{empty}</>;
+    if (empty !== undefined && isEmpty(of.data)) return <>{empty}</>;
     return (
       <>
         {gone && <Failure error={gone} />}
@@ -38,6 +39,11 @@ export function Answer<T>({ of, empty, isEmpty, lines = 4, isTyped = false, chil
   }
   if (of.error !== null) return <Failure error={of.error} again={() => void of.refetch()} />;
   return <Skeleton lines={lines} />;
+}
+
+function hasNoItems(answer: unknown): boolean {
+  const { items = [] } = answer as { items?: readonly unknown[] };
+  return items.length === 0;
 }
 
 /** Grey lines in the shape of what comes, after a moment in which nothing is shown. */

@@ -4,22 +4,11 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
-import { faultAt } from "@/forms/faults";
 import { Pairs } from "@/forms/Pairs";
+import { useFields } from "@/forms/useFields";
 import { WorkflowSelect } from "@/forms/WorkflowSelect";
-import { correctionOf, PRIORITIES, STRATEGIES, startOf } from "./correction";
+import { correctionOf, PRIORITIES, STRATEGIES, startOf, startParams } from "./correction";
 import type { ErrorCommand } from "./queries";
-
-const SHOWN = [
-  "workflow_code",
-  "version",
-  "params",
-  "priority",
-  "failure_strategy",
-  "worker_group",
-  "environment",
-  "tasks",
-];
 
 interface Props {
   error: ErrorCommand;
@@ -31,27 +20,26 @@ interface Props {
 export function Fix({ error, onClose, onRetried }: Props) {
   const { t } = useTranslation("queue");
   const [before] = useState(() => startOf(error));
-  const [draft, setDraft] = useState(before);
+  const { values, fieldsOf } = useFields(before);
   const retry = useMutation({
     mutationFn: () =>
       bodyOf(
         api.POST("/api/v1/error-commands/{id}/retry", {
           params: { path: { id: error.id } },
-          body: correctionOf(draft, before),
+          body: correctionOf(values, before),
         }),
       ),
     onSuccess: (answer) => onRetried(answer.command_id),
   });
-  const change = (to: Partial<typeof draft>) => setDraft((shown) => ({ ...shown, ...to }));
-  const fault = (field: string) => faultAt(retry.error, field);
-  const isStart = !error.workflow_instance_id;
+  const field = fieldsOf(retry.error);
+  const { value: params, ...ofParams } = field("params");
   return (
     <FormDialog
       title={t("fixTitle", { id: error.id })}
       size={680}
       verb={t("retry")}
       sending={retry}
-      fields={SHOWN}
+      fields={Object.keys(values)}
       onClose={onClose}
     >
       <p className="problem">
@@ -59,71 +47,30 @@ export function Fix({ error, onClose, onRetried }: Props) {
       </p>
       <p className="mute">{t("fixHelp")}</p>
       <div className="fields">
-        {isStart && (
+        {!error.workflow_instance_id && (
           <>
-            <WorkflowSelect
-              label={t("workflow")}
-              project={error.project ?? null}
-              value={draft.code}
-              onChange={(code) => change({ code })}
-              error={fault("workflow_code")}
-            />
-            <NumberInput
-              label={t("version")}
-              placeholder={t("newestVersion")}
-              min={1}
-              value={draft.version}
-              error={fault("version")}
-              onChange={(version) => change({ version: version === "" ? "" : Number(version) })}
-            />
+            <WorkflowSelect label={t("workflow")} project={error.project ?? null} {...field("workflow_code")} />
+            <NumberInput label={t("version")} placeholder={t("newestVersion")} min={1} {...field("version")} />
           </>
         )}
         <Select
           label={t("priority")}
           placeholder={t("asWas")}
           data={PRIORITIES.map((each) => ({ value: each, label: t(`priority.${each}`) }))}
-          value={draft.priority}
-          error={fault("priority")}
-          onChange={(priority) => change({ priority: PRIORITIES.find((each) => each === priority) ?? null })}
+          {...field("priority")}
         />
         <Select
           label={t("strategy")}
           placeholder={t("asWas")}
           data={STRATEGIES.map((each) => ({ value: each, label: t(`strategy.${each}`) }))}
-          value={draft.strategy}
-          error={fault("failure_strategy")}
-          onChange={(strategy) => change({ strategy: STRATEGIES.find((each) => each === strategy) ?? null })}
+          {...field("failure_strategy")}
         />
-        <TextInput
-          label={t("workerGroup")}
-          placeholder={t("asWas")}
-          value={draft.group}
-          error={fault("worker_group")}
-          onChange={(event) => change({ group: event.currentTarget.value })}
-        />
-        <TextInput
-          label={t("environment")}
-          placeholder={t("asWas")}
-          value={draft.environment}
-          error={fault("environment")}
-          onChange={(event) => change({ environment: event.currentTarget.value })}
-        />
-        <TextInput
-          className="whole"
-          label={t("startTasks")}
-          description={t("startTasksHelp")}
-          value={draft.tasks}
-          error={fault("tasks")}
-          onChange={(event) => change({ tasks: event.currentTarget.value })}
-        />
+        <TextInput label={t("workerGroup")} placeholder={t("asWas")} {...field("worker_group")} />
+        <TextInput label={t("environment")} placeholder={t("asWas")} {...field("environment")} />
+        <TextInput className="whole" label={t("startTasks")} description={t("startTasksHelp")} {...field("tasks")} />
         <div className="whole">
-          <Pairs
-            label={t("params")}
-            pairs={draft.params}
-            onChange={(params) => change({ params })}
-            error={fault("params")}
-          />
-          {before.isUnreadable && <p className="field-fault">{t("paramsUnreadable")}</p>}
+          <Pairs label={t("params")} pairs={params} {...ofParams} />
+          {startParams(error.params) === null && <p className="field-fault">{t("paramsUnreadable")}</p>}
         </div>
       </div>
     </FormDialog>

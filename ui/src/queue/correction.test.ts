@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { correctionOf, startOf } from "./correction";
+import { correctionOf, startOf, startParams } from "./correction";
 import type { ErrorCommand } from "./queries";
 
 const refused: ErrorCommand = {
@@ -21,7 +21,12 @@ test("what is not changed is not said", () => {
 
 test("a correction says what differs; a parameter that is gone is null", () => {
   const before = startOf(refused);
-  const draft = { ...before, code: "1001", group: "gpu", params: before.params.filter((each) => each.name !== "city") };
+  const draft = {
+    ...before,
+    workflow_code: "1001",
+    worker_group: "gpu",
+    params: before.params.filter((each) => each.name !== "city"),
+  };
   expect(correctionOf(draft, before)).toEqual({
     workflow_code: "1001",
     worker_group: "gpu",
@@ -31,6 +36,7 @@ test("a correction says what differs; a parameter that is gone is null", () => {
 });
 
 test("parameters that are no object are told", () => {
-  expect(startOf({ ...refused, params: '{"start_params": 5}' }).isUnreadable).toBe(true);
-  expect(startOf({ ...refused, params: "nonsense" }).isUnreadable).toBe(true);
+  expect(startParams('{"start_params": 5}')).toBeNull();
+  expect(startParams("nonsense")).toBeNull();
+  expect(startParams(refused.params)).toEqual({ day: "1", city: "x" });
 });

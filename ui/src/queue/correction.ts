@@ -6,36 +6,36 @@ export const PRIORITIES = ["HIGHEST", "HIGH", "MEDIUM", "LOW", "LOWEST"] as cons
 export const STRATEGIES = ["CONTINUE", "END"] as const;
 
 export interface Draft {
-  code: string | null;
-  version: number | "";
+  workflow_code: string | null;
+  version: number | string;
   params: Pair[];
-  /** Its parameters are no JSON object of texts. */
-  isUnreadable: boolean;
-  priority: (typeof PRIORITIES)[number] | null;
-  strategy: (typeof STRATEGIES)[number] | null;
-  group: string;
+  priority: string | null;
+  failure_strategy: string | null;
+  worker_group: string;
   environment: string;
   tasks: string;
 }
 
 /** The fields as the command has them; a value that is none of those allowed is shown as not given. */
 export function startOf(error: ErrorCommand): Draft {
-  const params = startParams(error.params);
   return {
-    code: error.workflow_code ?? null,
+    workflow_code: error.workflow_code ?? null,
     version: error.workflow_version ?? "",
-    params: pairsOf(params ?? {}),
-    isUnreadable: params === null,
-    priority: PRIORITIES.find((each) => each === error.priority) ?? null,
-    strategy: STRATEGIES.find((each) => each === error.failure_strategy) ?? null,
-    group: error.worker_group ?? "",
+    params: pairsOf(startParams(error.params) ?? {}),
+    priority: known(PRIORITIES, error.priority),
+    failure_strategy: known(STRATEGIES, error.failure_strategy),
+    worker_group: error.worker_group ?? "",
     environment: "",
     tasks: namesOf(error.start_tasks).join(", "),
   };
 }
 
-/** The values with which the run was to start; null = they cannot be read. */
-function startParams(params: string): Record<string, string> | null {
+function known<T extends string>(all: readonly T[], given: string | null | undefined): T | null {
+  return all.find((each) => each === given) ?? null;
+}
+
+/** The values with which the run was to start; null = they are no JSON object of texts. */
+export function startParams(params: string): Record<string, string> | null {
   try {
     const all: unknown = JSON.parse(params);
     if (all === null || typeof all !== "object") return null;
@@ -63,11 +63,13 @@ export function correctionOf(draft: Draft, before: Draft): Correction {
   const gone = Object.keys(old).filter((name) => !(name in values));
   const tasks = namesOf(draft.tasks);
   return {
-    ...(draft.code !== before.code && { workflow_code: draft.code }),
-    ...(draft.version !== before.version && draft.version !== "" && { version: draft.version }),
-    ...(draft.priority !== before.priority && { priority: draft.priority }),
-    ...(draft.strategy !== before.strategy && { failure_strategy: draft.strategy }),
-    ...(draft.group.trim() !== before.group && { worker_group: draft.group.trim() || null }),
+    ...(draft.workflow_code !== before.workflow_code && { workflow_code: draft.workflow_code }),
+    ...(draft.version !== before.version && draft.version !== "" && { version: Number(draft.version) }),
+    ...(draft.priority !== before.priority && { priority: known(PRIORITIES, draft.priority) }),
+    ...(draft.failure_strategy !== before.failure_strategy && {
+      failure_strategy: known(STRATEGIES, draft.failure_strategy),
+    }),
+    ...(draft.worker_group.trim() !== before.worker_group && { worker_group: draft.worker_group.trim() || null }),
     ...(draft.environment.trim() !== "" && { environment: draft.environment.trim() }),
     params: { ...Object.fromEntries(changed), ...Object.fromEntries(gone.map((name) => [name, null])) },
     tasks: draft.tasks === before.tasks ? [] : tasks,

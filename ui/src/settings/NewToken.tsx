@@ -1,10 +1,10 @@
 import { MultiSelect, NumberInput, PasswordInput, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf, type Schemas } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
 import { faultAt } from "@/forms/faults";
+import { useFields } from "@/forms/useFields";
 import { projectNames } from "./queries";
 
 const SCOPES: Schemas["Scope"][] = [
@@ -30,11 +30,9 @@ interface Props {
 /** What a new token may do, where, and for how long. */
 export function NewToken({ account, onClose, onMade }: Props) {
   const { t } = useTranslation("settings");
-  const [name, setName] = useState("");
-  const [scopes, setScopes] = useState<string[]>(["runs:read"]);
-  const [projects, setProjects] = useState<string[]>([]);
-  const [days, setDays] = useState(DAYS_USUAL);
-  const [password, setPassword] = useState("");
+  const start = { name: "", scopes: ["runs:read"], projects: [] as string[], days: DAYS_USUAL, password: "" };
+  const { values, change, fieldsOf } = useFields(start);
+  const { name, scopes, projects, days, password } = values;
   const known = useQuery(projectNames);
   const make = useMutation({
     mutationFn: () =>
@@ -52,7 +50,7 @@ export function NewToken({ account, onClose, onMade }: Props) {
       ),
     onSuccess: onMade,
   });
-  const fault = (field: string) => faultAt(make.error, field);
+  const field = fieldsOf(make.error);
   return (
     <FormDialog
       title={t("newToken")}
@@ -70,39 +68,28 @@ export function NewToken({ account, onClose, onMade }: Props) {
       fields={["name", "scopes", "projects", "lives_s", "password"]}
       onClose={onClose}
     >
-      <TextInput
-        label={t("name")}
-        description={t("tokenNameHelp")}
-        value={name}
-        error={fault("name")}
-        data-autofocus
-        onChange={(event) => setName(event.currentTarget.value)}
-      />
-      <MultiSelect label={t("scopes")} data={SCOPES} value={scopes} error={fault("scopes")} onChange={setScopes} />
+      <TextInput label={t("name")} description={t("tokenNameHelp")} data-autofocus {...field("name")} />
+      <MultiSelect label={t("scopes")} data={SCOPES} {...field("scopes")} />
       <MultiSelect
         label={t("projects")}
         description={t("tokenProjectsHelp")}
         data={known.data ?? []}
-        value={projects}
-        error={fault("projects")}
-        onChange={setProjects}
+        {...field("projects")}
       />
       <NumberInput
         label={t("tokenDays")}
         min={1}
         max={DAYS_MAX}
         value={days}
-        error={fault("lives_s")}
-        onChange={(value) => setDays(Number(value) || 1)}
+        error={faultAt(make.error, "lives_s")}
+        onChange={(value) => change({ days: Number(value) || 1 })}
       />
       <PasswordInput
         label={t("ownPassword")}
         description={t("ownPasswordHelp")}
         autoComplete="current-password"
         visibilityToggleButtonProps={{ "aria-label": t("show") }}
-        value={password}
-        error={fault("password")}
-        onChange={(event) => setPassword(event.currentTarget.value)}
+        {...field("password")}
       />
     </FormDialog>
   );
