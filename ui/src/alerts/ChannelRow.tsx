@@ -1,13 +1,13 @@
 import { Loader } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, bodyOf, match, type Schemas } from "@/api/client";
+import { ChangeOrDelete } from "@/forms/ChangeOrDelete";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { sentenceOf } from "@/parts/sentence";
 import { Ago, Moment } from "@/parts/Time";
 import { count } from "@/parts/time";
-import { ChangeOrDelete } from "./ChangeOrDelete";
 import type { Channel } from "./queries";
 
 /** A channel, without its secrets: whether it works, and what a test of it found. */
@@ -22,7 +22,7 @@ export function ChannelRow({ channel, onChange }: { channel: Channel; onChange: 
     api.DELETE("/api/v1/alert-channels/{name}", {
       params: {
         path,
-        header: { "If-Match": `"${channel.version}"` },
+        header: match(channel.version),
         query: { force: channel.waiting > 0 },
       },
     });
@@ -52,7 +52,7 @@ export function ChannelRow({ channel, onChange }: { channel: Channel; onChange: 
           <Act size="compact-sm" why={whyNot} loading={test.isPending} onClick={() => test.mutate()}>
             {t("test")}
           </Act>
-          <ChangeOrDelete name={channel.name} whyNot={whyNot} onChange={onChange} remove={remove}>
+          <ChangeOrDelete name={channel.name} whyNot={whyNot} onChange={onChange} remove={remove} touches={["alerts"]}>
             <p>{channel.waiting > 0 ? t("deleteWaiting", { count: channel.waiting }) : t("deleteChannelHelp")}</p>
           </ChangeOrDelete>
         </div>

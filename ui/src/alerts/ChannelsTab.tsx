@@ -30,7 +30,6 @@ export function ChannelsTab() {
       >
         <Answer
           of={found}
-          isEmpty={(all) => all.items.length === 0}
           empty={
             <Empty title={t("noChannels")}>
               <p>{t("noChannelsHelp")}</p>

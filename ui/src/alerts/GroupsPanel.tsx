@@ -1,14 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api } from "@/api/client";
+import { api, match } from "@/api/client";
+import { ChangeOrDelete } from "@/forms/ChangeOrDelete";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
 import { Ago } from "@/parts/Time";
-import { ChangeOrDelete } from "./ChangeOrDelete";
 import { GroupForm } from "./GroupForm";
 import { type Group, groups } from "./queries";
 
@@ -43,7 +43,6 @@ export function GroupsPanel() {
       )}
       <Answer
         of={found}
-        isEmpty={(all) => all.items.length === 0}
         empty={
           <Empty title={t("noGroups")}>
             <p>{t("noGroupsHelp")}</p>
@@ -70,7 +69,7 @@ function GroupRow({ group, whyNot, onChange }: { group: Group; whyNot: string | 
   const { t } = useTranslation("alerts");
   const remove = () =>
     api.DELETE("/api/v1/alert-groups/{name}", {
-      params: { path: { name: group.name }, header: { "If-Match": `"${group.version}"` } },
+      params: { path: { name: group.name }, header: match(group.version) },
     });
   return (
     <tr>
@@ -86,7 +85,7 @@ function GroupRow({ group, whyNot, onChange }: { group: Group; whyNot: string | 
       </td>
       <td>
         <div className="row-acts">
-          <ChangeOrDelete name={group.name} whyNot={whyNot} onChange={onChange} remove={remove}>
+          <ChangeOrDelete name={group.name} whyNot={whyNot} onChange={onChange} remove={remove} touches={["alerts"]}>
             <p>{t("deleteGroupHelp")}</p>
           </ChangeOrDelete>
         </div>

@@ -3,8 +3,9 @@ import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api, bodyOf, match } from "@/api/client";
 import { useProject } from "@/app/ProjectSwitch";
+import { ChangeOrDelete } from "@/forms/ChangeOrDelete";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
@@ -15,7 +16,6 @@ import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
 import { Ago } from "@/parts/Time";
 import { count } from "@/parts/time";
-import { ChangeOrDelete } from "./ChangeOrDelete";
 import { EXAMPLES } from "./examples";
 import { type Rule, rules } from "./queries";
 import { RuleForm } from "./RuleForm";
@@ -86,7 +86,7 @@ function RuleRow({ rule, onChange }: { rule: Rule; onChange: () => void }) {
   const whyNot = useWhyNot("EDITOR", rule.project);
   const done = useDone("alerts");
   const path = { project: rule.project, name: rule.name };
-  const header = { "If-Match": `"${rule.version}"` };
+  const header = match(rule.version);
   const turn = useMutation({
     mutationFn: (enabled: boolean) =>
       bodyOf(
@@ -124,7 +124,7 @@ function RuleRow({ rule, onChange }: { rule: Rule; onChange: () => void }) {
       </td>
       <td>
         <div className="row-acts">
-          <ChangeOrDelete name={rule.name} whyNot={whyNot} onChange={onChange} remove={remove}>
+          <ChangeOrDelete name={rule.name} whyNot={whyNot} onChange={onChange} remove={remove} touches={["alerts"]}>
             <p className="words">
               <RuleText text={rule.text} />
             </p>

@@ -74,7 +74,6 @@ export function AttemptsPage() {
         <Answer
           of={found}
           lines={10}
-          isEmpty={(page) => page.items.length === 0}
           empty={
             <Empty title={t("none")}>
               <p>{Object.keys(filterWords(search)).length > 0 ? t("noneFiltered") : t("noneYet")}</p>

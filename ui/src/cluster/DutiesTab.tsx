@@ -15,7 +15,7 @@ export function DutiesTab() {
   const found = useQuery({ ...duties, refetchInterval: 5_000 });
   return (
     <Panel title={t("tab.duties")} remark={t("dutiesRemark")}>
-      <Answer of={found} isEmpty={(data) => data.items.length === 0} empty={<Empty title={t("noDuties")} />}>
+      <Answer of={found} empty={<Empty title={t("noDuties")} />}>
         {(data) => (
           <Table
             className="dense"

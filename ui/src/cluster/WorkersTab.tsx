@@ -36,12 +36,12 @@ export function WorkersTab() {
         remark={groups.data && String(groups.data.items?.length ?? 0)}
         end={<Rebalance isAdmin={isAdmin} />}
       >
-        <Answer of={groups} isEmpty={(data) => (data.items?.length ?? 0) === 0} empty={none}>
+        <Answer of={groups} empty={none}>
           {(data) => <GroupsTable groups={data.items ?? []} workers={nodes.data?.items ?? []} />}
         </Answer>
       </Panel>
       <Panel title={t("workers")} remark={nodes.data && String(nodes.data.items.length)}>
-        <Answer of={nodes} isEmpty={(data) => data.items.length === 0} empty={none}>
+        <Answer of={nodes} empty={none}>
           {(data) => (
             <Table
               heads={[

@@ -1,5 +1,5 @@
 /** What the editor reads and saves: a workflow's published text, and the draft of who is logged in. */
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, bodyOf, match, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
 import { may } from "@/login/rights";
 import { me } from "@/login/session";
@@ -46,11 +46,6 @@ async function findDraft(project: string, name: string): Promise<Draft | null> {
 export function exported(code: string, version?: number, canonical = false): Promise<Schemas["ExportAnswer"]> {
   const query = { layout: true, canonical, ...(version !== undefined && { version }) };
   return bodyOf(api.GET("/api/v1/workflow-definitions/{code}/export", { params: { path: { code }, query } }));
-}
-
-/** The value of an If-Match header for a version or a revision. */
-export function match(number: number | string | undefined): { "If-Match"?: string } {
-  return number === undefined ? {} : { "If-Match": `"${number}"` };
 }
 
 /** Save a draft; `revision` is the one that was read, undefined for a new draft. */

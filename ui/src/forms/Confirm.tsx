@@ -8,27 +8,26 @@ interface Props {
   title: string;
   /** The word on the button: what will be done. */
   verb: string;
-  isPending: boolean;
-  error: Error | null;
-  onConfirm: () => void;
+  /** What does it. */
+  sending: { mutate: () => void; isPending: boolean; error: Error | null };
   onClose: () => void;
   children: ReactNode;
 }
 
 /** Asks once more before something that cannot be undone, and says what will happen. */
-export function Confirm({ title, verb, isPending, error, onConfirm, onClose, children }: Props) {
+export function Confirm({ title, verb, sending, onClose, children }: Props) {
   const { t } = useTranslation("forms");
   useFocusBack();
   return (
     <Modal opened onClose={onClose} title={title} lockScroll={false} closeButtonProps={{ "aria-label": t("close") }}>
       <div className="dialog">
         {children}
-        <Refusal error={error} />
+        <Refusal error={sending.error} />
         <div className="dialog-end">
           <Button variant="default" onClick={onClose}>
             {t("cancel")}
           </Button>
-          <Button color="coral" loading={isPending} onClick={onConfirm} data-autofocus>
+          <Button color="coral" loading={sending.isPending} onClick={() => sending.mutate()} data-autofocus>
             {verb}
           </Button>
         </div>

@@ -3,7 +3,7 @@ import { IconPlus, IconX } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, bodyOf, match, type Schemas } from "@/api/client";
 import { useProject } from "@/app/ProjectSwitch";
 import { say, sayFailure } from "@/parts/notices";
 import { type Filters, filterWords, isSame, type Search, textOf, textsOf } from "./filters";
@@ -32,7 +32,7 @@ export function SavedViews({ list, builtIn, filters }: { list: List; builtIn: Bu
   const remove = useMutation({
     mutationFn: (view: Schemas["ViewAnswer"]) =>
       api.DELETE("/api/v1/saved-views/{id}", {
-        params: { path: { id: view.id }, header: { "If-Match": `"${view.revision}"` } },
+        params: { path: { id: view.id }, header: match(view.revision) },
       }),
     onSuccess: (_, view) => {
       say(t("viewRemoved", { name: view.name }));

@@ -25,7 +25,7 @@ export function LastRunsPanel() {
   const byCode = new Map(bars.data?.items.map((each) => [each.code, each.runs]));
   return (
     <Panel title={t("lately")} remark={newest.length || undefined} end={<span>{t("lastTwelve")}</span>}>
-      <Answer of={found} isEmpty={(page) => page.items.length === 0} empty={<Empty title={t("noRun")} />}>
+      <Answer of={found} empty={<Empty title={t("noRun")} />}>
         {() => (
           <ul className="lately">
             {newest.map((run) => (

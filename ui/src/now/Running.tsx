@@ -41,7 +41,6 @@ export function Running() {
     >
       <Answer
         of={found}
-        isEmpty={(page) => page.items.length === 0}
         empty={
           <Empty title={t("nothingRuns")}>
             {last && (

@@ -116,9 +116,7 @@ function Acts({ of: pool, isGone }: { of: PoolContent | undefined; isGone: boole
         <Confirm
           title={t("deleteNamed", { name: pool.name })}
           verb={t("delete")}
-          isPending={remove.isPending}
-          error={remove.error}
-          onConfirm={() => remove.mutate(pool.name)}
+          sending={{ ...remove, mutate: () => remove.mutate(pool.name) }}
           onClose={() => setOpen(null)}
         >
           <p>

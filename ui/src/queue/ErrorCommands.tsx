@@ -84,11 +84,7 @@ export function ErrorCommands() {
         )
       }
     >
-      <Answer
-        of={found}
-        isEmpty={(page) => page.items.length === 0}
-        empty={<Empty title={t("noErrors")}>{t("noErrorsHelp")}</Empty>}
-      >
+      <Answer of={found} empty={<Empty title={t("noErrors")}>{t("noErrorsHelp")}</Empty>}>
         {(page) => (
           <Table
             heads={[
@@ -141,9 +137,7 @@ export function ErrorCommands() {
         <Confirm
           title={t("dropTitle", { count: selected.length })}
           verb={t("drop")}
-          isPending={drop.isPending}
-          error={drop.error}
-          onConfirm={() => drop.mutate()}
+          sending={drop}
           onClose={() => setIsDropping(false)}
         >
           <p>{t("dropHelp")}</p>

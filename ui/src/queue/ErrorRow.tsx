@@ -108,14 +108,7 @@ export function ErrorRow({ error, isChosen, onChoose, isOpen, onOpen }: Props) {
       )}
       {asking === "fix" && <Fix error={error} onClose={() => setAsking(null)} onRetried={retried} />}
       {asking === "drop" && (
-        <Confirm
-          title={t("dropTitle", { count: 1 })}
-          verb={t("drop")}
-          isPending={drop.isPending}
-          error={drop.error}
-          onConfirm={() => drop.mutate()}
-          onClose={() => setAsking(null)}
-        >
+        <Confirm title={t("dropTitle", { count: 1 })} verb={t("drop")} sending={drop} onClose={() => setAsking(null)}>
           <p>{t("dropHelp")}</p>
         </Confirm>
       )}

@@ -126,7 +126,6 @@ export function RunsPage() {
         <Answer
           of={found}
           lines={10}
-          isEmpty={(page) => page.items.length === 0}
           empty={
             <Empty title={t("none")}>
               <p>{Object.keys(filterWords(search)).length > 0 ? t("noneFiltered") : t("noneYet")}</p>

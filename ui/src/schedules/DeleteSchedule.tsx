@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api } from "@/api/client";
+import { api, match } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { changedSchedules, type Schedule } from "./queries";
 
@@ -16,7 +16,7 @@ export function DeleteSchedule({ schedule, name, onClose }: Props) {
   const removal = useMutation({
     mutationFn: () =>
       api.DELETE("/api/v1/schedules/{id}", {
-        params: { path: { id: schedule.id }, header: { "If-Match": `"${schedule.version}"` } },
+        params: { path: { id: schedule.id }, header: match(schedule.version) },
       }),
     onSuccess: async () => {
       onClose();
@@ -24,14 +24,7 @@ export function DeleteSchedule({ schedule, name, onClose }: Props) {
     },
   });
   return (
-    <Confirm
-      title={t("deleteTitle", { id: schedule.id, name })}
-      verb={t("delete")}
-      isPending={removal.isPending}
-      error={removal.error}
-      onConfirm={() => removal.mutate()}
-      onClose={onClose}
-    >
+    <Confirm title={t("deleteTitle", { id: schedule.id, name })} verb={t("delete")} sending={removal} onClose={onClose}>
       <p>{t("deleteHelp", { name })}</p>
       {schedule.from_file && <p className="mute">{t("fromFileHelp")}</p>}
     </Confirm>

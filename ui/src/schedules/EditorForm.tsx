@@ -3,7 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { ApiProblem, api, bodyOf } from "@/api/client";
+import { ApiProblem, api, bodyOf, match } from "@/api/client";
 import { useProject } from "@/app/ProjectSwitch";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { valuesOf } from "@/forms/Pairs";
@@ -141,7 +141,7 @@ function save(draft: Draft, before: Draft, schedule: Detail | undefined) {
     );
   return bodyOf(
     api.PATCH("/api/v1/schedules/{id}", {
-      params: { path: { id: schedule.id }, header: { "If-Match": `"${schedule.version}"` } },
+      params: { path: { id: schedule.id }, header: match(schedule.version) },
       body: changesOf(draft, before),
     }),
   );

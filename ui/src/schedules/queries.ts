@@ -1,6 +1,6 @@
 /** What is read of schedules, and how they are changed. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, bodyOf, match, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
 import { shownZone } from "@/parts/time";
 
@@ -60,7 +60,7 @@ export function previewOf(rule: {
 
 /** Turn a schedule on or off. */
 export function turn(schedule: Pick<Schedule, "id" | "version">, isOn: boolean): Promise<Schedule> {
-  const params = { path: { id: schedule.id }, header: { "If-Match": `"${schedule.version}"` } };
+  const params = { path: { id: schedule.id }, header: match(schedule.version) };
   return bodyOf(
     isOn ? api.POST("/api/v1/schedules/{id}/on", { params }) : api.POST("/api/v1/schedules/{id}/off", { params }),
   );

@@ -1,30 +1,24 @@
 import { TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
-import { faultAt } from "@/forms/faults";
+import { useFields } from "@/forms/useFields";
 import { Act } from "@/parts/Act";
 import { Checked } from "./DataSources";
-
-interface Props {
-  /** "" = a new one. */
-  name: string;
-  onClose: () => void;
-  onSaved: (name: string) => void;
-}
+import type { FormProps } from "./NamedList";
 
 /** The address of a database; it can be tested before it is saved. */
-export function DataSourceForm({ name: given, onClose, onSaved }: Props) {
+export function DataSourceForm({ name: given, onClose, onSaved }: FormProps) {
   const { t } = useTranslation("settings");
-  const [name, setName] = useState(given);
-  const [url, setUrl] = useState("");
+  const { values, fieldsOf } = useFields({ name: given, url: "" });
+  const { name, url } = values;
   const test = useMutation({ mutationFn: () => bodyOf(api.POST("/api/v1/data-sources:test", { body: { url } })) });
   const save = useMutation({
     mutationFn: () => bodyOf(api.PUT("/api/v1/data-sources/{name}", { params: { path: { name } }, body: { url } })),
     onSuccess: () => onSaved(name),
   });
+  const field = fieldsOf(save.error);
   const why = name === "" ? t("nameFirst") : url === "" ? t("urlFirst") : null;
   return (
     <FormDialog
@@ -46,21 +40,13 @@ export function DataSourceForm({ name: given, onClose, onSaved }: Props) {
       }
       onClose={onClose}
     >
-      <TextInput
-        label={t("name")}
-        value={name}
-        readOnly={given !== ""}
-        error={faultAt(save.error, "name")}
-        onChange={(event) => setName(event.currentTarget.value)}
-      />
+      <TextInput label={t("name")} readOnly={given !== ""} {...field("name")} />
       <TextInput
         label={t("url")}
         description={t("urlHelp")}
         placeholder="postgresql://user:password@host:5432/database"
         autoComplete="off"
-        value={url}
-        error={faultAt(save.error, "url")}
-        onChange={(event) => setUrl(event.currentTarget.value)}
+        {...field("url")}
       />
       <div aria-live="polite">
         <Checked answer={test.data} error={test.error} />

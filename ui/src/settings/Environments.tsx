@@ -1,77 +1,40 @@
 import { Textarea, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api, bodyOf } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
-import { faultAt } from "@/forms/faults";
-import { useDone } from "@/forms/useDone";
-import { useWhyNot } from "@/login/rights";
-import { NamedList } from "./NamedList";
+import { useFields } from "@/forms/useFields";
+import { type FormProps, NamedList } from "./NamedList";
 
 const ROWS = 8;
 
 /** Shell scripts that set up tasks. A script may hold secrets: it can be replaced, and is never shown. */
 export function Environments() {
   const { t } = useTranslation("settings");
-  const whyNot = useWhyNot("ADMIN");
-  const done = useDone("environments", "secrets");
-  const [editing, setEditing] = useState<string | null>(null);
   const found = useQuery({ queryKey: ["environments"], queryFn: () => bodyOf(api.GET("/api/v1/environments")) });
-  const remove = useMutation({
-    mutationFn: (name: string) => api.DELETE("/api/v1/environments/{name}", { params: { path: { name } } }),
-  });
   return (
-    <>
-      <NamedList
-        title={t("section.environments")}
-        of={found}
-        whyNot={whyNot}
-        empty={t("noEnvironments")}
-        emptyHelp={t("noEnvironmentsHelp")}
-        add={{ verb: t("newEnvironment"), onClick: () => setEditing("") }}
-        onChange={(each) => setEditing(each.name)}
-        removal={{
-          isPending: remove.isPending,
-          error: remove.error,
-          help: t("deleteUsed"),
-          run: (name, gone) =>
-            remove.mutate(name, {
-              onSuccess: () => {
-                gone();
-                void done(t("deletedNamed", { name }));
-              },
-            }),
-        }}
-      />
-      {editing !== null && (
-        <EnvironmentForm
-          name={editing}
-          onClose={() => setEditing(null)}
-          onSaved={(name) => {
-            setEditing(null);
-            void done(t("savedNamed", { name }));
-          }}
-        />
-      )}
-    </>
+    <NamedList
+      title={t("section.environments")}
+      of={found}
+      empty={t("noEnvironments")}
+      emptyHelp={t("noEnvironmentsHelp")}
+      verb={t("newEnvironment")}
+      form={EnvironmentForm}
+      remove={(name) => api.DELETE("/api/v1/environments/{name}", { params: { path: { name } } })}
+      touches={["environments", "secrets"]}
+    />
   );
-}
-
-interface FormProps {
-  name: string;
-  onClose: () => void;
-  onSaved: (name: string) => void;
 }
 
 function EnvironmentForm({ name: given, onClose, onSaved }: FormProps) {
   const { t } = useTranslation("settings");
-  const [name, setName] = useState(given);
-  const [script, setScript] = useState("");
+  const { values, fieldsOf } = useFields({ name: given, script: "" });
+  const { name, script } = values;
   const save = useMutation({
     mutationFn: () => bodyOf(api.PUT("/api/v1/environments/{name}", { params: { path: { name } }, body: { script } })),
     onSuccess: () => onSaved(name),
   });
+  const field = fieldsOf(save.error);
   return (
     <FormDialog
       title={given === "" ? t("newEnvironment") : t("replaceNamed", { name: given })}
@@ -82,22 +45,14 @@ function EnvironmentForm({ name: given, onClose, onSaved }: FormProps) {
       fields={["name", "script"]}
       onClose={onClose}
     >
-      <TextInput
-        label={t("name")}
-        value={name}
-        readOnly={given !== ""}
-        error={faultAt(save.error, "name")}
-        onChange={(event) => setName(event.currentTarget.value)}
-      />
+      <TextInput label={t("name")} readOnly={given !== ""} {...field("name")} />
       <Textarea
         label={t("script")}
         description={t("scriptHelp")}
         placeholder={"export PATH=/opt/java/bin:$PATH"}
         rows={ROWS}
         classNames={{ input: "mono" }}
-        value={script}
-        error={faultAt(save.error, "script")}
-        onChange={(event) => setScript(event.currentTarget.value)}
+        {...field("script")}
       />
     </FormDialog>
   );

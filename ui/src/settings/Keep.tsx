@@ -2,7 +2,7 @@ import { NumberInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, bodyOf, match, type Schemas } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Refusal } from "@/forms/Refusal";
@@ -22,7 +22,7 @@ export function Keep({ project }: { project: Schemas["ProjectPageAnswer"] }) {
     mutationFn: () =>
       bodyOf(
         api.PATCH("/api/v1/projects/{name}", {
-          params: { path: { name: project.name }, header: { "If-Match": `"${project.version}"` } },
+          params: { path: { name: project.name }, header: match(project.version) },
           body: { without: [], kept_days: days === "" ? "default" : Number(days) },
         }),
       ),
@@ -67,9 +67,7 @@ export function Keep({ project }: { project: Schemas["ProjectPageAnswer"] }) {
         <Confirm
           title={t("shorterTitle", { name: project.name })}
           verb={t("shorterVerb")}
-          isPending={save.isPending}
-          error={save.error}
-          onConfirm={() => save.mutate()}
+          sending={save}
           onClose={() => setAsking(false)}
         >
           <p>{days === "" ? t("shorterDefaultHelp") : t("shorterHelp", { count: Number(days) })}</p>

@@ -49,11 +49,7 @@ export function Members({ project }: { project: string }) {
   const roleOf = (value: string | null) => ROLES.find((each) => each === value) ?? "VIEWER";
   return (
     <Panel title={t("members")} remark={found.data?.items.length}>
-      <Answer
-        of={found}
-        isEmpty={(all) => all.items.length === 0}
-        empty={<Empty title={t("noMembers")}>{t("noMembersHelp")}</Empty>}
-      >
+      <Answer of={found} empty={<Empty title={t("noMembers")}>{t("noMembersHelp")}</Empty>}>
         {(all) => (
           <table>
             <Heads of={[t("name"), t("role"), { unseen: t("actions") }]} />

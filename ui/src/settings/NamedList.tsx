@@ -1,7 +1,9 @@
 import type { UseQueryResult } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { type ComponentType, type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Confirm } from "@/forms/Confirm";
+import { ChangeOrDelete } from "@/forms/ChangeOrDelete";
+import { useDone } from "@/forms/useDone";
+import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
@@ -14,40 +16,48 @@ interface Named {
   updated_at: string;
 }
 
+export interface FormProps {
+  /** "" = a new one. */
+  name: string;
+  onClose: () => void;
+  onSaved: (name: string) => void;
+}
+
 interface Props<T extends Named> {
   title: string;
   of: UseQueryResult<{ items: readonly T[] }>;
-  whyNot: string | null;
   empty: string;
   emptyHelp: string;
   /** What one says besides its name: a column. */
   told?: { title: string; cell: (item: T) => ReactNode };
-  acts?: (item: T) => ReactNode;
-  add: { verb: string; onClick: () => void };
-  onChange: (item: T) => void;
-  removal: { isPending: boolean; error: Error | null; help: string; run: (name: string, gone: () => void) => void };
+  acts?: (item: T, whyNot: string | null) => ReactNode;
+  /** The word on the button that makes one. */
+  verb: string;
+  /** Makes one, or gives it another value. */
+  form: ComponentType<FormProps>;
+  remove: (name: string) => Promise<unknown>;
+  /** What is read again after a change: words of queries. */
+  touches: readonly string[];
 }
 
 /** Secrets of one kind: each by its name, with the key that encrypts it; values are never shown. */
 export function NamedList<T extends Named>(props: Props<T>) {
   const { t } = useTranslation("settings");
-  const { told, whyNot, removal } = props;
-  const [going, setGoing] = useState<string | null>(null);
+  const { told, touches, form: Form } = props;
+  const whyNot = useWhyNot("ADMIN");
+  const done = useDone(...touches);
+  const [editing, setEditing] = useState<string | null>(null);
   return (
     <Panel
       title={props.title}
       remark={props.of.data?.items.length}
       end={
-        <Act size="xs" why={whyNot} onClick={props.add.onClick}>
-          {props.add.verb}
+        <Act size="xs" why={whyNot} onClick={() => setEditing("")}>
+          {props.verb}
         </Act>
       }
     >
-      <Answer
-        of={props.of}
-        isEmpty={(all) => all.items.length === 0}
-        empty={<Empty title={props.empty}>{props.emptyHelp}</Empty>}
-      >
+      <Answer of={props.of} empty={<Empty title={props.empty}>{props.emptyHelp}</Empty>}>
         {(all) => (
           <Table heads={[t("name"), told?.title, t("key"), { num: t("changed") }, { unseen: t("actions") }]}>
             {all.items.map((each) => (
@@ -60,13 +70,17 @@ export function NamedList<T extends Named>(props: Props<T>) {
                 </td>
                 <td>
                   <div className="row-acts">
-                    {props.acts?.(each)}
-                    <Act size="compact-sm" variant="default" why={whyNot} onClick={() => props.onChange(each)}>
-                      {t("replace")}
-                    </Act>
-                    <Act size="compact-sm" variant="default" why={whyNot} onClick={() => setGoing(each.name)}>
-                      {t("delete")}
-                    </Act>
+                    {props.acts?.(each, whyNot)}
+                    <ChangeOrDelete
+                      name={each.name}
+                      whyNot={whyNot}
+                      verb={t("replace")}
+                      onChange={() => setEditing(each.name)}
+                      remove={() => props.remove(each.name)}
+                      touches={touches}
+                    >
+                      <p>{t("deleteUsed")}</p>
+                    </ChangeOrDelete>
                   </div>
                 </td>
               </tr>
@@ -74,17 +88,15 @@ export function NamedList<T extends Named>(props: Props<T>) {
           </Table>
         )}
       </Answer>
-      {going !== null && (
-        <Confirm
-          title={t("deleteNamed", { name: going })}
-          verb={t("delete")}
-          isPending={removal.isPending}
-          error={removal.error}
-          onConfirm={() => removal.run(going, () => setGoing(null))}
-          onClose={() => setGoing(null)}
-        >
-          <p>{removal.help}</p>
-        </Confirm>
+      {editing !== null && (
+        <Form
+          name={editing}
+          onClose={() => setEditing(null)}
+          onSaved={(name) => {
+            setEditing(null);
+            void done(t("savedNamed", { name }));
+          }}
+        />
       )}
     </Panel>
   );

@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, bodyOf, match, type Schemas } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Pairs, pairsOf, valuesOf } from "@/forms/Pairs";
@@ -58,9 +58,7 @@ export function Project({ name, onGone }: { name: string; onGone: () => void }) 
             <Confirm
               title={t("deleteNamed", { name })}
               verb={t("delete")}
-              isPending={remove.isPending}
-              error={remove.error}
-              onConfirm={() => remove.mutate()}
+              sending={remove}
               onClose={() => setIsDeleting(false)}
             >
               <p>{t("deleteProjectHelp")}</p>
@@ -82,7 +80,7 @@ function SharedParams({ project }: { project: Schemas["ProjectPageAnswer"] }) {
       const params = valuesOf(pairs);
       return bodyOf(
         api.PATCH("/api/v1/projects/{name}", {
-          params: { path: { name: project.name }, header: { "If-Match": `"${project.version}"` } },
+          params: { path: { name: project.name }, header: match(project.version) },
           body: { params, without: Object.keys(project.params).filter((name) => !(name in params)) },
         }),
       );

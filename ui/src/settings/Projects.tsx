@@ -39,11 +39,7 @@ export function Projects() {
   return (
     <>
       <Panel title={t("section.projects")} remark={found.data?.items.length}>
-        <Answer
-          of={found}
-          isEmpty={(page) => page.items.length === 0}
-          empty={<Empty title={t("noProjects")}>{t("noProjectsHelp")}</Empty>}
-        >
+        <Answer of={found} empty={<Empty title={t("noProjects")}>{t("noProjectsHelp")}</Empty>}>
           {(page) => (
             <Table heads={[t("name"), { num: t("workflows") }, t("tenants"), t("workerGroups")]}>
               {page.items.map((each) => (

@@ -44,7 +44,7 @@ export function Secrets() {
           </Act>
         }
       >
-        <Answer of={keys} isEmpty={(all) => all.items.length === 0} empty={<Empty title={t("noKeys")} />}>
+        <Answer of={keys} empty={<Empty title={t("noKeys")} />}>
           {(all) => (
             <table>
               <Heads of={[t("key"), t("keyUse"), { num: t("section.secrets") }]} />
@@ -65,11 +65,7 @@ export function Secrets() {
         </Answer>
       </Panel>
       <Panel title={t("section.secrets")} remark={secrets.data?.items.length}>
-        <Answer
-          of={secrets}
-          isEmpty={(all) => all.items.length === 0}
-          empty={<Empty title={t("noSecrets")}>{t("noSecretsHelp")}</Empty>}
-        >
+        <Answer of={secrets} empty={<Empty title={t("noSecrets")}>{t("noSecretsHelp")}</Empty>}>
           {(all) => (
             <table>
               <Heads of={[t("name"), t("kind"), t("key"), { num: t("changed") }]} />
@@ -93,14 +89,7 @@ export function Secrets() {
         <footer>{t("writeOnly")}</footer>
       </Panel>
       {isAsking && (
-        <Confirm
-          title={t("rotate")}
-          verb={t("rotateVerb")}
-          isPending={rotate.isPending}
-          error={rotate.error}
-          onConfirm={() => rotate.mutate()}
-          onClose={() => setIsAsking(false)}
-        >
+        <Confirm title={t("rotate")} verb={t("rotateVerb")} sending={rotate} onClose={() => setIsAsking(false)}>
           <p>{t("rotateHelp")}</p>
         </Confirm>
       )}

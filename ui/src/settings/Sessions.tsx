@@ -46,7 +46,7 @@ export function Sessions({ account }: { account: string }) {
         </Act>
       }
     >
-      <Answer of={found} isEmpty={(all) => all.items.length === 0} empty={<Empty title={t("noSessions")} />}>
+      <Answer of={found} empty={<Empty title={t("noSessions")} />}>
         {(all) => (
           <Table
             heads={[t("browser"), t("address"), { num: t("lastUsed") }, { num: t("ends") }, { unseen: t("actions") }]}

@@ -44,11 +44,7 @@ export function Tokens({ account }: { account: string }) {
           <ShownOnce text={made.token} what={t("tokenOnce", { name: made.name })} />
         </div>
       )}
-      <Answer
-        of={found}
-        isEmpty={(all) => all.items.length === 0}
-        empty={<Empty title={t("noTokens")}>{t("noTokensHelp")}</Empty>}
-      >
+      <Answer of={found} empty={<Empty title={t("noTokens")}>{t("noTokensHelp")}</Empty>}>
         {(all) => (
           <Table
             heads={[

@@ -27,7 +27,7 @@ export function RunsTab({ project, name }: { project: string; name: string }) {
             </Link>
           </div>
         </header>
-        <Answer of={found} isEmpty={(data) => data.items.length === 0} empty={<Empty title={t("noRuns")} />}>
+        <Answer of={found} empty={<Empty title={t("noRuns")} />}>
           {(data) => (
             <Table
               heads={[

@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
-import { changedWorkflow, exported, match } from "@/editor/queries";
+import { api, bodyOf, match } from "@/api/client";
+import { changedWorkflow, exported } from "@/editor/queries";
 import { may } from "@/login/rights";
 import { me } from "@/login/session";
 import { Act } from "@/parts/Act";

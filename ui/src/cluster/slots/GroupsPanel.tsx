@@ -28,7 +28,7 @@ export function GroupsPanel({ isShown }: { isShown: boolean }) {
         </Link>
       }
     >
-      <Answer of={groups} isEmpty={(data) => (data.items?.length ?? 0) === 0} empty={<Empty title={t("noWorkers")} />}>
+      <Answer of={groups} empty={<Empty title={t("noWorkers")} />}>
         {(data) => <GroupsTable groups={data.items ?? []} workers={nodes.data?.items ?? []} />}
       </Answer>
     </Panel>

@@ -1,25 +1,29 @@
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Confirm } from "@/forms/Confirm";
-import { useDone } from "@/forms/useDone";
 import { Act } from "@/parts/Act";
+import { Confirm } from "./Confirm";
+import { useDone } from "./useDone";
 
 interface Props {
   /** Of what the row shows. */
   name: string;
   /** Why neither can be pressed; null: they can. */
   whyNot: string | null;
+  /** Another word on the button that changes it. */
+  verb?: string;
   onChange: () => void;
   remove: () => Promise<unknown>;
+  /** What is read again when it is deleted: words of queries. */
+  touches: readonly string[];
   /** What is said before it is deleted. */
   children: ReactNode;
 }
 
 /** The buttons that change and delete what a row shows; before a deletion it is asked for once more. */
-export function ChangeOrDelete({ name, whyNot, onChange, remove, children }: Props) {
-  const { t } = useTranslation("alerts");
-  const done = useDone("alerts");
+export function ChangeOrDelete({ name, whyNot, verb, onChange, remove, touches, children }: Props) {
+  const { t } = useTranslation("forms");
+  const done = useDone(...touches);
   const [isGoing, setIsGoing] = useState(false);
   const removal = useMutation({
     mutationFn: remove,
@@ -31,7 +35,7 @@ export function ChangeOrDelete({ name, whyNot, onChange, remove, children }: Pro
   return (
     <>
       <Act size="compact-sm" variant="default" why={whyNot} onClick={onChange}>
-        {t("change")}
+        {verb ?? t("change")}
       </Act>
       <Act size="compact-sm" variant="default" why={whyNot} onClick={() => setIsGoing(true)}>
         {t("delete")}
@@ -40,9 +44,7 @@ export function ChangeOrDelete({ name, whyNot, onChange, remove, children }: Pro
         <Confirm
           title={t("deleteNamed", { name })}
           verb={t("delete")}
-          isPending={removal.isPending}
-          error={removal.error}
-          onConfirm={() => removal.mutate()}
+          sending={removal}
           onClose={() => setIsGoing(false)}
         >
           {children}
