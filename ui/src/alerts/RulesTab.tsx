@@ -25,13 +25,12 @@ export function RulesTab() {
   const { t } = useTranslation("alerts");
   const project = useProject();
   const found = useInfiniteQuery(rules(project));
-  const shown = found.data?.pages.flatMap((page) => page.items) ?? [];
   const whyNot = useWhyNot("EDITOR", project);
   const [editing, setEditing] = useState<Rule | "new" | null>(null);
   return (
     <Panel
       title={t("tab.rules")}
-      remark={found.data && `${count(shown.length)}${found.hasNextPage ? "+" : ""}`}
+      remark={found.data && `${count(found.data.items.length)}${found.hasNextPage ? "+" : ""}`}
       end={
         <Act size="xs" why={whyNot} onClick={() => setEditing("new")}>
           {t("newRule")}
@@ -40,7 +39,6 @@ export function RulesTab() {
     >
       <Answer
         of={found}
-        isEmpty={() => shown.length === 0}
         empty={
           <Empty title={t("noRules")}>
             <p>{t("noRulesHelp")}</p>
@@ -54,7 +52,7 @@ export function RulesTab() {
           </Empty>
         }
       >
-        {() => (
+        {({ items }) => (
           <Table
             hasFocus
             heads={[
@@ -67,7 +65,7 @@ export function RulesTab() {
               { unseen: t("actions") },
             ]}
           >
-            {shown.map((each) => (
+            {items.map((each) => (
               <RuleRow key={`${each.project}/${each.name}`} rule={each} onChange={() => setEditing(each)} />
             ))}
           </Table>

@@ -1,6 +1,7 @@
 /** What is read of alerts. The first part of each key is the word of live/changes.ts. */
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, bodyOf, type Schemas } from "@/api/client";
+import { paged } from "@/api/pages";
 import type { paths } from "@/api/schema";
 import { oneOf, type Search, textOf, withValues } from "@/lists/filters";
 
@@ -76,21 +77,14 @@ export function alertOf(id: string) {
 
 /** The rules of a project; null = of all that one may see. */
 export function rules(project: string | null) {
-  return infiniteQueryOptions({
-    queryKey: ["alerts", "rules", project],
-    queryFn: async ({ pageParam }) => {
-      const query = {
-        limit: RULES_PAGE,
-        ...(project !== null && { project }),
-        ...(pageParam && { cursor: pageParam }),
-      };
+  return {
+    ...paged(["alerts", "rules", project], async (at) => {
+      const query = { limit: RULES_PAGE, ...(project !== null && { project }), ...at };
       const page = await bodyOf(api.GET("/api/v1/alert-rules", { params: { query } }));
       return { ...page, items: page.items as Rule[] };
-    },
-    initialPageParam: "",
-    getNextPageParam: (page) => (page.has_more ? page.next_cursor : undefined),
+    }),
     refetchInterval: AGAIN_MS,
-  });
+  };
 }
 
 /** What a rule says that is being written. */

@@ -13,11 +13,10 @@ import { TaskOf } from "./TaskOf";
 export function Line({ pool }: { pool: PoolContent }) {
   const { t } = useTranslation("pools");
   const found = useInfiniteQuery(lineOf(pool.name));
-  const shown = found.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <Panel title={t("line")} remark={count(pool.waiting)}>
-      <Answer of={found} isEmpty={() => shown.length === 0} empty={<Empty title={t("nobodyWaits")} />}>
-        {() => (
+      <Answer of={found} empty={<Empty title={t("nobodyWaits")} />}>
+        {({ items }) => (
           <Table
             className="dense"
             hasFocus
@@ -31,7 +30,7 @@ export function Line({ pool }: { pool: PoolContent }) {
               t("waitsSince"),
             ]}
           >
-            {shown.map((each) => (
+            {items.map((each) => (
               <tr key={each.place}>
                 <td className="num">{count(each.place)}</td>
                 <td className="cut of-task">

@@ -29,26 +29,21 @@ export function PoolsTab() {
 function PoolList() {
   const { t } = useTranslation("pools");
   const found = useInfiniteQuery(pools);
-  const shown = found.data?.pages.flatMap((page) => page.items) ?? [];
   const whyNot = useWhyNot("ADMIN");
   const [, change] = useClusterSearch();
   const [isNew, setIsNew] = useState(false);
   return (
     <Panel
       title={t("pools")}
-      remark={found.data && `${count(shown.length)}${found.hasNextPage ? "+" : ""}`}
+      remark={found.data && `${count(found.data.items.length)}${found.hasNextPage ? "+" : ""}`}
       end={
         <Act size="xs" why={whyNot} onClick={() => setIsNew(true)}>
           {t("newPool")}
         </Act>
       }
     >
-      <Answer
-        of={found}
-        isEmpty={() => shown.length === 0}
-        empty={<Empty title={t("noPools")}>{t("noPoolsHelp")}</Empty>}
-      >
-        {() => <PoolTable pools={shown} />}
+      <Answer of={found} empty={<Empty title={t("noPools")}>{t("noPoolsHelp")}</Empty>}>
+        {({ items }) => <PoolTable pools={items} />}
       </Answer>
       <More of={found} word={t("more")} />
       {isNew && (

@@ -23,7 +23,6 @@ export function Resources({ pool }: { pool: PoolContent }) {
   const [state, setState] = useState<ResourceState | null>(null);
   const found = useInfiniteQuery(resourcesOf(pool.name, state));
   const [aside, setAside] = useState<Resource | null>(null);
-  const shown = found.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <Panel
       title={t(pool.kind === "COUNT" ? "places" : "resources")}
@@ -44,8 +43,8 @@ export function Resources({ pool }: { pool: PoolContent }) {
         </fieldset>
       }
     >
-      <Answer of={found} isEmpty={() => shown.length === 0} empty={<Empty title={t("noneInState")} />}>
-        {() => (
+      <Answer of={found} empty={<Empty title={t("noneInState")} />}>
+        {({ items }) => (
           <Table
             className="dense"
             hasFocus
@@ -60,7 +59,7 @@ export function Resources({ pool }: { pool: PoolContent }) {
               { unseen: t("actions") },
             ]}
           >
-            {shown.map((each) => (
+            {items.map((each) => (
               <Row key={each.id} pool={pool.name} resource={each} onSetAside={() => setAside(each)} />
             ))}
           </Table>

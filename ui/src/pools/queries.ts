@@ -1,6 +1,7 @@
 /** What is read of resource pools. Keys begin with the word of live/changes.ts. */
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { queryOptions } from "@tanstack/react-query";
 import { api, bodyOf, type Schemas } from "@/api/client";
+import { paged } from "@/api/pages";
 
 export type Pool = Schemas["PoolAnswer"];
 export type PoolContent = Schemas["PoolContent"];
@@ -15,17 +16,9 @@ const PAGE = 100;
 const LEASES_EVERY_MS = 5_000;
 
 /** The pools by name. */
-export const pools = infiniteQueryOptions({
-  queryKey: ["pools", "list"],
-  queryFn: ({ pageParam }) =>
-    bodyOf(
-      api.GET("/api/v1/resource-pools", {
-        params: { query: { limit: PAGE, ...(pageParam !== "" && { cursor: pageParam }) } },
-      }),
-    ),
-  initialPageParam: "",
-  getNextPageParam: (last) => (last.has_more ? last.next_cursor : undefined),
-});
+export const pools = paged(["pools", "list"], (at) =>
+  bodyOf(api.GET("/api/v1/resource-pools", { params: { query: { limit: PAGE, ...at } } })),
+);
 
 export function poolOf(name: string) {
   return queryOptions({
@@ -36,34 +29,23 @@ export function poolOf(name: string) {
 
 /** The resources of a pool in the order of its file, of one state or of all. */
 export function resourcesOf(name: string, state: ResourceState | null) {
-  return infiniteQueryOptions({
-    queryKey: ["pools", "resources", name, state],
-    queryFn: ({ pageParam }) =>
+  return {
+    ...paged(["pools", "resources", name, state], (at) =>
       bodyOf(
         api.GET("/api/v1/resource-pools/{name}/resources", {
-          params: {
-            path: { name },
-            query: { limit: PAGE, ...(state && { state: [state] }), ...(pageParam !== "" && { cursor: pageParam }) },
-          },
+          params: { path: { name }, query: { limit: PAGE, ...(state && { state: [state] }), ...at } },
         }),
       ),
-    initialPageParam: "",
-    getNextPageParam: (last) => (last.has_more ? last.next_cursor : undefined),
+    ),
     refetchInterval: LEASES_EVERY_MS,
-  });
+  };
 }
 
 /** Who waits for a pool, in their order. */
 export function lineOf(name: string) {
-  return infiniteQueryOptions({
-    queryKey: ["pools", "line", name],
-    queryFn: ({ pageParam }) =>
-      bodyOf(
-        api.GET("/api/v1/resource-pools/{name}/line", {
-          params: { path: { name }, query: { limit: PAGE, ...(pageParam !== "" && { cursor: pageParam }) } },
-        }),
-      ),
-    initialPageParam: "",
-    getNextPageParam: (last) => (last.has_more ? last.next_cursor : undefined),
-  });
+  return paged(["pools", "line", name], (at) =>
+    bodyOf(
+      api.GET("/api/v1/resource-pools/{name}/line", { params: { path: { name }, query: { limit: PAGE, ...at } } }),
+    ),
+  );
 }

@@ -1,9 +1,9 @@
 import { Button, Select, TextInput } from "@mantine/core";
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { Fragment } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api, bodyOf, type Schemas } from "@/api/client";
+import { paged } from "@/api/pages";
 import { Answer, Empty } from "@/parts/Answer";
 import { More } from "@/parts/More";
 import { Panel } from "@/parts/Panel";
@@ -31,23 +31,15 @@ export function Audit() {
   const { t } = useTranslation("settings");
   const search = useSearch({ strict: false }) as Search;
   const navigate = useNavigate();
-  const projects = useQuery(projectNames);
   const { row, outcome, ...rest } = search;
   const texts: Record<string, string> = Object.fromEntries(
     Object.entries(rest).map(([name, value]) => [name, String(value)]),
   );
-  const shownOutcome = OUTCOMES.find((each) => each === outcome);
-  const filter = { ...texts, outcome: shownOutcome };
+  const filter = { ...texts, outcome: OUTCOMES.find((each) => each === outcome) };
   const found = useInfiniteQuery({
-    queryKey: ["audit", filter],
-    queryFn: ({ pageParam }) =>
-      bodyOf(
-        api.GET("/api/v1/audit", {
-          params: { query: { ...filter, limit: PAGE, ...(pageParam !== "" && { cursor: pageParam }) } },
-        }),
-      ),
-    initialPageParam: "",
-    getNextPageParam: (last) => (last.has_more ? last.next_cursor : undefined),
+    ...paged(["audit", filter], (at) =>
+      bodyOf(api.GET("/api/v1/audit", { params: { query: { ...filter, limit: PAGE, ...at } } })),
+    ),
     placeholderData: keepPreviousData,
     retry: false,
   });
@@ -61,42 +53,10 @@ export function Audit() {
     });
   return (
     <>
-      <div className="fields audit-filters">
-        <Select
-          aria-label={t("project")}
-          placeholder={t("project")}
-          data={projects.data ?? []}
-          value={search.project ?? null}
-          clearable
-          onChange={(project) => change({ project: project ?? undefined })}
-        />
-        <Select
-          aria-label={t("outcome")}
-          placeholder={t("outcome")}
-          data={OUTCOMES.map((value) => ({ value, label: t(`outcome.${value}`) }))}
-          value={search.outcome ?? null}
-          clearable
-          onChange={(value) => change({ outcome: value ?? undefined })}
-        />
-        {FILTERS.map((name) => (
-          <TextInput
-            key={name}
-            aria-label={t(`filter.${name}`)}
-            placeholder={t(`filter.${name}`)}
-            defaultValue={search[name] ?? ""}
-            onBlur={(event) => change({ [name]: event.currentTarget.value })}
-            onKeyDown={(event) => event.key === "Enter" && change({ [name]: event.currentTarget.value })}
-          />
-        ))}
-      </div>
+      <AuditFilters search={search} onChange={change} />
       <Panel title={t("section.audit")}>
-        <Answer
-          of={found}
-          lines={10}
-          isEmpty={(data) => data.pages[0]?.items.length === 0}
-          empty={<Empty title={t("noAudit")}>{t("noAuditHelp")}</Empty>}
-        >
-          {(data) => (
+        <Answer of={found} lines={10} empty={<Empty title={t("noAudit")}>{t("noAuditHelp")}</Empty>}>
+          {({ items }) => (
             <Table
               heads={[
                 { num: t("when") },
@@ -108,65 +68,101 @@ export function Audit() {
                 { unseen: t("details") },
               ]}
             >
-              {data.pages
-                .flatMap((page) => page.items)
-                .map((each) => (
-                  <Fragment key={each.id}>
-                    <tr>
-                      <td className="num">
-                        <Moment at={each.at} />
-                      </td>
-                      <td title={each.address ?? undefined}>
-                        {each.actor} <span className="mute">{t(`actor.${each.actor_kind}`)}</span>
-                      </td>
-                      <td>
-                        <code>{each.action}</code>
-                      </td>
-                      <td className="wide">
-                        <span className="mute">{each.object_kind}</span> {each.object_name ?? each.object_id}
-                      </td>
-                      <td>{each.project ?? "–"}</td>
-                      <td>
-                        <i className="st" data-s={each.outcome === "DONE" ? "SUCCESS" : "FAILURE"} aria-hidden />{" "}
-                        {t(`outcome.${each.outcome}`)}
-                      </td>
-                      <td className="num">
-                        <Button
-                          size="compact-sm"
-                          variant="default"
-                          aria-expanded={String(row) === each.id}
-                          onClick={() => change({ row: String(row) === each.id ? undefined : each.id })}
-                        >
-                          {t("details")}
-                        </Button>
-                      </td>
-                    </tr>
-                    {String(row) === each.id && (
-                      <tr>
-                        <td />
-                        <td colSpan={6} className="wrap">
-                          <pre className="json">
-                            {JSON.stringify(
-                              {
-                                before: each.before,
-                                after: each.after,
-                                address: each.address,
-                                request_id: each.request_id,
-                              },
-                              null,
-                              2,
-                            )}
-                          </pre>
-                        </td>
-                      </tr>
-                    )}
-                  </Fragment>
-                ))}
+              {items.map((each) => (
+                <AuditRow
+                  key={each.id}
+                  entry={each}
+                  isOpen={String(row) === each.id}
+                  onOpen={(isOpen) => change({ row: isOpen ? each.id : undefined })}
+                />
+              ))}
             </Table>
           )}
         </Answer>
         <More of={found} word={t("older")} />
       </Panel>
+    </>
+  );
+}
+
+function AuditFilters({ search, onChange }: { search: Search; onChange: (to: Search) => void }) {
+  const { t } = useTranslation("settings");
+  const projects = useQuery(projectNames);
+  return (
+    <div className="fields audit-filters">
+      <Select
+        aria-label={t("project")}
+        placeholder={t("project")}
+        data={projects.data ?? []}
+        value={search.project ?? null}
+        clearable
+        onChange={(project) => onChange({ project: project ?? undefined })}
+      />
+      <Select
+        aria-label={t("outcome")}
+        placeholder={t("outcome")}
+        data={OUTCOMES.map((value) => ({ value, label: t(`outcome.${value}`) }))}
+        value={search.outcome ?? null}
+        clearable
+        onChange={(value) => onChange({ outcome: value ?? undefined })}
+      />
+      {FILTERS.map((name) => (
+        <TextInput
+          key={name}
+          aria-label={t(`filter.${name}`)}
+          placeholder={t(`filter.${name}`)}
+          defaultValue={search[name] ?? ""}
+          onBlur={(event) => onChange({ [name]: event.currentTarget.value })}
+          onKeyDown={(event) => event.key === "Enter" && onChange({ [name]: event.currentTarget.value })}
+        />
+      ))}
+    </div>
+  );
+}
+
+interface RowProps {
+  entry: Schemas["AuditAnswer"];
+  isOpen: boolean;
+  onOpen: (isOpen: boolean) => void;
+}
+
+function AuditRow({ entry, isOpen, onOpen }: RowProps) {
+  const { t } = useTranslation("settings");
+  const { before, after, address, request_id } = entry;
+  return (
+    <>
+      <tr>
+        <td className="num">
+          <Moment at={entry.at} />
+        </td>
+        <td title={address ?? undefined}>
+          {entry.actor} <span className="mute">{t(`actor.${entry.actor_kind}`)}</span>
+        </td>
+        <td>
+          <code>{entry.action}</code>
+        </td>
+        <td className="wide">
+          <span className="mute">{entry.object_kind}</span> {entry.object_name ?? entry.object_id}
+        </td>
+        <td>{entry.project ?? "–"}</td>
+        <td>
+          <i className="st" data-s={entry.outcome === "DONE" ? "SUCCESS" : "FAILURE"} aria-hidden />{" "}
+          {t(`outcome.${entry.outcome}`)}
+        </td>
+        <td className="num">
+          <Button size="compact-sm" variant="default" aria-expanded={isOpen} onClick={() => onOpen(!isOpen)}>
+            {t("details")}
+          </Button>
+        </td>
+      </tr>
+      {isOpen && (
+        <tr>
+          <td />
+          <td colSpan={6} className="wrap">
+            <pre className="json">{JSON.stringify({ before, after, address, request_id }, null, 2)}</pre>
+          </td>
+        </tr>
+      )}
     </>
   );
 }

@@ -1,6 +1,6 @@
 /** What is read of one workflow. */
-import { infiniteQueryOptions } from "@tanstack/react-query";
 import { api, bodyOf, type Schemas } from "@/api/client";
+import { paged } from "@/api/pages";
 import { exported } from "@/editor/queries";
 
 /** The last runs of a workflow, as bars. */
@@ -15,17 +15,13 @@ export function lastRunsOf(code: string | undefined) {
 
 /** The versions of a workflow, newest first, page by page. */
 export function versionsOf(code: string) {
-  return infiniteQueryOptions({
-    queryKey: ["workflow", code, "versions"],
-    queryFn: ({ pageParam }) =>
-      bodyOf(
-        api.GET("/api/v1/workflow-definitions/{code}/versions", {
-          params: { path: { code }, query: { limit: 50, ...(pageParam !== "" && { cursor: pageParam }) } },
-        }),
-      ),
-    initialPageParam: "",
-    getNextPageParam: (last) => (last.has_more ? last.next_cursor : undefined),
-  });
+  return paged(["workflow", code, "versions"], (at) =>
+    bodyOf(
+      api.GET("/api/v1/workflow-definitions/{code}/versions", {
+        params: { path: { code }, query: { limit: 50, ...at } },
+      }),
+    ),
+  );
 }
 
 /** Who saved the newest version of a workflow, and when. */

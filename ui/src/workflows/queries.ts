@@ -1,6 +1,7 @@
 /** What is read of the workflows. */
-import { infiniteQueryOptions, keepPreviousData } from "@tanstack/react-query";
+import { keepPreviousData } from "@tanstack/react-query";
 import { api, bodyOf, type Schemas } from "@/api/client";
+import { paged } from "@/api/pages";
 
 export type Workflow = Schemas["ListedWorkflow"];
 export type Schedule = Schemas["ScheduleAnswer"];
@@ -15,18 +16,12 @@ const PAGE = 100;
 
 /** The workflows that match, page by page. */
 export function workflowsOf(filter: WorkflowFilter) {
-  return infiniteQueryOptions({
-    queryKey: ["workflows", filter],
-    queryFn: ({ pageParam }) =>
-      bodyOf(
-        api.GET("/api/v1/workflow-definitions", {
-          params: { query: { ...filter, limit: PAGE, ...(pageParam !== "" && { cursor: pageParam }) } },
-        }),
-      ),
-    initialPageParam: "",
-    getNextPageParam: (last) => (last.has_more ? last.next_cursor : undefined),
+  return {
+    ...paged(["workflows", filter], (at) =>
+      bodyOf(api.GET("/api/v1/workflow-definitions", { params: { query: { ...filter, limit: PAGE, ...at } } })),
+    ),
     placeholderData: keepPreviousData,
-  });
+  };
 }
 
 /** The last runs of a page of workflows, as bars. */
