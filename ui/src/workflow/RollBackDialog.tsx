@@ -1,19 +1,31 @@
 import { Button, Modal } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
+import { api, bodyOf, match } from "@/api/client";
+import { changedWorkflow, type Head } from "@/editor/queries";
 import { Failure } from "@/parts/Answer";
+import { say } from "@/parts/notices";
+import { useWorkflowSearch } from "./search";
 
-interface Props {
-  version: number;
-  current: number;
-  isBusy: boolean;
-  error: Error | null;
-  onClose: () => void;
-  onConfirm: () => void;
-}
-
-/** Says what rolling back does, before it does. */
-export function RollBackDialog({ version, current, isBusy, error, onClose, onConfirm }: Props) {
+/** Says what rolling back does, and does it. */
+export function RollBackDialog({ head, version, onClose }: { head: Head; version: number; onClose: () => void }) {
   const { t } = useTranslation("workflow");
+  const { change } = useWorkflowSearch();
+  const back = useMutation({
+    mutationFn: () =>
+      bodyOf(
+        api.POST("/api/v1/workflow-definitions/{code}/roll-back", {
+          params: { path: { code: head.code }, header: match(head.version) },
+          body: { version },
+        }),
+      ),
+    onSuccess: (saved) => {
+      onClose();
+      changedWorkflow();
+      change({ older: undefined, newer: undefined });
+      say(t(saved.is_new_version ? "rolledBack" : "publishedSame", { from: version, version: saved.version }));
+    },
+  });
   return (
     <Modal
       opened
@@ -22,13 +34,13 @@ export function RollBackDialog({ version, current, isBusy, error, onClose, onCon
       closeButtonProps={{ "aria-label": t("close") }}
     >
       <div className="dialog">
-        <p>{t("rollBackMeans", { version, next: current + 1 })}</p>
-        {error !== null && <Failure error={error} />}
+        <p>{t("rollBackMeans", { version, next: head.version + 1 })}</p>
+        {back.error !== null && <Failure error={back.error} />}
         <div className="dialog-end">
           <Button variant="default" onClick={onClose}>
             {t("cancel")}
           </Button>
-          <Button data-autofocus loading={isBusy} onClick={onConfirm}>
+          <Button data-autofocus loading={back.isPending} onClick={() => back.mutate()}>
             {t("rollBack")}
           </Button>
         </div>

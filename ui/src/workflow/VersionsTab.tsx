@@ -1,15 +1,13 @@
 import { Radio, SegmentedControl } from "@mantine/core";
-import { useInfiniteQuery, useMutation, useQueries } from "@tanstack/react-query";
+import { useInfiniteQuery, useQueries } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match } from "@/api/client";
 import { comparable } from "@/editor/model/compare";
-import { changedWorkflow, type Head } from "@/editor/queries";
+import type { Head } from "@/editor/queries";
 import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Failure, Skeleton } from "@/parts/Answer";
 import { More } from "@/parts/More";
-import { say } from "@/parts/notices";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { GraphDiff } from "./GraphDiff";
@@ -28,23 +26,6 @@ export function VersionsTab({ head }: { head: Head }) {
   const [wanted, setWanted] = useState<number | null>(null);
   const newer = search.newer ?? head.version;
   const older = search.older ?? Math.max(1, newer - 1);
-  const back = useMutation({
-    mutationFn: (version: number) =>
-      bodyOf(
-        api.POST("/api/v1/workflow-definitions/{code}/roll-back", {
-          params: { path: { code: head.code }, header: match(head.version) },
-          body: { version },
-        }),
-      ),
-    onSuccess: (saved, version) => {
-      setWanted(null);
-      changedWorkflow();
-      change({ older: undefined, newer: undefined });
-      say(t(saved.is_new_version ? "rolledBack" : "publishedSame", { from: version, version: saved.version }));
-    },
-  });
-  const pick = (side: "older" | "newer", version: number) =>
-    change(side === "older" ? { older: version, newer } : { newer: version, older });
   return (
     <div className="tab versions">
       <section className="panel">
@@ -52,7 +33,7 @@ export function VersionsTab({ head }: { head: Head }) {
           <h2>{t("tab.versions")}</h2>
         </header>
         <Answer of={found}>
-          {(data) => (
+          {({ items }) => (
             <Table
               heads={[
                 t("olderColumn"),
@@ -65,56 +46,51 @@ export function VersionsTab({ head }: { head: Head }) {
                 <td key="end" className="end-cell" />,
               ]}
             >
-              {data.pages
-                .flatMap((page) => page.items)
-                .map((each) => (
-                  <tr key={each.version} aria-selected={each.version === older || each.version === newer}>
-                    <td>
-                      <Radio
-                        name="older"
-                        size="xs"
-                        aria-label={t("pickOlder", { version: each.version })}
-                        checked={each.version === older}
-                        onChange={() => pick("older", each.version)}
-                      />
-                    </td>
-                    <td>
-                      <Radio
-                        name="newer"
-                        size="xs"
-                        aria-label={t("pickNewer", { version: each.version })}
-                        checked={each.version === newer}
-                        onChange={() => pick("newer", each.version)}
-                      />
-                    </td>
-                    <td className="num">
-                      <b>{each.version}</b>
-                    </td>
-                    <td>{each.created_by}</td>
-                    <td>
-                      <Moment at={each.created_at} />
-                    </td>
-                    <td className="num">{each.tasks}</td>
-                    <td className="num">{each.runs}</td>
-                    <td className="end-cell">
-                      {each.is_current ? (
-                        <span className="tag">{t("current")}</span>
-                      ) : (
-                        <Act
-                          size="compact-xs"
-                          variant="default"
-                          why={!mayEdit ? t("editRole", { project: head.project }) : null}
-                          onClick={() => {
-                            back.reset();
-                            setWanted(each.version);
-                          }}
-                        >
-                          {t("rollBack")}
-                        </Act>
-                      )}
-                    </td>
-                  </tr>
-                ))}
+              {items.map((each) => (
+                <tr key={each.version} aria-selected={each.version === older || each.version === newer}>
+                  <td>
+                    <Radio
+                      name="older"
+                      size="xs"
+                      aria-label={t("pickOlder", { version: each.version })}
+                      checked={each.version === older}
+                      onChange={() => change({ older: each.version, newer })}
+                    />
+                  </td>
+                  <td>
+                    <Radio
+                      name="newer"
+                      size="xs"
+                      aria-label={t("pickNewer", { version: each.version })}
+                      checked={each.version === newer}
+                      onChange={() => change({ newer: each.version, older })}
+                    />
+                  </td>
+                  <td className="num">
+                    <b>{each.version}</b>
+                  </td>
+                  <td>{each.created_by}</td>
+                  <td>
+                    <Moment at={each.created_at} />
+                  </td>
+                  <td className="num">{each.tasks}</td>
+                  <td className="num">{each.runs}</td>
+                  <td className="end-cell">
+                    {each.is_current ? (
+                      <span className="tag">{t("current")}</span>
+                    ) : (
+                      <Act
+                        size="compact-xs"
+                        variant="default"
+                        why={!mayEdit ? t("editRole", { project: head.project }) : null}
+                        onClick={() => setWanted(each.version)}
+                      >
+                        {t("rollBack")}
+                      </Act>
+                    )}
+                  </td>
+                </tr>
+              ))}
             </Table>
           )}
         </Answer>
@@ -131,16 +107,7 @@ export function VersionsTab({ head }: { head: Head }) {
           onView={(view) => change({ view: view === "beside" ? undefined : view })}
         />
       )}
-      {wanted !== null && (
-        <RollBackDialog
-          version={wanted}
-          current={head.version}
-          isBusy={back.isPending}
-          error={back.error}
-          onClose={() => setWanted(null)}
-          onConfirm={() => back.mutate(wanted)}
-        />
-      )}
+      {wanted !== null && <RollBackDialog head={head} version={wanted} onClose={() => setWanted(null)} />}
     </div>
   );
 }
