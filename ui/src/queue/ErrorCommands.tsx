@@ -21,68 +21,18 @@ export function ErrorCommands() {
   const search = useSearch({ strict: false }) as { cursor?: string; error?: string };
   const navigate = useNavigate();
   const found = useQuery(errorCommands(search.cursor));
-  const whyNot = useWhyNot("OPERATOR");
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const [isDropping, setIsDropping] = useState(false);
   const ids = (found.data?.items ?? []).map((each) => each.id);
   const selected = ids.filter((id) => chosen.has(id));
   const go = (to: { cursor?: string; error?: string }) =>
     void navigate({ to: "/queue", search: to, replace: true, resetScroll: false });
-  const retry = useMutation({
-    mutationFn: () => bodyOf(api.POST("/api/v1/error-commands:retry", { body: { ids: selected, skip_refused: true } })),
-    onSuccess: async ({ retried, refused }) => {
-      const tell = refused.length === 0 ? say : sayIncomplete;
-      tell(
-        <>
-          {t("retriedSome", { count: retried.length })}{" "}
-          {retried.slice(0, 5).map((each) => (
-            <Retried key={each.command_id} id={each.command_id} />
-          ))}
-          {refused.map((each) => (
-            <p key={each.id}>{t("stillThere", { id: each.id, why: each.reason })}</p>
-          ))}
-        </>,
-      );
-      setChosen(new Set());
-      await changedQueue();
-    },
-    onError: sayFailure,
-  });
-  const drop = useMutation({
-    mutationFn: () => bodyOf(api.POST("/api/v1/error-commands:drop", { body: { ids: selected } })),
-    onSuccess: async ({ dropped }) => {
-      setIsDropping(false);
-      setChosen(new Set());
-      say(t("droppedSome", { count: dropped.length }));
-      await changedQueue();
-    },
-  });
   const select = (id: string, isOn: boolean) =>
     setChosen(new Set(isOn ? [...chosen, id] : [...chosen].filter((each) => each !== id)));
-  const whyNone = selected.length === 0 ? t("selectFirst") : null;
   return (
     <Panel
       title={t("errors")}
       remark={found.data && `${ids.length}${found.data.has_more ? "+" : ""}`}
-      end={
-        ids.length > 0 && (
-          <>
-            <span>{t("selected", { count: selected.length })}</span>
-            <Act
-              size="xs"
-              variant="default"
-              loading={retry.isPending}
-              why={whyNot ?? whyNone}
-              onClick={() => retry.mutate()}
-            >
-              {t("retry")}
-            </Act>
-            <Act size="xs" variant="default" why={whyNot ?? whyNone} onClick={() => setIsDropping(true)}>
-              {t("drop")}
-            </Act>
-          </>
-        )
-      }
+      end={ids.length > 0 && <ForSelected selected={selected} onDone={() => setChosen(new Set())} />}
     >
       <Answer of={found} empty={<Empty title={t("noErrors")}>{t("noErrorsHelp")}</Empty>}>
         {(page) => (
@@ -133,6 +83,53 @@ export function ErrorCommands() {
           </div>
         </footer>
       )}
+    </Panel>
+  );
+}
+
+/** What can be done with the selected commands. */
+function ForSelected({ selected, onDone }: { selected: string[]; onDone: () => void }) {
+  const { t } = useTranslation("queue");
+  const whyNot = useWhyNot("OPERATOR") ?? (selected.length === 0 ? t("selectFirst") : null);
+  const [isDropping, setIsDropping] = useState(false);
+  const retry = useMutation({
+    mutationFn: () => bodyOf(api.POST("/api/v1/error-commands:retry", { body: { ids: selected, skip_refused: true } })),
+    onSuccess: async ({ retried, refused }) => {
+      const tell = refused.length === 0 ? say : sayIncomplete;
+      tell(
+        <>
+          {t("retriedSome", { count: retried.length })}{" "}
+          {retried.slice(0, 5).map((each) => (
+            <Retried key={each.command_id} id={each.command_id} />
+          ))}
+          {refused.map((each) => (
+            <p key={each.id}>{t("stillThere", { id: each.id, why: each.reason })}</p>
+          ))}
+        </>,
+      );
+      onDone();
+      await changedQueue();
+    },
+    onError: sayFailure,
+  });
+  const drop = useMutation({
+    mutationFn: () => bodyOf(api.POST("/api/v1/error-commands:drop", { body: { ids: selected } })),
+    onSuccess: async ({ dropped }) => {
+      setIsDropping(false);
+      onDone();
+      say(t("droppedSome", { count: dropped.length }));
+      await changedQueue();
+    },
+  });
+  return (
+    <>
+      <span>{t("selected", { count: selected.length })}</span>
+      <Act size="xs" variant="default" loading={retry.isPending} why={whyNot} onClick={() => retry.mutate()}>
+        {t("retry")}
+      </Act>
+      <Act size="xs" variant="default" why={whyNot} onClick={() => setIsDropping(true)}>
+        {t("drop")}
+      </Act>
       {isDropping && (
         <Confirm
           title={t("dropTitle", { count: selected.length })}
@@ -143,6 +140,6 @@ export function ErrorCommands() {
           <p>{t("dropHelp")}</p>
         </Confirm>
       )}
-    </Panel>
+    </>
   );
 }
