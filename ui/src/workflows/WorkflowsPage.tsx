@@ -41,23 +41,11 @@ export function WorkflowsPage() {
   useTopics("definitions", "runs");
   const [selected, setSelected] = useState<ReadonlyMap<string, Workflow>>(new Map());
   const shown = search.state ?? "all";
-  const filter: WorkflowFilter = {
-    ...(project !== undefined && { project }),
-    ...(search.q !== undefined && { q: search.q }),
-    ...((shown === "ONLINE" || shown === "OFFLINE") && { release_state: shown }),
-  };
-  const found = useInfiniteQuery(workflowsOf(filter));
-  const pages = found.data?.pages ?? [];
-  const bars = useQueries({ queries: pages.map((page) => barsOf(page.items.map((each) => each.code))) });
+  const { found, items, drafts, unpublished } = useShown(project, search.q, shown);
+  const bars = useQueries({
+    queries: (found.data?.pages ?? []).map((page) => barsOf(page.items.map((each) => each.code))),
+  });
   const schedules = useQuery(schedulesIn(project));
-  const drafts = useQuery(draftsIn(project));
-  const own = (drafts.data?.items ?? []).filter((each) => each.name.includes(search.q ?? ""));
-  const draftKeys = new Set(own.map((each) => `${each.project}/${each.name}`));
-  const all = pages.flatMap((page) => page.items);
-  const items = shown === "draft" ? all.filter((each) => draftKeys.has(`${each.project}/${each.name}`)) : all;
-  const known = new Set(all.map((each) => `${each.project}/${each.name}`));
-  const isNew = (each: (typeof own)[number]) => each.code == null && !known.has(`${each.project}/${each.name}`);
-  const unpublished = shown === "all" || shown === "draft" ? own.filter(isNew) : [];
   const change = (part: Search) =>
     void navigate({
       to: ".",
@@ -123,7 +111,7 @@ export function WorkflowsPage() {
             <WorkflowTable
               items={items}
               unpublished={unpublished}
-              drafts={draftKeys}
+              drafts={drafts}
               bars={new Map(bars.flatMap((each) => each.data?.items ?? []).map((each) => [each.code, each]))}
               schedules={schedules.data?.items ?? []}
               hasProject={project === undefined}
@@ -137,4 +125,33 @@ export function WorkflowsPage() {
       {search.create && <NewWorkflow project={project} onClose={() => change({ create: undefined })} />}
     </div>
   );
+}
+
+/** The workflows that match, and the caller's own drafts. */
+function useShown(project: string | undefined, q: string | undefined, shown: Shown) {
+  const filter: WorkflowFilter = {
+    ...(project !== undefined && { project }),
+    ...(q !== undefined && { q }),
+    ...((shown === "ONLINE" || shown === "OFFLINE") && { release_state: shown }),
+  };
+  const found = useInfiniteQuery(workflowsOf(filter));
+  const drafted = useQuery(draftsIn(project));
+  const all = found.data?.items ?? [];
+  const own = (drafted.data?.items ?? []).filter((each) => each.name.includes(q ?? ""));
+  const drafts = new Set(own.map(keyOf));
+  const known = new Set(all.map(keyOf));
+  return {
+    found,
+    items: shown === "draft" ? all.filter((each) => drafts.has(keyOf(each))) : all,
+    /** `project/name` of those of which there is a draft. */
+    drafts,
+    /** Drafts of workflows that do not exist yet. */
+    unpublished: own.filter(
+      (each) => filter.release_state === undefined && each.code == null && !known.has(keyOf(each)),
+    ),
+  };
+}
+
+function keyOf({ project, name }: { project: string; name: string }): string {
+  return `${project}/${name}`;
 }
