@@ -10,17 +10,16 @@ const KINDS: BarKind[] = ["wait", "queue", "run", "ok", "bad", "lost", "halted",
 interface Props {
   task: TaskView;
   axis: Axis;
-  begin: number;
   isCritical: boolean;
   usualS: number | null;
 }
 
 /** The bars of one task, in its row. The tick is where it would end if it took what it usually takes. */
-export function GanttBars({ task, axis, begin, isCritical, usualS }: Props) {
+export function GanttBars({ task, axis, isCritical, usualS }: Props) {
   const { t } = useTranslation("run");
   const { run } = useRun();
   const ticking = useNow(axis.now !== null);
-  const bars = barsOf(task, begin, run.read_at, axis.now === null ? axis.to : ticking);
+  const bars = barsOf(task, Date.parse(run.started_at), run.read_at, axis.now === null ? axis.to : ticking);
   const started = task.last?.started_at == null ? null : Date.parse(task.last.started_at);
   const isToCome = axis.now !== null && task.last === null && usualS !== null && task.state === "WAITING";
   return (

@@ -13,7 +13,7 @@ import { count, duration } from "@/parts/time";
 import { useRun } from "../context";
 import { criticalPath, ENDED, passes, shownTasks, statesOf, type TaskView } from "../model";
 import { gridOf } from "../queries";
-import { axisOf } from "./bars";
+import { type Axis, axisOf } from "./bars";
 import { AxisHead, GanttBars, Key } from "./GanttBars";
 import { chosenByKey } from "./keys";
 import { StreamMark } from "./StreamMark";
@@ -27,12 +27,8 @@ const USUAL_TASKS_MAX = 300;
 export function TaskTable({ isTall }: { isTall: boolean }) {
   const { t } = useTranslation("run");
   const { run, tasks, search, go, focus } = useRun();
-  const isEnded = ENDED.includes(run.state);
-  const now = useNow(!isEnded);
   const shown = useMemo(() => shownTasks(tasks, search.only, search.find), [tasks, search.only, search.find]);
-  const begin = Date.parse(run.started_at);
-  const until = isEnded ? null : now;
-  const axis = useMemo(() => axisOf(tasks, begin, run.left_s ?? null, until), [tasks, begin, run.left_s, until]);
+  const axis = useAxis();
   const path = useMemo(() => criticalPath(tasks), [tasks]);
   const grid = useQuery({ ...gridOf(run.workflow_code), enabled: tasks.length <= USUAL_TASKS_MAX });
   const usual = useMemo(() => new Map(grid.data?.tasks.map((task) => [task.name, task.usual_s ?? null])), [grid.data]);
@@ -45,7 +41,6 @@ export function TaskTable({ isTall }: { isTall: boolean }) {
     overscan: 12,
   });
   const items = rows.getVirtualItems();
-  const states = useMemo(() => Object.entries(statesOf(tasks)), [tasks]);
   return (
     <Panel
       title={t("tasks")}
@@ -67,22 +62,7 @@ export function TaskTable({ isTall }: { isTall: boolean }) {
         </>
       }
     >
-      {states.length > 1 && (
-        <div className="chips of-states">
-          {states.map(([state, number]) => (
-            <button
-              key={state}
-              type="button"
-              className="chip"
-              aria-pressed={search.only === state}
-              onClick={() => go({ only: search.only === state ? undefined : state })}
-            >
-              <i className="st" data-s={styleOf(state)} aria-hidden /> {t(`parts:state.${state}`)}{" "}
-              <b>{count(number)}</b>
-            </button>
-          ))}
-        </div>
-      )}
+      <StateChips />
       {shown.length === 0 ? (
         <Empty title={t("noTaskShown")} />
       ) : (
@@ -128,7 +108,6 @@ export function TaskTable({ isTall }: { isTall: boolean }) {
                         <GanttBars
                           task={task}
                           axis={axis}
-                          begin={begin}
                           isCritical={path.has(task.name) && tasks.length > 1}
                           usualS={usual.get(task.name) ?? null}
                         />
@@ -143,6 +122,39 @@ export function TaskTable({ isTall }: { isTall: boolean }) {
         </div>
       )}
     </Panel>
+  );
+}
+
+/** The time that the bars span: of a run that goes on it grows. */
+function useAxis(): Axis {
+  const { run, tasks } = useRun();
+  const isEnded = ENDED.includes(run.state);
+  const now = useNow(!isEnded);
+  const begin = Date.parse(run.started_at);
+  const until = isEnded ? null : now;
+  return useMemo(() => axisOf(tasks, begin, run.left_s ?? null, until), [tasks, begin, run.left_s, until]);
+}
+
+/** The states of the tasks with how many are in each: one that is pressed shows these alone. */
+function StateChips() {
+  const { t } = useTranslation("run");
+  const { tasks, search, go } = useRun();
+  const states = useMemo(() => Object.entries(statesOf(tasks)), [tasks]);
+  if (states.length <= 1) return null;
+  return (
+    <div className="chips of-states">
+      {states.map(([state, number]) => (
+        <button
+          key={state}
+          type="button"
+          className="chip"
+          aria-pressed={search.only === state}
+          onClick={() => go({ only: search.only === state ? undefined : state })}
+        >
+          <i className="st" data-s={styleOf(state)} aria-hidden /> {t(`parts:state.${state}`)} <b>{count(number)}</b>
+        </button>
+      ))}
+    </div>
   );
 }
 
