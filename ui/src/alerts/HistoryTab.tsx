@@ -2,9 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
-import { filterWords, textOf, useFilters } from "@/lists/filters";
-import { Pager } from "@/lists/Pager";
-import { Answer, Empty } from "@/parts/Answer";
+import { textOf, useFilters } from "@/lists/filters";
+import { ListPanel } from "@/lists/ListPanel";
 import { AlertFilters } from "./AlertFilters";
 import { AlertRow } from "./AlertRow";
 import { type Alert, alertFilterOf, alertsPage, PAGE } from "./queries";
@@ -19,49 +18,25 @@ export function HistoryTab() {
   const filter = useMemo(() => alertFilterOf(search, project), [search, project]);
   const found = useQuery(alertsPage(filter, textOf(search, "cursor")));
   const [silencing, setSilencing] = useState<Alert | null>(null);
-  const items = found.data?.items ?? [];
   const open = textOf(search, "row");
   return (
     <>
       <AlertFilters filters={filters} />
-      <section className="panel" aria-label={t("tab.history")} aria-busy={found.isPlaceholderData}>
-        <Answer
-          of={found}
-          lines={10}
-          empty={
-            <Empty title={t("none")}>
-              <p>{Object.keys(filterWords(search)).length > 0 ? t("noneFiltered") : t("noneYet")}</p>
-            </Empty>
-          }
-        >
-          {() => (
-            <ul className="alert-list">
-              {items.map((each) => (
-                <AlertRow
-                  key={each.id}
-                  alert={each}
-                  isOpen={each.id === open}
-                  onOpen={(isOpen) => place({ row: isOpen ? each.id : undefined })}
-                  onSilence={() => setSilencing(each)}
-                />
-              ))}
-            </ul>
-          )}
-        </Answer>
-        {(items.length > 0 || found.data?.has_more) && (
-          <footer>
-            <div className="end">
-              <Pager
-                filters={filters}
-                next={found.data?.has_more ? found.data.next_cursor : null}
-                size={PAGE}
-                shown={items.length}
-                number={null}
+      <ListPanel title={t("tab.history")} words="alerts" of={found} filters={filters} size={PAGE} number={null}>
+        {(items) => (
+          <ul className="alert-list">
+            {items.map((each) => (
+              <AlertRow
+                key={each.id}
+                alert={each}
+                isOpen={each.id === open}
+                onOpen={(isOpen) => place({ row: isOpen ? each.id : undefined })}
+                onSilence={() => setSilencing(each)}
               />
-            </div>
-          </footer>
+            ))}
+          </ul>
         )}
-      </section>
+      </ListPanel>
       {silencing !== null && <SilenceForm like={silencing} onClose={() => setSilencing(null)} />}
     </>
   );

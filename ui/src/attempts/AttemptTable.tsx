@@ -1,5 +1,7 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
+import { workers } from "@/cluster/queries";
 import { reported } from "@/parts/report";
 import { State } from "@/parts/State";
 import { Table } from "@/parts/Table";
@@ -9,15 +11,16 @@ import type { Attempt } from "./queries";
 
 interface Props {
   attempts: Attempt[];
-  workers: Map<string, string>;
   /** The row that the keys are about. */
   at: string | null;
   onGo: (id: string) => void;
 }
 
 /** Attempts as rows: of which task and run, which attempt it is, where and how long it ran, and why it failed. */
-export function AttemptTable({ attempts, workers, at, onGo }: Props) {
+export function AttemptTable({ attempts, at, onGo }: Props) {
   const { t } = useTranslation("attempts");
+  const known = useQuery(workers);
+  const names = new Map(known.data?.items.map((each) => [each.epoch, each.name]));
   return (
     <Table
       className="list attempts"
@@ -66,7 +69,7 @@ export function AttemptTable({ attempts, workers, at, onGo }: Props) {
             <AttemptTook attempt={each} />
           </td>
           <td className="opt-3 soft">
-            {each.worker_id ? (workers.get(each.worker_id) ?? each.worker) : each.worker_group}
+            {each.worker_id ? (names.get(each.worker_id) ?? each.worker) : each.worker_group}
           </td>
           <td className="wide soft of-why" title={each.reason ?? undefined}>
             {each.reason ?? (each.progress ? reported(each.progress) : "")}

@@ -4,18 +4,25 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
-import { workers } from "@/cluster/queries";
-import { filterWords, textOf, useFilters } from "@/lists/filters";
+import { textOf, useFilters } from "@/lists/filters";
 import { ListHead } from "@/lists/ListHead";
-import { Pager } from "@/lists/Pager";
+import { ListPanel } from "@/lists/ListPanel";
 import { useRowKeys } from "@/lists/useRowKeys";
 import "@/lists/lists.css";
 import { useTopics } from "@/live/browser";
-import { Answer, Empty } from "@/parts/Answer";
 import { WhyDialog } from "@/runs/WhyDialog";
 import { AttemptFilters } from "./AttemptFilters";
 import { AttemptTable } from "./AttemptTable";
 import { attemptFilterOf, attemptsPage, PAGE } from "./queries";
+
+const VIEWS = {
+  all: {},
+  running: { state: ["RUNNING_EXECUTION"] },
+  waiting: { state: ["QUEUED", "DISPATCH", "DELAY_EXECUTION"] },
+  failed: { since: "7d", state: ["FAILURE"] },
+  lost: { state: ["NEED_FAULT_TOLERANCE"] },
+};
+const KEYS = ["/", "j", "k", "Enter", "w", "l", "?"];
 
 /** Attempts of tasks across all runs, newest first, by the filters in the address. */
 export function AttemptsPage() {
@@ -29,7 +36,6 @@ export function AttemptsPage() {
   useTopics("runs");
   const filter = useMemo(() => attemptFilterOf(search, project), [search, project]);
   const found = useQuery(attemptsPage(filter, textOf(search, "cursor")));
-  const names = useQuery(workers);
   const attempts = useMemo(() => found.data?.items ?? [], [found.data]);
   const ids = useMemo(() => attempts.map((each) => each.id), [attempts]);
   const why = attempts.find((each) => each.id === textOf(search, "why"));
@@ -47,21 +53,14 @@ export function AttemptsPage() {
     help: () => setIsHelp(true),
     keys: { enter: open(), l: open("logs"), w: (id) => place({ why: id }) },
   });
-  const builtIn = [
-    { name: t("view.all"), filter: {} },
-    { name: t("view.running"), filter: { state: ["RUNNING_EXECUTION"] } },
-    { name: t("view.waiting"), filter: { state: ["QUEUED", "DISPATCH", "DELAY_EXECUTION"] } },
-    { name: t("view.failed"), filter: { since: "7d", state: ["FAILURE"] } },
-    { name: t("view.lost"), filter: { state: ["NEED_FAULT_TOLERANCE"] } },
-  ];
   return (
     <div className="page">
       <ListHead
-        title={t("title")}
+        words="attempts"
         list="task-instances"
-        builtIn={builtIn}
+        views={VIEWS}
         filters={filters}
-        keys={["/", "j", "k", "Enter", "w", "l", "?"].map((key) => [key, t(`key.${key}`)])}
+        keys={KEYS}
         isHelp={isHelp}
         onHelp={setIsHelp}
       >
@@ -70,39 +69,9 @@ export function AttemptsPage() {
         </Button>
       </ListHead>
       <AttemptFilters filters={filters} />
-      <section className="panel" aria-label={t("title")} aria-busy={found.isPlaceholderData}>
-        <Answer
-          of={found}
-          lines={10}
-          empty={
-            <Empty title={t("none")}>
-              <p>{Object.keys(filterWords(search)).length > 0 ? t("noneFiltered") : t("noneYet")}</p>
-            </Empty>
-          }
-        >
-          {() => (
-            <AttemptTable
-              attempts={attempts}
-              workers={new Map(names.data?.items.map((each) => [each.epoch, each.name]))}
-              at={at}
-              onGo={(row) => place({ row })}
-            />
-          )}
-        </Answer>
-        {(attempts.length > 0 || found.data?.has_more) && (
-          <footer>
-            <div className="end">
-              <Pager
-                filters={filters}
-                next={found.data?.has_more ? found.data.next_cursor : null}
-                size={PAGE}
-                shown={attempts.length}
-                number={null}
-              />
-            </div>
-          </footer>
-        )}
-      </section>
+      <ListPanel title={t("title")} words="attempts" of={found} filters={filters} size={PAGE} number={null}>
+        {(items) => <AttemptTable attempts={items} at={at} onGo={(row) => place({ row })} />}
+      </ListPanel>
       {why !== undefined && <WhyDialog run={why.run_id} task={why.name} onClose={() => place({ why: undefined })} />}
     </div>
   );

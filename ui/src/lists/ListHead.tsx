@@ -2,13 +2,17 @@ import { Button } from "@mantine/core";
 import { IconKeyboard } from "@tabler/icons-react";
 import type { ComponentProps, ReactNode } from "react";
 import { useTranslation } from "react-i18next";
+import type { Search } from "./filters";
 import { KeysHelp } from "./KeysHelp";
 import { SavedViews } from "./SavedViews";
 
-interface Props extends ComponentProps<typeof SavedViews> {
-  title: string;
-  /** The keys that this list knows, in words. */
-  keys: [string, string][];
+interface Props extends Omit<ComponentProps<typeof SavedViews>, "builtIn"> {
+  /** The folder that has the words for it. */
+  words: string;
+  /** The filters of the views that everybody has. */
+  views: Record<string, Search>;
+  /** The keys that this list knows. */
+  keys: readonly string[];
   isHelp: boolean;
   onHelp: (isOpen: boolean) => void;
   /** Buttons at the end. */
@@ -16,12 +20,14 @@ interface Props extends ComponentProps<typeof SavedViews> {
 }
 
 /** The head of a list with filters: its name, saved views, the keys, and what can be done. */
-export function ListHead({ title, keys, isHelp, onHelp, children, ...views }: Props) {
+export function ListHead({ words, views, keys, isHelp, onHelp, children, ...saved }: Props) {
   const { t } = useTranslation("lists");
+  const own = useTranslation(words).t;
+  const builtIn = Object.entries(views).map(([word, filter]) => ({ name: own(`view.${word}`), filter }));
   return (
     <div className="page-head">
-      <h1>{title}</h1>
-      <SavedViews {...views} />
+      <h1>{own("title")}</h1>
+      <SavedViews builtIn={builtIn} {...saved} />
       <div className="end">
         <Button
           size="xs"
@@ -35,7 +41,7 @@ export function ListHead({ title, keys, isHelp, onHelp, children, ...views }: Pr
         </Button>
         {children}
       </div>
-      <KeysHelp opened={isHelp} onClose={() => onHelp(false)} keys={keys} />
+      <KeysHelp opened={isHelp} onClose={() => onHelp(false)} keys={keys.map((key) => [key, own(`key.${key}`)])} />
     </div>
   );
 }

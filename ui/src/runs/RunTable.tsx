@@ -1,6 +1,8 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
+import { slots } from "@/cluster/queries";
 import { reported } from "@/parts/report";
 import { School } from "@/parts/School";
 import { State } from "@/parts/State";
@@ -8,15 +10,12 @@ import { schoolOf } from "@/parts/school";
 import { Table } from "@/parts/Table";
 import { Moment } from "@/parts/Time";
 import { duration } from "@/parts/time";
-import type { Run } from "./queries";
-import type { Selection } from "./selection";
+import { lastRunsOf, progressOf, type Run } from "./queries";
+import { type Selection, toggled } from "./selection";
 import { Took } from "./Took";
 
 interface Props {
   runs: Run[];
-  progress: Map<string, Schemas["RunProgressAnswer"]>;
-  usual: Map<string, number | null | undefined>;
-  masters: Map<string, string>;
   selection: Selection;
   onSelect: (selection: Selection) => void;
   /** The row that the keys are about. */
@@ -25,9 +24,15 @@ interface Props {
 }
 
 /** Runs as rows: what each is, how far, how long against its median, who drives it, and why it failed. */
-export function RunTable({ runs, progress, usual, masters, selection, onSelect, at, onGo }: Props) {
+export function RunTable({ runs, selection, onSelect, at, onGo }: Props) {
   const { t } = useTranslation("runs");
   const ids = runs.map((run) => run.id);
+  const found = useQuery(progressOf(ids));
+  const progress = new Map(found.data?.items.map((each) => [each.id, each]));
+  const times = useQuery(lastRunsOf([...new Set(runs.map((run) => run.workflow_code))].sort(), 1));
+  const usual = new Map(times.data?.items.map((each) => [each.code, each.usual_s]));
+  const nodes = useQuery(slots);
+  const masters = new Map(nodes.data?.masters.map((each) => [each.epoch, `${each.name} ${each.believes ?? ""}`]));
   const isAll = ids.length > 0 && ids.every((id) => selection.has(id));
   return (
     <Table
@@ -142,10 +147,4 @@ function TriggerOf({ run }: { run: Run }) {
   return (
     <>{run.run_times > 1 ? t("times", { what: t(`trigger.${word}`), times: run.run_times }) : t(`trigger.${word}`)}</>
   );
-}
-
-function toggled(selection: Selection, id: string): Selection {
-  const next = new Set(selection);
-  if (!next.delete(id)) next.add(id);
-  return next;
 }

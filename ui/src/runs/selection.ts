@@ -5,6 +5,13 @@ import type { Run } from "./queries";
 export type Selection = ReadonlySet<string>;
 export type Action = Schemas["BulkAction"];
 
+/** With one more, or without one that was selected. */
+export function toggled(selection: Selection, id: string): Selection {
+  const next = new Set(selection);
+  if (!next.delete(id)) next.add(id);
+  return next;
+}
+
 /** The runs that something is done with: by their ids, or all that match a filter. */
 export type Target = { ids: string[] } | { filter: Schemas["RunFilter"] };
 
