@@ -29,7 +29,6 @@ export function BackfillFields({ wanted, onChange, params, onParams, tried, star
   const project = useProject();
   const whyNot = useWhyNot("OPERATOR", project);
   const fault = (field: string) => faultAt(start.error ?? tried.error, field);
-  const isList = wanted.dates !== undefined;
   const submit = (event: FormEvent) => {
     event.preventDefault();
     start.run();
@@ -43,6 +42,61 @@ export function BackfillFields({ wanted, onChange, params, onParams, tried, star
         value={wanted.code ?? null}
         onChange={(code) => onChange({ code: code ?? undefined })}
       />
+      <DatesFields wanted={wanted} onChange={onChange} fault={fault} />
+      <NumberInput
+        label={t("parallelism")}
+        description={t("parallelismHelp")}
+        min={0}
+        max={10_000}
+        value={wanted.parallelism ?? 1}
+        error={fault("parallelism")}
+        onChange={(value) => onChange({ parallelism: value === "" ? undefined : Number(value) })}
+      />
+      <SegmentedControl
+        size="xs"
+        aria-label={t("order")}
+        data={[
+          { value: "ASC", label: t("oldestFirst") },
+          { value: "DESC", label: t("newestFirst") },
+        ]}
+        value={wanted.order ?? "ASC"}
+        onChange={(order) => onChange({ order: order === "DESC" ? "DESC" : undefined })}
+      />
+      <Checkbox
+        label={t("skipDone")}
+        description={t("skipDoneHelp")}
+        checked={wanted.skip === true}
+        onChange={(event) => onChange({ skip: event.currentTarget.checked || undefined })}
+      />
+      <Checkbox
+        label={t("withDependents")}
+        description={t("withDependentsHelp")}
+        checked={wanted.dependents === true}
+        onChange={(event) => onChange({ dependents: event.currentTarget.checked || undefined })}
+      />
+      <Pairs label={t("params")} pairs={params} onChange={onParams} error={fault("params")} />
+      <Refusal error={faultBeside(start.error, ...SHOWN)} />
+      <div className="form-end">
+        <Submit isPending={start.isPending} why={whyNot ?? (runs === 0 ? t("nothingToFill") : null)}>
+          {runs === 0 ? t("startBackfill") : t("startBackfillOf", { count: runs })}
+        </Submit>
+      </div>
+    </form>
+  );
+}
+
+interface DatesProps {
+  wanted: Wanted;
+  onChange: (to: Wanted) => void;
+  fault: (field: string) => string | undefined;
+}
+
+/** All dates from one to another, or single ones. */
+function DatesFields({ wanted, onChange, fault }: DatesProps) {
+  const { t } = useTranslation("schedules");
+  const isList = wanted.dates !== undefined;
+  return (
+    <>
       <SegmentedControl
         size="xs"
         aria-label={t("whichDates")}
@@ -83,44 +137,6 @@ export function BackfillFields({ wanted, onChange, params, onParams, tried, star
           />
         </div>
       )}
-      <NumberInput
-        label={t("parallelism")}
-        description={t("parallelismHelp")}
-        min={0}
-        max={10_000}
-        value={wanted.parallelism ?? 1}
-        error={fault("parallelism")}
-        onChange={(value) => onChange({ parallelism: value === "" ? undefined : Number(value) })}
-      />
-      <SegmentedControl
-        size="xs"
-        aria-label={t("order")}
-        data={[
-          { value: "ASC", label: t("oldestFirst") },
-          { value: "DESC", label: t("newestFirst") },
-        ]}
-        value={wanted.order ?? "ASC"}
-        onChange={(order) => onChange({ order: order === "DESC" ? "DESC" : undefined })}
-      />
-      <Checkbox
-        label={t("skipDone")}
-        description={t("skipDoneHelp")}
-        checked={wanted.skip === true}
-        onChange={(event) => onChange({ skip: event.currentTarget.checked || undefined })}
-      />
-      <Checkbox
-        label={t("withDependents")}
-        description={t("withDependentsHelp")}
-        checked={wanted.dependents === true}
-        onChange={(event) => onChange({ dependents: event.currentTarget.checked || undefined })}
-      />
-      <Pairs label={t("params")} pairs={params} onChange={onParams} error={fault("params")} />
-      <Refusal error={faultBeside(start.error, ...SHOWN)} />
-      <div className="form-end">
-        <Submit isPending={start.isPending} why={whyNot ?? (runs === 0 ? t("nothingToFill") : null)}>
-          {runs === 0 ? t("startBackfill") : t("startBackfillOf", { count: runs })}
-        </Submit>
-      </div>
-    </form>
+    </>
   );
 }

@@ -18,6 +18,12 @@ import { localTime } from "./draft";
 const AGAIN_MS = 2_000;
 /** Ended by a hand: such a run goes on where it was. */
 const RESUMABLE = ["PAUSE", "STOP"];
+const ACTS = [
+  { action: "PAUSE", of: "running", icon: IconPlayerPause, verb: "pause", none: "nothingRuns" },
+  { action: "STOP", of: "running", icon: IconPlayerStop, verb: "stop", none: "nothingRuns" },
+  { action: "RESUME", of: "resumable", icon: IconPlayerPlay, verb: "goOn", none: "nothingPaused" },
+  { action: "RERUN_FAILED", of: "failed", icon: IconRefresh, verb: "rerunFailed", none: "nothingFailed" },
+] as const;
 
 interface Props {
   id: string;
@@ -29,7 +35,6 @@ interface Props {
 /** Figures, a bar, and the chains that run or stopped. */
 export function BackfillState({ id, asked, isExact }: Props) {
   const { t } = useTranslation("schedules");
-  const whyNot = useWhyNot("OPERATOR", useProject());
   const found = useQuery({
     queryKey: ["backfill", id],
     queryFn: () =>
@@ -42,6 +47,28 @@ export function BackfillState({ id, asked, isExact }: Props) {
     refetchInterval: ({ state }) => (state.data && isOver(state.data) ? false : AGAIN_MS),
     placeholderData: keepPreviousData,
   });
+  return (
+    <Answer of={found}>
+      {(progress) => (
+        <>
+          <Panel
+            title={asked.workflow}
+            remark={t("backfillSize", { count: progress.total, chains: asked.chains.length })}
+            end={<Acts runs={runsOf(progress)} />}
+          >
+            <Figures progress={progress} isExact={isExact} />
+          </Panel>
+          {(progress.running.length > 0 || progress.stopped.length > 0) && <Chains progress={progress} asked={asked} />}
+        </>
+      )}
+    </Answer>
+  );
+}
+
+/** What can be done with the runs of a backfill. */
+function Acts({ runs }: { runs: Runs }) {
+  const { t } = useTranslation("schedules");
+  const whyNot = useWhyNot("OPERATOR", useProject());
   const bulk = useMutation({
     mutationFn: (what: { action: Schemas["BulkAction"]; ids: string[] }) =>
       answerOf(api.POST("/api/v1/workflow-instances:bulk", { body: { ...what, dry_run: false } })),
@@ -52,116 +79,57 @@ export function BackfillState({ id, asked, isExact }: Props) {
     },
     onError: sayFailure,
   });
+  return ACTS.map(({ action, of, icon: Icon, verb, none }) => (
+    <Act
+      key={action}
+      size="xs"
+      variant="default"
+      leftSection={<Icon size={14} />}
+      why={whyNot ?? (runs[of].length === 0 ? t(none) : null)}
+      onClick={() => bulk.mutate({ action, ids: runs[of] })}
+    >
+      {t(verb)}
+    </Act>
+  ));
+}
+
+function Figures({ progress, isExact }: { progress: Progress; isExact: boolean }) {
+  const { t } = useTranslation("schedules");
+  const { total, done, stopped } = progress;
+  const { running, failed, resumable } = runsOf(progress);
+  const figures = {
+    done,
+    running: running.length,
+    stoppedChains: stopped.length,
+    left: total - done - running.length - stopped.length,
+  };
   return (
-    <Answer of={found}>
-      {(progress) => {
-        const running = progress.running.map((each) => each.run_id);
-        const resumable = idsOf(progress, (state) => RESUMABLE.includes(state));
-        const failed = idsOf(progress, (state) => state === "FAILURE");
-        const act = (action: Schemas["BulkAction"], ids: string[]) => () => bulk.mutate({ action, ids });
-        return (
-          <>
-            <Panel
-              title={asked.workflow}
-              remark={t("backfillSize", { count: progress.total, chains: asked.chains.length })}
-              end={
-                <>
-                  <Act
-                    size="xs"
-                    variant="default"
-                    leftSection={<IconPlayerPause size={14} />}
-                    why={whyNot ?? (running.length === 0 ? t("nothingRuns") : null)}
-                    onClick={act("PAUSE", running)}
-                  >
-                    {t("pause")}
-                  </Act>
-                  <Act
-                    size="xs"
-                    variant="default"
-                    leftSection={<IconPlayerStop size={14} />}
-                    why={whyNot ?? (running.length === 0 ? t("nothingRuns") : null)}
-                    onClick={act("STOP", running)}
-                  >
-                    {t("stop")}
-                  </Act>
-                  <Act
-                    size="xs"
-                    variant="default"
-                    leftSection={<IconPlayerPlay size={14} />}
-                    why={whyNot ?? (resumable.length === 0 ? t("nothingPaused") : null)}
-                    onClick={act("RESUME", resumable)}
-                  >
-                    {t("goOn")}
-                  </Act>
-                  <Act
-                    size="xs"
-                    variant="default"
-                    leftSection={<IconRefresh size={14} />}
-                    why={whyNot ?? (failed.length === 0 ? t("nothingFailed") : null)}
-                    onClick={act("RERUN_FAILED", failed)}
-                  >
-                    {t("rerunFailed")}
-                  </Act>
-                </>
-              }
-            >
-              <div className="form pad">
-                <p className="rule-words">{t(sentenceKey(progress))}</p>
-                <div
-                  className="progress-bar"
-                  role="progressbar"
-                  aria-label={t("progress")}
-                  aria-valuemin={0}
-                  aria-valuemax={progress.total}
-                  aria-valuenow={progress.done}
-                >
-                  <Share state="SUCCESS" part={progress.done} of={progress.total} />
-                  <Share state="RUNNING_EXECUTION" part={running.length} of={progress.total} />
-                  <Share state="FAILURE" part={failed.length} of={progress.total} />
-                  <Share state="PAUSE" part={resumable.length} of={progress.total} />
-                </div>
-                <dl className="backfill-figures">
-                  {(
-                    [
-                      ["done", progress.done],
-                      ["running", running.length],
-                      ["stoppedChains", progress.stopped.length],
-                      ["left", progress.total - progress.done - running.length - progress.stopped.length],
-                    ] as const
-                  ).map(([word, count]) => (
-                    <div key={word}>
-                      <dt>{t(`figure.${word}`)}</dt>
-                      <dd>{count}</dd>
-                    </div>
-                  ))}
-                </dl>
-                {progress.reason && <p className="problem">{progress.reason}</p>}
-                {!isExact && <p className="mute">{t("notExact")}</p>}
-              </div>
-            </Panel>
-            {(progress.running.length > 0 || progress.stopped.length > 0) && (
-              <Panel title={t("chains")}>
-                <Table heads={[t("forTime", { zone: asked.time_zone }), { num: t("run") }, t("state"), t("why")]}>
-                  {progress.running.map((each) => (
-                    <ChainRow key={each.run_id} at={each.date} run={each.run_id} state={each.state} asked={asked} />
-                  ))}
-                  {progress.stopped.map((each) => (
-                    <ChainRow
-                      key={`${each.workflow} ${each.date}`}
-                      at={each.date}
-                      run={each.run_id ?? null}
-                      state={each.state ?? "REFUSED"}
-                      asked={asked}
-                      why={t("chainStopped", { why: each.reason ?? "", left: each.dates_left })}
-                    />
-                  ))}
-                </Table>
-              </Panel>
-            )}
-          </>
-        );
-      }}
-    </Answer>
+    <div className="form pad">
+      <p className="rule-words">{t(sentenceKey(progress))}</p>
+      <div
+        className="progress-bar"
+        role="progressbar"
+        aria-label={t("progress")}
+        aria-valuemin={0}
+        aria-valuemax={total}
+        aria-valuenow={done}
+      >
+        <Share state="SUCCESS" part={done} of={total} />
+        <Share state="RUNNING_EXECUTION" part={running.length} of={total} />
+        <Share state="FAILURE" part={failed.length} of={total} />
+        <Share state="PAUSE" part={resumable.length} of={total} />
+      </div>
+      <dl className="backfill-figures">
+        {Object.entries(figures).map(([word, count]) => (
+          <div key={word}>
+            <dt>{t(`figure.${word}`)}</dt>
+            <dd>{count}</dd>
+          </div>
+        ))}
+      </dl>
+      {progress.reason && <p className="problem">{progress.reason}</p>}
+      {!isExact && <p className="mute">{t("notExact")}</p>}
+    </div>
   );
 }
 
@@ -170,18 +138,40 @@ function Share({ state, part, of }: { state: string; part: number; of: number })
   return <i data-s={state} ref={(bar) => bar?.style.setProperty("--share", `${(100 * part) / of}%`)} />;
 }
 
+function Chains({ progress, asked }: { progress: Progress; asked: Asked }) {
+  const { t } = useTranslation("schedules");
+  const zone = asked.time_zone;
+  return (
+    <Panel title={t("chains")}>
+      <Table heads={[t("forTime", { zone }), { num: t("run") }, t("state"), t("why")]}>
+        {progress.running.map((each) => (
+          <ChainRow key={each.run_id} at={localTime(each.date, zone)} run={each.run_id} state={each.state} />
+        ))}
+        {progress.stopped.map((each) => (
+          <ChainRow
+            key={`${each.workflow} ${each.date}`}
+            at={localTime(each.date, zone)}
+            run={each.run_id ?? null}
+            state={each.state ?? "REFUSED"}
+            why={t("chainStopped", { why: each.reason ?? "", left: each.dates_left })}
+          />
+        ))}
+      </Table>
+    </Panel>
+  );
+}
+
 interface ChainProps {
   at: string;
   run: string | null;
   state: string;
-  asked: Asked;
   why?: string;
 }
 
-function ChainRow({ at, run, state, asked, why = "" }: ChainProps) {
+function ChainRow({ at, run, state, why = "" }: ChainProps) {
   return (
     <tr>
-      <td>{localTime(at, asked.time_zone).replace("T", " ")}</td>
+      <td>{at.replace("T", " ")}</td>
       <td className="num">
         {run === null ? (
           "–"
@@ -199,9 +189,18 @@ function ChainRow({ at, run, state, asked, why = "" }: ChainProps) {
   );
 }
 
-function idsOf(progress: Progress, isWanted: (state: string) => boolean): string[] {
-  return progress.stopped.flatMap((each) => (each.run_id && each.state && isWanted(each.state) ? [each.run_id] : []));
+/** The ids of the runs that something can be done with. */
+function runsOf({ running, stopped }: Progress) {
+  const ended = (isWanted: (state: string) => boolean) =>
+    stopped.flatMap((each) => (each.run_id && each.state && isWanted(each.state) ? [each.run_id] : []));
+  return {
+    running: running.map((each) => each.run_id),
+    resumable: ended((state) => RESUMABLE.includes(state)),
+    failed: ended((state) => state === "FAILURE"),
+  };
 }
+
+type Runs = ReturnType<typeof runsOf>;
 
 /** Whether nothing of it goes on by itself. */
 function isOver(progress: Progress): boolean {
