@@ -17,47 +17,23 @@ export type Saved = Schemas["SavedWorkflow"];
 export function useDraft(project: string, name: string, editing: Editing) {
   const { t } = useTranslation("workflow");
   const source = useQuery(sourceOf(project, name));
-  // What was seen when typing began: saving and publishing name that, not what came meanwhile.
-  const [seen, setSeen] = useState<Seen | null>(null);
-  const { restart, text } = editing;
-  const isDirty = seen !== null && text !== seen.text;
-  const dirty = useRef(isDirty);
-  dirty.current = isDirty;
   const found = source.data;
+  const { text } = editing;
+  const { seen, isDirty, see, begin, beginAnew } = useSeen(found, editing);
   const clash = found === undefined || seen === null ? null : clashOf(found, isDirty ? seen : seenOf(found));
-
-  useEffect(() => {
-    if (found === undefined || dirty.current) return;
-    const now = seenOf(found);
-    setSeen(now);
-    restart(now.text);
-  }, [found, restart]);
-
-  useBlocker({
-    shouldBlockFn: ({ current, next }) =>
-      dirty.current && current.pathname !== next.pathname && !window.confirm(t("leave")),
-    enableBeforeUnload: () => dirty.current,
-  });
-
   const key = sourceOf(project, name).queryKey;
   const readAgain = () => queries.invalidateQueries({ queryKey: key });
+  const orReadAgain = (error: Error) => (isClash(error) ? void readAgain() : sayFailure(error));
   const keep = async (content: string, on: Seen | null) => {
     const now = queries.getQueryData<Source>(key);
     if (now === undefined || on === null) throw new Error(t("notRead"));
-    const { head } = now;
-    if (now.draft === null && head !== null && head.version === on.base && isLayoutAlone(content, now.published)) {
-      await putLayout(head.code, content);
-      setSeen({ ...on, text: content });
-      queries.setQueryData<Source>(key, { ...now, published: content });
-      return "layout" as const;
-    }
-    const saved = await saveDraft(project, name, content, on.revision, on.base);
-    setSeen({ text: content, base: saved.base_version ?? undefined, revision: saved.revision });
-    const draft = { ...saved, content, published_between: now.draft?.published_between ?? [] };
-    queries.setQueryData<Source>(key, { ...now, draft });
+    const kept = await store(project, name, content, on, now);
+    see(kept.seen);
+    queries.setQueryData<Source>(key, kept.source);
+    if (kept.what === "layout") return kept.what;
     void queries.invalidateQueries({ queryKey: ["drafts"] });
-    if ((saved.version ?? undefined) !== head?.version) void readAgain();
-    return "draft" as const;
+    if (kept.version !== now.head?.version) void readAgain();
+    return kept.what;
   };
 
   const save = useMutation({
@@ -74,7 +50,7 @@ export function useDraft(project: string, name: string, editing: Editing) {
     mutationFn: ({ source: now }: Clash) =>
       keep(text, { text, base: now.head?.version, revision: now.draft?.revision }),
     onSuccess: () => say(t("minePlaced")),
-    onError: (error) => (isClash(error) ? void readAgain() : sayFailure(error)),
+    onError: orReadAgain,
   });
   /** Give the text up for this one. Deletes the draft if what was published is taken. */
   const takeTheirs = useMutation({
@@ -87,13 +63,10 @@ export function useDraft(project: string, name: string, editing: Editing) {
       startFrom(now);
       say(t("theirsTaken"));
     },
-    onError: (error) => (isClash(error) ? void readAgain() : sayFailure(error)),
+    onError: orReadAgain,
   });
   const startFrom = (now: Source) => {
-    dirty.current = false;
-    const next = seenOf(now);
-    setSeen(next);
-    restart(next.text);
+    beginAnew(seenOf(now));
     if (now.head !== null) queries.setQueryData<Source>(key, now);
     changedWorkflow();
   };
@@ -106,22 +79,14 @@ export function useDraft(project: string, name: string, editing: Editing) {
       startFrom({ head: now?.head ?? null, published: now?.published ?? "", draft: null });
       say(t("discarded"));
     },
-    onError: (error) => (isClash(error) ? void readAgain() : sayFailure(error)),
+    onError: orReadAgain,
   });
   const published = (saved: Saved) => {
-    dirty.current = false;
-    setSeen({ text, base: saved.version, revision: undefined });
+    begin({ text, base: saved.version, revision: undefined });
     queries.setQueryData<Source>(key, { head: saved, published: text, draft: null });
     changedWorkflow();
     say(t(saved.is_new_version ? "published" : "publishedSame", { version: saved.version }));
   };
-  /** Publish the draft as it was saved last. */
-  const publish = () =>
-    bodyOf(
-      api.POST("/api/v1/workflow-drafts/{project}/{name}/publish", {
-        params: { path: { project, name }, header: match(seen?.revision) },
-      }),
-    );
   return {
     source,
     isDirty,
@@ -133,12 +98,44 @@ export function useDraft(project: string, name: string, editing: Editing) {
     takeMine,
     takeTheirs,
     discard,
-    publish,
+    /** Publish the draft as it was saved last. */
+    publish: () => publishDraft(project, name, seen?.revision),
     published,
   };
 }
 
 export type DraftOf = ReturnType<typeof useDraft>;
+
+/** What was seen when typing began: saving and publishing name that, not what came meanwhile. */
+function useSeen(found: Source | undefined, { text, restart }: Editing) {
+  const { t } = useTranslation("workflow");
+  const [seen, see] = useState<Seen | null>(null);
+  const isDirty = seen !== null && text !== seen.text;
+  const dirty = useRef(isDirty);
+  dirty.current = isDirty;
+  useEffect(() => {
+    if (found === undefined || dirty.current) return;
+    const now = seenOf(found);
+    see(now);
+    restart(now.text);
+  }, [found, restart]);
+  useBlocker({
+    shouldBlockFn: ({ current, next }) =>
+      dirty.current && current.pathname !== next.pathname && !window.confirm(t("leave")),
+    enableBeforeUnload: () => dirty.current,
+  });
+  /** What is typed has become this. */
+  const begin = (now: Seen) => {
+    dirty.current = false;
+    see(now);
+  };
+  /** What is typed is given up for this. */
+  const beginAnew = (now: Seen) => {
+    begin(now);
+    restart(now.text);
+  };
+  return { seen, isDirty, see, begin, beginAnew };
+}
 
 /** Whether a request was refused since the draft or the workflow is no longer what was seen. */
 export function isClash(error: Error | null): boolean {
@@ -148,6 +145,25 @@ export function isClash(error: Error | null): boolean {
 function seenOf({ head, published, draft }: Source): Seen {
   if (draft === null) return { text: published, base: head?.version, revision: undefined };
   return { text: draft.content, base: draft.base_version ?? undefined, revision: draft.revision };
+}
+
+/** Save a text that began from `on`, as a layout if it differs in nothing else; says what is there and seen after that. */
+async function store(project: string, name: string, content: string, on: Seen, now: Source) {
+  const { head } = now;
+  if (now.draft === null && head !== null && head.version === on.base && isLayoutAlone(content, now.published)) {
+    await putLayout(head.code, content);
+    const source = { ...now, published: content };
+    return { what: "layout" as const, seen: { ...on, text: content }, source, version: head.version };
+  }
+  const saved = await saveDraft(project, name, content, on.revision, on.base);
+  const seen = { text: content, base: saved.base_version ?? undefined, revision: saved.revision };
+  const draft = { ...saved, content, published_between: now.draft?.published_between ?? [] };
+  return { what: "draft" as const, seen, source: { ...now, draft }, version: saved.version ?? undefined };
+}
+
+function publishDraft(project: string, name: string, revision: number | undefined) {
+  const params = { path: { project, name }, header: match(revision) };
+  return bodyOf(api.POST("/api/v1/workflow-drafts/{project}/{name}/publish", { params }));
 }
 
 async function deleteDraft(project: string, name: string, revision: number): Promise<void> {
