@@ -5,6 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { isGone } from "@/api/queries";
+import type { Head, Source } from "@/editor/queries";
 import type { Editing } from "@/editor/useEditing";
 import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
@@ -30,14 +31,11 @@ interface Props {
 /** Name, state, last runs, what can be done, and the tabs. */
 export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Props) {
   const { t } = useTranslation("workflow");
-  const [isPublishing, setIsPublishing] = useState(false);
   const [isClashSeen, setIsClashSeen] = useState(false);
   const [isStarting, setIsStarting] = useState(false);
   const mayRun = useMay("OPERATOR", project);
   const source = isGone(draft.source.error) ? undefined : draft.source.data;
   const head = source?.head ?? null;
-  const bars = useQuery(lastRunsOf(head?.code));
-  const [runs] = bars.data?.items ?? [];
   const noRun =
     head === null
       ? t("runNew")
@@ -46,17 +44,7 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
         : !mayRun
           ? t("runRole", { project })
           : null;
-  const noEdit = mayEdit ? null : t("editRole", { project });
-  const isChanged = draft.isDirty || draft.hasDraft;
-  const startPublishing = () => {
-    if (editing.fault !== null) return sayFailure(new Error(t("publishFault", { line: editing.fault.line })));
-    if (draft.clash !== null) return setIsClashSeen(true);
-    if (!isChanged) return say(t("nothingToPublish"));
-    void (draft.isDirty ? draft.save.mutateAsync() : Promise.resolve("draft")).then(
-      (what) => what === "draft" && setIsPublishing(true),
-      () => undefined,
-    );
-  };
+  const isEditor = tab === "graph" || tab === "settings";
   return (
     <header className="workflow-head">
       <div className="workflow-line">
@@ -66,24 +54,10 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
           </Link>{" "}
           / {name}
         </h1>
-        {head === null && source !== undefined && <span className="tag draft">{t("newDraft")}</span>}
-        {head !== null && <span className="tag">v{head.version}</span>}
-        {head?.release_state === "OFFLINE" && <span className="tag draft">{t("offline")}</span>}
-        {head !== null && isChanged && (
-          <span className="tag draft">
-            {draft.isDirty ? t("unsaved") : t("draftSince", { version: source?.draft?.base_version ?? head.version })}
-          </span>
-        )}
-        {runs !== undefined && runs.runs.length > 0 && (
-          <span className="workflow-history">
-            <LastRuns runs={runs.runs} />
-            {runs.usual_s != null && (
-              <span className="mute wide">{t("usually", { time: duration(runs.usual_s) })}</span>
-            )}
-          </span>
-        )}
+        {source !== undefined && <Tags source={source} draft={draft} />}
+        <LastRunsOf code={head?.code} />
         <div className="workflow-acts">
-          {(tab === "graph" || tab === "settings") && mayEdit && (
+          {isEditor && mayEdit && (
             <ActionIcon.Group>
               <Step
                 icon={IconArrowBackUp}
@@ -109,34 +83,16 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
           >
             {t("run")}
           </Act>
-          {(tab === "graph" || tab === "settings") && (
-            <>
-              <Act
-                variant="default"
-                loading={draft.save.isPending}
-                why={noEdit ?? (draft.isDirty ? null : t("nothingToSave"))}
-                onClick={() => draft.save.mutate()}
-              >
-                {t("saveDraft")}
-              </Act>
-              <Act why={noEdit} onClick={startPublishing}>
-                {t("publishDots")}
-              </Act>
-              {mayEdit && isChanged && (
-                <Menu position="bottom-end">
-                  <Menu.Target>
-                    <ActionIcon variant="default" size={30} aria-label={t("more")}>
-                      <IconDots size={16} aria-hidden />
-                    </ActionIcon>
-                  </Menu.Target>
-                  <Menu.Dropdown>
-                    <Menu.Item onClick={() => draft.discard.mutate()}>
-                      {t(head === null ? "discardNew" : "discard", { version: head?.version })}
-                    </Menu.Item>
-                  </Menu.Dropdown>
-                </Menu>
-              )}
-            </>
+          {isEditor && (
+            <DraftActs
+              project={project}
+              name={name}
+              head={head}
+              editing={editing}
+              draft={draft}
+              mayEdit={mayEdit}
+              onClash={() => setIsClashSeen(true)}
+            />
           )}
         </div>
       </div>
@@ -156,6 +112,87 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
       {draft.clash !== null && mayEdit && (
         <ClashStrip clash={draft.clash} draft={draft} text={editing.text} isSeen={isClashSeen} onSee={setIsClashSeen} />
       )}
+      {isStarting && head !== null && <RunDialog head={head} onClose={() => setIsStarting(false)} />}
+    </header>
+  );
+}
+
+/** Which version is published, whether it can be started, and what of the draft is not in it. */
+function Tags({ source: { head, draft: saved }, draft }: { source: Source; draft: DraftOf }) {
+  const { t } = useTranslation("workflow");
+  if (head === null) return <span className="tag draft">{t("newDraft")}</span>;
+  return (
+    <>
+      <span className="tag">v{head.version}</span>
+      {head.release_state === "OFFLINE" && <span className="tag draft">{t("offline")}</span>}
+      {isChanged(draft) && (
+        <span className="tag draft">
+          {draft.isDirty ? t("unsaved") : t("draftSince", { version: saved?.base_version ?? head.version })}
+        </span>
+      )}
+    </>
+  );
+}
+
+function LastRunsOf({ code }: { code: string | undefined }) {
+  const { t } = useTranslation("workflow");
+  const bars = useQuery(lastRunsOf(code));
+  const [found] = bars.data?.items ?? [];
+  if (found === undefined || found.runs.length === 0) return null;
+  return (
+    <span className="workflow-history">
+      <LastRuns runs={found.runs} />
+      {found.usual_s != null && <span className="mute wide">{t("usually", { time: duration(found.usual_s) })}</span>}
+    </span>
+  );
+}
+
+interface DraftProps extends Omit<Props, "tab"> {
+  head: Head | null;
+  onClash: () => void;
+}
+
+/** What can be done with the draft: saved, published, or given up. */
+function DraftActs({ project, name, head, editing, draft, mayEdit, onClash }: DraftProps) {
+  const { t } = useTranslation("workflow");
+  const [isPublishing, setIsPublishing] = useState(false);
+  const noEdit = mayEdit ? null : t("editRole", { project });
+  const startPublishing = () => {
+    if (editing.fault !== null) return sayFailure(new Error(t("publishFault", { line: editing.fault.line })));
+    if (draft.clash !== null) return onClash();
+    if (!isChanged(draft)) return say(t("nothingToPublish"));
+    void (draft.isDirty ? draft.save.mutateAsync() : Promise.resolve("draft")).then(
+      (what) => what === "draft" && setIsPublishing(true),
+      () => undefined,
+    );
+  };
+  return (
+    <>
+      <Act
+        variant="default"
+        loading={draft.save.isPending}
+        why={noEdit ?? (draft.isDirty ? null : t("nothingToSave"))}
+        onClick={() => draft.save.mutate()}
+      >
+        {t("saveDraft")}
+      </Act>
+      <Act why={noEdit} onClick={startPublishing}>
+        {t("publishDots")}
+      </Act>
+      {mayEdit && isChanged(draft) && (
+        <Menu position="bottom-end">
+          <Menu.Target>
+            <ActionIcon variant="default" size={30} aria-label={t("more")}>
+              <IconDots size={16} aria-hidden />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item onClick={() => draft.discard.mutate()}>
+              {t(head === null ? "discardNew" : "discard", { version: head?.version })}
+            </Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      )}
       {isPublishing && (
         <PublishDialog
           project={project}
@@ -169,13 +206,16 @@ export function WorkflowHead({ project, name, tab, editing, draft, mayEdit }: Pr
           }}
           onClash={() => {
             setIsPublishing(false);
-            setIsClashSeen(true);
+            onClash();
           }}
         />
       )}
-      {isStarting && head !== null && <RunDialog head={head} onClose={() => setIsStarting(false)} />}
-    </header>
+    </>
   );
+}
+
+function isChanged({ isDirty, hasDraft }: DraftOf): boolean {
+  return isDirty || hasDraft;
 }
 
 interface StepProps {
