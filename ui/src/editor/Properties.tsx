@@ -3,18 +3,12 @@ import type { ReactNode, Ref } from "react";
 import { useTranslation } from "react-i18next";
 import { noteOf, taskOf } from "./flow";
 import { TypeIcon } from "./icons";
-import type { Problem } from "./model/problems";
-import type { Graph } from "./model/read";
 import { TaskFields } from "./TaskFields";
-import type { Editing } from "./useEditing";
+import type { EditorPart } from "./useEditing";
 import { WorkflowFields } from "./WorkflowFields";
 
-interface Props {
-  graph: Graph;
-  editing: Editing;
-  problems: Problem[];
+interface Props extends EditorPart {
   selected: string[];
-  isFixed: boolean;
   nameRef: Ref<HTMLInputElement>;
   onRenamed: (name: string) => void;
   onDelete: () => void;

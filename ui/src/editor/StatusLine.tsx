@@ -4,14 +4,9 @@ import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Fixes } from "./Fixes";
 import type { Problem } from "./model/problems";
-import type { Graph } from "./model/read";
-import type { Editing } from "./useEditing";
+import type { EditorPart } from "./useEditing";
 
-interface Props {
-  graph: Graph;
-  editing: Editing;
-  isFixed: boolean;
-  problems: Problem[];
+interface Props extends EditorPart {
   hasYaml: boolean;
   onYaml: (isShown: boolean) => void;
   onProblem: (problem: Problem) => void;

@@ -6,10 +6,9 @@ import { FieldInput } from "./FieldInput";
 import { Fixes } from "./Fixes";
 import { renameTask, setAfter, setField } from "./model/edits";
 import { type Field, fieldsOf } from "./model/fields";
-import type { Problem } from "./model/problems";
-import { asObject, type Graph, type Task } from "./model/read";
+import { asObject, type Task } from "./model/read";
 import { dataSources, environments, taskTypes, workerGroups, workflowSchema } from "./queries";
-import type { Editing } from "./useEditing";
+import type { EditorPart } from "./useEditing";
 
 /** Fields of every task, by what they are about; `name`, `type`, `params` and `after` stand above them. */
 const GROUPS: { word: string; fields: string[] }[] = [
@@ -19,12 +18,8 @@ const GROUPS: { word: string; fields: string[] }[] = [
   { word: "group.order", fields: ["flag", "priority", "delay_time", "dispatch_timeout", "cache"] },
 ];
 
-interface Props {
+interface Props extends EditorPart {
   task: Task;
-  graph: Graph;
-  editing: Editing;
-  problems: Problem[];
-  isFixed: boolean;
   nameRef: Ref<HTMLInputElement>;
   onRenamed: (name: string) => void;
 }

@@ -2,6 +2,7 @@ import { useCallback, useMemo, useReducer, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { sayFailure } from "@/parts/notices";
 import { begin, edited, type History, redone, undone } from "./model/history";
+import type { Problem } from "./model/problems";
 import { type Fault, type Graph, read } from "./model/read";
 import { Refusal } from "./model/rules";
 
@@ -31,6 +32,14 @@ export interface Editing {
   redo(): void;
   /** Start from this text, without a past. */
   restart(text: string): void;
+}
+
+/** What each part of the editor is given. */
+export interface EditorPart {
+  editing: Editing;
+  graph: Graph;
+  problems: Problem[];
+  isFixed: boolean;
 }
 
 /** The text that is edited, with its past, and the graph that it describes. */
