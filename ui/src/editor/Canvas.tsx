@@ -3,6 +3,7 @@ import {
   Background,
   BackgroundVariant,
   type Connection,
+  type EdgeChange,
   type Edge as FlowEdge,
   type NodeChange,
   ReactFlow,
@@ -20,10 +21,21 @@ import { TaskNode } from "./TaskNode";
 
 const nodeTypes = { task: TaskNode, note: NoteNode };
 const MANY = 150;
-const STEP: [number, number] = [10, 10];
 // React Flow subscribes again whenever the list of keys is a new one, and a key pressed in that moment is lost.
 const DELETE = ["Delete", "Backspace"];
-const ALSO = ["Shift", "Control", "Meta"];
+/** What all graphs on a canvas have in common. */
+const ALIKE = {
+  nodesFocusable: true,
+  multiSelectionKeyCode: ["Shift", "Control", "Meta"],
+  selectionKeyCode: "Shift",
+  snapToGrid: true,
+  snapGrid: [10, 10] as [number, number],
+  minZoom: 0.1,
+  maxZoom: 2,
+  fitView: true,
+  fitViewOptions: { maxZoom: 1, padding: 0.12 },
+  proOptions: { hideAttribution: true },
+};
 
 interface Props {
   nodes: CanvasNode[];
@@ -54,16 +66,11 @@ export function Canvas(props: Props) {
       // What is removed is removed from the text, and from here with it.
       const shown = changes.filter((change) => change.type !== "remove");
       setNodes((before) => applyNodeChanges(shown, before));
-      const places: Record<string, Place> = {};
-      for (const change of shown)
-        if (change.type === "position" && change.dragging === false && change.position !== undefined)
-          places[change.id] = change.position;
+      const places = placesOf(shown);
       if (Object.keys(places).length > 0) onMoved?.(places);
       if (changes.some((change) => change.type === "select") && flow !== null) {
-        const chosen = new Set(flow.getNodes().flatMap((node) => (node.selected ? node.id : [])));
-        for (const change of changes)
-          if (change.type === "select") change.selected ? chosen.add(change.id) : chosen.delete(change.id);
-        onSelect?.([...chosen]);
+        const before = flow.getNodes().flatMap((node) => (node.selected ? node.id : []));
+        onSelect?.([...selectedAfter(before, changes)]);
       }
     },
     [flow, onMoved, onSelect],
@@ -89,12 +96,7 @@ export function Canvas(props: Props) {
         props.onReady?.(made);
       }}
       onNodesChange={onNodesChange}
-      onEdgesChange={(changes) => {
-        const next = new Set(chosenArrows);
-        for (const change of changes)
-          if (change.type === "select") change.selected ? next.add(change.id) : next.delete(change.id);
-        setChosenArrows(next);
-      }}
+      onEdgesChange={(changes) => setChosenArrows(selectedAfter(chosenArrows, changes))}
       onConnect={connect}
       onConnectEnd={(_, { fromNode, toNode, isValid }) => {
         const [from, to] = [taskOf(fromNode?.id ?? ""), taskOf(toNode?.id ?? "")];
@@ -116,19 +118,10 @@ export function Canvas(props: Props) {
       onDrop={drop}
       nodesDraggable={!isFixed}
       nodesConnectable={!isFixed}
-      nodesFocusable
       edgesFocusable={!isFixed}
       deleteKeyCode={isFixed ? null : DELETE}
-      multiSelectionKeyCode={ALSO}
-      selectionKeyCode="Shift"
-      snapToGrid
-      snapGrid={STEP}
-      minZoom={0.1}
-      maxZoom={2}
-      fitView
-      fitViewOptions={{ maxZoom: 1, padding: 0.12 }}
+      {...ALIKE}
       onlyRenderVisibleElements={nodes.length > MANY}
-      proOptions={{ hideAttribution: true }}
       ariaLabelConfig={{
         "node.a11yDescription.default": t("nodeHelp"),
         "node.a11yDescription.keyboardDisabled": t("nodeHelp"),
@@ -139,6 +132,22 @@ export function Canvas(props: Props) {
       {props.children}
     </ReactFlow>
   );
+}
+
+/** Where nodes were let go. */
+function placesOf(changes: NodeChange<CanvasNode>[]): Record<string, Place> {
+  const places: Record<string, Place> = {};
+  for (const change of changes)
+    if (change.type === "position" && change.dragging === false && change.position !== undefined)
+      places[change.id] = change.position;
+  return places;
+}
+
+function selectedAfter(before: Iterable<string>, changes: (NodeChange<CanvasNode> | EdgeChange)[]): Set<string> {
+  const chosen = new Set(before);
+  for (const change of changes)
+    if (change.type === "select") change.selected ? chosen.add(change.id) : chosen.delete(change.id);
+  return chosen;
 }
 
 function refusalOf(from: string, to: string, edges: Edge[]): Refusal | null {

@@ -1,4 +1,4 @@
-import { NumberInput, Select, Switch, TagsInput, Textarea, TextInput } from "@mantine/core";
+import { NumberInput, Select, type SelectProps, Switch, TagsInput, Textarea, TextInput } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { parse, stringify } from "yaml";
@@ -30,17 +30,10 @@ export function FieldInput({ field, value, isFixed, error, known, onChange }: Pr
     title: field.name,
   };
   const text = typeof value === "string" || typeof value === "number" ? String(value) : "";
-  if (kind === "choice")
-    return (
-      <Select
-        {...common}
-        data={field.choices}
-        value={text || null}
-        clearable={!field.isRequired && !isFixed}
-        onChange={(chosen) => onChange(chosen ?? undefined)}
-        comboboxProps={{ withinPortal: true }}
-      />
-    );
+  const choice = (given: SelectProps) => (
+    <Select {...common} value={text || null} onChange={(chosen) => onChange(chosen ?? undefined)} {...given} />
+  );
+  if (kind === "choice") return choice({ data: field.choices, clearable: !field.isRequired && !isFixed });
   if (kind === "yesNo")
     return (
       <Switch
@@ -90,16 +83,11 @@ export function FieldInput({ field, value, isFixed, error, known, onChange }: Pr
   if (kind === "pairs" || kind === "yaml")
     return <YamlField {...common} isMap={kind === "pairs"} value={value} onChange={onChange} />;
   if (known !== undefined && known.length > 0)
-    return (
-      <Select
-        {...common}
-        data={text !== "" && !known.includes(text) ? [...known, text] : known}
-        value={text || null}
-        searchable
-        clearable={!isFixed}
-        onChange={(chosen) => onChange(chosen ?? undefined)}
-      />
-    );
+    return choice({
+      data: text !== "" && !known.includes(text) ? [...known, text] : known,
+      searchable: true,
+      clearable: !isFixed,
+    });
   return <TextInput {...common} value={text} onChange={(event) => onChange(event.currentTarget.value || undefined)} />;
 }
 
