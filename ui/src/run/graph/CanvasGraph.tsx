@@ -17,79 +17,11 @@ const STEP = 80;
 
 /** A graph of very many tasks as a picture: dragged, zoomed, and pressed to choose a task; the table has them all. */
 export function CanvasGraph({ drawing, places }: Props) {
-  const { t } = useTranslation(["run", "parts"]);
-  const { tasks, search, go, openMenu } = useRun();
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const view = useRef<View | null>(null);
-  const due = useRef(0);
+  const { t } = useTranslation("run");
+  const { go, openMenu } = useRun();
   const held = useRef<{ x: number; y: number; moved: boolean } | null>(null);
   const [under, setUnder] = useState<Box | null>(null);
-  const boxes = useMemo(() => {
-    const byName = new Map(tasks.map((task) => [task.name, task]));
-    return drawing.items.map((item): Box => {
-      const own = item.names.map((name) => byName.get(name)).filter((task) => task !== undefined);
-      const state = own.find((task) => isFailed(task.state))?.state ?? own[0]?.state ?? "NOT_BEGUN";
-      const word = t(`parts:state.${state}`);
-      return {
-        id: item.id,
-        state,
-        label: own.length > 1 ? `${own.length} × ${word}` : word,
-        x: 0,
-        y: 0,
-        ...places[item.id],
-      };
-    });
-  }, [drawing, places, tasks, t]);
-  const draw = useCallback(() => {
-    cancelAnimationFrame(due.current);
-    due.current = requestAnimationFrame(() => {
-      const element = canvas.current;
-      const context = element?.getContext("2d");
-      if (!element || !context) return;
-      const size = { width: element.clientWidth, height: element.clientHeight };
-      const width = Math.round(size.width * devicePixelRatio);
-      if (element.width !== width) element.width = width;
-      const height = Math.round(size.height * devicePixelRatio);
-      if (element.height !== height) element.height = height;
-      view.current ??= viewOfAll(places, size.width, size.height);
-      const colours = coloursOf(document.body, new Set(boxes.map((box) => box.state)));
-      paint(context, size, view.current, boxes, drawing.edges, search.task ?? null, colours);
-    });
-  }, [boxes, drawing, places, search.task]);
-  useEffect(() => {
-    draw();
-    const element = canvas.current;
-    if (element === null) return;
-    const resized = new ResizeObserver(draw);
-    resized.observe(element);
-    const themed = new MutationObserver(draw);
-    themed.observe(document.documentElement, { attributes: true });
-    const wheel = (event: WheelEvent) => {
-      if ((!event.ctrlKey && !event.metaKey) || view.current === null) return;
-      event.preventDefault();
-      view.current = zoomed(view.current, 1.0015 ** -event.deltaY, event.offsetX, event.offsetY);
-      draw();
-    };
-    element.addEventListener("wheel", wheel, { passive: false });
-    return () => {
-      resized.disconnect();
-      themed.disconnect();
-      element.removeEventListener("wheel", wheel);
-    };
-  }, [draw]);
-  const move = (x: number, y: number) => {
-    if (view.current === null) return;
-    view.current = { ...view.current, x: view.current.x + x, y: view.current.y + y };
-    draw();
-  };
-  const zoom = (factor: number) => {
-    const element = canvas.current;
-    if (view.current === null || element === null) return;
-    view.current = zoomed(view.current, factor, element.clientWidth / 2, element.clientHeight / 2);
-    draw();
-  };
-  const hit = (event: { nativeEvent: { offsetX: number; offsetY: number } }) =>
-    view.current && boxAt(boxes, view.current, event.nativeEvent.offsetX, event.nativeEvent.offsetY);
+  const { canvas, move, zoom, fit, hit } = useView(useBoxes(drawing, places), drawing, places);
   const onKeyDown = (event: KeyboardEvent) => {
     const steps: Record<string, () => void> = {
       ArrowLeft: () => move(STEP, 0),
@@ -147,18 +79,93 @@ export function CanvasGraph({ drawing, places }: Props) {
         <ActionIcon variant="default" aria-label={t("zoomOut")} onClick={() => zoom(0.625)}>
           <IconMinus size={16} stroke={1.5} />
         </ActionIcon>
-        <ActionIcon
-          variant="default"
-          aria-label={t("fit")}
-          onClick={() => {
-            view.current = null;
-            draw();
-          }}
-        >
+        <ActionIcon variant="default" aria-label={t("fit")} onClick={fit}>
           <IconFocusCentered size={16} stroke={1.5} />
         </ActionIcon>
       </div>
       <p className="under">{under === null ? t("largeGraphSays") : `${under.id} · ${under.label}`}</p>
     </>
   );
+}
+
+/** What is drawn of the tasks, each at its place. */
+function useBoxes(drawing: Drawing, places: Record<string, Place>): Box[] {
+  const { t } = useTranslation("parts");
+  const { tasks } = useRun();
+  return useMemo(() => {
+    const byName = new Map(tasks.map((task) => [task.name, task]));
+    return drawing.items.map(({ id, names }): Box => {
+      const own = names.map((name) => byName.get(name)).filter((task) => task !== undefined);
+      const state = own.find((task) => isFailed(task.state))?.state ?? own[0]?.state ?? "NOT_BEGUN";
+      const word = t(`state.${state}`);
+      return { id, state, label: own.length > 1 ? `${own.length} × ${word}` : word, x: 0, y: 0, ...places[id] };
+    });
+  }, [drawing, places, tasks, t]);
+}
+
+/** Draws them on a canvas, and how the view of them changes: at first all of them are seen. */
+function useView(boxes: Box[], drawing: Drawing, places: Record<string, Place>) {
+  const { search } = useRun();
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const view = useRef<View | null>(null);
+  const due = useRef(0);
+  const draw = useCallback(() => {
+    cancelAnimationFrame(due.current);
+    due.current = requestAnimationFrame(() => {
+      const element = canvas.current;
+      const context = element?.getContext("2d");
+      if (!element || !context) return;
+      const size = { width: element.clientWidth, height: element.clientHeight };
+      const width = Math.round(size.width * devicePixelRatio);
+      if (element.width !== width) element.width = width;
+      const height = Math.round(size.height * devicePixelRatio);
+      if (element.height !== height) element.height = height;
+      view.current ??= viewOfAll(places, size.width, size.height);
+      const colours = coloursOf(document.body, new Set(boxes.map((box) => box.state)));
+      paint(context, size, view.current, boxes, drawing.edges, search.task ?? null, colours);
+    });
+  }, [boxes, drawing, places, search.task]);
+  const show = useCallback(
+    (next: View | null) => {
+      view.current = next;
+      draw();
+    },
+    [draw],
+  );
+  useEffect(() => {
+    draw();
+    const element = canvas.current;
+    if (element === null) return;
+    const resized = new ResizeObserver(draw);
+    resized.observe(element);
+    const themed = new MutationObserver(draw);
+    themed.observe(document.documentElement, { attributes: true });
+    const wheel = (event: WheelEvent) => {
+      if ((!event.ctrlKey && !event.metaKey) || view.current === null) return;
+      event.preventDefault();
+      show(zoomed(view.current, 1.0015 ** -event.deltaY, event.offsetX, event.offsetY));
+    };
+    element.addEventListener("wheel", wheel, { passive: false });
+    return () => {
+      resized.disconnect();
+      themed.disconnect();
+      element.removeEventListener("wheel", wheel);
+    };
+  }, [draw, show]);
+  return {
+    canvas,
+    move: (x: number, y: number) => {
+      const now = view.current;
+      if (now !== null) show({ ...now, x: now.x + x, y: now.y + y });
+    },
+    zoom: (factor: number) => {
+      const element = canvas.current;
+      if (view.current === null || element === null) return;
+      show(zoomed(view.current, factor, element.clientWidth / 2, element.clientHeight / 2));
+    },
+    fit: () => show(null),
+    /** The box under the pointer. */
+    hit: ({ nativeEvent: { offsetX, offsetY } }: { nativeEvent: { offsetX: number; offsetY: number } }) =>
+      view.current && boxAt(boxes, view.current, offsetX, offsetY),
+  };
 }
