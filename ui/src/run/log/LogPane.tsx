@@ -77,45 +77,15 @@ interface AttemptProps {
 function OfAttempt({ attempt, numbers, isTall, task }: AttemptProps) {
   const { t } = useTranslation("run");
   const { search, go, nodeName } = useRun();
-  const [reader, setReader] = useState<LogReader | null>(null);
   const [said, setSaid] = useState("");
-  const { search: hits, show } = useLogSearch(attempt.id, search.q);
   const isFinal = FINAL.includes(attempt.state);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a line of the address is gone to once; later by its row
-  useEffect(() => {
-    const made = new LogReader(attempt.id, (bytes) => t("logMissed", { count: bytes, shown: count(bytes) }));
-    setReader(made);
-    void made.open(search.at ?? null).then(() => {
-      if (!isFinal && search.at === undefined) made.follow();
-    });
-    return () => made.close();
-  }, [attempt.id]);
-  // Its end is what is wanted: the rest is read again when an attempt that was not followed has ended.
-  useEffect(() => {
-    if (reader !== null && isFinal && !reader.isComplete && !reader.isFollowing && reader.isRead) void reader.later();
-  }, [reader, isFinal]);
-  const goTo = (at: number, place = -1) => {
-    if (place >= 0) show(place);
+  const reader = useLog(attempt, isFinal);
+  const goTo = (at: number) => {
     const isThere = reader !== null && at >= reader.from && at < reader.to;
     if (reader !== null && !isThere) {
       reader.unfollow();
       void reader.open(at).then(() => go({ at, task, attempt: attempt.id }));
     } else go({ at, task, attempt: attempt.id });
-  };
-  const next = (step: 1 | -1) => {
-    const place = (hits.current + step + hits.found.length) % hits.found.length;
-    const line = hits.found[place];
-    if (line !== undefined) goTo(line.offset, place);
-  };
-  const find = async () => {
-    setSaid(t("looking"));
-    try {
-      const at = await firstError(attempt.id, (share) => setSaid(t("lookedAt", { percent: Math.round(share * 100) })));
-      setSaid(at === null ? t("noError") : "");
-      if (at !== null) goTo(at);
-    } catch (error) {
-      setSaid((error as Error).message);
-    }
   };
   return (
     <Panel
@@ -148,49 +118,104 @@ function OfAttempt({ attempt, numbers, isTall, task }: AttemptProps) {
         </>
       }
     >
-      <div className="log-bar">
-        <TextInput
-          size="xs"
-          className="grow"
-          aria-label={t("searchLog")}
-          placeholder={t("searchLog")}
-          leftSection={<IconSearch size={14} stroke={1.5} />}
-          defaultValue={search.q ?? ""}
-          onChange={(event) => go({ q: event.currentTarget.value })}
-          onKeyDown={(event) => {
-            if (event.key === "Enter" && hits.found.length > 0) next(event.shiftKey ? -1 : 1);
-          }}
-        />
-        {search.q !== undefined && (
-          <span className="hits" role="status">
-            {hits.error !== null
-              ? hits.error.message
-              : t(hits.isDone ? "hits" : "hitsSoFar", {
-                  place: hits.current + 1,
-                  total: `${count(hits.found.length)}${hits.found.length >= 1000 ? "+" : ""}`,
-                  percent: hits.size === 0 ? 0 : Math.round((hits.searched / hits.size) * 100),
-                })}
-          </span>
-        )}
-        {hits.found.length > 0 && (
-          <>
-            <ActionIcon variant="default" aria-label={t("hitBefore")} onClick={() => next(-1)}>
-              <IconArrowUp size={14} stroke={1.5} />
-            </ActionIcon>
-            <ActionIcon variant="default" aria-label={t("hitAfter")} onClick={() => next(1)}>
-              <IconArrowDown size={14} stroke={1.5} />
-            </ActionIcon>
-          </>
-        )}
-        <Button size="xs" variant="default" onClick={() => void find()}>
-          {t("firstError")}
-        </Button>
-      </div>
+      <SearchBar attempt={attempt.id} goTo={goTo} say={setSaid} />
       {reader === null ? <Skeleton lines={6} /> : <Body reader={reader} goTo={goTo} />}
       {reader !== null && (
         <Foot reader={reader} said={said} on={attempt.worker_id ? nodeName(attempt.worker_id, attempt.worker) : null} />
       )}
     </Panel>
+  );
+}
+
+/** What reads the log of an attempt: it begins at the line of the address, or follows what is written. */
+function useLog(attempt: Attempt, isFinal: boolean): LogReader | null {
+  const { t } = useTranslation("run");
+  const { search } = useRun();
+  const [reader, setReader] = useState<LogReader | null>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a line of the address is gone to once; later by its row
+  useEffect(() => {
+    const made = new LogReader(attempt.id, (bytes) => t("logMissed", { count: bytes, shown: count(bytes) }));
+    setReader(made);
+    void made.open(search.at ?? null).then(() => {
+      if (!isFinal && search.at === undefined) made.follow();
+    });
+    return () => made.close();
+  }, [attempt.id]);
+  // Its end is what is wanted: the rest is read again when an attempt that was not followed has ended.
+  useEffect(() => {
+    if (reader !== null && isFinal && !reader.isComplete && !reader.isFollowing && reader.isRead) void reader.later();
+  }, [reader, isFinal]);
+  return reader;
+}
+
+interface BarProps {
+  attempt: string;
+  goTo: (at: number) => void;
+  /** Says below the log how far a search is. */
+  say: (text: string) => void;
+}
+
+/** Finds a text, or the first error. */
+function SearchBar({ attempt, goTo, say }: BarProps) {
+  const { t } = useTranslation("run");
+  const { search, go } = useRun();
+  const { search: hits, show } = useLogSearch(attempt, search.q);
+  const next = (step: 1 | -1) => {
+    const place = (hits.current + step + hits.found.length) % hits.found.length;
+    const line = hits.found[place];
+    if (line === undefined) return;
+    show(place);
+    goTo(line.offset);
+  };
+  const find = async () => {
+    say(t("looking"));
+    try {
+      const at = await firstError(attempt, (share) => say(t("lookedAt", { percent: Math.round(share * 100) })));
+      say(at === null ? t("noError") : "");
+      if (at !== null) goTo(at);
+    } catch (error) {
+      say((error as Error).message);
+    }
+  };
+  return (
+    <div className="log-bar">
+      <TextInput
+        size="xs"
+        className="grow"
+        aria-label={t("searchLog")}
+        placeholder={t("searchLog")}
+        leftSection={<IconSearch size={14} stroke={1.5} />}
+        defaultValue={search.q ?? ""}
+        onChange={(event) => go({ q: event.currentTarget.value })}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && hits.found.length > 0) next(event.shiftKey ? -1 : 1);
+        }}
+      />
+      {search.q !== undefined && (
+        <span className="hits" role="status">
+          {hits.error !== null
+            ? hits.error.message
+            : t(hits.isDone ? "hits" : "hitsSoFar", {
+                place: hits.current + 1,
+                total: `${count(hits.found.length)}${hits.found.length >= 1000 ? "+" : ""}`,
+                percent: hits.size === 0 ? 0 : Math.round((hits.searched / hits.size) * 100),
+              })}
+        </span>
+      )}
+      {hits.found.length > 0 && (
+        <>
+          <ActionIcon variant="default" aria-label={t("hitBefore")} onClick={() => next(-1)}>
+            <IconArrowUp size={14} stroke={1.5} />
+          </ActionIcon>
+          <ActionIcon variant="default" aria-label={t("hitAfter")} onClick={() => next(1)}>
+            <IconArrowDown size={14} stroke={1.5} />
+          </ActionIcon>
+        </>
+      )}
+      <Button size="xs" variant="default" onClick={() => void find()}>
+        {t("firstError")}
+      </Button>
+    </div>
   );
 }
 

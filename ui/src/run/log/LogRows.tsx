@@ -1,14 +1,16 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { LogText } from "./LogText";
-import { isError, rowsOf } from "./lines";
+import { isError, type Row, rowsOf } from "./lines";
 import type { LogReader } from "./reader";
 
 export const ROW = 18;
 /** A line longer than this is cut, unless it is wrapped: a browser draws no text of megabytes. */
 const LENGTH_MAX = 4_000;
 const NEAR = 60;
+
+type Box = RefObject<HTMLDivElement | null>;
 
 interface Props {
   reader: LogReader;
@@ -33,46 +35,7 @@ export function LogRows({ reader, at, sought, wrap, goTo }: Props) {
     overscan: 20,
   });
   const items = virtual.getVirtualItems();
-  const place = useRef<{ at: number; by: number; isAtEnd: boolean } | null>(null);
-  const shownAt = useRef<number | undefined>(undefined);
-  const aim = useRef(reader.aim);
-  // What was in sight stays where it was when lines come before it or go; a reader at the end stays at the end.
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (element === null || rows.length === 0) return;
-    if (reader.aim !== aim.current) {
-      aim.current = reader.aim;
-      place.current = reader.aim.at === null ? null : { at: reader.aim.at, by: 0, isAtEnd: false };
-    }
-    if (at !== undefined && at !== shownAt.current) {
-      const row = rows.findIndex((each) => each.line.at >= at);
-      if (row >= 0) {
-        element.scrollTop = Math.max(0, row * ROW - element.clientHeight / 3);
-        shownAt.current = at;
-        place.current = { at: rows[row]?.line.at ?? 0, by: -element.clientHeight / 3, isAtEnd: false };
-        return;
-      }
-    }
-    const kept = place.current;
-    if (kept === null || kept.isAtEnd) element.scrollTop = element.scrollHeight;
-    else {
-      const row = rows.findIndex((each) => each.line.at >= kept.at);
-      if (row >= 0) element.scrollTop = row * ROW + kept.by;
-    }
-  }, [rows, at, reader]);
-  const onScroll = () => {
-    const element = box.current;
-    if (element === null) return;
-    const top = Math.floor(element.scrollTop / ROW);
-    const isAtEnd = element.scrollTop + element.clientHeight >= element.scrollHeight - ROW;
-    place.current = {
-      at: rows[top]?.line.at ?? 0,
-      by: element.scrollTop - top * ROW,
-      isAtEnd: isAtEnd && !reader.hasLater,
-    };
-    if (top < NEAR && reader.hasEarlier) void reader.earlier();
-    if (top + element.clientHeight / ROW > rows.length - NEAR && reader.hasLater) void reader.later();
-  };
+  const onScroll = usePlace(box, rows, reader, at);
   const digits = String((reader.first ?? 0) + lines.length).length;
   return (
     <div
@@ -116,11 +79,55 @@ export function LogRows({ reader, at, sought, wrap, goTo }: Props) {
   );
 }
 
+/** Keeps what is in sight where it is, goes to the line of the address once, and reads more near an end: on each scroll. */
+function usePlace(box: Box, rows: Row[], reader: LogReader, at: number | undefined) {
+  const place = useRef<{ at: number; by: number; isAtEnd: boolean } | null>(null);
+  const shownAt = useRef<number | undefined>(undefined);
+  const aim = useRef(reader.aim);
+  // What was in sight stays where it was when lines come before it or go; a reader at the end stays at the end.
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element === null || rows.length === 0) return;
+    if (reader.aim !== aim.current) {
+      aim.current = reader.aim;
+      place.current = reader.aim.at === null ? null : { at: reader.aim.at, by: 0, isAtEnd: false };
+    }
+    if (at !== undefined && at !== shownAt.current) {
+      const row = rows.findIndex((each) => each.line.at >= at);
+      if (row >= 0) {
+        element.scrollTop = Math.max(0, row * ROW - element.clientHeight / 3);
+        shownAt.current = at;
+        place.current = { at: rows[row]?.line.at ?? 0, by: -element.clientHeight / 3, isAtEnd: false };
+        return;
+      }
+    }
+    const kept = place.current;
+    if (kept === null || kept.isAtEnd) element.scrollTop = element.scrollHeight;
+    else {
+      const row = rows.findIndex((each) => each.line.at >= kept.at);
+      if (row >= 0) element.scrollTop = row * ROW + kept.by;
+    }
+  }, [box, rows, at, reader]);
+  return () => {
+    const element = box.current;
+    if (element === null) return;
+    const top = Math.floor(element.scrollTop / ROW);
+    const isAtEnd = element.scrollTop + element.clientHeight >= element.scrollHeight - ROW;
+    place.current = {
+      at: rows[top]?.line.at ?? 0,
+      by: element.scrollTop - top * ROW,
+      isAtEnd: isAtEnd && !reader.hasLater,
+    };
+    if (top < NEAR && reader.hasEarlier) void reader.earlier();
+    if (top + element.clientHeight / ROW > rows.length - NEAR && reader.hasLater) void reader.later();
+  };
+}
+
 const CHARACTER = 7.23;
 const MARGIN = 84;
 
 /** How many characters a row has when lines are wrapped; null = they are not. */
-function useColumns(box: React.RefObject<HTMLDivElement | null>, wrap: boolean): number | null {
+function useColumns(box: Box, wrap: boolean): number | null {
   const [width, setWidth] = useState(0);
   useEffect(() => {
     const element = box.current;
