@@ -1,6 +1,6 @@
 import { useMantineColorScheme } from "@mantine/core";
 import { useReducedMotion } from "@mantine/hooks";
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 import { useClusterSearch } from "../search";
@@ -34,7 +34,7 @@ export function Stage({ story, clock, live, isShown, shownMs, onTime, receipt }:
   const canvas = useRef<HTMLCanvasElement>(null);
   const scene = useRef<Scene | null>(null);
   const [width, setWidth] = useState(0);
-  const [{ command }, change] = useClusterSearch();
+  const [{ command }] = useClusterSearch();
   const isStill = useReducedMotion();
   const { colorScheme } = useMantineColorScheme();
   const count = rowsAt(story, shownMs, sizeOf(1000, 1)).rows.length;
@@ -89,21 +89,7 @@ export function Stage({ story, clock, live, isShown, shownMs, onTime, receipt }:
     return () => cancelAnimationFrame(asked);
   }, [draw, isShown, clock, story, isStill, onTime]);
 
-  // With the pointer only: by keyboard a command is chosen by its id, below.
-  useEffect(() => {
-    const pressed = canvas.current;
-    if (pressed === null) return;
-    const choose = (event: MouseEvent) => {
-      const near = scene.current?.dots
-        .map((dot) => ({ dot, away: Math.hypot(dot.x - event.offsetX, dot.y - event.offsetY) }))
-        .filter(({ away }) => away <= HIT_PX)
-        .sort((one, other) => one.away - other.away)[0];
-      if (near !== undefined) change({ command: near.dot.id });
-    };
-    pressed.addEventListener("click", choose);
-    return () => pressed.removeEventListener("click", choose);
-  }, [change]);
-
+  useChoice(canvas, scene);
   const rows = width === 0 ? [] : rowsAt(story, shownMs, size).rows;
   const largest = Math.max(10, ...(live?.frame.slots.masters.map((each) => each.running ?? 0) ?? []));
   const perS = arrivingPerS(story, shownMs);
@@ -135,6 +121,24 @@ export function Stage({ story, clock, live, isShown, shownMs, onTime, receipt }:
       </Keys>
     </div>
   );
+}
+
+/** Chooses a command by its dot. With the pointer only: by keyboard a command is chosen by its id, below. */
+function useChoice(canvas: RefObject<HTMLCanvasElement | null>, scene: RefObject<Scene | null>): void {
+  const [, change] = useClusterSearch();
+  useEffect(() => {
+    const pressed = canvas.current;
+    if (pressed === null) return;
+    const choose = (event: MouseEvent) => {
+      const near = scene.current?.dots
+        .map((dot) => ({ dot, away: Math.hypot(dot.x - event.offsetX, dot.y - event.offsetY) }))
+        .filter(({ away }) => away <= HIT_PX)
+        .sort((one, other) => one.away - other.away)[0];
+      if (near !== undefined) change({ command: near.dot.id });
+    };
+    pressed.addEventListener("click", choose);
+    return () => pressed.removeEventListener("click", choose);
+  }, [canvas, scene, change]);
 }
 
 /** How the picture fits into a width, with so many masters. */
