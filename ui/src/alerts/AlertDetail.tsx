@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { Refusal } from "@/forms/Refusal";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
@@ -23,7 +23,7 @@ export function AlertDetail({ alert, onSilence }: { alert: Alert; onSilence: () 
   const done = useDone("alerts");
   const retry = useMutation({
     mutationFn: (channel: string | null) =>
-      bodyOf(api.POST("/api/v1/alerts/{id}/retry", { params: { path: { id: alert.id } }, body: { channel } })),
+      api.POST("/api/v1/alerts/{id}/retry", { params: { path: { id: alert.id } }, body: { channel } }),
     onSuccess: () => done(t("sentAgain", { id: alert.id })),
   });
   const isOfGroup = alert.kind !== "TEST";

@@ -1,7 +1,7 @@
 import { Switch, Textarea, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match } from "@/api/client";
+import { api, match } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
 import { useDone } from "@/forms/useDone";
 import { useFields } from "@/forms/useFields";
@@ -41,18 +41,16 @@ export function ChannelForm({ channel, onClose }: Props) {
   const url = texts.url.trim();
   const save = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.PUT("/api/v1/alert-channels/{name}", {
-          params: { path: { name }, header: match(channel?.version) },
-          body: {
-            url: url || null,
-            description: texts.description,
-            enabled,
-            subject_template: texts.subject_template || null,
-            text_template: texts.text_template || null,
-          },
-        }),
-      ),
+      api.PUT("/api/v1/alert-channels/{name}", {
+        params: { path: { name }, header: match(channel?.version) },
+        body: {
+          url: url || null,
+          description: texts.description,
+          enabled,
+          subject_template: texts.subject_template || null,
+          text_template: texts.text_template || null,
+        },
+      }),
     onSuccess: (saved) => {
       onClose();
       void done(t("channelSaved", { name: saved.name }));

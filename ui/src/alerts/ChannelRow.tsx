@@ -1,7 +1,7 @@
 import { Loader } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match, type Schemas } from "@/api/client";
+import { api, match, type Schemas } from "@/api/client";
 import { ChangeOrDelete } from "@/forms/ChangeOrDelete";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
@@ -16,7 +16,7 @@ export function ChannelRow({ channel, onChange }: { channel: Channel; onChange: 
   const whyNot = useWhyNot("ADMIN");
   const path = { name: channel.name };
   const test = useMutation({
-    mutationFn: () => bodyOf(api.POST("/api/v1/alert-channels/{name}:test", { params: { path } })),
+    mutationFn: () => api.POST("/api/v1/alert-channels/{name}:test", { params: { path } }),
   });
   const remove = () =>
     api.DELETE("/api/v1/alert-channels/{name}", {

@@ -1,7 +1,7 @@
 import { Checkbox, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match } from "@/api/client";
+import { api, match } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
 import { useDone } from "@/forms/useDone";
 import { useFields } from "@/forms/useFields";
@@ -28,12 +28,10 @@ export function GroupForm({ group, onClose }: Props) {
   const { name, ...body } = values;
   const save = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.PUT("/api/v1/alert-groups/{name}", {
-          params: { path: { name }, header: match(saved?.version) },
-          body,
-        }),
-      ),
+      api.PUT("/api/v1/alert-groups/{name}", {
+        params: { path: { name }, header: match(saved?.version) },
+        body,
+      }),
     onSuccess: () => {
       onClose();
       void done(t("savedNamed", { name }));

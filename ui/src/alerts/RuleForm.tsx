@@ -3,7 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match, type Schemas } from "@/api/client";
+import { api, match, type Schemas } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
 import { useDone } from "@/forms/useDone";
 import { useFields } from "@/forms/useFields";
@@ -36,15 +36,13 @@ export function RuleForm({ rule, project: chosen, onClose }: Props) {
   const said = typed === "" || project === null ? undefined : check.data;
   const save = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.PUT("/api/v1/projects/{project}/alert-rules/{name}", {
-          params: {
-            path: { project: project ?? "", name },
-            header: match(rule?.version),
-          },
-          body: { text, enabled: rule?.enabled ?? true },
-        }),
-      ),
+      api.PUT("/api/v1/projects/{project}/alert-rules/{name}", {
+        params: {
+          path: { project: project ?? "", name },
+          header: match(rule?.version),
+        },
+        body: { text, enabled: rule?.enabled ?? true },
+      }),
     onSuccess: (saved) => {
       onClose();
       void done(t("savedNamed", { name: saved.name }));

@@ -3,7 +3,7 @@ import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match } from "@/api/client";
+import { api, match } from "@/api/client";
 import { useProject } from "@/app/ProjectSwitch";
 import { ChangeOrDelete } from "@/forms/ChangeOrDelete";
 import { useDone } from "@/forms/useDone";
@@ -87,12 +87,10 @@ function RuleRow({ rule, onChange }: { rule: Rule; onChange: () => void }) {
   const header = match(rule.version);
   const turn = useMutation({
     mutationFn: (enabled: boolean) =>
-      bodyOf(
-        api.PUT("/api/v1/projects/{project}/alert-rules/{name}", {
-          params: { path, header },
-          body: { text: rule.text, enabled },
-        }),
-      ),
+      api.PUT("/api/v1/projects/{project}/alert-rules/{name}", {
+        params: { path, header },
+        body: { text: rule.text, enabled },
+      }),
     onSuccess: (saved) => done(t(saved.enabled ? "ruleOn" : "ruleOff", { name: saved.name })),
     onError: sayFailure,
   });

@@ -2,7 +2,7 @@ import { Autocomplete, SegmentedControl, Select, TextInput } from "@mantine/core
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
 import { useDone } from "@/forms/useDone";
 import { useFields } from "@/forms/useFields";
@@ -43,19 +43,15 @@ export function SilenceForm({ like, onClose }: Props) {
   const whyNot = useWhyNot(project === null ? "ADMIN" : "OPERATOR", project);
   const save = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.POST("/api/v1/alert-silences", {
-          body: {
-            project,
-            workflow: project === null || workflow === "" ? null : workflow,
-            kind: KINDS.find((each) => each === kind) ?? null,
-            reason,
-            ...(lasts === UNTIL
-              ? { starts_at: from, ends_at: until }
-              : { lasts_s: LASTS[lasts as keyof typeof LASTS] }),
-          },
-        }),
-      ),
+      api.POST("/api/v1/alert-silences", {
+        body: {
+          project,
+          workflow: project === null || workflow === "" ? null : workflow,
+          kind: KINDS.find((each) => each === kind) ?? null,
+          reason,
+          ...(lasts === UNTIL ? { starts_at: from, ends_at: until } : { lasts_s: LASTS[lasts as keyof typeof LASTS] }),
+        },
+      }),
     onSuccess: () => {
       onClose();
       void done(t("silenceMade"));

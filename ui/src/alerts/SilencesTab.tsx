@@ -2,7 +2,7 @@ import { Switch } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { useProject } from "@/app/ProjectSwitch";
 import { useDone } from "@/forms/useDone";
 import { textOf, useFilters } from "@/lists/filters";
@@ -79,7 +79,7 @@ function SilenceRow({ silence, nowMs }: { silence: Silence; nowMs: number }) {
   const whyNot = useWhyNot(silence.project == null ? "ADMIN" : "OPERATOR", silence.project ?? null);
   const done = useDone("alerts");
   const end = useMutation({
-    mutationFn: () => bodyOf(api.POST("/api/v1/alert-silences/{id}/end", { params: { path: { id: silence.id } } })),
+    mutationFn: () => api.POST("/api/v1/alert-silences/{id}/end", { params: { path: { id: silence.id } } }),
     onSuccess: () => done(t(when === "future" ? "silenceDeleted" : "silenceEnded")),
     onError: sayFailure,
   });

@@ -1,6 +1,6 @@
 /** What is read of alerts. The first part of each key is the word of live/changes.ts. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { paged } from "@/api/pages";
 import type { paths } from "@/api/schema";
 import { oneOf, type Search, textOf, withValues } from "@/lists/filters";
@@ -57,9 +57,9 @@ export function alertsPage(filter: AlertFilter, cursor: string | undefined) {
   return queryOptions({
     queryKey: ["alerts", "history", filter, cursor ?? ""],
     queryFn: async () => {
-      const page = await bodyOf(
-        api.GET("/api/v1/alerts", { params: { query: { ...filter, limit: PAGE, ...(cursor && { cursor }) } } }),
-      );
+      const page = await api.GET("/api/v1/alerts", {
+        params: { query: { ...filter, limit: PAGE, ...(cursor && { cursor }) } },
+      });
       return { ...page, items: page.items as Alert[] };
     },
     placeholderData: keepPreviousData,
@@ -71,7 +71,7 @@ export function alertsPage(filter: AlertFilter, cursor: string | undefined) {
 export function alertOf(id: string) {
   return queryOptions({
     queryKey: ["alerts", "one", id],
-    queryFn: () => bodyOf(api.GET("/api/v1/alerts/{id}", { params: { path: { id } } })),
+    queryFn: () => api.GET("/api/v1/alerts/{id}", { params: { path: { id } } }),
   });
 }
 
@@ -80,7 +80,7 @@ export function rules(project: string | null) {
   return {
     ...paged(["alerts", "rules", project], async (at) => {
       const query = { limit: RULES_PAGE, ...(project !== null && { project }), ...at };
-      const page = await bodyOf(api.GET("/api/v1/alert-rules", { params: { query } }));
+      const page = await api.GET("/api/v1/alert-rules", { params: { query } });
       return { ...page, items: page.items as Rule[] };
     }),
     refetchInterval: AGAIN_MS,
@@ -91,7 +91,7 @@ export function rules(project: string | null) {
 export function checkedRule(project: string, text: string) {
   return queryOptions({
     queryKey: ["alerts", "check", project, text],
-    queryFn: () => bodyOf(api.POST("/api/v1/alert-rules:check", { body: { project, text } })),
+    queryFn: () => api.POST("/api/v1/alert-rules:check", { body: { project, text } }),
     placeholderData: keepPreviousData,
     retry: false,
   });
@@ -99,20 +99,20 @@ export function checkedRule(project: string, text: string) {
 
 export const channels = queryOptions({
   queryKey: ["alerts", "channels"],
-  queryFn: () => bodyOf(api.GET("/api/v1/alert-channels")),
+  queryFn: () => api.GET("/api/v1/alert-channels"),
   refetchInterval: AGAIN_MS,
 });
 
 export const groups = queryOptions({
   queryKey: ["alerts", "groups"],
-  queryFn: () => bodyOf(api.GET("/api/v1/alert-groups")),
+  queryFn: () => api.GET("/api/v1/alert-groups"),
 });
 
 /** The silences that are or will be; `past`: those too that are over. */
 export function silences(past: boolean) {
   return queryOptions({
     queryKey: ["alerts", "silences", past],
-    queryFn: () => bodyOf(api.GET("/api/v1/alert-silences", { params: { query: { past } } })),
+    queryFn: () => api.GET("/api/v1/alert-silences", { params: { query: { past } } }),
     placeholderData: keepPreviousData,
   });
 }

@@ -1,5 +1,10 @@
 /** Requests to Shoal: typed by the committed OpenAPI, with the session's CSRF secret, and problems as errors. */
-import createClient, { type Middleware } from "openapi-fetch";
+import createClient, {
+  type ClientPathsWithMethod,
+  type FetchResponse,
+  type MaybeOptionalInit,
+  type Middleware,
+} from "openapi-fetch";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -91,17 +96,38 @@ export async function problemOf(response: Response): Promise<ApiProblem> {
   }
 }
 
-export const api = createClient<paths>({
+/** Whole answers, for those who read more of them than the body. */
+export const answers = createClient<paths>({
   baseUrl: ROOT.replace(/\/$/, ""),
   fetch: send,
   querySerializer: { array: { style: "form", explode: true } },
 });
-api.use(carriesSession);
+answers.use(carriesSession);
 
-/** The body of an answer; all that is no success was thrown as `ApiProblem`. */
-export async function bodyOf<T>(answer: Promise<{ data?: T }>): Promise<T> {
-  return (await answer).data as T;
+type Method = "get" | "post" | "put" | "patch" | "delete";
+
+/** As the library's own, but for what it gives. */
+type Ask<M extends Method> = <
+  Path extends ClientPathsWithMethod<typeof answers, M>,
+  Init extends MaybeOptionalInit<paths[Path], M>,
+>(
+  path: Path,
+  ...init: undefined extends MaybeOptionalInit<paths[Path], M> ? [Init?] : [Init]
+) => Promise<Exclude<FetchResponse<NonNullable<paths[Path][M]>, Init, `${string}/${string}`>["data"], undefined>>;
+
+function ask<M extends Method>(method: M): Ask<M> {
+  const whole = answers.request as (...asked: unknown[]) => Promise<{ data?: unknown }>;
+  return (async (...asked: unknown[]) => (await whole(method, ...asked)).data) as Ask<M>;
 }
+
+/** Requests for the bodies of answers; all that is no success is thrown as `ApiProblem`. */
+export const api = {
+  GET: ask("get"),
+  POST: ask("post"),
+  PUT: ask("put"),
+  PATCH: ask("patch"),
+  DELETE: ask("delete"),
+};
 
 /** The header that has a change refused if this is no longer the version that is there; undefined = there was none. */
 export function match(version: number | string | undefined): { "If-Match"?: string } {

@@ -1,6 +1,6 @@
 /** What is read of attempts of tasks. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import type { paths } from "@/api/schema";
 import { oneOf, type Search, textOf, textsOf, withValues } from "@/lists/filters";
 import { TRIGGERS } from "@/runs/runFilter";
@@ -51,9 +51,9 @@ export function attemptsPage(filter: AttemptFilter, cursor: string | undefined) 
   return queryOptions({
     queryKey: ["attempts", filter, cursor ?? ""],
     queryFn: async () => {
-      const page = await bodyOf(
-        api.GET("/api/v1/task-instances", { params: { query: { ...filter, limit: PAGE, ...(cursor && { cursor }) } } }),
-      );
+      const page = await api.GET("/api/v1/task-instances", {
+        params: { query: { ...filter, limit: PAGE, ...(cursor && { cursor }) } },
+      });
       // All fields are there, since none were chosen.
       return { ...page, items: page.items as Attempt[] };
     },
@@ -64,6 +64,6 @@ export function attemptsPage(filter: AttemptFilter, cursor: string | undefined) 
 /** The kinds of tasks, for the filter. */
 export const taskTypes = queryOptions({
   queryKey: ["task-types"],
-  queryFn: () => bodyOf(api.GET("/api/v1/task-types")),
+  queryFn: () => api.GET("/api/v1/task-types"),
   staleTime: Number.POSITIVE_INFINITY,
 });

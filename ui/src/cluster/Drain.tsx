@@ -1,7 +1,7 @@
 import { Button, Menu } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { Act } from "@/parts/Act";
 import { duration } from "@/parts/time";
 import type { Node } from "./queries";
@@ -23,11 +23,11 @@ export function Drain({ node, kind, isLast, isAdmin }: Props) {
       const path = { name: node.name };
       if (what === "drain")
         return kind === "master"
-          ? bodyOf(api.POST("/api/v1/masters/{name}/drain", { params: { path } }))
-          : bodyOf(api.POST("/api/v1/workers/{name}/drain", { params: { path } }));
+          ? api.POST("/api/v1/masters/{name}/drain", { params: { path } })
+          : api.POST("/api/v1/workers/{name}/drain", { params: { path } });
       return kind === "master"
-        ? bodyOf(api.POST("/api/v1/masters/{name}/undrain", { params: { path } }))
-        : bodyOf(api.POST("/api/v1/workers/{name}/undrain", { params: { path } }));
+        ? api.POST("/api/v1/masters/{name}/undrain", { params: { path } })
+        : api.POST("/api/v1/workers/{name}/undrain", { params: { path } });
     },
     onSettled: () => {
       void queries.invalidateQueries({ queryKey: ["slots"] });

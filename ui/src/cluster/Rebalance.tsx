@@ -1,12 +1,12 @@
 import { useMutation } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { Act } from "@/parts/Act";
 
 /** Spreads streams evenly over the workers of their groups, and says what was asked for. */
 export function Rebalance({ isAdmin }: { isAdmin: boolean }) {
   const { t } = useTranslation("cluster");
-  const act = useMutation({ mutationFn: () => bodyOf(api.POST("/api/v1/rebalance", { body: {} })) });
+  const act = useMutation({ mutationFn: () => api.POST("/api/v1/rebalance", { body: {} }) });
   const groups = act.data?.worker_groups ?? [];
   return (
     <>

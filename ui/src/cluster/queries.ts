@@ -1,6 +1,6 @@
 /** What is read of the cluster. Keys begin with the words of live/changes.ts. */
 import { queryOptions } from "@tanstack/react-query";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { type Figures, joined } from "./figures/series";
 
 export type Node = Schemas["NodeAnswer"];
@@ -10,61 +10,61 @@ export type Check = Schemas["CheckAnswer"];
 
 export const slots = queryOptions({
   queryKey: ["slots"],
-  queryFn: () => bodyOf(api.GET("/api/v1/slots")),
+  queryFn: () => api.GET("/api/v1/slots"),
 });
 
 export const workers = queryOptions({
   queryKey: ["cluster", "workers"],
-  queryFn: () => bodyOf(api.GET("/api/v1/workers")),
+  queryFn: () => api.GET("/api/v1/workers"),
 });
 
 export const workerGroups = queryOptions({
   queryKey: ["cluster", "groups"],
-  queryFn: () => bodyOf(api.GET("/api/v1/worker-groups")),
+  queryFn: () => api.GET("/api/v1/worker-groups"),
 });
 
 export const claims = queryOptions({
   queryKey: ["cluster", "claims"],
-  queryFn: () => bodyOf(api.GET("/api/v1/claims")),
+  queryFn: () => api.GET("/api/v1/claims"),
 });
 
 export const registry = queryOptions({
   queryKey: ["cluster", "registry"],
-  queryFn: () => bodyOf(api.GET("/api/v1/registry")),
+  queryFn: () => api.GET("/api/v1/registry"),
 });
 
 export const database = queryOptions({
   queryKey: ["database"],
-  queryFn: () => bodyOf(api.GET("/api/v1/database")),
+  queryFn: () => api.GET("/api/v1/database"),
 });
 
 /** What is done once in a while for the whole cluster. */
 export const duties = queryOptions({
   queryKey: ["cluster", "duties"],
-  queryFn: () => bodyOf(api.GET("/api/v1/duties")),
+  queryFn: () => api.GET("/api/v1/duties"),
 });
 
 export const doctor = queryOptions({
   queryKey: ["doctor"],
-  queryFn: () => bodyOf(api.GET("/api/v1/doctor")),
+  queryFn: () => api.GET("/api/v1/doctor"),
 });
 
 /** The settings of the process that answers, and the times that all nodes keep. */
 export const settings = queryOptions({
   queryKey: ["settings"],
-  queryFn: () => bodyOf(api.GET("/api/v1/settings")),
+  queryFn: () => api.GET("/api/v1/settings"),
   staleTime: 600_000,
 });
 
 export const version = queryOptions({
   queryKey: ["version"],
-  queryFn: () => bodyOf(api.GET("/api/v1/version")),
+  queryFn: () => api.GET("/api/v1/version"),
   staleTime: 600_000,
 });
 
 export const queue = queryOptions({
   queryKey: ["queue", { limit: 5 }],
-  queryFn: () => bodyOf(api.GET("/api/v1/queue", { params: { query: { limit: 5 } } })),
+  queryFn: () => api.GET("/api/v1/queue", { params: { query: { limit: 5 } } }),
 });
 
 /** The figures of the last hour: each time only those that are not known yet are asked for. */
@@ -73,9 +73,7 @@ export const figures = queryOptions({
   queryFn: async ({ client }): Promise<{ every_s: number; items: Figures[] }> => {
     const known = client.getQueryData<{ items: Figures[] }>(["figures"])?.items ?? [];
     const since = known.at(-1)?.at;
-    const page = await bodyOf(
-      api.GET("/api/v1/cluster-figures", { params: { query: since === undefined ? {} : { since } } }),
-    );
+    const page = await api.GET("/api/v1/cluster-figures", { params: { query: since === undefined ? {} : { since } } });
     return { every_s: page.every_s, items: joined(known, page.items) };
   },
   staleTime: 0,
@@ -84,14 +82,14 @@ export const figures = queryOptions({
 /** Whether a master can be killed as a drill: only an administrator may ask. */
 export const drill = queryOptions({
   queryKey: ["cluster", "drill"],
-  queryFn: () => bodyOf(api.GET("/api/v1/drill")),
+  queryFn: () => api.GET("/api/v1/drill"),
 });
 
 /** To which slot a command belongs, and what became of it. */
 export function commandSlot(id: string) {
   return queryOptions({
     queryKey: ["queue", "slot-of", id],
-    queryFn: () => bodyOf(api.GET("/api/v1/commands/{id}/slot", { params: { path: { id } } })),
+    queryFn: () => api.GET("/api/v1/commands/{id}/slot", { params: { path: { id } } }),
     retry: false,
   });
 }
@@ -100,8 +98,7 @@ export function commandSlot(id: string) {
 export function receipt(number: number) {
   return queryOptions({
     queryKey: ["slot-changes", "receipt", number],
-    queryFn: () =>
-      bodyOf(api.GET("/api/v1/slot-changes/{number}/receipt", { params: { path: { number: String(number) } } })),
+    queryFn: () => api.GET("/api/v1/slot-changes/{number}/receipt", { params: { path: { number: String(number) } } }),
   });
 }
 
@@ -109,7 +106,7 @@ export function receipt(number: number) {
 export const lastChange = queryOptions({
   queryKey: ["slot-changes", "last"],
   queryFn: async () => {
-    const page = await bodyOf(api.GET("/api/v1/slot-changes", { params: { query: { since: "1s" } } }));
+    const page = await api.GET("/api/v1/slot-changes", { params: { query: { since: "1s" } } });
     return page.items.at(-1) ?? null;
   },
 });

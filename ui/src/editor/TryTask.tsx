@@ -4,7 +4,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { useTopics } from "@/live/browser";
 import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
@@ -28,12 +28,10 @@ export function TryTask({ task, project, timeZone }: { task: Task; project: stri
   const start = useMutation({
     mutationFn: () => {
       const { after: _after, code: _code, ...fields } = task.fields;
-      return bodyOf(
-        api.POST("/api/v1/task-definitions:try", {
-          params: { query: { wait: WAIT_S } },
-          body: { project, task: fields, params: values ?? {}, time_zone: timeZone },
-        }),
-      );
+      return api.POST("/api/v1/task-definitions:try", {
+        params: { query: { wait: WAIT_S } },
+        body: { project, task: fields, params: values ?? {}, time_zone: timeZone },
+      });
     },
     retry: false,
   });
@@ -85,12 +83,10 @@ function Outcome({ run }: { run: string }) {
     queryKey: ["try-log", attempt?.id],
     queryFn: async () =>
       String(
-        await bodyOf(
-          api.GET("/api/v1/task-instances/{id}/log", {
-            params: { path: { id: attempt?.id ?? "" }, query: { offset: 0, limit: LOG_BYTES } },
-            parseAs: "text",
-          }),
-        ),
+        await api.GET("/api/v1/task-instances/{id}/log", {
+          params: { path: { id: attempt?.id ?? "" }, query: { offset: 0, limit: LOG_BYTES } },
+          parseAs: "text",
+        }),
       ),
     enabled: isOver && attempt !== undefined,
     retry: false,

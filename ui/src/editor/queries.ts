@@ -1,5 +1,5 @@
 /** What the editor reads and saves: a workflow's published text, and the draft of who is logged in. */
-import { api, bodyOf, match, type Schemas } from "@/api/client";
+import { api, match, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
 import { may } from "@/login/rights";
 import { me } from "@/login/session";
@@ -27,7 +27,7 @@ export function sourceOf(project: string, name: string) {
       const draft = await findDraft(project, name);
       if (draft !== null && draft.code == null) return { head: null, published: "", draft };
       const asked = api.GET("/api/v1/workflow-definitions:find", { params: { query: { project, name } } });
-      const head = await bodyOf(asked);
+      const head = await asked;
       return { head, published: (await exported(head.code)).yaml, draft };
     },
   };
@@ -37,15 +37,15 @@ export function sourceOf(project: string, name: string) {
 async function findDraft(project: string, name: string): Promise<Draft | null> {
   if (!may(await queries.ensureQueryData(me), "EDITOR", project)) return null;
   const query = { project, limit: DRAFTS_MAX };
-  const { items } = await bodyOf(api.GET("/api/v1/workflow-drafts", { params: { query } }));
+  const { items } = await api.GET("/api/v1/workflow-drafts", { params: { query } });
   if (!items.some((each) => each.project === project && each.name === name)) return null;
-  return bodyOf(api.GET("/api/v1/workflow-drafts/{project}/{name}", { params: { path: { project, name } } }));
+  return api.GET("/api/v1/workflow-drafts/{project}/{name}", { params: { path: { project, name } } });
 }
 
 /** The text of a version, with where its tasks stand; `canonical`: made from what it does, without comments. */
 export function exported(code: string, version?: number, canonical = false): Promise<Schemas["ExportAnswer"]> {
   const query = { layout: true, canonical, ...(version !== undefined && { version }) };
-  return bodyOf(api.GET("/api/v1/workflow-definitions/{code}/export", { params: { path: { code }, query } }));
+  return api.GET("/api/v1/workflow-definitions/{code}/export", { params: { path: { code }, query } });
 }
 
 /** Save a draft; `revision` is the one that was read, undefined for a new draft. */
@@ -56,40 +56,38 @@ export function saveDraft(
   revision: number | undefined,
   base?: number,
 ): Promise<Schemas["DraftAnswer"]> {
-  return bodyOf(
-    api.PUT("/api/v1/workflow-drafts/{project}/{name}", {
-      params: { path: { project, name }, header: match(revision) },
-      body: { content, ...(base !== undefined && { base_version: base }) },
-    }),
-  );
+  return api.PUT("/api/v1/workflow-drafts/{project}/{name}", {
+    params: { path: { project, name }, header: match(revision) },
+    body: { content, ...(base !== undefined && { base_version: base }) },
+  });
 }
 
 export const taskTypes = {
   queryKey: ["task-types"],
-  queryFn: () => bodyOf(api.GET("/api/v1/task-types")),
+  queryFn: () => api.GET("/api/v1/task-types"),
   staleTime: 600_000,
 };
 
 export const workflowSchema = {
   queryKey: ["workflow-schema"],
-  queryFn: () => bodyOf(api.GET("/api/v1/schema/workflow")),
+  queryFn: () => api.GET("/api/v1/schema/workflow"),
   staleTime: 600_000,
 };
 
 export const workerGroups = {
   queryKey: ["worker-groups"],
-  queryFn: () => bodyOf(api.GET("/api/v1/worker-groups")),
+  queryFn: () => api.GET("/api/v1/worker-groups"),
   staleTime: 30_000,
 };
 
 export const environments = {
   queryKey: ["environments"],
-  queryFn: () => bodyOf(api.GET("/api/v1/environments")),
+  queryFn: () => api.GET("/api/v1/environments"),
 };
 
 export const dataSources = {
   queryKey: ["data-sources"],
-  queryFn: () => bodyOf(api.GET("/api/v1/data-sources")),
+  queryFn: () => api.GET("/api/v1/data-sources"),
 };
 
 /** Read again all that a change of a workflow touches, without waiting for the event. */

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { type Problem, problemsOf } from "./model/problems";
 import type { Graph } from "./model/read";
 
@@ -16,12 +16,10 @@ export function useCheck(text: string, graph: Graph | null, isWanted: boolean) {
   const found = useQuery({
     queryKey: ["check", asked],
     queryFn: ({ signal }) =>
-      bodyOf(
-        api.POST("/api/v1/workflow-definitions:validate", {
-          body: { files: [{ name: "draft", content: asked }] },
-          signal,
-        }),
-      ),
+      api.POST("/api/v1/workflow-definitions:validate", {
+        body: { files: [{ name: "draft", content: asked }] },
+        signal,
+      }),
     enabled: isWanted && asked.trim() !== "",
     placeholderData: (before) => before,
     gcTime: 10_000,

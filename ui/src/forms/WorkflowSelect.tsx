@@ -1,7 +1,7 @@
 import { Select } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 
 interface Props {
   label: string;
@@ -18,11 +18,9 @@ export function WorkflowSelect({ label, project, value, onChange, error }: Props
   const found = useQuery({
     queryKey: ["workflows", "choices", project],
     queryFn: () =>
-      bodyOf(
-        api.GET("/api/v1/workflow-definitions", {
-          params: { query: { limit: 1000, ...(project !== null && { project }) } },
-        }),
-      ),
+      api.GET("/api/v1/workflow-definitions", {
+        params: { query: { limit: 1000, ...(project !== null && { project }) } },
+      }),
   });
   const items = found.data?.items ?? [];
   const isOfSeveral = new Set(items.map((each) => each.project)).size > 1;

@@ -3,7 +3,7 @@ import { IconPlus, IconX } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match, type Schemas } from "@/api/client";
+import { api, match, type Schemas } from "@/api/client";
 import { useProject } from "@/app/ProjectSwitch";
 import { say, sayFailure } from "@/parts/notices";
 import { type Filters, filterWords, isSame, type Search, textOf, textsOf } from "./filters";
@@ -19,7 +19,7 @@ export interface BuiltIn {
 function viewsOf(list: List) {
   return {
     queryKey: ["saved-views", list],
-    queryFn: () => bodyOf(api.GET("/api/v1/saved-views", { params: { query: { list, limit: 100 } } })),
+    queryFn: () => api.GET("/api/v1/saved-views", { params: { query: { list, limit: 100 } } }),
   };
 }
 
@@ -95,11 +95,9 @@ function SaveView({ list, filter }: { list: List; filter: Search }) {
   const [isShared, setIsShared] = useState(false);
   const save = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.POST("/api/v1/saved-views", {
-          body: { list, name: name.trim(), query: asTexts(filter), ...(isShared && project !== null && { project }) },
-        }),
-      ),
+      api.POST("/api/v1/saved-views", {
+        body: { list, name: name.trim(), query: asTexts(filter), ...(isShared && project !== null && { project }) },
+      }),
     onSuccess: () => {
       setOpened(false);
       say(t("viewSaved", { name: name.trim() }));

@@ -1,6 +1,6 @@
 /** Who is logged in, in this browser. */
 import { useSyncExternalStore } from "react";
-import { ApiProblem, api, bodyOf, onSessionOver, ROOT, type Schemas, setCsrf } from "@/api/client";
+import { ApiProblem, api, onSessionOver, ROOT, type Schemas, setCsrf } from "@/api/client";
 import { queries } from "@/api/queries";
 
 export type Session = Schemas["SessionBegun"];
@@ -19,7 +19,7 @@ export function currentSession(): Promise<Session | null> {
 
 async function read(): Promise<Session | null> {
   try {
-    const session = await bodyOf(api.GET("/api/v1/sessions/current"));
+    const session = await api.GET("/api/v1/sessions/current");
     setCsrf(session.csrf);
     return session;
   } catch (error) {
@@ -36,7 +36,7 @@ export async function logIn(how: Schemas["LogIn"]): Promise<void> {
 }
 
 async function begun(how: Schemas["LogIn"]): Promise<Session> {
-  const session = await bodyOf(api.POST("/api/v1/sessions", { body: how }));
+  const session = await api.POST("/api/v1/sessions", { body: how });
   setCsrf(session.csrf);
   otherTabs().postMessage("logged in");
   return session;
@@ -120,6 +120,6 @@ export async function logOut(): Promise<void> {
 /** Who asks and what they may do. */
 export const me = {
   queryKey: ["me"],
-  queryFn: () => bodyOf(api.GET("/api/v1/me")),
+  queryFn: () => api.GET("/api/v1/me"),
   staleTime: 60_000,
 };

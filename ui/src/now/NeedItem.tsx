@@ -4,7 +4,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { useFilters } from "@/lists/filters";
 import { useMay } from "@/login/rights";
 import { say, sayFailure } from "@/parts/notices";
@@ -85,12 +85,10 @@ function Failed({ run }: { run: FailedRun }) {
   const may = useMay("OPERATOR", run.project ?? null);
   const rerun = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.POST("/api/v1/workflow-instances/{id}/rerun", {
-          params: { path: { id: run.id } },
-          body: { failed: true, tasks: [], newest: false },
-        }),
-      ),
+      api.POST("/api/v1/workflow-instances/{id}/rerun", {
+        params: { path: { id: run.id } },
+        body: { failed: true, tasks: [], newest: false },
+      }),
     onSuccess: () => {
       say(t("rerunAsked", { run: run.id, name: run.workflow }), run.id);
       void cache.invalidateQueries({ queryKey: ["needs"] });

@@ -3,7 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { useStart } from "@/palette/useStart";
 import { say, sayFailure } from "@/parts/notices";
 
@@ -19,12 +19,12 @@ export function PasteYaml({ text, onClose }: { text: string; onClose: () => void
   const [asked] = useDebouncedValue(typed, TYPED_MS);
   const check = useQuery({
     queryKey: ["validate", asked],
-    queryFn: () => bodyOf(api.POST("/api/v1/workflow-definitions:validate", { body: { files: fileOf(asked) } })),
+    queryFn: () => api.POST("/api/v1/workflow-definitions:validate", { body: { files: fileOf(asked) } }),
     placeholderData: keepPreviousData,
   });
   const save = useMutation({
     mutationFn: (_: { thenRun: boolean }) =>
-      bodyOf(api.POST("/api/v1/workflow-definitions:apply", { body: { dry_run: false, files: fileOf(typed) } })),
+      api.POST("/api/v1/workflow-definitions:apply", { body: { dry_run: false, files: fileOf(typed) } }),
     onSuccess: ({ workflows }, { thenRun }) => {
       void cache.invalidateQueries({ queryKey: ["workflows"] });
       say(t("saved", { names: workflows.map((each) => each.name).join(", ") }));

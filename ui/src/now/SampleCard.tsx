@@ -4,7 +4,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { useTopics } from "@/live/browser";
 import { useMay } from "@/login/rights";
 import { say, sayFailure } from "@/parts/notices";
@@ -28,12 +28,10 @@ export function SampleCard() {
   const mayEdit = useMay("EDITOR", null);
   const again = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.POST("/api/v1/workflow-definitions/{code}/runs", {
-          params: { path: { code: SAMPLE.code }, query: { wait: 5 } },
-          body: { dry_run: false, tasks: [] },
-        }),
-      ),
+      api.POST("/api/v1/workflow-definitions/{code}/runs", {
+        params: { path: { code: SAMPLE.code }, query: { wait: 5 } },
+        body: { dry_run: false, tasks: [] },
+      }),
     onSuccess: (asked) => {
       say(t("sampleStarted"), asked.run_id ?? null);
       void cache.invalidateQueries({ queryKey: ["runs"] });

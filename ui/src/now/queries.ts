@@ -1,6 +1,6 @@
 /** What the first screen reads. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 
 export type FailedRun = Schemas["FailedRunAnswer"];
 export type LateRun = Schemas["LateRun"];
@@ -15,30 +15,30 @@ const FIRES = 12;
 /** Workflows whose last run failed, and nobody reran it with success since. */
 export const failed = queryOptions({
   queryKey: ["needs", "failed"],
-  queryFn: () => bodyOf(api.GET("/api/v1/attention/failed", { params: { query: { limit: NEED_MAX } } })),
+  queryFn: () => api.GET("/api/v1/attention/failed", { params: { query: { limit: NEED_MAX } } }),
 });
 
 /** Runs that take longer than usual, and schedules that did not fire. Time alone makes something late: read again. */
 export const late = queryOptions({
   queryKey: ["late"],
-  queryFn: () => bodyOf(api.GET("/api/v1/attention/late", { params: { query: { limit: NEED_MAX } } })),
+  queryFn: () => api.GET("/api/v1/attention/late", { params: { query: { limit: NEED_MAX } } }),
   refetchInterval: 30_000,
 });
 
 /** Commands that no master could handle. */
 export const refused = queryOptions({
   queryKey: ["error-commands", "newest"],
-  queryFn: () => bodyOf(api.GET("/api/v1/error-commands", { params: { query: { limit: NEED_MAX } } })),
+  queryFn: () => api.GET("/api/v1/error-commands", { params: { query: { limit: NEED_MAX } } }),
 });
 
 export const queue = queryOptions({
   queryKey: ["queue", "counts"],
-  queryFn: () => bodyOf(api.GET("/api/v1/queue", { params: { query: { limit: 1 } } })),
+  queryFn: () => api.GET("/api/v1/queue", { params: { query: { limit: 1 } } }),
 });
 
 export const claims = queryOptions({
   queryKey: ["cluster", "claims"],
-  queryFn: () => bodyOf(api.GET("/api/v1/claims")),
+  queryFn: () => api.GET("/api/v1/claims"),
 });
 
 /** The next fire times. What has fired leaves the list: read again. */
@@ -46,7 +46,7 @@ export function fires(project: string | null) {
   return queryOptions({
     queryKey: ["fires", project],
     queryFn: () =>
-      bodyOf(api.GET("/api/v1/schedules:next", { params: { query: { count: FIRES, ...(project && { project }) } } })),
+      api.GET("/api/v1/schedules:next", { params: { query: { count: FIRES, ...(project && { project }) } } }),
     refetchInterval: 30_000,
     placeholderData: keepPreviousData,
   });
@@ -55,14 +55,14 @@ export function fires(project: string | null) {
 /** The first workflows: enough to know whether there are others than the sample. */
 export const firstWorkflows = queryOptions({
   queryKey: ["workflows", "first"],
-  queryFn: () => bodyOf(api.GET("/api/v1/workflow-definitions", { params: { query: { limit: 2 } } })),
+  queryFn: () => api.GET("/api/v1/workflow-definitions", { params: { query: { limit: 2 } } }),
 });
 
 /** A run with its tasks. */
 export function runOf(id: string) {
   return queryOptions({
     queryKey: ["run", id],
-    queryFn: () => bodyOf(api.GET("/api/v1/workflow-instances/{id}", { params: { path: { id } } })),
+    queryFn: () => api.GET("/api/v1/workflow-instances/{id}", { params: { path: { id } } }),
     enabled: id !== "",
   });
 }

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { say, sayFailure } from "@/parts/notices";
 
 const WAIT_S = 5;
@@ -12,12 +12,10 @@ export function useStart() {
   const navigate = useNavigate();
   return useMutation({
     mutationFn: (workflow: { code: string; name: string }) =>
-      bodyOf(
-        api.POST("/api/v1/workflow-definitions/{code}/runs", {
-          params: { path: { code: workflow.code }, query: { wait: WAIT_S } },
-          body: { dry_run: false, tasks: [] },
-        }),
-      ),
+      api.POST("/api/v1/workflow-definitions/{code}/runs", {
+        params: { path: { code: workflow.code }, query: { wait: WAIT_S } },
+        body: { dry_run: false, tasks: [] },
+      }),
     onSuccess: (asked, { name }) => {
       const run = asked.run_id ?? null;
       say(run === null ? t("asked", { name, command: asked.command_id }) : t("begun", { name, run }), run);

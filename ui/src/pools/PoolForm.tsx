@@ -2,7 +2,7 @@ import { Textarea } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match, type Schemas } from "@/api/client";
+import { api, match, type Schemas } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
 import { useDone } from "@/forms/useDone";
 import type { PoolContent } from "./queries";
@@ -38,10 +38,10 @@ export function PoolForm({ pool, onClose, onSaved }: Props) {
     mutationFn: async (): Promise<Schemas["SavedPool"][]> => {
       if (read === null) {
         const body = { files: [{ name: FILE, content: yaml }], dry_run: false, are_new: true };
-        return [...(await bodyOf(api.POST("/api/v1/resource-pools:apply", { body }))).pools];
+        return [...(await api.POST("/api/v1/resource-pools:apply", { body })).pools];
       }
       const params = { path: { name: read.name }, header: match(read.version) };
-      return [await bodyOf(api.PUT("/api/v1/resource-pools/{name}", { params, body: { yaml } }))];
+      return [await api.PUT("/api/v1/resource-pools/{name}", { params, body: { yaml } })];
     },
     onSuccess: (saved) => {
       const [first] = saved;

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
@@ -83,12 +83,10 @@ function Row({ pool, resource, onSetAside }: RowProps) {
   const done = useDone("pools");
   const back = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.POST("/api/v1/resource-pools/{name}/take-back", {
-          params: { path: { name: pool } },
-          body: { resource: resource.name },
-        }),
-      ),
+      api.POST("/api/v1/resource-pools/{name}/take-back", {
+        params: { path: { name: pool } },
+        body: { resource: resource.name },
+      }),
     onSuccess: () => void done(t("takenBack", { name: resource.name })),
     onError: sayFailure,
   });

@@ -2,7 +2,7 @@ import { TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
 import { useDone } from "@/forms/useDone";
 import { useFocusBack } from "@/forms/useFocusBack";
@@ -22,12 +22,10 @@ export function SetAside({ pool, resource, onClose }: Props) {
   const [reason, setReason] = useState("");
   const aside = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.POST("/api/v1/resource-pools/{name}/set-aside", {
-          params: { path: { name: pool } },
-          body: { resource: resource.name, reason },
-        }),
-      ),
+      api.POST("/api/v1/resource-pools/{name}/set-aside", {
+        params: { path: { name: pool } },
+        body: { resource: resource.name, reason },
+      }),
     onSuccess: ({ is_new, set_aside_by, set_aside_why }) => {
       onClose();
       const name = resource.name;

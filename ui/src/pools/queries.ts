@@ -1,6 +1,6 @@
 /** What is read of resource pools. Keys begin with the word of live/changes.ts. */
 import { queryOptions } from "@tanstack/react-query";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { paged } from "@/api/pages";
 
 export type Pool = Schemas["PoolAnswer"];
@@ -17,13 +17,13 @@ const LEASES_EVERY_MS = 5_000;
 
 /** The pools by name. */
 export const pools = paged(["pools", "list"], (at) =>
-  bodyOf(api.GET("/api/v1/resource-pools", { params: { query: { limit: PAGE, ...at } } })),
+  api.GET("/api/v1/resource-pools", { params: { query: { limit: PAGE, ...at } } }),
 );
 
 export function poolOf(name: string) {
   return queryOptions({
     queryKey: ["pools", "one", name],
-    queryFn: () => bodyOf(api.GET("/api/v1/resource-pools/{name}", { params: { path: { name } } })),
+    queryFn: () => api.GET("/api/v1/resource-pools/{name}", { params: { path: { name } } }),
   });
 }
 
@@ -31,11 +31,9 @@ export function poolOf(name: string) {
 export function resourcesOf(name: string, state: ResourceState | null) {
   return {
     ...paged(["pools", "resources", name, state], (at) =>
-      bodyOf(
-        api.GET("/api/v1/resource-pools/{name}/resources", {
-          params: { path: { name }, query: { limit: PAGE, ...(state && { state: [state] }), ...at } },
-        }),
-      ),
+      api.GET("/api/v1/resource-pools/{name}/resources", {
+        params: { path: { name }, query: { limit: PAGE, ...(state && { state: [state] }), ...at } },
+      }),
     ),
     refetchInterval: LEASES_EVERY_MS,
   };
@@ -44,8 +42,6 @@ export function resourcesOf(name: string, state: ResourceState | null) {
 /** Who waits for a pool, in their order. */
 export function lineOf(name: string) {
   return paged(["pools", "line", name], (at) =>
-    bodyOf(
-      api.GET("/api/v1/resource-pools/{name}/line", { params: { path: { name }, query: { limit: PAGE, ...at } } }),
-    ),
+    api.GET("/api/v1/resource-pools/{name}/line", { params: { path: { name }, query: { limit: PAGE, ...at } } }),
   );
 }

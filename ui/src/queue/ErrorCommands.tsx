@@ -3,7 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
@@ -93,7 +93,7 @@ function ForSelected({ selected, onDone }: { selected: string[]; onDone: () => v
   const whyNot = useWhyNot("OPERATOR") ?? (selected.length === 0 ? t("selectFirst") : null);
   const [isDropping, setIsDropping] = useState(false);
   const retry = useMutation({
-    mutationFn: () => bodyOf(api.POST("/api/v1/error-commands:retry", { body: { ids: selected, skip_refused: true } })),
+    mutationFn: () => api.POST("/api/v1/error-commands:retry", { body: { ids: selected, skip_refused: true } }),
     onSuccess: async ({ retried, refused }) => {
       const tell = refused.length === 0 ? say : sayIncomplete;
       tell(
@@ -113,7 +113,7 @@ function ForSelected({ selected, onDone }: { selected: string[]; onDone: () => v
     onError: sayFailure,
   });
   const drop = useMutation({
-    mutationFn: () => bodyOf(api.POST("/api/v1/error-commands:drop", { body: { ids: selected } })),
+    mutationFn: () => api.POST("/api/v1/error-commands:drop", { body: { ids: selected } }),
     onSuccess: async ({ dropped }) => {
       setIsDropping(false);
       onDone();

@@ -2,7 +2,7 @@ import { NumberInput, Select, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
 import { Pairs } from "@/forms/Pairs";
 import { useFields } from "@/forms/useFields";
@@ -23,12 +23,10 @@ export function Fix({ error, onClose, onRetried }: Props) {
   const { values, fieldsOf } = useFields(before);
   const retry = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.POST("/api/v1/error-commands/{id}/retry", {
-          params: { path: { id: error.id } },
-          body: correctionOf(values, before),
-        }),
-      ),
+      api.POST("/api/v1/error-commands/{id}/retry", {
+        params: { path: { id: error.id } },
+        body: correctionOf(values, before),
+      }),
     onSuccess: (answer) => onRetried(answer.command_id),
   });
   const field = fieldsOf(retry.error);

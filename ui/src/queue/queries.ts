@@ -1,6 +1,6 @@
 /** What is read of the queue. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
 
 export type Queue = Schemas["QueueAnswer"];
@@ -14,7 +14,7 @@ const PAGE = 50;
 /** All that waits. Ages grow without an event, so it is read again every few seconds while something waits. */
 export const queue = queryOptions({
   queryKey: ["queue"],
-  queryFn: () => bodyOf(api.GET("/api/v1/queue", { params: { query: { limit: SHOWN_MAX } } })),
+  queryFn: () => api.GET("/api/v1/queue", { params: { query: { limit: SHOWN_MAX } } }),
   refetchInterval: ({ state }) => ((state.data?.commands.length ?? 0) > 0 ? 2_000 : 15_000),
 });
 
@@ -22,7 +22,7 @@ export const queue = queryOptions({
 export function whyOf(id: string) {
   return queryOptions({
     queryKey: ["commands", id, "why"],
-    queryFn: () => bodyOf(api.GET("/api/v1/commands/{id}/why", { params: { path: { id } } })),
+    queryFn: () => api.GET("/api/v1/commands/{id}/why", { params: { path: { id } } }),
     staleTime: 5_000,
   });
 }
@@ -31,7 +31,7 @@ export function whyOf(id: string) {
 export function commandOf(id: string) {
   return queryOptions({
     queryKey: ["commands", id],
-    queryFn: () => bodyOf(api.GET("/api/v1/commands/{id}", { params: { path: { id } } })),
+    queryFn: () => api.GET("/api/v1/commands/{id}", { params: { path: { id } } }),
     refetchInterval: ({ state }) => (state.data?.handled_at == null ? 1_000 : false),
   });
 }
@@ -40,8 +40,7 @@ export function commandOf(id: string) {
 export function errorCommands(cursor: string | undefined) {
   return queryOptions({
     queryKey: ["error-commands", cursor ?? ""],
-    queryFn: () =>
-      bodyOf(api.GET("/api/v1/error-commands", { params: { query: { limit: PAGE, ...(cursor && { cursor }) } } })),
+    queryFn: () => api.GET("/api/v1/error-commands", { params: { query: { limit: PAGE, ...(cursor && { cursor }) } } }),
     placeholderData: keepPreviousData,
   });
 }

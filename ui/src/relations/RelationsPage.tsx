@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { useProject } from "@/app/ProjectSwitch";
 import { useTopics } from "@/live/browser";
 import { Answer, Empty } from "@/parts/Answer";
@@ -35,7 +35,7 @@ export function RelationsPage() {
   const found = useQuery({
     queryKey: ["relations", "all", project],
     queryFn: () =>
-      bodyOf(api.GET("/api/v1/workflow-relations", { params: { query: project === undefined ? {} : { project } } })),
+      api.GET("/api/v1/workflow-relations", { params: { query: project === undefined ? {} : { project } } }),
   });
   const graph = useMemo(() => {
     const whole = graphOf(found.data?.items ?? []);

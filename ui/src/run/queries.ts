@@ -1,6 +1,6 @@
 /** What is read of one run. The first words of the keys are those of live/changes.ts. */
 import { keepPreviousData } from "@tanstack/react-query";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 
 export type RunPage = Schemas["RunPageAnswer"] & {
   /** When it was read, in milliseconds: the times that are left count from then. */
@@ -13,7 +13,7 @@ export function runOf(id: string) {
   return {
     queryKey: ["run", id],
     queryFn: async (): Promise<RunPage> => ({
-      ...(await bodyOf(api.GET("/api/v1/workflow-instances/{id}", { params: { path: { id } } }))),
+      ...(await api.GET("/api/v1/workflow-instances/{id}", { params: { path: { id } } })),
       read_at: Date.now(),
     }),
   };
@@ -23,7 +23,7 @@ export function runOf(id: string) {
 export function storyOf(id: string) {
   return {
     queryKey: ["run-events", id],
-    queryFn: () => bodyOf(api.GET("/api/v1/workflow-instances/{id}/events", { params: { path: { id } } })),
+    queryFn: () => api.GET("/api/v1/workflow-instances/{id}/events", { params: { path: { id } } }),
   };
 }
 
@@ -31,7 +31,7 @@ export function storyOf(id: string) {
 export function lineOf(id: string) {
   return {
     queryKey: ["why", id, "line"],
-    queryFn: () => bodyOf(api.GET("/api/v1/workflow-instances/{id}/line", { params: { path: { id } } })),
+    queryFn: () => api.GET("/api/v1/workflow-instances/{id}/line", { params: { path: { id } } }),
   };
 }
 
@@ -40,11 +40,9 @@ export function whyOf(id: string, task: string | null) {
   return {
     queryKey: ["why", id, task],
     queryFn: () =>
-      bodyOf(
-        api.GET("/api/v1/workflow-instances/{id}/why", {
-          params: { path: { id }, query: task === null ? {} : { task } },
-        }),
-      ),
+      api.GET("/api/v1/workflow-instances/{id}/why", {
+        params: { path: { id }, query: task === null ? {} : { task } },
+      }),
     placeholderData: keepPreviousData,
   };
 }
@@ -54,11 +52,9 @@ export function specOf(code: string, version: number) {
   return {
     queryKey: ["workflow", code, "version", version],
     queryFn: () =>
-      bodyOf(
-        api.GET("/api/v1/workflow-definitions/{code}/versions/{version}", {
-          params: { path: { code, version: String(version) } },
-        }),
-      ),
+      api.GET("/api/v1/workflow-definitions/{code}/versions/{version}", {
+        params: { path: { code, version: String(version) } },
+      }),
     staleTime: Number.POSITIVE_INFINITY,
   };
 }
@@ -68,7 +64,7 @@ export function gridOf(code: string) {
   return {
     queryKey: ["grid", code],
     queryFn: () =>
-      bodyOf(api.GET("/api/v1/workflow-definitions/{code}/grid", { params: { path: { code }, query: { runs: 20 } } })),
+      api.GET("/api/v1/workflow-definitions/{code}/grid", { params: { path: { code }, query: { runs: 20 } } }),
     placeholderData: keepPreviousData,
   };
 }
@@ -77,10 +73,7 @@ export function gridOf(code: string) {
 export const nodeNames = {
   queryKey: ["cluster", "names"],
   queryFn: async (): Promise<Record<string, string>> => {
-    const [masters, workers] = await Promise.all([
-      bodyOf(api.GET("/api/v1/masters")),
-      bodyOf(api.GET("/api/v1/workers")),
-    ]);
+    const [masters, workers] = await Promise.all([api.GET("/api/v1/masters"), api.GET("/api/v1/workers")]);
     return Object.fromEntries([...masters.items, ...workers.items].map((node) => [node.epoch, node.name]));
   },
 };

@@ -2,7 +2,7 @@ import { Button, Modal, Progress } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { Failure, Skeleton } from "@/parts/Answer";
 import { Mark, State } from "@/parts/State";
 import { count } from "@/parts/time";
@@ -24,7 +24,7 @@ export function BulkDialog({ action, target, onClose, onOperation }: Props) {
   const cache = useQueryClient();
   const change = useMutation({
     mutationFn: (dryRun: boolean) =>
-      bodyOf(api.POST("/api/v1/workflow-instances:bulk", { body: { action, dry_run: dryRun, ids: [], ...target } })),
+      api.POST("/api/v1/workflow-instances:bulk", { body: { action, dry_run: dryRun, ids: [], ...target } }),
     onSuccess: (answer) => {
       if (answer.dry_run) return;
       void cache.invalidateQueries({ queryKey: ["runs"] });
@@ -101,7 +101,7 @@ function Became({ answer }: { answer: Schemas["BulkAnswer"] }) {
   const { t } = useTranslation("runs");
   const found = useQuery({
     queryKey: ["commands", "of-bulk", answer.command_ids],
-    queryFn: () => bodyOf(api.POST("/api/v1/commands:progress", { body: { ids: answer.command_ids ?? [] } })),
+    queryFn: () => api.POST("/api/v1/commands:progress", { body: { ids: answer.command_ids ?? [] } }),
     enabled: (answer.command_ids ?? []).length > 0,
     refetchInterval: (query) => (query.state.data?.is_over ? false : LOOK_AGAIN_MS),
   });

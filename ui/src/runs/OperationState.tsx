@@ -2,14 +2,12 @@ import { Button, Progress } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api } from "@/api/client";
 import { Answer, Failure } from "@/parts/Answer";
 import { Ago } from "@/parts/Time";
 import { count } from "@/parts/time";
 
 const LOOK_AGAIN_MS = 1_000;
-
-type Operation = Schemas["OperationAnswer"];
 
 /** A change of very many runs, which an API does in parts: how far it is, and how it is stopped and goes on. */
 export function OperationState({ id }: { id: string }) {
@@ -19,14 +17,12 @@ export function OperationState({ id }: { id: string }) {
   const queryKey = ["operations", id];
   const found = useQuery({
     queryKey,
-    queryFn: () => bodyOf(api.GET("/api/v1/operations/{id}", path)),
+    queryFn: () => api.GET("/api/v1/operations/{id}", path),
     refetchInterval: (query) => (query.state.data?.state === "RUNNING" ? LOOK_AGAIN_MS : false),
   });
   const change = useMutation({
     mutationFn: (goesOn: boolean) =>
-      bodyOf<Operation>(
-        goesOn ? api.POST("/api/v1/operations/{id}/resume", path) : api.POST("/api/v1/operations/{id}/stop", path),
-      ),
+      goesOn ? api.POST("/api/v1/operations/{id}/resume", path) : api.POST("/api/v1/operations/{id}/stop", path),
     onSuccess: (answer) => cache.setQueryData(queryKey, answer),
   });
   const done = found.data?.asked;

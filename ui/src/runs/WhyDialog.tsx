@@ -1,7 +1,7 @@
 import { Modal } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { Answer } from "@/parts/Answer";
 import { Sentence } from "@/parts/Sentence";
 
@@ -17,11 +17,9 @@ export function WhyDialog({ run, task, onClose }: Props) {
   const found = useQuery({
     queryKey: ["why", run, task ?? ""],
     queryFn: () =>
-      bodyOf(
-        api.GET("/api/v1/workflow-instances/{id}/why", {
-          params: { path: { id: run }, query: { ...(task && { task }) } },
-        }),
-      ),
+      api.GET("/api/v1/workflow-instances/{id}/why", {
+        params: { path: { id: run }, query: { ...(task && { task }) } },
+      }),
   });
   const title = task ? t("whyTask", { run, task }) : t("whyRun", { run });
   return (

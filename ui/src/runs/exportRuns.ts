@@ -1,5 +1,5 @@
 /** The runs that match, as a file: the newest ones, so many at most. Loaded when somebody asks for it. */
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { saveText } from "@/parts/saveText";
 import { csvOf } from "./csv";
 import type { Run } from "./queries";
@@ -22,7 +22,7 @@ export async function exportRuns(filter: RunFilter, format: Format): Promise<Exp
   let cursor: string | undefined;
   do {
     const query = { ...filter, limit: PAGE, ...(cursor !== undefined && { cursor }) };
-    const page = await bodyOf(api.GET("/api/v1/workflow-instances", { params: { query } }));
+    const page = await api.GET("/api/v1/workflow-instances", { params: { query } });
     runs.push(...(page.items as Run[]));
     cursor = page.has_more && page.next_cursor ? page.next_cursor : undefined;
   } while (cursor !== undefined && runs.length < EXPORTED_MAX);

@@ -1,6 +1,6 @@
 /** What is read of runs. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import type { RunFilter } from "./runFilter";
 
 export type Run = Schemas["ListedRun"];
@@ -12,9 +12,9 @@ export function runsPage(filter: RunFilter, cursor: string | undefined, limit = 
   return queryOptions({
     queryKey: ["runs", filter, cursor ?? "", limit],
     queryFn: async () => {
-      const page = await bodyOf(
-        api.GET("/api/v1/workflow-instances", { params: { query: { ...filter, limit, ...(cursor && { cursor }) } } }),
-      );
+      const page = await api.GET("/api/v1/workflow-instances", {
+        params: { query: { ...filter, limit, ...(cursor && { cursor }) } },
+      });
       // All fields are there, since none were chosen.
       return { ...page, items: page.items as Run[] };
     },
@@ -26,8 +26,7 @@ export function runsPage(filter: RunFilter, cursor: string | undefined, limit = 
 export function runCount(filter: RunFilter) {
   return queryOptions({
     queryKey: ["run-counts", filter],
-    queryFn: () =>
-      bodyOf(api.GET("/api/v1/workflow-instances:count", { params: { query: { ...filter, count: "exact" } } })),
+    queryFn: () => api.GET("/api/v1/workflow-instances:count", { params: { query: { ...filter, count: "exact" } } }),
     placeholderData: keepPreviousData,
   });
 }
@@ -36,7 +35,7 @@ export function runCount(filter: RunFilter) {
 export function runHistogram(filter: RunFilter, bars = BARS) {
   return queryOptions({
     queryKey: ["histogram", filter, bars],
-    queryFn: () => bodyOf(api.GET("/api/v1/workflow-instances:histogram", { params: { query: { ...filter, bars } } })),
+    queryFn: () => api.GET("/api/v1/workflow-instances:histogram", { params: { query: { ...filter, bars } } }),
     placeholderData: keepPreviousData,
   });
 }
@@ -45,7 +44,7 @@ export function runHistogram(filter: RunFilter, bars = BARS) {
 export function progressOf(ids: string[]) {
   return queryOptions({
     queryKey: ["run-progress", ids],
-    queryFn: () => bodyOf(api.GET("/api/v1/workflow-instances:progress", { params: { query: { id: ids } } })),
+    queryFn: () => api.GET("/api/v1/workflow-instances:progress", { params: { query: { id: ids } } }),
     enabled: ids.length > 0,
     placeholderData: keepPreviousData,
   });
@@ -55,8 +54,7 @@ export function progressOf(ids: string[]) {
 export function lastRunsOf(codes: string[], runs: number) {
   return queryOptions({
     queryKey: ["last-runs", codes, runs],
-    queryFn: () =>
-      bodyOf(api.GET("/api/v1/workflow-definitions:last-runs", { params: { query: { code: codes, runs } } })),
+    queryFn: () => api.GET("/api/v1/workflow-definitions:last-runs", { params: { query: { code: codes, runs } } }),
     enabled: codes.length > 0,
     placeholderData: keepPreviousData,
   });
@@ -67,8 +65,6 @@ export function workflowNames(project: string | null) {
   return queryOptions({
     queryKey: ["workflows", "names", project],
     queryFn: () =>
-      bodyOf(
-        api.GET("/api/v1/workflow-definitions", { params: { query: { limit: 200, ...(project && { project }) } } }),
-      ),
+      api.GET("/api/v1/workflow-definitions", { params: { query: { limit: 200, ...(project && { project }) } } }),
   });
 }

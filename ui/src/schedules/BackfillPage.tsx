@@ -3,7 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { bodyOf as answerOf, api, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { type Pair, valuesOf } from "@/forms/Pairs";
 import { Panel } from "@/parts/Panel";
 import { BackfillFields } from "./BackfillFields";
@@ -101,7 +101,8 @@ function sizeOf(asked: Schemas["BackfillAnswer"]) {
 
 function ask(code: string, body: Schemas["StartBackfill"] | null) {
   if (body === null) throw new Error("no dates");
-  return answerOf(
-    api.POST("/api/v1/workflow-definitions/{code}/backfills", { params: { path: { code }, query: { wait: 0 } }, body }),
-  );
+  return api.POST("/api/v1/workflow-definitions/{code}/backfills", {
+    params: { path: { code }, query: { wait: 0 } },
+    body,
+  });
 }

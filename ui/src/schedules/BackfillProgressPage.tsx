@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
-import { bodyOf as answerOf, api } from "@/api/client";
+import { api } from "@/api/client";
 import { useTopics } from "@/live/browser";
 import { Answer, Empty } from "@/parts/Answer";
 import { BackfillState } from "./BackfillState";
@@ -21,12 +21,10 @@ export function BackfillProgressPage() {
   const dates = useQuery<Asked>({
     queryKey: ["backfill", "dates", id, again],
     queryFn: () =>
-      answerOf(
-        api.POST("/api/v1/workflow-definitions/{code}/backfills", {
-          params: { path: { code: wanted.code ?? "" }, query: { wait: 0 } },
-          body: again ?? { dates: [], order: "ASC", skip_done: false, dependents: false, dry_run: true, params: {} },
-        }),
-      ),
+      api.POST("/api/v1/workflow-definitions/{code}/backfills", {
+        params: { path: { code: wanted.code ?? "" }, query: { wait: 0 } },
+        body: again ?? { dates: [], order: "ASC", skip_done: false, dependents: false, dry_run: true, params: {} },
+      }),
     enabled: known === undefined && again !== null,
     ...(known !== undefined && { initialData: known }),
     staleTime: Number.POSITIVE_INFINITY,

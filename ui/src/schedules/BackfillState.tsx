@@ -2,7 +2,7 @@ import { IconPlayerPause, IconPlayerPlay, IconPlayerStop, IconRefresh } from "@t
 import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
-import { bodyOf as answerOf, api, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
 import { useProject } from "@/app/ProjectSwitch";
 import { useWhyNot } from "@/login/rights";
@@ -38,12 +38,10 @@ export function BackfillState({ id, asked, isExact }: Props) {
   const found = useQuery({
     queryKey: ["backfill", id],
     queryFn: () =>
-      answerOf(
-        api.POST("/api/v1/backfills/{id}/progress", {
-          params: { path: { id } },
-          body: { chains: asked.chains, workflows: asked.workflows.map((each) => each.code) },
-        }),
-      ),
+      api.POST("/api/v1/backfills/{id}/progress", {
+        params: { path: { id } },
+        body: { chains: asked.chains, workflows: asked.workflows.map((each) => each.code) },
+      }),
     refetchInterval: ({ state }) => (state.data && isOver(state.data) ? false : AGAIN_MS),
     placeholderData: keepPreviousData,
   });
@@ -71,7 +69,7 @@ function Acts({ runs }: { runs: Runs }) {
   const whyNot = useWhyNot("OPERATOR", useProject());
   const bulk = useMutation({
     mutationFn: (what: { action: Schemas["BulkAction"]; ids: string[] }) =>
-      answerOf(api.POST("/api/v1/workflow-instances:bulk", { body: { ...what, dry_run: false } })),
+      api.POST("/api/v1/workflow-instances:bulk", { body: { ...what, dry_run: false } }),
     onSuccess: (answer) => {
       say(t(`did.${answer.action}`, { count: answer.runs }));
       void queries.invalidateQueries({ queryKey: ["runs"] });

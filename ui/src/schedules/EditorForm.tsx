@@ -3,7 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { ApiProblem, api, bodyOf, match } from "@/api/client";
+import { ApiProblem, api, match } from "@/api/client";
 import { useProject } from "@/app/ProjectSwitch";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { valuesOf } from "@/forms/Pairs";
@@ -133,16 +133,12 @@ function isOutdated(error: Error | null): boolean {
 
 function save(draft: Draft, before: Draft, schedule: Detail | undefined) {
   if (schedule === undefined)
-    return bodyOf(
-      api.POST("/api/v1/workflow-definitions/{code}/schedules", {
-        params: { path: { code: draft.code ?? "" } },
-        body: { ...sentOf(draft), params: valuesOf(draft.params), again: false },
-      }),
-    );
-  return bodyOf(
-    api.PATCH("/api/v1/schedules/{id}", {
-      params: { path: { id: schedule.id }, header: match(schedule.version) },
-      body: changesOf(draft, before),
-    }),
-  );
+    return api.POST("/api/v1/workflow-definitions/{code}/schedules", {
+      params: { path: { code: draft.code ?? "" } },
+      body: { ...sentOf(draft), params: valuesOf(draft.params), again: false },
+    });
+  return api.PATCH("/api/v1/schedules/{id}", {
+    params: { path: { id: schedule.id }, header: match(schedule.version) },
+    body: changesOf(draft, before),
+  });
 }

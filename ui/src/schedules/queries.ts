@@ -1,6 +1,6 @@
 /** What is read of schedules, and how they are changed. */
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { api, bodyOf, match, type Schemas } from "@/api/client";
+import { api, match, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
 import { shownZone } from "@/parts/time";
 
@@ -20,7 +20,7 @@ export interface Filter {
 export function schedulesOf(filter: Filter) {
   return queryOptions({
     queryKey: ["schedules", filter],
-    queryFn: () => bodyOf(api.GET("/api/v1/schedules", { params: { query: { ...filter, limit: 1000 } } })),
+    queryFn: () => api.GET("/api/v1/schedules", { params: { query: { ...filter, limit: 1000 } } }),
     placeholderData: keepPreviousData,
   });
 }
@@ -29,7 +29,7 @@ export function schedulesOf(filter: Filter) {
 export function scheduleOf(id: string) {
   return queryOptions({
     queryKey: ["schedules", "one", id],
-    queryFn: () => bodyOf(api.GET("/api/v1/schedules/{id}", { params: { path: { id }, query: { next: 1 } } })),
+    queryFn: () => api.GET("/api/v1/schedules/{id}", { params: { path: { id }, query: { next: 1 } } }),
   });
 }
 
@@ -38,7 +38,7 @@ export function calendarOf(from: string, to: string, filter: Pick<Filter, "proje
   const zone = shownZone();
   return queryOptions({
     queryKey: ["fires", "calendar", from, to, zone, filter],
-    queryFn: () => bodyOf(api.GET("/api/v1/schedules:calendar", { params: { query: { from, to, zone, ...filter } } })),
+    queryFn: () => api.GET("/api/v1/schedules:calendar", { params: { query: { from, to, zone, ...filter } } }),
     placeholderData: keepPreviousData,
   });
 }
@@ -52,7 +52,7 @@ export function previewOf(rule: {
 }) {
   return queryOptions({
     queryKey: ["fires", "preview", rule],
-    queryFn: () => bodyOf(api.POST("/api/v1/schedules:preview", { body: { ...rule, count: 10 } })),
+    queryFn: () => api.POST("/api/v1/schedules:preview", { body: { ...rule, count: 10 } }),
     placeholderData: keepPreviousData,
     retry: false,
   });
@@ -61,9 +61,7 @@ export function previewOf(rule: {
 /** Turn a schedule on or off. */
 export function turn(schedule: Pick<Schedule, "id" | "version">, isOn: boolean): Promise<Schedule> {
   const params = { path: { id: schedule.id }, header: match(schedule.version) };
-  return bodyOf(
-    isOn ? api.POST("/api/v1/schedules/{id}/on", { params }) : api.POST("/api/v1/schedules/{id}/off", { params }),
-  );
+  return isOn ? api.POST("/api/v1/schedules/{id}/on", { params }) : api.POST("/api/v1/schedules/{id}/off", { params });
 }
 
 /** Have all that shows schedules read again. */

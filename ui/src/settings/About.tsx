@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, ROOT } from "@/api/client";
+import { api, ROOT } from "@/api/client";
 import { Logo } from "@/app/Logo";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
@@ -10,8 +10,8 @@ import { libraries } from "./libraries";
 /** Which Shoal this is, and whose work is in the page. */
 export function About() {
   const { t } = useTranslation("settings");
-  const version = useQuery({ queryKey: ["version"], queryFn: () => bodyOf(api.GET("/api/v1/version")) });
-  const clock = useQuery({ queryKey: ["clock"], queryFn: () => bodyOf(api.GET("/api/v1/clock")), staleTime: 0 });
+  const version = useQuery({ queryKey: ["version"], queryFn: () => api.GET("/api/v1/version") });
+  const clock = useQuery({ queryKey: ["clock"], queryFn: () => api.GET("/api/v1/clock"), staleTime: 0 });
   const skew = clock.data && clock.dataUpdatedAt - Date.parse(clock.data.now);
   return (
     <>

@@ -2,7 +2,7 @@ import { Button, Select, TextInput } from "@mantine/core";
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { paged } from "@/api/pages";
 import { Answer, Empty } from "@/parts/Answer";
 import { More } from "@/parts/More";
@@ -38,7 +38,7 @@ export function Audit() {
   const filter = { ...texts, outcome: OUTCOMES.find((each) => each === outcome) };
   const found = useInfiniteQuery({
     ...paged(["audit", filter], (at) =>
-      bodyOf(api.GET("/api/v1/audit", { params: { query: { ...filter, limit: PAGE, ...at } } })),
+      api.GET("/api/v1/audit", { params: { query: { ...filter, limit: PAGE, ...at } } }),
     ),
     placeholderData: keepPreviousData,
     retry: false,

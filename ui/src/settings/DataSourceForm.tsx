@@ -1,7 +1,7 @@
 import { TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
 import { useFields } from "@/forms/useFields";
 import { Act } from "@/parts/Act";
@@ -13,9 +13,9 @@ export function DataSourceForm({ name: given, onClose, onSaved }: FormProps) {
   const { t } = useTranslation("settings");
   const { values, fieldsOf } = useFields({ name: given, url: "" });
   const { name, url } = values;
-  const test = useMutation({ mutationFn: () => bodyOf(api.POST("/api/v1/data-sources:test", { body: { url } })) });
+  const test = useMutation({ mutationFn: () => api.POST("/api/v1/data-sources:test", { body: { url } }) });
   const save = useMutation({
-    mutationFn: () => bodyOf(api.PUT("/api/v1/data-sources/{name}", { params: { path: { name } }, body: { url } })),
+    mutationFn: () => api.PUT("/api/v1/data-sources/{name}", { params: { path: { name } }, body: { url } }),
     onSuccess: () => onSaved(name),
   });
   const field = fieldsOf(save.error);

@@ -1,7 +1,7 @@
 import { Loader } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { Act } from "@/parts/Act";
 import { sentenceOf } from "@/parts/sentence";
 import { DataSourceForm } from "./DataSourceForm";
@@ -12,7 +12,7 @@ export function DataSources() {
   const { t } = useTranslation("settings");
   const found = useQuery({
     queryKey: ["data-sources"],
-    queryFn: () => bodyOf(api.GET("/api/v1/data-sources")),
+    queryFn: () => api.GET("/api/v1/data-sources"),
   });
   return (
     <NamedList
@@ -33,7 +33,7 @@ export function DataSources() {
 function TestButton({ name, whyNot }: { name: string; whyNot: string | null }) {
   const { t } = useTranslation("settings");
   const test = useMutation({
-    mutationFn: () => bodyOf(api.POST("/api/v1/data-sources/{name}:test", { params: { path: { name } } })),
+    mutationFn: () => api.POST("/api/v1/data-sources/{name}:test", { params: { path: { name } } }),
   });
   return (
     <>

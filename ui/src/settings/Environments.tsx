@@ -1,7 +1,7 @@
 import { Textarea, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
 import { useFields } from "@/forms/useFields";
 import { type FormProps, NamedList } from "./NamedList";
@@ -11,7 +11,7 @@ const ROWS = 8;
 /** Shell scripts that set up tasks. A script may hold secrets: it can be replaced, and is never shown. */
 export function Environments() {
   const { t } = useTranslation("settings");
-  const found = useQuery({ queryKey: ["environments"], queryFn: () => bodyOf(api.GET("/api/v1/environments")) });
+  const found = useQuery({ queryKey: ["environments"], queryFn: () => api.GET("/api/v1/environments") });
   return (
     <NamedList
       title={t("section.environments")}
@@ -31,7 +31,7 @@ function EnvironmentForm({ name: given, onClose, onSaved }: FormProps) {
   const { values, fieldsOf } = useFields({ name: given, script: "" });
   const { name, script } = values;
   const save = useMutation({
-    mutationFn: () => bodyOf(api.PUT("/api/v1/environments/{name}", { params: { path: { name } }, body: { script } })),
+    mutationFn: () => api.PUT("/api/v1/environments/{name}", { params: { path: { name } }, body: { script } }),
     onSuccess: () => onSaved(name),
   });
   const field = fieldsOf(save.error);

@@ -2,7 +2,7 @@ import { TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Table } from "@/parts/Table";
@@ -13,7 +13,7 @@ export function InForce() {
   const search = useSearch({ strict: false }) as { q?: string };
   const navigate = useNavigate();
   const wanted = (search.q ?? "").toString().toLowerCase();
-  const found = useQuery({ queryKey: ["settings"], queryFn: () => bodyOf(api.GET("/api/v1/settings")) });
+  const found = useQuery({ queryKey: ["settings"], queryFn: () => api.GET("/api/v1/settings") });
   return (
     <>
       <TextInput

@@ -2,7 +2,7 @@ import { NumberInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match, type Schemas } from "@/api/client";
+import { api, match, type Schemas } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Refusal } from "@/forms/Refusal";
@@ -20,12 +20,10 @@ export function Keep({ project }: { project: Schemas["ProjectPageAnswer"] }) {
   const [isAsking, setAsking] = useState(false);
   const save = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.PATCH("/api/v1/projects/{name}", {
-          params: { path: { name: project.name }, header: match(project.version) },
-          body: { without: [], kept_days: days === "" ? "default" : Number(days) },
-        }),
-      ),
+      api.PATCH("/api/v1/projects/{name}", {
+        params: { path: { name: project.name }, header: match(project.version) },
+        body: { without: [], kept_days: days === "" ? "default" : Number(days) },
+      }),
     onSuccess: () => {
       setAsking(false);
       return done(t("savedNamed", { name: project.name }));

@@ -2,7 +2,7 @@ import { TagsInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Refusal } from "@/forms/Refusal";
 import { useDone } from "@/forms/useDone";
@@ -24,7 +24,7 @@ export function Limits({ project }: { project: string }) {
   const path = { project };
   const found = useQuery({
     queryKey: ["projects", "limits", project],
-    queryFn: () => bodyOf(api.GET("/api/v1/projects/{project}/limits", { params: { path } })),
+    queryFn: () => api.GET("/api/v1/projects/{project}/limits", { params: { path } }),
     refetchOnWindowFocus: false,
   });
   return <Answer of={found}>{(limits) => <LimitsForm project={project} limits={limits} />}</Answer>;
@@ -36,8 +36,7 @@ function LimitsForm({ project, limits }: { project: string; limits: Schemas["Lim
   const done = useDone("projects");
   const [named, setNamed] = useState<Schemas["Limits"]>(limits);
   const save = useMutation({
-    mutationFn: () =>
-      bodyOf(api.PUT("/api/v1/projects/{project}/limits", { params: { path: { project } }, body: named })),
+    mutationFn: () => api.PUT("/api/v1/projects/{project}/limits", { params: { path: { project } }, body: named }),
     onSuccess: () => done(t("savedNamed", { name: project })),
   });
   return (

@@ -2,7 +2,7 @@ import { Select } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
@@ -24,16 +24,14 @@ export function Members({ project }: { project: string }) {
   const [role, setRole] = useState<Role>("VIEWER");
   const found = useQuery({
     queryKey: ["projects", "members", project],
-    queryFn: () => bodyOf(api.GET("/api/v1/projects/{project}/members", { params: { path: { project } } })),
+    queryFn: () => api.GET("/api/v1/projects/{project}/members", { params: { path: { project } } }),
   });
   const put = useMutation({
     mutationFn: (member: { name: string; role: Role }) =>
-      bodyOf(
-        api.PUT("/api/v1/projects/{project}/members/{name}", {
-          params: { path: { project, name: member.name } },
-          body: { role: member.role },
-        }),
-      ),
+      api.PUT("/api/v1/projects/{project}/members/{name}", {
+        params: { path: { project, name: member.name } },
+        body: { role: member.role },
+      }),
     onSuccess: (member) => {
       setName("");
       return done(t("memberIs", { name: member.name, role: t(`role.${member.role}`) }));

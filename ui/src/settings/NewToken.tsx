@@ -1,7 +1,7 @@
 import { MultiSelect, NumberInput, PasswordInput, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { FormDialog } from "@/forms/FormDialog";
 import { faultAt } from "@/forms/faults";
 import { useFields } from "@/forms/useFields";
@@ -36,18 +36,16 @@ export function NewToken({ account, onClose, onMade }: Props) {
   const known = useQuery(projectNames);
   const make = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.POST("/api/v1/users/{account}/tokens", {
-          params: { path: { account } },
-          body: {
-            name,
-            scopes: SCOPES.filter((each) => scopes.includes(each)),
-            lives_s: days * DAY_S,
-            password,
-            ...(projects.length > 0 && { projects }),
-          },
-        }),
-      ),
+      api.POST("/api/v1/users/{account}/tokens", {
+        params: { path: { account } },
+        body: {
+          name,
+          scopes: SCOPES.filter((each) => scopes.includes(each)),
+          lives_s: days * DAY_S,
+          password,
+          ...(projects.length > 0 && { projects }),
+        },
+      }),
     onSuccess: onMade,
   });
   const field = fieldsOf(make.error);

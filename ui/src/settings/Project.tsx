@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match, type Schemas } from "@/api/client";
+import { api, match, type Schemas } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Pairs, pairsOf, valuesOf } from "@/forms/Pairs";
@@ -23,7 +23,7 @@ export function Project({ name, onGone }: { name: string; onGone: () => void }) 
   const path = { name };
   const found = useQuery({
     queryKey: ["projects", "one", name],
-    queryFn: () => bodyOf(api.GET("/api/v1/projects/{name}", { params: { path } })),
+    queryFn: () => api.GET("/api/v1/projects/{name}", { params: { path } }),
     refetchOnWindowFocus: false,
   });
   const done = useDone("projects");
@@ -78,12 +78,10 @@ function SharedParams({ project }: { project: Schemas["ProjectPageAnswer"] }) {
   const save = useMutation({
     mutationFn: () => {
       const params = valuesOf(pairs);
-      return bodyOf(
-        api.PATCH("/api/v1/projects/{name}", {
-          params: { path: { name: project.name }, header: match(project.version) },
-          body: { params, without: Object.keys(project.params).filter((name) => !(name in params)) },
-        }),
-      );
+      return api.PATCH("/api/v1/projects/{name}", {
+        params: { path: { name: project.name }, header: match(project.version) },
+        body: { params, without: Object.keys(project.params).filter((name) => !(name in params)) },
+      });
     },
     onSuccess: () => done(t("savedNamed", { name: project.name })),
   });

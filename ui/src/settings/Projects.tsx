@@ -2,7 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { Answer, Empty } from "@/parts/Answer";
@@ -29,7 +29,7 @@ export function Projects() {
       search: chosen === undefined ? {} : { project: chosen },
     });
   const create = useMutation({
-    mutationFn: () => bodyOf(api.POST("/api/v1/projects", { body: { name } })),
+    mutationFn: () => api.POST("/api/v1/projects", { body: { name } }),
     onSuccess: async (made) => {
       setName("");
       await done(t("projectMade", { name: made.name }));

@@ -2,7 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
@@ -18,10 +18,10 @@ export function Secrets() {
   const whyNot = useWhyNot("ADMIN");
   const done = useDone("secrets", "data-sources", "environments", "alerts");
   const [isAsking, setIsAsking] = useState(false);
-  const keys = useQuery({ queryKey: ["secrets", "keys"], queryFn: () => bodyOf(api.GET("/api/v1/secrets/keys")) });
-  const secrets = useQuery({ queryKey: ["secrets"], queryFn: () => bodyOf(api.GET("/api/v1/secrets")) });
+  const keys = useQuery({ queryKey: ["secrets", "keys"], queryFn: () => api.GET("/api/v1/secrets/keys") });
+  const secrets = useQuery({ queryKey: ["secrets"], queryFn: () => api.GET("/api/v1/secrets") });
   const rotate = useMutation({
-    mutationFn: () => bodyOf(api.POST("/api/v1/secrets:rotate")),
+    mutationFn: () => api.POST("/api/v1/secrets:rotate"),
     onSuccess: (said) => {
       setIsAsking(false);
       return done(

@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { useDone } from "@/forms/useDone";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";
@@ -16,7 +16,7 @@ export function Sessions({ account }: { account: string }) {
   const path = { account };
   const found = useQuery({
     queryKey: ["sessions", account],
-    queryFn: () => bodyOf(api.GET("/api/v1/users/{account}/sessions", { params: { path } })),
+    queryFn: () => api.GET("/api/v1/users/{account}/sessions", { params: { path } }),
   });
   const end = useMutation({
     mutationFn: (id: string) =>
@@ -25,7 +25,7 @@ export function Sessions({ account }: { account: string }) {
     onError: sayFailure,
   });
   const endAll = useMutation({
-    mutationFn: () => bodyOf(api.DELETE("/api/v1/users/{account}/sessions", { params: { path } })),
+    mutationFn: () => api.DELETE("/api/v1/users/{account}/sessions", { params: { path } }),
     onSuccess: ({ ended }) => done(t("sessionsEnded", { count: ended })),
     onError: sayFailure,
   });

@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { ShownOnce } from "@/forms/ShownOnce";
 import { useDone } from "@/forms/useDone";
 import { Act } from "@/parts/Act";
@@ -20,8 +20,7 @@ export function Tokens({ account }: { account: string }) {
   const [made, setMade] = useState<Schemas["TokenMade"] | null>(null);
   const found = useQuery({
     queryKey: ["tokens", account],
-    queryFn: () =>
-      bodyOf(api.GET("/api/v1/users/{account}/tokens", { params: { path: { account }, query: { limit: 200 } } })),
+    queryFn: () => api.GET("/api/v1/users/{account}/tokens", { params: { path: { account }, query: { limit: 200 } } }),
   });
   const revoke = useMutation({
     mutationFn: (id: string) =>

@@ -2,7 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match, ROOT, type Schemas } from "@/api/client";
+import { api, match, ROOT, type Schemas } from "@/api/client";
 import { ShownOnce } from "@/forms/ShownOnce";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
@@ -29,12 +29,12 @@ export function User({ user, projects }: Props) {
   const path = { id: user.id };
   const change = useMutation({
     mutationFn: (body: Schemas["ChangeUser"]) =>
-      bodyOf(api.PATCH("/api/v1/users/{id}", { params: { path, header: match(user.version) }, body })),
+      api.PATCH("/api/v1/users/{id}", { params: { path, header: match(user.version) }, body }),
     onSuccess: () => done(t("savedNamed", { name: user.name })),
     onError: sayFailure,
   });
   const link = useMutation({
-    mutationFn: () => bodyOf(api.POST("/api/v1/users/{id}/login-link", { params: { path } })),
+    mutationFn: () => api.POST("/api/v1/users/{id}/login-link", { params: { path } }),
     onError: sayFailure,
   });
   const setTo = useMutation({

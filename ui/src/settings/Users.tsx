@@ -3,7 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { useDone } from "@/forms/useDone";
 import { useWhyNot } from "@/login/rights";
 import { Answer } from "@/parts/Answer";
@@ -26,7 +26,7 @@ export function Users() {
   const [name, setName] = useState("");
   const [isAdmin, setIsAdmin] = useState(false);
   const create = useMutation({
-    mutationFn: () => bodyOf(api.POST("/api/v1/users", { body: { name, is_admin: isAdmin } })),
+    mutationFn: () => api.POST("/api/v1/users", { body: { name, is_admin: isAdmin } }),
     onSuccess: (made) => {
       setName("");
       setIsAdmin(false);

@@ -1,11 +1,11 @@
 /** What several sections read. */
 import { queryOptions } from "@tanstack/react-query";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 
 /** The projects, with how much is in them. */
 export const projectList = queryOptions({
   queryKey: ["projects", "list"],
-  queryFn: () => bodyOf(api.GET("/api/v1/projects", { params: { query: { limit: 1000 } } })),
+  queryFn: () => api.GET("/api/v1/projects", { params: { query: { limit: 1000 } } }),
 });
 
 /** Their names. */
@@ -14,5 +14,5 @@ export const projectNames = queryOptions({ ...projectList, select: (page) => pag
 /** The accounts. */
 export const userList = queryOptions({
   queryKey: ["users"],
-  queryFn: () => bodyOf(api.GET("/api/v1/users", { params: { query: { limit: 1000 } } })),
+  queryFn: () => api.GET("/api/v1/users", { params: { query: { limit: 1000 } } }),
 });

@@ -1,7 +1,7 @@
 import { Button, Modal } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { Answer, Failure } from "@/parts/Answer";
 import { DiffLines } from "./DiffLines";
 import { type DraftOf, isClash, type Saved } from "./useDraft";
@@ -24,7 +24,7 @@ export function PublishDialog({ project, name, text, draft, onClose, onPublished
   const head = draft.source.data?.head;
   const compared = useQuery({
     queryKey: ["draft-diff", project, name, text, head?.version],
-    queryFn: () => bodyOf(api.GET("/api/v1/workflow-drafts/{project}/{name}/diff", { params: { path } })),
+    queryFn: () => api.GET("/api/v1/workflow-drafts/{project}/{name}/diff", { params: { path } }),
     retry: false,
     gcTime: 0,
   });

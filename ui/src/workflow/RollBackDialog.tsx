@@ -1,7 +1,7 @@
 import { Button, Modal } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match } from "@/api/client";
+import { api, match } from "@/api/client";
 import { changedWorkflow, type Head } from "@/editor/queries";
 import { Failure } from "@/parts/Answer";
 import { say } from "@/parts/notices";
@@ -13,12 +13,10 @@ export function RollBackDialog({ head, version, onClose }: { head: Head; version
   const { change } = useWorkflowSearch();
   const back = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.POST("/api/v1/workflow-definitions/{code}/roll-back", {
-          params: { path: { code: head.code }, header: match(head.version) },
-          body: { version },
-        }),
-      ),
+      api.POST("/api/v1/workflow-definitions/{code}/roll-back", {
+        params: { path: { code: head.code }, header: match(head.version) },
+        body: { version },
+      }),
     onSuccess: (saved) => {
       onClose();
       changedWorkflow();

@@ -4,7 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { stringify } from "yaml";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { valuesOf } from "@/editor/model/values";
 import type { Head } from "@/editor/queries";
 import { Failure } from "@/parts/Answer";
@@ -24,19 +24,17 @@ export function RunDialog({ head, onClose }: Props) {
   const path = { code: head.code };
   const content = useQuery({
     queryKey: ["workflow", head.code, "content"],
-    queryFn: () => bodyOf(api.GET("/api/v1/workflow-definitions/{code}", { params: { path } })),
+    queryFn: () => api.GET("/api/v1/workflow-definitions/{code}", { params: { path } }),
   });
   const [typed, setTyped] = useState("");
   const given = valuesOf(typed);
   const standard = content.data?.spec.params;
   const start = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.POST("/api/v1/workflow-definitions/{code}/runs", {
-          params: { path, query: { wait: WAIT_S } },
-          body: { params: given ?? {}, dry_run: false, tasks: [] },
-        }),
-      ),
+      api.POST("/api/v1/workflow-definitions/{code}/runs", {
+        params: { path, query: { wait: WAIT_S } },
+        body: { params: given ?? {}, dry_run: false, tasks: [] },
+      }),
     onSuccess: (asked) => {
       onClose();
       if (asked.run_id) void navigate({ to: "/runs/$id", params: { id: asked.run_id } });

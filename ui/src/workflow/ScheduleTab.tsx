@@ -2,7 +2,7 @@ import { Switch } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match } from "@/api/client";
+import { api, match } from "@/api/client";
 import { changedWorkflow } from "@/editor/queries";
 import { useMay } from "@/login/rights";
 import { Answer, Empty, Failure } from "@/parts/Answer";
@@ -54,8 +54,8 @@ function OneSchedule({ schedule, project }: { schedule: Schedule; project: strin
     mutationFn: () => {
       const params = { path: { id: schedule.id }, header: match(schedule.version) };
       return isOn
-        ? bodyOf(api.POST("/api/v1/schedules/{id}/off", { params }))
-        : bodyOf(api.POST("/api/v1/schedules/{id}/on", { params }));
+        ? api.POST("/api/v1/schedules/{id}/off", { params })
+        : api.POST("/api/v1/schedules/{id}/on", { params });
     },
     onSuccess: changedWorkflow,
   });

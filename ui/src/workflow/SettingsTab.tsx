@@ -3,7 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match, type Schemas } from "@/api/client";
+import { api, match, type Schemas } from "@/api/client";
 import { changedWorkflow, type Head } from "@/editor/queries";
 import type { Editing } from "@/editor/useEditing";
 import { WorkflowFields } from "@/editor/WorkflowFields";
@@ -47,12 +47,10 @@ function ReleasePanel({ head, editing }: { head: Head; editing: Editing }) {
   const isOn = head.release_state === "ONLINE";
   const set = useMutation({
     mutationFn: () =>
-      bodyOf(
-        api.PUT("/api/v1/workflow-definitions/{code}/release-state", {
-          params: { path: { code: head.code }, header: match(head.version) },
-          body: { release_state: isOn ? "OFFLINE" : "ONLINE" },
-        }),
-      ),
+      api.PUT("/api/v1/workflow-definitions/{code}/release-state", {
+        params: { path: { code: head.code }, header: match(head.version) },
+        body: { release_state: isOn ? "OFFLINE" : "ONLINE" },
+      }),
     onSuccess: () => {
       changedWorkflow();
       say(t(isOn ? "takenBack" : "released"));

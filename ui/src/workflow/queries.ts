@@ -1,5 +1,5 @@
 /** What is read of one workflow. */
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { paged } from "@/api/pages";
 import { exported } from "@/editor/queries";
 
@@ -7,8 +7,7 @@ import { exported } from "@/editor/queries";
 export function lastRunsOf(code: string | undefined) {
   return {
     queryKey: ["last-runs", [code]],
-    queryFn: () =>
-      bodyOf(api.GET("/api/v1/workflow-definitions:last-runs", { params: { query: { code: [code ?? ""] } } })),
+    queryFn: () => api.GET("/api/v1/workflow-definitions:last-runs", { params: { query: { code: [code ?? ""] } } }),
     enabled: code !== undefined,
   };
 }
@@ -16,11 +15,9 @@ export function lastRunsOf(code: string | undefined) {
 /** The versions of a workflow, newest first, page by page. */
 export function versionsOf(code: string) {
   return paged(["workflow", code, "versions"], (at) =>
-    bodyOf(
-      api.GET("/api/v1/workflow-definitions/{code}/versions", {
-        params: { path: { code }, query: { limit: 50, ...at } },
-      }),
-    ),
+    api.GET("/api/v1/workflow-definitions/{code}/versions", {
+      params: { path: { code }, query: { limit: 50, ...at } },
+    }),
   );
 }
 
@@ -30,7 +27,7 @@ export function authorOf(code: string | undefined, version: number) {
     queryKey: ["workflow-author", code, version],
     queryFn: async () => {
       const params = { path: { code: code ?? "" }, query: { limit: 1 } };
-      const { items } = await bodyOf(api.GET("/api/v1/workflow-definitions/{code}/versions", { params }));
+      const { items } = await api.GET("/api/v1/workflow-definitions/{code}/versions", { params });
       return items[0] ?? null;
     },
     enabled: code !== undefined,
@@ -51,10 +48,10 @@ export function schedulesOf(project: string, workflow: string) {
     queryKey: ["schedules", project, workflow],
     queryFn: async () => {
       const query = { project, workflow, limit: 100 };
-      const { items } = await bodyOf(api.GET("/api/v1/schedules", { params: { query } }));
+      const { items } = await api.GET("/api/v1/schedules", { params: { query } });
       return Promise.all(
         items.map((each) =>
-          bodyOf(api.GET("/api/v1/schedules/{id}", { params: { path: { id: each.id }, query: { next: 5 } } })),
+          api.GET("/api/v1/schedules/{id}", { params: { path: { id: each.id }, query: { next: 5 } } }),
         ),
       );
     },
@@ -65,7 +62,7 @@ export function schedulesOf(project: string, workflow: string) {
 export function relationsOf(code: string) {
   return {
     queryKey: ["relations", code],
-    queryFn: () => bodyOf(api.GET("/api/v1/workflow-definitions/{code}/relations", { params: { path: { code } } })),
+    queryFn: () => api.GET("/api/v1/workflow-definitions/{code}/relations", { params: { path: { code } } }),
   };
 }
 

@@ -2,7 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useBlocker } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { ApiProblem, api, bodyOf, match, type Schemas } from "@/api/client";
+import { ApiProblem, api, match, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
 import { setWorkflowField } from "@/editor/model/edits";
 import { read } from "@/editor/model/read";
@@ -163,7 +163,7 @@ async function store(project: string, name: string, content: string, on: Seen, n
 
 function publishDraft(project: string, name: string, revision: number | undefined) {
   const params = { path: { project, name }, header: match(revision) };
-  return bodyOf(api.POST("/api/v1/workflow-drafts/{project}/{name}/publish", { params }));
+  return api.POST("/api/v1/workflow-drafts/{project}/{name}/publish", { params });
 }
 
 async function deleteDraft(project: string, name: string, revision: number): Promise<void> {

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, bodyOf, match } from "@/api/client";
+import { api, match } from "@/api/client";
 import { changedWorkflow, exported } from "@/editor/queries";
 import { may } from "@/login/rights";
 import { me } from "@/login/session";
@@ -83,20 +83,16 @@ async function doOne(
 ): Promise<unknown> {
   const path = { code };
   if (what === "run")
-    return bodyOf(
-      api.POST("/api/v1/workflow-definitions/{code}/runs", {
-        params: { path },
-        body: { params: {}, dry_run: false, tasks: [] },
-      }),
-    );
+    return api.POST("/api/v1/workflow-definitions/{code}/runs", {
+      params: { path },
+      body: { params: {}, dry_run: false, tasks: [] },
+    });
   const wanted = what === "publish" ? "ONLINE" : "OFFLINE";
   if (release_state === wanted) return undefined;
-  return bodyOf(
-    api.PUT("/api/v1/workflow-definitions/{code}/release-state", {
-      params: { path, header: match(version) },
-      body: { release_state: wanted },
-    }),
-  );
+  return api.PUT("/api/v1/workflow-definitions/{code}/release-state", {
+    params: { path, header: match(version) },
+    body: { release_state: wanted },
+  });
 }
 
 /** One file with all of them, as `shoal workflow apply` reads it. */

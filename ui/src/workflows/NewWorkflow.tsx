@@ -4,7 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Document } from "yaml";
-import { api, bodyOf } from "@/api/client";
+import { api } from "@/api/client";
 import { queries } from "@/api/queries";
 import { saveDraft } from "@/editor/queries";
 import { may } from "@/login/rights";
@@ -97,6 +97,6 @@ function textOf(name: string, project: string): string {
 /** Raises `sentence` if there is such a workflow; its names in the list are few, since they contain this one. */
 async function refuseTaken(name: string, project: string, sentence: string): Promise<void> {
   const query = { q: name, project, limit: 1000 };
-  const { items } = await bodyOf(api.GET("/api/v1/workflow-definitions", { params: { query } }));
+  const { items } = await api.GET("/api/v1/workflow-definitions", { params: { query } });
   if (items.some((each) => each.name === name)) throw new Error(sentence);
 }

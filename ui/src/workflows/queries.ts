@@ -1,6 +1,6 @@
 /** What is read of the workflows. */
 import { keepPreviousData } from "@tanstack/react-query";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { paged } from "@/api/pages";
 
 export type Workflow = Schemas["ListedWorkflow"];
@@ -18,7 +18,7 @@ const PAGE = 100;
 export function workflowsOf(filter: WorkflowFilter) {
   return {
     ...paged(["workflows", filter], (at) =>
-      bodyOf(api.GET("/api/v1/workflow-definitions", { params: { query: { ...filter, limit: PAGE, ...at } } })),
+      api.GET("/api/v1/workflow-definitions", { params: { query: { ...filter, limit: PAGE, ...at } } }),
     ),
     placeholderData: keepPreviousData,
   };
@@ -28,7 +28,7 @@ export function workflowsOf(filter: WorkflowFilter) {
 export function barsOf(codes: string[]) {
   return {
     queryKey: ["last-runs", codes],
-    queryFn: () => bodyOf(api.GET("/api/v1/workflow-definitions:last-runs", { params: { query: { code: codes } } })),
+    queryFn: () => api.GET("/api/v1/workflow-definitions:last-runs", { params: { query: { code: codes } } }),
     enabled: codes.length > 0,
     placeholderData: keepPreviousData,
   };
@@ -41,11 +41,9 @@ export function schedulesIn(project: string | undefined) {
   return {
     queryKey: ["schedules", "of-workflows", project],
     queryFn: () =>
-      bodyOf(
-        api.GET("/api/v1/schedules", {
-          params: { query: { limit: SCHEDULES_MAX, ...(project !== undefined && { project }) } },
-        }),
-      ),
+      api.GET("/api/v1/schedules", {
+        params: { query: { limit: SCHEDULES_MAX, ...(project !== undefined && { project }) } },
+      }),
   };
 }
 
@@ -54,11 +52,9 @@ export function draftsIn(project: string | undefined) {
   return {
     queryKey: ["drafts", project],
     queryFn: () =>
-      bodyOf(
-        api.GET("/api/v1/workflow-drafts", {
-          params: { query: { limit: 500, ...(project !== undefined && { project }) } },
-        }),
-      ),
+      api.GET("/api/v1/workflow-drafts", {
+        params: { query: { limit: 500, ...(project !== undefined && { project }) } },
+      }),
     retry: false,
   };
 }

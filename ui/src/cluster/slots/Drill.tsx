@@ -1,7 +1,7 @@
 import { Button, Menu } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { ApiProblem, api, bodyOf } from "@/api/client";
+import { ApiProblem, api } from "@/api/client";
 import { me } from "@/login/session";
 import { drill } from "../queries";
 
@@ -12,7 +12,7 @@ export function Drill() {
   const isAdmin = useQuery(me).data?.is_admin ?? false;
   const can = useQuery({ ...drill, enabled: isAdmin });
   const kill = useMutation({
-    mutationFn: (master: string) => bodyOf(api.POST("/api/v1/drill:kill", { body: { master } })),
+    mutationFn: (master: string) => api.POST("/api/v1/drill:kill", { body: { master } }),
     // A master that was killed must not be killed again because an answer was lost.
     retry: false,
     onSettled: () => {

@@ -1,6 +1,6 @@
 /** What the picture of the slots is made of: frames while it is live, the commands of a time while it is replayed. */
 import { queryOptions } from "@tanstack/react-query";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { queries } from "@/api/queries";
 import { type Change, type Command, changeOf, commandOf, merged } from "./story";
 
@@ -24,7 +24,7 @@ export const frames = queryOptions({
   queryFn: async (): Promise<Live> => {
     const before = queries.getQueryData<Live>(["frame"]);
     const since = before && new Date(Date.parse(before.frame.now) - OVERLAP_MS).toISOString();
-    const frame = await bodyOf(api.GET("/api/v1/slots:frame", { params: { query: since ? { since } : {} } }));
+    const frame = await api.GET("/api/v1/slots:frame", { params: { query: since ? { since } : {} } });
     const nowMs = Date.parse(frame.now);
     const news = frame.arrivals.map(commandOf);
     const known = before?.commands ?? [];
@@ -51,9 +51,9 @@ export const slotChanges = queryOptions({
   queryFn: async (): Promise<Change[]> => {
     const found: Change[] = [];
     for (let cursor: string | null | undefined; ; ) {
-      const page: Schemas["PageOf_SlotChangeAnswer_"] = await bodyOf(
-        api.GET("/api/v1/slot-changes", { params: { query: { limit: CHANGES_MAX, ...(cursor && { cursor }) } } }),
-      );
+      const page: Schemas["PageOf_SlotChangeAnswer_"] = await api.GET("/api/v1/slot-changes", {
+        params: { query: { limit: CHANGES_MAX, ...(cursor && { cursor }) } },
+      });
       found.push(...page.items.map(changeOf));
       cursor = page.next_cursor;
       if (!page.has_more || cursor == null) return found;
@@ -77,7 +77,7 @@ export function arrivedIn(fromMs: number) {
         arrived_before: new Date(fromMs + WINDOW_MS).toISOString(),
         limit: 2_000,
       };
-      const found = await bodyOf(api.GET("/api/v1/commands:arrived", { params: { query } }));
+      const found = await api.GET("/api/v1/commands:arrived", { params: { query } });
       return { commands: found.items.map(commandOf), isCut: found.has_more };
     },
     staleTime: fromMs + 2 * WINDOW_MS < Date.now() ? Number.POSITIVE_INFINITY : 3_000,

@@ -1,6 +1,6 @@
 /** What a person can change of a run: each is a command that a master takes; the answer says what became of it. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { api, bodyOf, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { ENDED } from "../model";
 import type { RunPage } from "../queries";
 
@@ -35,25 +35,21 @@ async function ask(run: RunPage, change: Change): Promise<Schemas["CommandAsked"
   const params = { path: { id: run.id }, ...WAIT };
   switch (change.do) {
     case "pause":
-      return bodyOf(api.POST("/api/v1/workflow-instances/{id}/pause", { params }));
+      return api.POST("/api/v1/workflow-instances/{id}/pause", { params });
     case "resume":
-      return bodyOf(api.POST("/api/v1/workflow-instances/{id}/resume", { params }));
+      return api.POST("/api/v1/workflow-instances/{id}/resume", { params });
     case "stop":
-      return bodyOf(api.POST("/api/v1/workflow-instances/{id}/stop", { params }));
+      return api.POST("/api/v1/workflow-instances/{id}/stop", { params });
     case "rerun":
-      return bodyOf(
-        api.POST("/api/v1/workflow-instances/{id}/rerun", {
-          params,
-          body: { failed: false, tasks: [], newest: false, ...change.what },
-        }),
-      );
+      return api.POST("/api/v1/workflow-instances/{id}/rerun", {
+        params,
+        body: { failed: false, tasks: [], newest: false, ...change.what },
+      });
     case "start":
-      return bodyOf(
-        api.POST("/api/v1/workflow-definitions/{code}/runs", {
-          params: { path: { code: run.workflow_code }, ...WAIT },
-          body: { params: change.params, version: run.version, tasks: [], dry_run: false },
-        }),
-      );
+      return api.POST("/api/v1/workflow-definitions/{code}/runs", {
+        params: { path: { code: run.workflow_code }, ...WAIT },
+        body: { params: change.params, version: run.version, tasks: [], dry_run: false },
+      });
     case "restart":
       await api.POST("/api/v1/workflow-instances/{id}/restart-streams", {
         params: { path: { id: run.id } },

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
 import { useLayoutEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api } from "@/api/client";
+import { answers } from "@/api/client";
 import { Panel } from "@/parts/Panel";
 import { Mark } from "@/parts/State";
 import { useRun } from "../context";
@@ -113,7 +113,7 @@ export function MergedLog() {
 }
 
 async function readEnd(attempt: string) {
-  const { data, response } = await api.GET("/api/v1/task-instances/{id}/log", {
+  const { data, response } = await answers.GET("/api/v1/task-instances/{id}/log", {
     params: { path: { id: attempt }, header: { Range: `bytes=-${BYTES}` } },
     parseAs: "arrayBuffer",
   });

@@ -44,7 +44,7 @@ function answer(path: string, { query, header }: Asked) {
 vi.mock("@/api/client", () => {
   class ApiProblem extends Error {}
   const api = { GET: async (path: string, { params }: { params: Asked }) => answer(path, params) };
-  return { ROOT: "/", ApiProblem, api, bodyOf: (found: unknown) => found };
+  return { ROOT: "/", ApiProblem, api, answers: api };
 });
 
 const { LogReader } = await import("./reader");

@@ -2,7 +2,7 @@
  * Reads the log of an attempt in slices: the end first, or around a line, and more while a reader scrolls. It never has
  * the whole of a long log; what is far from where the reader is, is given back.
  */
-import { ApiProblem, api, bodyOf, ROOT } from "@/api/client";
+import { ApiProblem, answers, api, ROOT } from "@/api/client";
 import { joined, type Line, linesOf } from "./lines";
 
 const SLICE = 1 << 18;
@@ -203,7 +203,7 @@ export class LogReader {
   }
 
   private async ask(params: { header?: { Range: string }; query?: { offset: number; limit: number } }, from = 0) {
-    const { data, response } = await api.GET("/api/v1/task-instances/{id}/log", {
+    const { data, response } = await answers.GET("/api/v1/task-instances/{id}/log", {
       params: { path: { id: this.attempt }, ...params },
       parseAs: "arrayBuffer",
     });
@@ -259,5 +259,5 @@ interface Sought {
 
 /** One part of a search in a log; the server says how far it got. */
 export function searchLog(attempt: string, query: Sought) {
-  return bodyOf(api.GET("/api/v1/task-instances/{id}/log:search", { params: { path: { id: attempt }, query } }));
+  return api.GET("/api/v1/task-instances/{id}/log:search", { params: { path: { id: attempt }, query } });
 }
