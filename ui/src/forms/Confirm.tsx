@@ -1,6 +1,7 @@
-import { Button, Modal } from "@mantine/core";
+import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
+import { Dialog } from "@/parts/Dialog";
 import { Refusal } from "./Refusal";
 import { useFocusBack } from "./useFocusBack";
 
@@ -19,7 +20,7 @@ export function Confirm({ title, verb, sending, onClose, children }: Props) {
   const { t } = useTranslation("forms");
   useFocusBack();
   return (
-    <Modal opened onClose={onClose} title={title} lockScroll={false} closeButtonProps={{ "aria-label": t("close") }}>
+    <Dialog onClose={onClose} title={title} lockScroll={false}>
       <div className="dialog">
         {children}
         <Refusal error={sending.error} />
@@ -32,6 +33,6 @@ export function Confirm({ title, verb, sending, onClose, children }: Props) {
           </Button>
         </div>
       </div>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,6 +1,7 @@
-import { Button, Modal } from "@mantine/core";
+import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
+import { Dialog } from "@/parts/Dialog";
 import { faultBeside } from "./faults";
 import { Refusal } from "./Refusal";
 import { Submit } from "./Submit";
@@ -27,14 +28,7 @@ interface Props {
 export function FormDialog({ title, size, verb, why, sending, fields = [], also, onClose, children }: Props) {
   const { t } = useTranslation("forms");
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      {...(size !== undefined && { size })}
-      title={title}
-      lockScroll={false}
-      closeButtonProps={{ "aria-label": t("close") }}
-    >
+    <Dialog onClose={onClose} {...(size !== undefined && { size })} title={title} lockScroll={false}>
       <form
         className="form"
         onSubmit={(event) => {
@@ -54,6 +48,6 @@ export function FormDialog({ title, size, verb, why, sending, fields = [], also,
           </Submit>
         </div>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,5 +1,5 @@
-import { Modal } from "@mantine/core";
 import { useTranslation } from "react-i18next";
+import { Dialog } from "@/parts/Dialog";
 
 /** The keys of a list, in words. */
 export function KeysHelp({
@@ -13,13 +13,7 @@ export function KeysHelp({
 }) {
   const { t } = useTranslation("lists");
   return (
-    <Modal
-      opened={opened}
-      onClose={onClose}
-      title={t("keys")}
-      size="sm"
-      closeButtonProps={{ "aria-label": t("close") }}
-    >
+    <Dialog opened={opened} onClose={onClose} title={t("keys")} size="sm">
       <dl className="keys">
         {keys.map(([key, does]) => (
           <div key={key}>
@@ -30,6 +24,6 @@ export function KeysHelp({
           </div>
         ))}
       </dl>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,10 +1,11 @@
-import { Button, Modal, Textarea } from "@mantine/core";
+import { Button, Textarea } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { useStart } from "@/palette/useStart";
+import { Dialog } from "@/parts/Dialog";
 import { say, sayFailure } from "@/parts/notices";
 
 const TYPED_MS = 300;
@@ -37,7 +38,7 @@ export function PasteYaml({ text, onClose }: { text: string; onClose: () => void
   const problems = check.data?.problems ?? [];
   const isGood = check.data?.valid === true && asked === typed;
   return (
-    <Modal opened onClose={onClose} size="lg" title={t("paste")} closeButtonProps={{ "aria-label": t("close") }}>
+    <Dialog onClose={onClose} size="lg" title={t("paste")}>
       <div className="stack">
         <Textarea
           aria-label={t("paste")}
@@ -74,7 +75,7 @@ export function PasteYaml({ text, onClose }: { text: string; onClose: () => void
           </Button>
         </div>
       </div>
-    </Modal>
+    </Dialog>
   );
 }
 

@@ -1,9 +1,10 @@
-import { Button, Modal, Progress } from "@mantine/core";
+import { Button, Progress } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { api, type Schemas } from "@/api/client";
 import { Failure, Skeleton } from "@/parts/Answer";
+import { Dialog } from "@/parts/Dialog";
 import { Mark, State } from "@/parts/State";
 import { count } from "@/parts/time";
 import type { Action, Target } from "./selection";
@@ -35,7 +36,7 @@ export function BulkDialog({ action, target, onClose, onOperation }: Props) {
   useEffect(() => mutate(true), [mutate]);
   const isDone = data !== undefined && !data.dry_run;
   return (
-    <Modal opened onClose={onClose} title={t(`act.${action}`)} closeButtonProps={{ "aria-label": t("close") }}>
+    <Dialog onClose={onClose} title={t(`act.${action}`)}>
       <div className="stack" aria-live="polite">
         {change.error !== null ? (
           <Failure error={change.error} again={() => mutate(true)} />
@@ -63,7 +64,7 @@ export function BulkDialog({ action, target, onClose, onOperation }: Props) {
           )}
         </div>
       </div>
-    </Modal>
+    </Dialog>
   );
 }
 

@@ -1,12 +1,13 @@
-import { Button, Modal } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useTranslation } from "react-i18next";
+import { Dialog } from "@/parts/Dialog";
 import { OperationState } from "./OperationState";
 
 /** The operation that the address names. */
 export function OperationDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const { t } = useTranslation("runs");
   return (
-    <Modal opened onClose={onClose} title={t("operation", { id })} closeButtonProps={{ "aria-label": t("close") }}>
+    <Dialog onClose={onClose} title={t("operation", { id })}>
       <div className="stack" aria-live="polite">
         <OperationState id={id} />
         <div className="line end">
@@ -15,6 +16,6 @@ export function OperationDialog({ id, onClose }: { id: string; onClose: () => vo
           </Button>
         </div>
       </div>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,8 +1,8 @@
-import { Modal } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { Answer } from "@/parts/Answer";
+import { Dialog } from "@/parts/Dialog";
 import { Sentence } from "@/parts/Sentence";
 
 interface Props {
@@ -23,7 +23,7 @@ export function WhyDialog({ run, task, onClose }: Props) {
   });
   const title = task ? t("whyTask", { run, task }) : t("whyRun", { run });
   return (
-    <Modal opened onClose={onClose} title={title} closeButtonProps={{ "aria-label": t("close") }}>
+    <Dialog onClose={onClose} title={title}>
       <Answer of={found} lines={2}>
         {(answer) => (
           <div className="stack">
@@ -36,6 +36,6 @@ export function WhyDialog({ run, task, onClose }: Props) {
           </div>
         )}
       </Answer>
-    </Modal>
+    </Dialog>
   );
 }

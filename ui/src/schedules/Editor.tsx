@@ -1,7 +1,7 @@
-import { Modal } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { Answer } from "@/parts/Answer";
+import { Dialog } from "@/parts/Dialog";
 import { shownZone } from "@/parts/time";
 import { draftOf, newDraft } from "./draft";
 import { EditorForm } from "./EditorForm";
@@ -21,14 +21,7 @@ export function Editor({ id, workflow, onClose }: Props) {
   const found = useQuery({ ...scheduleOf(id ?? ""), enabled: id !== null, refetchOnWindowFocus: false });
   const title = id === null ? t("newTitle") : t("editTitle", { id, name: found.data?.workflow ?? "" });
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={title}
-      size={1120}
-      lockScroll={false}
-      closeButtonProps={{ "aria-label": t("close") }}
-    >
+    <Dialog onClose={onClose} title={title} size={1120} lockScroll={false}>
       {id === null ? (
         <EditorForm before={newDraft(workflow || null, shownZone())} onClose={onClose} />
       ) : (
@@ -36,6 +29,6 @@ export function Editor({ id, workflow, onClose }: Props) {
           {(schedule) => <EditorForm schedule={schedule} before={draftOf(schedule)} onClose={onClose} />}
         </Answer>
       )}
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,9 +1,10 @@
-import { Button, Modal } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { IconGitMerge } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { useTranslation } from "react-i18next";
 import { Skeleton } from "@/parts/Answer";
+import { Dialog } from "@/parts/Dialog";
 import { Moment } from "@/parts/Time";
 import type { Clash } from "./clash";
 import { authorOf, versionText } from "./queries";
@@ -66,7 +67,7 @@ export function ClashStrip({ clash, draft, text, isSeen, onSee }: Props) {
         {ways}
       </div>
       {isSeen && (
-        <Modal opened onClose={close} title={said} size="xl" closeButtonProps={{ "aria-label": t("close") }}>
+        <Dialog onClose={close} title={said} size="xl">
           <div className="dialog clash-seen">
             {clash.kind === "published" && head !== null && draft.base !== undefined && (
               <Theirs code={head.code} base={draft.base} version={version} theirs={clash.source.published} />
@@ -83,7 +84,7 @@ export function ClashStrip({ clash, draft, text, isSeen, onSee }: Props) {
               {ways}
             </div>
           </div>
-        </Modal>
+        </Dialog>
       )}
     </div>
   );

@@ -1,8 +1,9 @@
-import { Button, Modal } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { Answer, Failure } from "@/parts/Answer";
+import { Dialog } from "@/parts/Dialog";
 import { DiffLines } from "./DiffLines";
 import { type DraftOf, isClash, type Saved } from "./useDraft";
 
@@ -38,12 +39,10 @@ export function PublishDialog({ project, name, text, draft, onClose, onPublished
   const next = (head?.version ?? 0) + 1;
   const isSame = compared.data !== undefined && compared.data.diff.length === 0;
   return (
-    <Modal
-      opened
+    <Dialog
       onClose={onClose}
       title={head ? t("publishTitle", { name, version: next }) : t("publishNew", { name })}
       size="xl"
-      closeButtonProps={{ "aria-label": t("close") }}
     >
       <div className="dialog">
         <Answer of={compared} lines={6}>
@@ -62,6 +61,6 @@ export function PublishDialog({ project, name, text, draft, onClose, onPublished
           )}
         </div>
       </div>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,9 +1,10 @@
-import { Button, Modal } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { api, match } from "@/api/client";
 import { changedWorkflow, type Head } from "@/editor/queries";
 import { Failure } from "@/parts/Answer";
+import { Dialog } from "@/parts/Dialog";
 import { say } from "@/parts/notices";
 import { useWorkflowSearch } from "./search";
 
@@ -25,12 +26,7 @@ export function RollBackDialog({ head, version, onClose }: { head: Head; version
     },
   });
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={t("rollBackTitle", { version })}
-      closeButtonProps={{ "aria-label": t("close") }}
-    >
+    <Dialog onClose={onClose} title={t("rollBackTitle", { version })}>
       <div className="dialog">
         <p>{t("rollBackMeans", { version, next: head.version + 1 })}</p>
         {back.error !== null && <Failure error={back.error} />}
@@ -43,6 +39,6 @@ export function RollBackDialog({ head, version, onClose }: { head: Head; version
           </Button>
         </div>
       </div>
-    </Modal>
+    </Dialog>
   );
 }

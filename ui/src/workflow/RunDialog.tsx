@@ -1,4 +1,4 @@
-import { Button, Modal, Textarea } from "@mantine/core";
+import { Button, Textarea } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -8,6 +8,7 @@ import { api } from "@/api/client";
 import { valuesOf } from "@/editor/model/values";
 import type { Head } from "@/editor/queries";
 import { Failure } from "@/parts/Answer";
+import { Dialog } from "@/parts/Dialog";
 import { say } from "@/parts/notices";
 
 const WAIT_S = 5;
@@ -42,12 +43,7 @@ export function RunDialog({ head, onClose }: Props) {
     },
   });
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={t("runTitle", { name: head.name, version: head.version })}
-      closeButtonProps={{ "aria-label": t("close") }}
-    >
+    <Dialog onClose={onClose} title={t("runTitle", { name: head.name, version: head.version })}>
       <div className="dialog">
         <Textarea
           label={t("runParams")}
@@ -74,6 +70,6 @@ export function RunDialog({ head, onClose }: Props) {
           </Button>
         </div>
       </div>
-    </Modal>
+    </Dialog>
   );
 }

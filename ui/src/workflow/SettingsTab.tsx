@@ -1,4 +1,4 @@
-import { Button, Modal, TextInput } from "@mantine/core";
+import { Button, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -10,6 +10,7 @@ import { WorkflowFields } from "@/editor/WorkflowFields";
 import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Failure } from "@/parts/Answer";
+import { Dialog } from "@/parts/Dialog";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
 import { saveText } from "@/parts/saveText";
@@ -148,12 +149,7 @@ function EndPanel({ head, project }: { head: Head; project: string }) {
         </div>
       </div>
       {isAsking && (
-        <Modal
-          opened
-          onClose={() => setIsAsking(false)}
-          title={t("deleteTitle", { name: head.name })}
-          closeButtonProps={{ "aria-label": t("close") }}
-        >
+        <Dialog onClose={() => setIsAsking(false)} title={t("deleteTitle", { name: head.name })}>
           <div className="dialog">
             <TextInput
               data-autofocus
@@ -176,7 +172,7 @@ function EndPanel({ head, project }: { head: Head; project: string }) {
               </Act>
             </div>
           </div>
-        </Modal>
+        </Dialog>
       )}
     </Panel>
   );

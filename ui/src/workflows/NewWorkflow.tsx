@@ -1,4 +1,4 @@
-import { Button, Modal, Select, TextInput } from "@mantine/core";
+import { Button, Select, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
@@ -10,6 +10,7 @@ import { saveDraft } from "@/editor/queries";
 import { may } from "@/login/rights";
 import { type Me, me } from "@/login/session";
 import { Failure } from "@/parts/Answer";
+import { Dialog } from "@/parts/Dialog";
 import { projectList } from "@/settings/queries";
 
 /** Begin a workflow: its draft is saved, and opened in the editor. */
@@ -47,7 +48,7 @@ export function NewWorkflow({ project, onClose }: { project: string | undefined;
     if (!isBad) create.mutate();
   };
   return (
-    <Modal opened onClose={onClose} title={t("newTitle")} closeButtonProps={{ "aria-label": t("close") }}>
+    <Dialog onClose={onClose} title={t("newTitle")}>
       <form className="dialog" onSubmit={submit}>
         <TextInput
           data-autofocus
@@ -76,7 +77,7 @@ export function NewWorkflow({ project, onClose }: { project: string | undefined;
           </Button>
         </div>
       </form>
-    </Modal>
+    </Dialog>
   );
 }
 

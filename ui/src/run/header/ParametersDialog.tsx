@@ -1,8 +1,9 @@
-import { Button, Modal, TextInput } from "@mantine/core";
+import { Button, TextInput } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Failure } from "@/parts/Answer";
+import { Dialog } from "@/parts/Dialog";
 import { valuesOf } from "../model";
 import type { RunPage } from "../queries";
 import { useChange } from "./changes";
@@ -32,7 +33,7 @@ export function ParametersDialog({ run, close }: Props) {
     else await navigate({ to: "/queue" });
   };
   return (
-    <Modal opened onClose={close} title={t("otherTitle", { workflow: run.workflow ?? run.workflow_code })} size="lg">
+    <Dialog onClose={close} title={t("otherTitle", { workflow: run.workflow ?? run.workflow_code })} size="lg">
       <form className="run-params" onSubmit={(event) => void submit(event).catch(() => undefined)}>
         <p className="soft">{t("otherSays", { version: run.version })}</p>
         {values.map(([name, value], place) => (
@@ -62,6 +63,6 @@ export function ParametersDialog({ run, close }: Props) {
           </Button>
         </div>
       </form>
-    </Modal>
+    </Dialog>
   );
 }
