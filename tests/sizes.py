@@ -130,7 +130,8 @@ def _long_functions() -> int:
     """By the page's linter, whose rule has the limit."""
     rule = "complexity/noExcessiveLinesPerFunction"
     command = ["node_modules/.bin/biome", "lint", f"--only={rule}", "--max-diagnostics=none", "--reporter=json", "src"]
-    done = subprocess.run(command, cwd=ROOT / "ui", capture_output=True, text=True, check=True)
+    # It ends with 1 when it finds some.
+    done = subprocess.run(command, cwd=ROOT / "ui", capture_output=True, text=True, check=False)
     return len(json.loads(done.stdout)["diagnostics"])
 
 
