@@ -26,8 +26,7 @@ export function sourceOf(project: string, name: string) {
     queryFn: async (): Promise<Source> => {
       const draft = await findDraft(project, name);
       if (draft !== null && draft.code == null) return { head: null, published: "", draft };
-      const asked = api.GET("/api/v1/workflow-definitions:find", { params: { query: { project, name } } });
-      const head = await asked;
+      const head = await api.GET("/api/v1/workflow-definitions:find", { params: { query: { project, name } } });
       return { head, published: (await exported(head.code)).yaml, draft };
     },
   };
