@@ -14,6 +14,7 @@ from model.rights import Role, Scope
 from tests.api.people import member
 from tests.api.serving import BASE, Serving, serving, token_of
 from tests.eventually import eventually
+from tests.servers.child import command_line
 
 LONG = 20_000
 """Lines."""
@@ -37,14 +38,7 @@ def two_long_versions(sql: Any) -> None:
 
 
 def processes() -> list[psutil.Process]:
-    return [each for each in psutil.Process().children() if _is_heavy(each)]
-
-
-def _is_heavy(child: psutil.Process) -> bool:
-    try:
-        return "api.heavy_process" in child.cmdline()
-    except psutil.Error:  # it has ended
-        return False
+    return [each for each in psutil.Process().children() if "api.heavy_process" in command_line(each)]
 
 
 async def test_others_are_answered_while_long_versions_are_compared(

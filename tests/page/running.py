@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 
+from tests.servers.child import command_line
 from tests.servers.warm import run_verb
 from tests.test_repository import ROOT
 
@@ -58,7 +59,7 @@ class RunningShoal:
     def family(self, role: str) -> list[psutil.Process]:
         """Its processes of a role: master, worker, api."""
         children = psutil.Process(self.process.pid).children(recursive=True)
-        return [each for each in children if each.cmdline()[1:5] == ["-P", "-m", "shoal", role]]
+        return [each for each in children if command_line(each)[1:5] == ["-P", "-m", "shoal", role]]
 
     def shoal(self, *words: str, given: str | None = None) -> str:
         """What a verb prints that reads `given`; it must succeed."""

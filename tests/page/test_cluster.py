@@ -46,6 +46,9 @@ def test_the_failover_is_in_the_history_and_can_be_replayed(open_page: OpenPage)
     page.get_by_role("button", name=re.compile("^4")).click()
     page.get_by_role("button", name="Play").click()
     expect(page.locator(".card[data-gone=dead]")).to_have_count(1)
+    expect(page.locator(".moment")).to_have_text("Live", timeout=FAILED_OVER_MS)  # it has reached the present
+    page.go_back()
+    page.get_by_role("link", name="Replay").first.click()
     page.get_by_role("button", name="Back to live").click()
     expect(page.locator(".moment")).to_have_text("Live")
     assert "at=" not in page.url

@@ -210,6 +210,14 @@ def _lives(process: psutil.Process) -> bool:
         return False
 
 
+def command_line(process: psutil.Process) -> list[str]:
+    """The words that a process was started with; none if it has ended."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
+
+
 def as_user(user: pwd.struct_passwd | None) -> list[str]:
     """The beginning of a command that runs as `user` (None: as ourselves)."""
     if user is None:

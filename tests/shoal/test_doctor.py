@@ -354,7 +354,7 @@ async def test_masters_that_are_all_drained_and_groups_whose_workers_are_take_no
     assert shown(found[1]) == ["4 tasks of group default for up to 1 min 0 s; its workers are drained"]
 
 
-def test_a_worker_that_runs_as_root_without_a_default_tenant_is_a_note() -> None:
+async def test_a_worker_that_runs_as_root_without_a_default_tenant_is_a_note() -> None:
     assert root_result([node(9, NodeKind.WORKER)]).verdict is Verdict.PASSED
     beat = Heartbeat(epoch=Epoch(9), kind=NodeKind.WORKER, address="n9:1", runs_as_root=True)
     as_root = node(9, NodeKind.WORKER, heartbeat=beat)

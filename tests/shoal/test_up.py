@@ -26,6 +26,7 @@ from shoal.local import sample
 from shoal.local.up import _free_port
 from tests.dao.scene import Scene
 from tests.eventually import eventually
+from tests.servers.child import command_line
 from tests.shoal.command_line import CommandLine
 
 
@@ -159,11 +160,11 @@ async def test_it_serves_the_other_verbs_keeps_its_children_and_stops_cleanly(up
     assert slots.json["total"] == 2
     assert (second.code, "already runs the database" in second.sentence) == (2, True)
 
-    victim = next(each for each in up.family() if each.cmdline()[1:] == ["-P", "-m", "shoal", "master"])
+    victim = next(each for each in up.family() if command_line(each)[1:] == ["-P", "-m", "shoal", "master"])
     victim.kill()
     assert "starting it again in" in await up.says(r"m\d ended with -9: .*")
     await eventually(lambda: _total(shoal), within_s=30, until=2)
-    next(each for each in up.family() if each.cmdline()[1:] == ["-P", "-m", "shoal", "api"]).kill()
+    next(each for each in up.family() if command_line(each)[1:] == ["-P", "-m", "shoal", "api"]).kill()
     await up.says(r"a1 ended with -9: [\s\S]*api a1 +http")
 
     family = up.family()
