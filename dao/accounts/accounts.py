@@ -37,30 +37,43 @@ class Credentials:
     password_hash: str | None = field(repr=False)
 
 
-_COLUMNS = "id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at"
 # Of several that make the first account one at a time: the others then see its account.
 _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtext('shoal first account'))")
 _NONE_YET = text("SELECT NOT EXISTS (SELECT FROM account)")
-_INSERT = text(f"""
+_INSERT = text("""
     INSERT INTO account (name, is_admin, password_hash) VALUES (:name, :is_admin, :password_hash)
-    ON CONFLICT (lower(name)) DO NOTHING RETURNING {_COLUMNS}
+    ON CONFLICT (lower(name)) DO NOTHING
+    RETURNING id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at
 """)
-_BY_NAME = text(f"SELECT {_COLUMNS} FROM account WHERE lower(name) = lower(:name)")
-_BY_ID = text(f"SELECT {_COLUMNS} FROM account WHERE id = :id")
-_HOLD = text(f"SELECT {_COLUMNS} FROM account WHERE id = :id FOR UPDATE")
+_BY_NAME = text("""
+    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at
+    FROM account WHERE lower(name) = lower(:name)
+""")
+_BY_ID = text("""
+    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at
+    FROM account WHERE id = :id
+""")
+_HOLD = text("""
+    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at
+    FROM account WHERE id = :id FOR UPDATE
+""")
 # Enabled only, so that nothing differs between a disabled account and none.
 _CREDENTIALS = text("""
     SELECT id, name, password_hash FROM account WHERE lower(name) = lower(:name) AND disabled_at IS NULL
 """)
-_PAGE = text(f"SELECT {_COLUMNS} FROM account WHERE id > :after ORDER BY id LIMIT :limit")
-_CHANGE = text(f"""
+_PAGE = text("""
+    SELECT id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at
+    FROM account WHERE id > :after ORDER BY id LIMIT :limit
+""")
+_CHANGE = text("""
     UPDATE account SET
         is_admin = coalesce(CAST(:is_admin AS boolean), is_admin),
         disabled_at = CASE WHEN CAST(:disabled AS boolean) IS NULL THEN disabled_at
                            WHEN :disabled THEN coalesce(disabled_at, clock_timestamp()) END,
         password_hash = coalesce(CAST(:password_hash AS text), password_hash),
         version = version + 1
-    WHERE id = :id AND version = :version RETURNING {_COLUMNS}
+    WHERE id = :id AND version = :version
+    RETURNING id, name, is_admin, password_hash IS NOT NULL AS has_password, version, created_at, disabled_at
 """)
 _REHASH = text("UPDATE account SET password_hash = :new WHERE id = :id AND password_hash = :old")
 # Locks them, so that of two that disable the last two admins one sees the other.

@@ -81,19 +81,34 @@ _ROWS = RowArrays(
     },
     {"before": lambda entry: _json(entry.before), "after": lambda entry: _json(entry.after)},
 )
-_COLUMNS = ", ".join(_ROWS.names).replace("account", "account_id")
-_INSERT = text(f"INSERT INTO audit ({_COLUMNS}) SELECT {', '.join(_ROWS.names)} FROM {_ROWS.unnest}")
+_INSERT = text("""
+    INSERT INTO audit (actor_kind, actor, account_id, action, object_kind, object_id, object_name, project, before,
+                       after, address, request_id, outcome)
+    SELECT actor_kind, actor, account, action, object_kind, object_id, object_name, project, before, after, address,
+           request_id, outcome
+    FROM unnest(CAST(:actor_kind AS text[]), CAST(:actor AS text[]), CAST(:account AS bigint[]),
+                CAST(:action AS text[]), CAST(:object_kind AS text[]), CAST(:object_id AS text[]),
+                CAST(:object_name AS text[]), CAST(:project AS text[]), CAST(:before AS jsonb[]),
+                CAST(:after AS jsonb[]), CAST(:address AS text[]), CAST(:request_id AS text[]),
+                CAST(:outcome AS text[]))
+         AS n (actor_kind, actor, account, action, object_kind, object_id, object_name, project, before, after,
+               address, request_id, outcome)
+""")
 # index: the primary key, audit_actor, audit_object, audit_action or audit_denied
 _PAGE = """
-    SELECT id, at, {columns} FROM audit
-    WHERE id < :before_id{conditions} ORDER BY id DESC LIMIT :limit
+    SELECT id, at, actor_kind, actor, account_id, action, object_kind, object_id, object_name, project, before, after,
+           address, request_id, outcome
+    FROM audit WHERE id < :before_id{conditions}
+    ORDER BY id DESC LIMIT :limit
 """
 # index: audit_project, once for each project, so that entries of others are not read
 _PAGE_OF_PROJECTS = """
     SELECT e.* FROM unnest(CAST(:projects AS text[])) AS wanted (name)
     CROSS JOIN LATERAL (
-        SELECT id, at, {columns} FROM audit
-        WHERE project = wanted.name AND id < :before_id{conditions} ORDER BY id DESC LIMIT :limit
+        SELECT id, at, actor_kind, actor, account_id, action, object_kind, object_id, object_name, project, before,
+               after, address, request_id, outcome
+        FROM audit WHERE project = wanted.name AND id < :before_id{conditions}
+        ORDER BY id DESC LIMIT :limit
     ) e ORDER BY e.id DESC LIMIT :limit
 """
 
@@ -116,7 +131,7 @@ async def page(
     statement = _PAGE
     if wanted.projects is not None:
         statement, values["projects"] = _PAGE_OF_PROJECTS, sorted(set(wanted.projects))
-    rows = await connection.execute(text(statement.format(columns=_COLUMNS, conditions=conditions)), values)
+    rows = await connection.execute(text(statement.format(conditions=conditions)), values)
     return [_row(*row) for row in rows.all()]
 
 

@@ -16,22 +16,67 @@ BATCH_MAX = 1_000
 _LINKS_KEPT = timedelta(days=1)
 _OPERATIONS_KEPT = timedelta(days=30)
 # statement_timestamp: an index is searched by a time that does not move.
-_DELETE = """
-    DELETE FROM {table} WHERE {key} IN (
-        SELECT {columns} FROM {table} WHERE {time} < statement_timestamp() - CAST(:age AS interval)
-        ORDER BY {time} LIMIT :limit FOR UPDATE SKIP LOCKED
-    )
-"""
 _STATEMENTS = [
-    (text(_DELETE.format(table=table, key=key, columns=key.strip("()"), time=time)), age)
-    for table, key, time, age in (
-        ("login_attempt", "id", "at", WINDOW),
-        ("login_link", "secret_hash", "expires_at", _LINKS_KEPT),
-        ("login_session", "id", "expires_at", timedelta(0)),
-        ("login_session", "id", "last_seen_at", IDLE_MAX),
-        ("idempotency_key", "(actor, key)", "created_at", KEPT),
-        ("bulk_operation", "id", "ended_at", _OPERATIONS_KEPT),
-    )
+    (
+        text("""
+            DELETE FROM login_attempt WHERE id IN (
+                SELECT id FROM login_attempt                    -- index: login_attempt_at
+                WHERE at < statement_timestamp() - CAST(:age AS interval)
+                ORDER BY at LIMIT :limit FOR UPDATE SKIP LOCKED
+            )
+        """),
+        WINDOW,
+    ),
+    (
+        text("""
+            DELETE FROM login_link WHERE secret_hash IN (
+                SELECT secret_hash FROM login_link              -- index: login_link_expires
+                WHERE expires_at < statement_timestamp() - CAST(:age AS interval)
+                ORDER BY expires_at LIMIT :limit FOR UPDATE SKIP LOCKED
+            )
+        """),
+        _LINKS_KEPT,
+    ),
+    (
+        text("""
+            DELETE FROM login_session WHERE id IN (
+                SELECT id FROM login_session                    -- index: login_session_expires
+                WHERE expires_at < statement_timestamp() - CAST(:age AS interval)
+                ORDER BY expires_at LIMIT :limit FOR UPDATE SKIP LOCKED
+            )
+        """),
+        timedelta(0),
+    ),
+    (
+        text("""
+            DELETE FROM login_session WHERE id IN (
+                SELECT id FROM login_session                    -- index: login_session_seen
+                WHERE last_seen_at < statement_timestamp() - CAST(:age AS interval)
+                ORDER BY last_seen_at LIMIT :limit FOR UPDATE SKIP LOCKED
+            )
+        """),
+        IDLE_MAX,
+    ),
+    (
+        text("""
+            DELETE FROM idempotency_key WHERE (actor, key) IN (
+                SELECT actor, key FROM idempotency_key          -- index: idempotency_key_created
+                WHERE created_at < statement_timestamp() - CAST(:age AS interval)
+                ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED
+            )
+        """),
+        KEPT,
+    ),
+    (
+        text("""
+            DELETE FROM bulk_operation WHERE id IN (
+                SELECT id FROM bulk_operation                   -- index: bulk_operation_ended
+                WHERE ended_at < statement_timestamp() - CAST(:age AS interval)
+                ORDER BY ended_at LIMIT :limit FOR UPDATE SKIP LOCKED
+            )
+        """),
+        _OPERATIONS_KEPT,
+    ),
 ]
 
 

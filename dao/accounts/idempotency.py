@@ -49,16 +49,17 @@ class KeyedRequest:
         return self.key.isprintable() and 0 < len(self.key.encode()) <= KEY_BYTES_MAX
 
 
-_WANTED = "unnest(CAST(:actors AS text[]), CAST(:keys AS text[])) AS n (actor, key)"
 # Held until the transaction ends; a second request is refused at once, instead of waiting. A statement apart from the
 # next one, which would otherwise not see what the last holder of the lock has committed.
-_LOCK = text(f"""
+_LOCK = text("""
     SELECT n.actor, n.key, pg_try_advisory_xact_lock(hashtextextended(n.actor || ' ' || n.key, 2)) AS is_free
-    FROM {_WANTED}
+    FROM unnest(CAST(:actors AS text[]), CAST(:keys AS text[])) AS n (actor, key)
 """)
 # index: idempotency_key_pkey, once for each; with a plain join the planner may read the whole table.
-_FIND = text(f"""
-    SELECT k.* FROM {_WANTED} CROSS JOIN LATERAL (
+_FIND = text("""
+    SELECT k.*
+    FROM unnest(CAST(:actors AS text[]), CAST(:keys AS text[])) AS n (actor, key)
+    CROSS JOIN LATERAL (
         SELECT actor, key, request_hash, status, headers, body FROM idempotency_key
         WHERE actor = n.actor AND key = n.key AND created_at > clock_timestamp() - :kept
         LIMIT 1
@@ -82,10 +83,13 @@ _ROWS = RowArrays(
         "body": lambda row: row[1].body,
     },
 )
-_COLUMNS = ", ".join(_ROWS.names)
 # It replaces a key that has expired and was not deleted yet.
-_PUT = text(f"""
-    INSERT INTO idempotency_key ({_COLUMNS}) SELECT {_COLUMNS} FROM {_ROWS.unnest}
+_PUT = text("""
+    INSERT INTO idempotency_key (actor, key, request_hash, status, headers, body)
+    SELECT actor, key, request_hash, status, headers, body
+    FROM unnest(CAST(:actor AS text[]), CAST(:key AS text[]), CAST(:request_hash AS bytea[]),
+                CAST(:status AS smallint[]), CAST(:headers AS jsonb[]), CAST(:body AS bytea[]))
+         AS n (actor, key, request_hash, status, headers, body)
     ON CONFLICT (actor, key) DO UPDATE SET request_hash = excluded.request_hash, created_at = clock_timestamp(),
         status = excluded.status, headers = excluded.headers, body = excluded.body
 """)

@@ -40,7 +40,6 @@ class LimitedRun:
     warning_type: str
 
 
-_COLUMNS = ", ".join(f"p.{name}" for name in LIMIT_COLUMNS)
 _OF_PROJECT = text("""
     SELECT a.id, a.name, m.role, m.created_at, a.disabled_at IS NOT NULL
     FROM project_member m JOIN account a ON a.id = m.account_id
@@ -56,29 +55,36 @@ _PUT = text("""
 """)
 _REMOVE = text("DELETE FROM project_member WHERE account_id = :account AND project = :project")
 _ROLES = text("SELECT project, role FROM project_member WHERE account_id = :account ORDER BY project")
-_LIMITS = text(f"SELECT {_COLUMNS} FROM project p WHERE name = :project")
+_LIMITS = text("""
+    SELECT p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
+    FROM project p WHERE name = :project
+""")
 # The project of a deleted workflow is remembered, since its runs may go on; what nobody knows is of the default one.
-_OF_WORKFLOW = text(f"""
-    SELECT w.project, {_COLUMNS}
+_OF_WORKFLOW = text("""
+    SELECT w.project, p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
     FROM (SELECT coalesce((SELECT project FROM workflow_definition WHERE code = :code),
                           (SELECT project FROM deleted_workflow WHERE code = :code), 'default') AS project) w
     LEFT JOIN project p ON p.name = w.project
 """)
-_LIMITED_RUNS = text(f"""
+_LIMITED_RUNS = text("""
     SELECT i.id, d.project, i.workflow_code, i.workflow_version, i.worker_group, i.environment, i.alert_group,
-           i.warning_type, {_COLUMNS}
+           i.warning_type, p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
     FROM workflow_instance i                                                -- index: workflow_instance_pkey
     JOIN workflow_definition d ON d.code = i.workflow_code
     JOIN project p ON p.name = d.project
-    WHERE i.id = ANY(CAST(:runs AS bigint[])) AND coalesce({_COLUMNS}) IS NOT NULL
+    WHERE i.id = ANY(CAST(:runs AS bigint[]))
+      AND coalesce(p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups) IS NOT NULL
     ORDER BY i.id
 """)
-_HOLD_LIMITS = text(f"""
+_HOLD_LIMITS = text("""
     INSERT INTO project AS p (name) VALUES (:project) ON CONFLICT (name) DO UPDATE SET name = excluded.name
-    RETURNING {_COLUMNS}
+    RETURNING p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
 """)
-_LIMIT = text(f"""
-    UPDATE project SET {", ".join(f"{name} = CAST(:{name} AS text[])" for name in LIMIT_COLUMNS)}
+_LIMIT = text("""
+    UPDATE project
+    SET tenants = CAST(:tenants AS text[]), worker_groups = CAST(:worker_groups AS text[]),
+        environments = CAST(:environments AS text[]), data_sources = CAST(:data_sources AS text[]),
+        alert_groups = CAST(:alert_groups AS text[])
     WHERE name = :project
 """)
 

@@ -33,29 +33,37 @@ class SavedView:
     updated_at: datetime
 
 
-_COLUMNS = "id, person, project, list, name, query, revision, created_by, created_at, updated_at"
 # Two parts, so that each walks its own index: the views of other people are not read.
-_PAGE = text(f"""
+_PAGE = text("""
     SELECT * FROM (
-        SELECT {_COLUMNS} FROM saved_view                                       -- index: saved_view_own
+        SELECT id, person, project, list, name, query, revision, created_by, created_at, updated_at
+        FROM saved_view                                                         -- index: saved_view_own
         WHERE person = :person AND project IS NULL AND list = coalesce(CAST(:list AS text), list)
         UNION ALL
-        SELECT {_COLUMNS} FROM saved_view                                       -- index: saved_view_shared
+        SELECT id, person, project, list, name, query, revision, created_by, created_at, updated_at
+        FROM saved_view                                                         -- index: saved_view_shared
         WHERE project IS NOT NULL AND list = coalesce(CAST(:list AS text), list)
           AND (CAST(:visible AS text[]) IS NULL OR project = ANY(CAST(:visible AS text[])))
     ) AS seen
     WHERE id > :after ORDER BY id LIMIT :limit
 """)
-_FIND = text(f"SELECT {_COLUMNS} FROM saved_view WHERE id = :id")
-_HOLD = text(f"SELECT {_COLUMNS} FROM saved_view WHERE id = :id FOR UPDATE")
+_FIND = text("""
+    SELECT id, person, project, list, name, query, revision, created_by, created_at, updated_at
+    FROM saved_view WHERE id = :id
+""")
+_HOLD = text("""
+    SELECT id, person, project, list, name, query, revision, created_by, created_at, updated_at
+    FROM saved_view WHERE id = :id FOR UPDATE
+""")
 _COUNT_OWN = text("SELECT count(*) FROM saved_view WHERE person = :person AND project IS NULL")
 _COUNT_SHARED = text("SELECT count(*) FROM saved_view WHERE project = :project")
-_INSERT = text(f"""
+_INSERT = text("""
     INSERT INTO saved_view (person, project, list, name, query, created_by)
     VALUES (:person, CAST(:project AS text), :list, :name, CAST(:query AS jsonb), :created_by)
-    ON CONFLICT DO NOTHING RETURNING {_COLUMNS}
+    ON CONFLICT DO NOTHING
+    RETURNING id, person, project, list, name, query, revision, created_by, created_at, updated_at
 """)
-_UPDATE = text(f"""
+_UPDATE = text("""
     UPDATE saved_view SET name = :name, query = CAST(:query AS jsonb), revision = revision + 1,
            updated_at = clock_timestamp()
     WHERE id = :id AND NOT EXISTS (
@@ -63,7 +71,7 @@ _UPDATE = text(f"""
         WHERE other.id <> :id AND other.list = saved_view.list AND other.name = :name
           AND (other.project = saved_view.project
                OR other.project IS NULL AND saved_view.project IS NULL AND other.person = saved_view.person))
-    RETURNING {_COLUMNS}
+    RETURNING id, person, project, list, name, query, revision, created_by, created_at, updated_at
 """)
 _DELETE = text("DELETE FROM saved_view WHERE id = :id")
 # One change at a time for each person and project: two at once could exceed the limit, or make two views of one name.

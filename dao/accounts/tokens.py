@@ -48,13 +48,12 @@ class TokenRow:
     revoked_at: datetime | None
 
 
-_COLUMNS = "id, name, scopes, projects, by_session, created_at, expires_at, last_used_at, last_used_from, revoked_at"
-_INSERT = text(f"""
+_INSERT = text("""
     INSERT INTO token (account_id, name, secret_hash, scopes, projects, by_session, expires_at)
     VALUES (:account, :name, :secret_hash, CAST(:scopes AS text[]), CAST(:projects AS text[]), :by_session,
             clock_timestamp() + :lives)
     ON CONFLICT (account_id, name) WHERE revoked_at IS NULL DO NOTHING
-    RETURNING {_COLUMNS}
+    RETURNING id, name, scopes, projects, by_session, created_at, expires_at, last_used_at, last_used_from, revoked_at
 """)
 # index: token_secret, once for each; with a plain join the planner may read the whole table. Who finds a row locked
 # leaves last_used_at to the other request.
@@ -85,12 +84,15 @@ _FIND = text("""
            AS roles
     FROM found
 """)
-_OF_ACCOUNT = text(f"""
-    SELECT {_COLUMNS} FROM token WHERE account_id = :account AND id < :before ORDER BY id DESC LIMIT :limit
+_OF_ACCOUNT = text("""
+    SELECT id, name, scopes, projects, by_session, created_at, expires_at, last_used_at, last_used_from, revoked_at
+    FROM token WHERE account_id = :account AND id < :before
+    ORDER BY id DESC LIMIT :limit
 """)
-_REVOKE = text(f"""
+_REVOKE = text("""
     UPDATE token SET revoked_at = clock_timestamp()
-    WHERE id = :id AND account_id = :account AND revoked_at IS NULL RETURNING {_COLUMNS}
+    WHERE id = :id AND account_id = :account AND revoked_at IS NULL
+    RETURNING id, name, scopes, projects, by_session, created_at, expires_at, last_used_at, last_used_from, revoked_at
 """)
 _BY_SESSION = text("SELECT by_session FROM token WHERE id = :id AND revoked_at IS NULL")
 _REVOKE_ALL = text("""
