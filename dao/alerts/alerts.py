@@ -12,14 +12,12 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import text
 
-from dao.alerts.rules import HAS_RULES
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from model.alerts import NewAlert
 from model.ids import Epoch, ScheduleId, WorkflowInstanceId
 
-ONCE = "ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING"  # index: alert_unique
 _ALERTS = RowArrays(
     {
         **dict.fromkeys(("kind", "severity", "subject", "facts", "alert_group", "project", "workflow"), "text"),
@@ -27,15 +25,22 @@ _ALERTS = RowArrays(
     },
     {"facts": lambda new: json.dumps(dict(new.facts), default=str)},
 )
-_ROW = {name: f"n.{name}" for name in _ALERTS.names} | {"facts": "n.facts::jsonb"}
 # In the given order, which is that of their ids, and so of what each channel gets.
-_INSERT = text(f"""
-    INSERT INTO alert ({", ".join(_ROW)})
-    SELECT {", ".join(_ROW.values())}
-    FROM {_ALERTS.arrays} WITH ORDINALITY AS n ({", ".join(_ALERTS.names)}, place)
-    ORDER BY n.place {ONCE}
+_INSERT = text("""
+    INSERT INTO alert (kind, severity, subject, facts, alert_group, project, workflow, workflow_instance_id,
+                       task_instance_id, unique_key)
+    SELECT n.kind, n.severity, n.subject, n.facts::jsonb, n.alert_group, n.project, n.workflow, n.workflow_instance_id,
+           n.task_instance_id, n.unique_key
+    FROM unnest(CAST(:kind AS text[]), CAST(:severity AS text[]), CAST(:subject AS text[]), CAST(:facts AS text[]),
+                CAST(:alert_group AS text[]), CAST(:project AS text[]), CAST(:workflow AS text[]),
+                CAST(:workflow_instance_id AS bigint[]), CAST(:task_instance_id AS bigint[]),
+                CAST(:unique_key AS text[]))
+         WITH ORDINALITY AS n (kind, severity, subject, facts, alert_group, project, workflow, workflow_instance_id,
+                               task_instance_id, unique_key, place)
+    ORDER BY n.place
+    ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING          -- index: alert_unique
 """)
-_RUN_TIMEOUT = text(f"""
+_RUN_TIMEOUT = text("""
     INSERT INTO alert (kind, severity, project, workflow, workflow_instance_id, alert_group, subject, facts, unique_key)
     SELECT 'RUN_TIMEOUT', 'WARNING', d.project, d.name, i.id, coalesce(nullif(i.alert_group, ''), 'default'),
            format('run %s of workflow "%s" takes longer than its timeout of %s min', i.id,
@@ -46,10 +51,10 @@ _RUN_TIMEOUT = text(f"""
            format('run-timeout:%s:%s', i.id, extract(epoch FROM coalesce(i.running_since, i.started_at)))
     FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE i.id = :id AND i.master_id = :master AND i.ended_at IS NULL
-    {ONCE}
+    ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING          -- index: alert_unique
 """)
 # One an hour for each schedule: what was missed in a long outage is fired in several rounds.
-_MISSED = text(f"""
+_MISSED = text("""
     INSERT INTO alert (kind, severity, project, workflow, alert_group, subject, facts, unique_key)
     SELECT 'SCHEDULE_MISSED', 'WARNING', d.project, d.name, coalesce(nullif(s.alert_group, ''), 'default'),
            format('schedule %s of workflow "%s" missed its times since %s', s.id,
@@ -63,25 +68,24 @@ _MISSED = text(f"""
          AS n (id, since, commands)
     JOIN schedule s ON s.id = n.id LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     ORDER BY s.id
-    {ONCE}
+    ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING          -- index: alert_unique
 """)
-# Attempts that run, take longer than their timeouts and warn, and have no alert of it; index: task_instance_running.
-# Their ends write it too (`sql/schema.sql`).
-_LATE_TASKS = """
-    SELECT t.id FROM task_instance t
-    WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.state = 'RUNNING_EXECUTION'
-      AND t.timeout_strategy IN ('WARN', 'WARNFAILED') AND isfinite(t.started_at)
-      AND extract(epoch FROM clock_timestamp() - t.started_at) > t.timeout_s
-      AND (SELECT a.id FROM alert a WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL"""
-_TASK_TIMEOUTS = text(f"""
-    SELECT count(*), count(alert_task_timeout(late.id)::text) FROM ({_LATE_TASKS} LIMIT :limit) AS late
+# Attempts that run, take longer than their timeouts and warn, and have no alert of it. Their ends write it too
+# (`sql/schema.sql`).
+_TASK_TIMEOUTS = text("""
+    SELECT count(*), count(alert_task_timeout(late.id)::text)
+    FROM (
+        SELECT t.id FROM task_instance t                                      -- index: task_instance_running
+        WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.state = 'RUNNING_EXECUTION'
+          AND t.timeout_strategy IN ('WARN', 'WARNFAILED') AND isfinite(t.started_at)
+          AND extract(epoch FROM clock_timestamp() - t.started_at) > t.timeout_s
+          AND (SELECT a.id FROM alert a                                       -- index: alert_unique
+               WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL
+        LIMIT :limit
+    ) AS late
 """)
-# A fence must wait for nothing that alerts need, so its alert follows from the row that it leaves; index: node_ended.
-_LOST_NODES = """
-    SELECT n.* FROM node n
-    WHERE n.state IN ('LEFT', 'FENCED') AND n.state = 'FENCED' AND n.ended_at > now() - interval '1 d'
-      AND (SELECT a.id FROM alert a WHERE a.unique_key = format('failover:%s', n.id)) IS NULL"""
-_LOST = text(f"""
+# A fence must wait for nothing that alerts need, so its alert follows from the row that it leaves.
+_LOST = text("""
     INSERT INTO alert (kind, severity, subject, facts, unique_key)
     SELECT 'FAILOVER', 'WARNING',
            format('%s "%s" was lost: %s', lower(n.kind), coalesce(nullif(n.name, ''), n.address),
@@ -90,26 +94,70 @@ _LOST = text(f"""
                'node', n.name, 'node_kind', n.kind, 'epoch', n.id, 'address', n.address,
                'why', left(n.ended_why, 1000), 'ended_at', n.ended_at)),
            format('failover:%s', n.id)
-    FROM ({_LOST_NODES}) AS n ORDER BY n.ended_at, n.id
-    {ONCE}
+    FROM (
+        SELECT n.* FROM node n                                                -- index: node_ended
+        WHERE n.state IN ('LEFT', 'FENCED') AND n.state = 'FENCED' AND n.ended_at > now() - interval '1 d'
+          AND (SELECT a.id FROM alert a                                       -- index: alert_unique
+               WHERE a.unique_key = format('failover:%s', n.id)) IS NULL
+    ) AS n
+    ORDER BY n.ended_at, n.id
+    ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING          -- index: alert_unique
 """)
-_THERE = (
-    "EXISTS (SELECT FROM run_end)",
-    HAS_RULES,
-    "EXISTS (SELECT FROM error_command WHERE NOT is_alerted)",  # index: error_command_alert
-    f"EXISTS ({_LATE_TASKS})",
-    f"EXISTS ({_LOST_NODES})",
-)
-PENDING = " OR ".join(_THERE)
+PENDING = """
+    EXISTS (SELECT FROM run_end)
+    OR EXISTS (SELECT FROM alert_rule WHERE enabled)
+    OR EXISTS (SELECT FROM error_command WHERE NOT is_alerted)                -- index: error_command_alert
+    OR EXISTS (
+        SELECT t.id FROM task_instance t                                      -- index: task_instance_running
+        WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.state = 'RUNNING_EXECUTION'
+          AND t.timeout_strategy IN ('WARN', 'WARNFAILED') AND isfinite(t.started_at)
+          AND extract(epoch FROM clock_timestamp() - t.started_at) > t.timeout_s
+          AND (SELECT a.id FROM alert a                                       -- index: alert_unique
+               WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL)
+    OR EXISTS (
+        SELECT n.* FROM node n                                                -- index: node_ended
+        WHERE n.state IN ('LEFT', 'FENCED') AND n.state = 'FENCED' AND n.ended_at > now() - interval '1 d'
+          AND (SELECT a.id FROM alert a                                       -- index: alert_unique
+               WHERE a.unique_key = format('failover:%s', n.id)) IS NULL)"""
 """Whether there is anything of which alerts may have to be written: a part of the statement that reads what is due."""
-PENDING_FOR_LONG = f"""(
+PENDING_FOR_LONG = """(
     EXISTS (SELECT FROM run_end WHERE ended_at < now() - interval '2 min')
     OR EXISTS (SELECT FROM alert_rule WHERE enabled AND updated_at < now() - interval '2 min')
-    OR EXISTS (SELECT FROM error_command WHERE NOT is_alerted AND refused_at < now() - interval '2 min')
-    OR EXISTS ({_LATE_TASKS} AND extract(epoch FROM now() - t.started_at) > t.timeout_s + 120)
-    OR EXISTS ({_LOST_NODES} AND n.ended_at < now() - interval '2 min'))"""
+    OR EXISTS (SELECT FROM error_command                                      -- index: error_command_alert
+               WHERE NOT is_alerted AND refused_at < now() - interval '2 min')
+    OR EXISTS (
+        SELECT t.id FROM task_instance t                                      -- index: task_instance_running
+        WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.state = 'RUNNING_EXECUTION'
+          AND t.timeout_strategy IN ('WARN', 'WARNFAILED') AND isfinite(t.started_at)
+          AND extract(epoch FROM clock_timestamp() - t.started_at) > t.timeout_s
+          AND (SELECT a.id FROM alert a                                       -- index: alert_unique
+               WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL
+          AND extract(epoch FROM now() - t.started_at) > t.timeout_s + 120)
+    OR EXISTS (
+        SELECT n.* FROM node n                                                -- index: node_ended
+        WHERE n.state IN ('LEFT', 'FENCED') AND n.state = 'FENCED' AND n.ended_at > now() - interval '1 d'
+          AND (SELECT a.id FROM alert a                                       -- index: alert_unique
+               WHERE a.unique_key = format('failover:%s', n.id)) IS NULL
+          AND n.ended_at < now() - interval '2 min'))"""
 """Whether anything of `PENDING` has waited for minutes, though a master writes it within seconds."""
-_PENDING = text(f"SELECT {', '.join(_THERE)}")
+# The parts of PENDING, one by one: one that only PENDING had would start the duty for ever, and nothing would be done.
+_PENDING = text("""
+    SELECT EXISTS (SELECT FROM run_end),
+           EXISTS (SELECT FROM alert_rule WHERE enabled),
+           EXISTS (SELECT FROM error_command WHERE NOT is_alerted),           -- index: error_command_alert
+           EXISTS (
+               SELECT t.id FROM task_instance t                               -- index: task_instance_running
+               WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.state = 'RUNNING_EXECUTION'
+                 AND t.timeout_strategy IN ('WARN', 'WARNFAILED') AND isfinite(t.started_at)
+                 AND extract(epoch FROM clock_timestamp() - t.started_at) > t.timeout_s
+                 AND (SELECT a.id FROM alert a                                -- index: alert_unique
+                      WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL),
+           EXISTS (
+               SELECT n.* FROM node n                                         -- index: node_ended
+               WHERE n.state IN ('LEFT', 'FENCED') AND n.state = 'FENCED' AND n.ended_at > now() - interval '1 d'
+                 AND (SELECT a.id FROM alert a                                -- index: alert_unique
+                      WHERE a.unique_key = format('failover:%s', n.id)) IS NULL)
+""")
 _DELETE_OLD = text("""
     DELETE FROM alert WHERE id = ANY(ARRAY(
         SELECT id FROM alert WHERE created_at < now() - CAST(:kept AS interval)    -- index: alert_created

@@ -15,7 +15,6 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
-from dao.tasks.pool_conditions import EVERY, FREE
 from model.alerts import AlertKind
 
 
@@ -59,8 +58,9 @@ _LASTED = text("""
 # Of those that need as many of a pool, the attempt with the smallest id stands for the oldest, so that one is read and
 # not the whole line. A pool that has as many to give is not what it waits for: if all its pools have, it waits in the
 # queue of its worker group. Nor does a pool stand of which resources were got or given back lately: since when somebody
-# had what was given back is not known any more.
-_STANDING = text(f"""
+# had what was given back is not known any more. A check is good for `every_s`, at least 5 s and at most a week: no
+# interval takes whatever number somebody wrote by hand.
+_STANDING = text("""
     WITH kind AS MATERIALIZED (
         SELECT worker_group, needs, pool_name, needed, count(*) AS waiting, min(task_instance_id) AS first
         FROM pool_line GROUP BY worker_group, needs, pool_name, needed
@@ -71,10 +71,20 @@ _STANDING = text(f"""
                coalesce(r.moved_at, '-infinity') AS moved_at
         FROM (SELECT pool_name AS name, sum(waiting)::integer AS waiting FROM line GROUP BY pool_name) AS l
         CROSS JOIN LATERAL (
-            SELECT count(*) FILTER (WHERE {FREE} AND (p.validity_check IS NULL OR r.checked_at > clock_timestamp()
-                                                      - greatest({EVERY}, CAST(:stands AS interval)))) AS free,
-                   count(*) FILTER (WHERE {FREE} AND (p.validity_check IS NULL
-                                                      OR r.checked_at > clock_timestamp() - {EVERY})) AS checked,
+            SELECT count(*) FILTER (
+                       WHERE r.task_instance_id IS NULL AND r.set_aside_at IS NULL AND r.checking_by IS NULL
+                         AND NOT r.removed
+                         AND (p.validity_check IS NULL
+                              OR r.checked_at > clock_timestamp() - greatest(
+                                  make_interval(secs => least(greatest(
+                                      (p.validity_check ->> 'every_s')::numeric, 5), 604800)::float8),
+                                  CAST(:stands AS interval)))) AS free,
+                   count(*) FILTER (
+                       WHERE r.task_instance_id IS NULL AND r.set_aside_at IS NULL AND r.checking_by IS NULL
+                         AND NOT r.removed
+                         AND (p.validity_check IS NULL
+                              OR r.checked_at > clock_timestamp() - make_interval(secs => least(greatest(
+                                  (p.validity_check ->> 'every_s')::numeric, 5), 604800)::float8))) AS checked,
                    count(*) FILTER (WHERE p.counted IS NOT NULL AND r.removed AND r.task_instance_id IS NOT NULL)
                        AS leaving,
                    max(greatest(r.taken_at, r.free_since)) AS moved_at

@@ -55,20 +55,24 @@ class ClaimedChannel:
     alerts: Sequence[WaitingAlert]
 
 
-_FIRST = """
-    SELECT d.alert_id, d.tries, d.next_try_at
-    FROM alert_delivery d
-    WHERE d.channel_id = c.id AND d.state = 'WAIT' AND {which}
-    ORDER BY d.alert_id LIMIT 1
-"""
 # A time further away than any lease or pause was written before the clock was set back (docs/concepts/reliability.md).
 # Channels that just failed are claimed apart: while they hang, they take only their own share of the couriers.
-_CLAIM = text(f"""
+_CLAIM = text("""
     WITH due AS (
         SELECT c.id, t.alert_id AS test
         FROM alert_channel c
-        LEFT JOIN LATERAL ({_FIRST.format(which="d.is_test")}) t ON true            -- index: alert_delivery_test
-        LEFT JOIN LATERAL ({_FIRST.format(which="NOT d.is_test")}) h ON true        -- index: alert_delivery_wait
+        LEFT JOIN LATERAL (
+            SELECT d.alert_id, d.tries, d.next_try_at
+            FROM alert_delivery d                                                   -- index: alert_delivery_test
+            WHERE d.channel_id = c.id AND d.state = 'WAIT' AND d.is_test
+            ORDER BY d.alert_id LIMIT 1
+        ) t ON true
+        LEFT JOIN LATERAL (
+            SELECT d.alert_id, d.tries, d.next_try_at
+            FROM alert_delivery d                                                   -- index: alert_delivery_wait
+            WHERE d.channel_id = c.id AND d.state = 'WAIT' AND NOT d.is_test
+            ORDER BY d.alert_id LIMIT 1
+        ) h ON true
         WHERE coalesce(c.claimed_until NOT BETWEEN clock_timestamp()
                                               AND clock_timestamp() + make_interval(secs => 2 * :lease_s), true)
           AND (t.alert_id IS NOT NULL
@@ -97,9 +101,10 @@ _CLAIM = text(f"""
     JOIN alert a ON a.id = d.alert_id
     ORDER BY m.id, a.id
 """)
-_MINE = "SELECT id FROM alert_channel WHERE id = :channel AND claimed_by = :claim FOR UPDATE"
-_SENT = text(f"""
-    WITH mine AS ({_MINE}), freed AS (
+_SENT = text("""
+    WITH mine AS (
+        SELECT id FROM alert_channel WHERE id = :channel AND claimed_by = :claim FOR UPDATE
+    ), freed AS (
         UPDATE alert_channel c SET claimed_by = NULL, claimed_until = NULL FROM mine WHERE c.id = mine.id
     )
     UPDATE alert_delivery d
@@ -109,8 +114,10 @@ _SENT = text(f"""
     FROM mine
     WHERE d.channel_id = mine.id AND d.alert_id = ANY(:alerts) AND d.state = 'WAIT'
 """)
-_FAILED = text(f"""
-    WITH mine AS ({_MINE}), freed AS (
+_FAILED = text("""
+    WITH mine AS (
+        SELECT id FROM alert_channel WHERE id = :channel AND claimed_by = :claim FOR UPDATE
+    ), freed AS (
         UPDATE alert_channel c SET claimed_by = NULL, claimed_until = NULL FROM mine WHERE c.id = mine.id
     )
     UPDATE alert_delivery d

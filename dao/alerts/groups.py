@@ -28,14 +28,24 @@ class Group:
     channels: Sequence[str]
 
 
-_COLUMNS = """
-    g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
-    ARRAY(SELECT c.name FROM alert_group_channel m JOIN alert_channel c ON c.id = m.channel_id
-          WHERE m.group_id = g.id ORDER BY c.name)
-"""
-_ALL = text(f"SELECT {_COLUMNS} FROM alert_group g ORDER BY g.name")
-_ONE = text(f"SELECT {_COLUMNS} FROM alert_group g WHERE g.name = :name")
-_HOLD = text(f"SELECT {_COLUMNS} FROM alert_group g WHERE g.name = :name FOR UPDATE")
+_ALL = text("""
+    SELECT g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
+           ARRAY(SELECT c.name FROM alert_group_channel m JOIN alert_channel c ON c.id = m.channel_id
+                 WHERE m.group_id = g.id ORDER BY c.name)
+    FROM alert_group g ORDER BY g.name
+""")
+_ONE = text("""
+    SELECT g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
+           ARRAY(SELECT c.name FROM alert_group_channel m JOIN alert_channel c ON c.id = m.channel_id
+                 WHERE m.group_id = g.id ORDER BY c.name)
+    FROM alert_group g WHERE g.name = :name
+""")
+_HOLD = text("""
+    SELECT g.id, g.name, g.description, g.version, g.updated_at, g.updated_by,
+           ARRAY(SELECT c.name FROM alert_group_channel m JOIN alert_channel c ON c.id = m.channel_id
+                 WHERE m.group_id = g.id ORDER BY c.name)
+    FROM alert_group g WHERE g.name = :name FOR UPDATE
+""")
 _NAMES = text("SELECT name FROM alert_group ORDER BY name")
 _PUT = text("""
     INSERT INTO alert_group AS g (name, description, updated_by) VALUES (:name, :description, :by)

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from sqlalchemy import text
 
-from dao.alerts.alerts import ONCE
 from dao.postgres.database import FencedTransaction
 from model.ids import TaskInstanceId
 
-_INSERT = text(f"""
+_INSERT = text("""
     INSERT INTO alert (kind, severity, project, workflow, workflow_instance_id, task_instance_id, alert_group, subject,
                        facts, unique_key)
     SELECT 'SQL_RESULT', 'INFO', d.project, d.name, i.id, t.id, n.alert ->> 'group', n.alert ->> 'title',
@@ -21,7 +20,7 @@ _INSERT = text(f"""
     JOIN workflow_instance i ON i.id = t.workflow_instance_id
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     ORDER BY t.id
-    {ONCE}
+    ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING          -- index: alert_unique
 """)
 
 

@@ -105,8 +105,7 @@ _SET_PROBLEM = text("""
     UPDATE alert_rule SET problem = :problem
     WHERE id = :id AND updated_at = :updated_at AND problem IS DISTINCT FROM :problem
 """)
-_MARK = "CASE WHEN {time} IS NULL THEN '' ELSE extract(epoch FROM {time})::text END"
-_CONSUME = text(f"""
+_CONSUME = text("""
     WITH taken AS (
         DELETE FROM run_end WHERE id = ANY(ARRAY(
             SELECT id FROM run_end ORDER BY id LIMIT :limit FOR UPDATE SKIP LOCKED))   -- index: run_end_pkey
@@ -115,7 +114,9 @@ _CONSUME = text(f"""
     SELECT t.workflow_instance_id, t.workflow_code, d.project, d.name, t.state,
            CASE WHEN isfinite(t.running_since) AND isfinite(t.ended_at)
                 THEN extract(epoch FROM t.ended_at - t.running_since)::float8 END,
-           {_MARK.format(time="t.ended_at")}, {_MARK.format(time="t.running_since")}, t.reason, t.is_child
+           CASE WHEN t.ended_at IS NULL THEN '' ELSE extract(epoch FROM t.ended_at)::text END,
+           CASE WHEN t.running_since IS NULL THEN '' ELSE extract(epoch FROM t.running_since)::text END,
+           t.reason, t.is_child
     FROM taken t LEFT JOIN workflow_definition d ON d.code = t.workflow_code
     ORDER BY t.id
 """)

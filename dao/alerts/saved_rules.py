@@ -28,22 +28,27 @@ class SavedRule:
     updated_by: str
 
 
-_COLUMNS = "id, project, name, text, enabled, problem, version, updated_at, updated_by"
-_PAGE = text(f"""
-    SELECT {_COLUMNS} FROM alert_rule
+_PAGE = text("""
+    SELECT id, project, name, text, enabled, problem, version, updated_at, updated_by FROM alert_rule
     WHERE (:has_all OR project = ANY(CAST(:visible AS text[])))
       AND (CAST(:project AS text) IS NULL OR project = :project)
       AND (CAST(:after_project AS text) IS NULL OR (project, name) > (:after_project, :after_name))
     ORDER BY project, name LIMIT :limit
 """)
-_HOLD = text(f"SELECT {_COLUMNS} FROM alert_rule WHERE project = :project AND name = :name FOR UPDATE")
-_FIND = text(f"SELECT {_COLUMNS} FROM alert_rule WHERE project = :project AND name = :name")
-_PUT = text(f"""
+_HOLD = text("""
+    SELECT id, project, name, text, enabled, problem, version, updated_at, updated_by FROM alert_rule
+    WHERE project = :project AND name = :name FOR UPDATE
+""")
+_FIND = text("""
+    SELECT id, project, name, text, enabled, problem, version, updated_at, updated_by FROM alert_rule
+    WHERE project = :project AND name = :name
+""")
+_PUT = text("""
     INSERT INTO alert_rule AS r (project, name, text, enabled, updated_by)
     VALUES (:project, :name, :text, :enabled, :by)
     ON CONFLICT (project, name) DO UPDATE
     SET text = :text, enabled = :enabled, version = r.version + 1, updated_by = :by
-    RETURNING {_COLUMNS}
+    RETURNING id, project, name, text, enabled, problem, version, updated_at, updated_by
 """)
 _DELETE = text("DELETE FROM alert_rule WHERE id = :id")
 

@@ -42,21 +42,23 @@ class NewSilence:
     reason: str
 
 
-_COLUMNS = "id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by"
 # All that are not over, and of the others the newest; a long list of old ones is of no use to anybody.
-_LIST = text(f"""
-    SELECT {_COLUMNS} FROM alert_silence
+_LIST = text("""
+    SELECT id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by FROM alert_silence
     WHERE (:has_all OR project IS NULL OR project = ANY(CAST(:visible AS text[])))
       AND (:has_past OR ends_at > clock_timestamp())
     ORDER BY id DESC LIMIT :limit
 """)
-_FIND = text(f"SELECT {_COLUMNS} FROM alert_silence WHERE id = :id")
-_INSERT = text(f"""
+_FIND = text("""
+    SELECT id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by
+    FROM alert_silence WHERE id = :id
+""")
+_INSERT = text("""
     INSERT INTO alert_silence (starts_at, ends_at, project, workflow, kind, reason, created_by)
     SELECT s.starts_at, coalesce(:ends_at, s.starts_at + make_interval(secs => :lasts_s)), :project, :workflow, :kind,
            :reason, :by
     FROM (SELECT coalesce(CAST(:starts_at AS timestamptz), clock_timestamp()) AS starts_at) s
-    RETURNING {_COLUMNS}
+    RETURNING id, starts_at, ends_at, project, workflow, kind, reason, created_at, created_by
 """)
 # One that has not begun ends before it begins: it is deleted instead.
 _END = text("""
