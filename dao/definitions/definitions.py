@@ -19,7 +19,7 @@ from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
 from model.layout import Layout
 from model.names import fault_of_workflow_name
-from model.project_limits import LIMIT_COLUMNS, NO_LIMITS, ProjectLimits, limits_of
+from model.project_limits import NO_LIMITS, ProjectLimits, limits_of
 from model.workflow import WorkflowSpec
 from model.workflow_problems import InvalidWorkflow, Problem, faults_of_task_names
 
@@ -54,16 +54,30 @@ _WHEREABOUTS = text("""
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
     WHERE d.code = ANY(CAST(:codes AS bigint[]))
 """)
-_HEAD = f"""
-    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{{}}') AS project_params,
-           {", ".join(f"p.{each}" for each in LIMIT_COLUMNS)}
+_HEADS = text("""
+    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
+           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
-"""
-_HEADS = text(f"{_HEAD} WHERE d.code = ANY(CAST(:codes AS bigint[]))")
-_BY_NAME = text(f"{_HEAD} WHERE d.project = :project AND d.name = :name")
-_ALL = text(f"{_HEAD} WHERE NOT d.is_trial ORDER BY d.project, d.name LIMIT :limit")
+    WHERE d.code = ANY(CAST(:codes AS bigint[]))
+""")
+_BY_NAME = text("""
+    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
+           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
+    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
+    WHERE d.project = :project AND d.name = :name
+""")
+_ALL = text("""
+    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
+           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
+    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
+    WHERE NOT d.is_trial
+    ORDER BY d.project, d.name LIMIT :limit
+""")
 # By the primary key; with a project by workflow_definition_name, of which a project has few rows.
-_PAGE = text(f"""{_HEAD}
+_PAGE = text("""
+    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
+           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
+    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
     WHERE d.code > :after AND NOT d.is_trial
       AND (CAST(:project AS text) IS NULL OR d.project = :project)
       AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))

@@ -46,8 +46,6 @@ class ListedDraft:
     version: int | None
 
 
-_COLUMNS = "person, project, name, base_version, revision, created_at, updated_at, octet_length(content)"
-_KEY = "person = :person AND project = :project AND name = :name"
 # The workflows by their names: one by one, since a person has few drafts, and a cluster may have many workflows.
 _LIST = text("""
     SELECT w.person, w.project, w.name, w.base_version, w.revision, w.created_at, w.updated_at, octet_length(w.content),
@@ -60,19 +58,27 @@ _LIST = text("""
       AND (CAST(:visible AS text[]) IS NULL OR w.project = ANY(CAST(:visible AS text[])))
     ORDER BY w.project, w.name LIMIT :limit
 """)
-_FIND = text(f"SELECT {_COLUMNS}, content FROM workflow_draft WHERE {_KEY}")
+_FIND = text("""
+    SELECT person, project, name, base_version, revision, created_at, updated_at, octet_length(content), content
+    FROM workflow_draft WHERE person = :person AND project = :project AND name = :name
+""")
 _COUNT = text("SELECT count(*) FROM workflow_draft WHERE person = :person")
-_INSERT = text(f"""
+_INSERT = text("""
     INSERT INTO workflow_draft (person, project, name, content, base_version)
     VALUES (:person, :project, :name, :content, CAST(:base_version AS integer))
-    ON CONFLICT DO NOTHING RETURNING {_COLUMNS}
+    ON CONFLICT DO NOTHING
+    RETURNING person, project, name, base_version, revision, created_at, updated_at, octet_length(content)
 """)
-_UPDATE = text(f"""
+_UPDATE = text("""
     UPDATE workflow_draft SET content = :content, base_version = CAST(:base_version AS integer),
            revision = DEFAULT, updated_at = clock_timestamp()
-    WHERE {_KEY} AND revision = :revision RETURNING {_COLUMNS}
+    WHERE person = :person AND project = :project AND name = :name AND revision = :revision
+    RETURNING person, project, name, base_version, revision, created_at, updated_at, octet_length(content)
 """)
-_DELETE = text(f"DELETE FROM workflow_draft WHERE {_KEY} AND revision = :revision")
+_DELETE = text("""
+    DELETE FROM workflow_draft
+    WHERE person = :person AND project = :project AND name = :name AND revision = :revision
+""")
 
 
 async def drafts_of(

@@ -12,12 +12,11 @@ from sqlalchemy import text
 from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound, Refused
 from model.parameters import parse_parameters
-from model.project_limits import LIMIT_COLUMNS
 
 # Few rows: what the projects are is read whole, and counted for those of the page only.
-_PAGE = text(f"""
-    SELECT n.name, coalesce(p.params, '{{}}'), p.created_at,
-           {", ".join(f"p.{each}" for each in LIMIT_COLUMNS)}, p.kept_days,
+_PAGE = text("""
+    SELECT n.name, coalesce(p.params, '{}'), p.created_at,
+           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups, p.kept_days,
            (SELECT count(*) FROM workflow_definition d WHERE d.project = n.name AND NOT d.is_trial)
     FROM (SELECT name FROM project UNION SELECT project FROM workflow_definition WHERE NOT is_trial) n
     LEFT JOIN project p USING (name)

@@ -23,36 +23,50 @@ from model.ids import ScheduleId, WorkflowCode
 from model.nodes import Slot
 from model.schedules import ScheduleRow, ScheduleSpec
 
-# Times as text: an infinite one, or one in the year 10000, would otherwise fail the fetch of all.
-_COLUMNS = """s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
-           s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
-           s.counts_from::text"""
-COLUMNS_WITH_WORKFLOW = f"{_COLUMNS}, d.name, d.project, s.from_file"
+# Times as text, here and below: an infinite one, or one in the year 10000, would otherwise fail the fetch of all.
+COLUMNS_WITH_WORKFLOW = """
+    s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
+    s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
+    s.counts_from::text, d.name, d.project, s.from_file
+"""
 """The fields of a `ScheduleRow`, of a schedule `s` and its definition `d`."""
 
 # The order and the bound are those of the index `schedule_due`; a schedule with a problem is not due until it is
 # changed. now(), not clock_timestamp(): only now() can be the bound of an index scan.
-_OF_SLOT = "s.state = 'ONLINE' AND s.problem IS NULL AND s.id % :total = :current"
-_DUE = text(f"""
-    SELECT now() AS computed_at, {_COLUMNS}
+_DUE = text("""
+    SELECT now() AS computed_at,
+           s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
+           s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
+           s.counts_from::text
     FROM schedule s                                -- index: schedule_due
-    WHERE {_OF_SLOT} AND coalesce(s.next_fire_at, 'epoch') <= now()
+    WHERE s.state = 'ONLINE' AND s.problem IS NULL AND s.id % :total = :current
+      AND coalesce(s.next_fire_at, 'epoch') <= now()
     ORDER BY coalesce(s.next_fire_at, 'epoch'), s.id
     LIMIT :limit
 """)
-_FIRST = """
+_NEXT_DUE = text("""
     SELECT CASE WHEN isfinite(due.at) THEN extract(epoch FROM due.at - now())::float8
                 WHEN due.at < now() THEN 0 END AS due_in_s
     FROM (
         SELECT coalesce(s.next_fire_at, 'epoch') AS at
         FROM schedule s                            -- index: schedule_due
-        WHERE {}
+        WHERE s.state = 'ONLINE' AND s.problem IS NULL AND s.id % :total = :current
         ORDER BY coalesce(s.next_fire_at, 'epoch'), s.id
         LIMIT 1
     ) AS due
-"""
-_NEXT_DUE = text(_FIRST.format(_OF_SLOT))
-_NEXT_TO_COME = text(_FIRST.format(f"{_OF_SLOT} AND coalesce(s.next_fire_at, 'epoch') > now()"))
+""")
+_NEXT_TO_COME = text("""
+    SELECT CASE WHEN isfinite(due.at) THEN extract(epoch FROM due.at - now())::float8
+                WHEN due.at < now() THEN 0 END AS due_in_s
+    FROM (
+        SELECT coalesce(s.next_fire_at, 'epoch') AS at
+        FROM schedule s                            -- index: schedule_due
+        WHERE s.state = 'ONLINE' AND s.problem IS NULL AND s.id % :total = :current
+          AND coalesce(s.next_fire_at, 'epoch') > now()
+        ORDER BY coalesce(s.next_fire_at, 'epoch'), s.id
+        LIMIT 1
+    ) AS due
+""")
 
 # SKIP LOCKED: a schedule that another master fires now is not ours to fire, and two batches cannot wait for each other.
 # LATERAL and by ctid: row by row through the key, however few schedules the statistics show (see
@@ -91,13 +105,19 @@ _FIRE = text("""
     SELECT fired.id, (SELECT count(*) FROM asked WHERE asked.schedule_id = fired.id) AS commands FROM fired
 """)
 
-_OF_WORKFLOW = text(f"""
-    SELECT {COLUMNS_WITH_WORKFLOW}                 -- index: schedule_of_workflow
-    FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+_OF_WORKFLOW = text("""
+    SELECT s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
+           s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
+           s.counts_from::text, d.name, d.project, s.from_file
+    FROM schedule s                                -- index: schedule_of_workflow
+    LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     WHERE s.workflow_code = :workflow ORDER BY s.id
 """)
-_FIND = text(f"""
-    SELECT {COLUMNS_WITH_WORKFLOW} FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+_FIND = text("""
+    SELECT s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
+           s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
+           s.counts_from::text, d.name, d.project, s.from_file
+    FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     WHERE s.id = :id
 """)
 
