@@ -23,9 +23,6 @@ ID_DIGITS = 19
 EACH_LENGTH = 100
 """Of the runs whose ids begin so and have the same length, the newest that are read: few may be seen by the caller."""
 
-PROJECTS_MAX = 5_000
-"""So many of the projects that have workflows, by name, are compared."""
-
 
 @dataclass(frozen=True, slots=True)
 class FoundWorkflow:
@@ -68,38 +65,38 @@ class FoundNode:
     address: str
 
 
-_MATCHES = "position(lower(:q) IN lower({0})) > 0"
-_BEST_FIRST = "ORDER BY position(lower(:q) IN lower({0})) > 1, length({0}), {0}"
-_VISIBLE = "(CAST(:visible AS text[]) IS NULL OR {0} = ANY(CAST(:visible AS text[])))"
-_WORKFLOWS = text(f"""
+_WORKFLOWS = text("""
     SELECT code, name, project, release_state FROM workflow_definition
-    WHERE {_MATCHES.format("name")} AND {_VISIBLE.format("project")} AND NOT is_trial
-    {_BEST_FIRST.format("name")}, project LIMIT :limit
+    WHERE position(lower(:q) IN lower(name)) > 0
+      AND (CAST(:visible AS text[]) IS NULL OR project = ANY(CAST(:visible AS text[]))) AND NOT is_trial
+    ORDER BY position(lower(:q) IN lower(name)) > 1, length(name), name, project LIMIT :limit
 """)
-# From project to project through the index, since most have many workflows; more than 5,000 are not all compared.
-_PROJECTS = text(f"""
+# From project to project through the index, since most have many workflows; more than 5,000, by name, are not all
+# compared.
+_PROJECTS = text("""
     WITH RECURSIVE step AS (
         (SELECT project FROM workflow_definition ORDER BY project LIMIT 1)      -- index: workflow_definition_name
         UNION ALL
         SELECT (SELECT d.project FROM workflow_definition d WHERE d.project > step.project ORDER BY d.project LIMIT 1)
         FROM step WHERE step.project IS NOT NULL
     )
-    SELECT name FROM (SELECT name FROM project UNION (SELECT project FROM step LIMIT {PROJECTS_MAX}) OFFSET 0) AS known
-    WHERE {_MATCHES.format("name")} AND {_VISIBLE.format("name")}
-    {_BEST_FIRST.format("name")} LIMIT :limit
+    SELECT name FROM (SELECT name FROM project UNION (SELECT project FROM step LIMIT 5000) OFFSET 0) AS known
+    WHERE position(lower(:q) IN lower(name)) > 0
+      AND (CAST(:visible AS text[]) IS NULL OR name = ANY(CAST(:visible AS text[])))
+    ORDER BY position(lower(:q) IN lower(name)) > 1, length(name), name LIMIT :limit
 """)
 # The ids that begin so are a range for each number of digits that follow.
-_RUNS = text(f"""
+_RUNS = text("""
     SELECT run.id, d.name, d.project, run.state
     FROM unnest(CAST(:first AS bigint[]), CAST(:last AS bigint[])) AS range (first, last)
     CROSS JOIN LATERAL (
         SELECT i.id, i.workflow_code, i.state FROM workflow_instance i          -- index: workflow_instance_pkey
         WHERE i.id BETWEEN range.first AND range.last ORDER BY i.id DESC LIMIT :each) AS run
     LEFT JOIN workflow_definition d ON d.code = run.workflow_code
-    WHERE {_VISIBLE.format("d.project")}
+    WHERE (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
     ORDER BY run.id <> :exact, run.id DESC LIMIT :limit
 """)
-_SCHEDULES = text(f"""
+_SCHEDULES = text("""
     SELECT s.id, s.crontab, s.state, d.name, d.project
     FROM (SELECT * FROM schedule WHERE id = :exact                              -- index: schedule_pkey
           UNION ALL
@@ -108,12 +105,13 @@ _SCHEDULES = text(f"""
               SELECT * FROM schedule                                            -- index: schedule_of_workflow
               WHERE workflow_code = wanted.code AND id <> :exact ORDER BY id LIMIT :limit) AS own) AS s
     LEFT JOIN workflow_definition d ON d.code = s.workflow_code
-    WHERE {_VISIBLE.format("d.project")}
+    WHERE (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
     ORDER BY s.id <> :exact, array_position(CAST(:workflows AS bigint[]), s.workflow_code), s.id LIMIT :limit
 """)
-_NODES = text(f"""
+_NODES = text("""
     SELECT id, kind, coalesce(nullif(name, ''), address), address FROM node     -- index: node_alive
-    WHERE state IN ('ALIVE', 'LEAVING') AND ({_MATCHES.format("name")} OR {_MATCHES.format("address")})
+    WHERE state IN ('ALIVE', 'LEAVING')
+      AND (position(lower(:q) IN lower(name)) > 0 OR position(lower(:q) IN lower(address)) > 0)
     ORDER BY kind, name, id LIMIT :limit
 """)
 
