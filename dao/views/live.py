@@ -14,7 +14,7 @@ COUNTED_MAX = 10_000
 """Commands and error commands are counted up to this number: a backlog may have millions."""
 RECENT_S = 30
 """Longer than any transaction lasts and its changes then wait to be announced (`dao/postgres/announcer.py`): attempts
-that changed in an earlier one were read before."""
+that changed in an earlier one were read before. `_ATTEMPTS` has the same number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,26 +84,32 @@ class QueueCounts:
 
 
 # A time written by hand may be one that Python has no years for.
-def _time(column: str) -> str:
-    return f"CASE WHEN isfinite({column}) THEN least(greatest({column}, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END"
-
-
-_RUNS = text(f"""
+_RUNS = text("""
     SELECT i.id, d.project, d.name, i.workflow_code, i.workflow_version, i.state, i.requested_state,
-           {_time("i.started_at")}, {_time("i.ended_at")}, i.reason,
+           CASE WHEN isfinite(i.started_at)
+                THEN least(greatest(i.started_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
+           CASE WHEN isfinite(i.ended_at)
+                THEN least(greatest(i.ended_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
+           i.reason,
            CASE WHEN EXISTS (SELECT FROM workflow_instance p JOIN workflow_definition a ON a.code = p.workflow_code
                              WHERE p.id = i.parent_instance_id AND a.project = d.project) THEN i.parent_instance_id END
     FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE i.id = ANY(CAST(:ids AS bigint[])) ORDER BY i.id
 """)
 # Reads all attempts of these runs by their index, and returns few of them. What leaves no time: a forced success, and
-# an attempt that counts no more.
-_ATTEMPTS = text(f"""
+# an attempt that counts no more. The times are kept within the years of Python, as above.
+_ATTEMPTS = text("""
     SELECT t.workflow_instance_id, t.id, t.task_code, t.task_name, t.task_type, t.attempt, t.state, t.worker_id,
-           {_time("t.queued_at")}, {_time("t.started_at")}, {_time("t.ended_at")}, t.reason, t.flag = 'YES'
+           CASE WHEN isfinite(t.queued_at)
+                THEN least(greatest(t.queued_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
+           CASE WHEN isfinite(t.started_at)
+                THEN least(greatest(t.started_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
+           CASE WHEN isfinite(t.ended_at)
+                THEN least(greatest(t.ended_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
+           t.reason, t.flag = 'YES'
     FROM task_instance t
     WHERE t.workflow_instance_id = ANY(CAST(:runs AS bigint[]))                     -- index: task_instance_attempt
-      AND coalesce(greatest(t.queued_at, t.started_at, t.ended_at) > clock_timestamp() - interval '{RECENT_S} s'
+      AND coalesce(greatest(t.queued_at, t.started_at, t.ended_at) > clock_timestamp() - interval '30 s'
                    OR t.state = 'FORCED_SUCCESS' OR t.flag = 'NO', false)
     ORDER BY t.workflow_instance_id, t.id
 """)

@@ -59,15 +59,16 @@ class EndedAttempt:
     ended_us: int | None
 
 
-def _us(column: str) -> str:
-    return f"CASE WHEN isfinite({column}) THEN (extract(epoch FROM {column}) * 1000000)::bigint END"
-
-
 # index: workflow_instance_pkey, task_instance_attempt. LIMIT: a join could begin with all attempts that there are.
-_RUNS = text(f"""
-    SELECT i.id, d.project, d.name, i.workflow_version, i.state, i.reason, i.traceparent, {_us("i.started_at")},
-           {_us("coalesce(i.running_since, i.started_at)")}, {_us("i.ended_at")},
-           t.id AS parent_attempt, p.id AS parent_run, {_us("p.started_at")} AS parent_began,
+_RUNS = text("""
+    SELECT i.id, d.project, d.name, i.workflow_version, i.state, i.reason, i.traceparent,
+           CASE WHEN isfinite(i.started_at) THEN (extract(epoch FROM i.started_at) * 1000000)::bigint END,
+           CASE WHEN isfinite(coalesce(i.running_since, i.started_at))
+                THEN (extract(epoch FROM coalesce(i.running_since, i.started_at)) * 1000000)::bigint END,
+           CASE WHEN isfinite(i.ended_at) THEN (extract(epoch FROM i.ended_at) * 1000000)::bigint END,
+           t.id AS parent_attempt, p.id AS parent_run,
+           CASE WHEN isfinite(p.started_at) THEN (extract(epoch FROM p.started_at) * 1000000)::bigint END
+               AS parent_began,
            p.traceparent AS parent_trace
     FROM workflow_instance i
     LEFT JOIN LATERAL (SELECT project, name FROM workflow_definition WHERE code = i.workflow_code LIMIT 1) AS d ON true
@@ -78,9 +79,12 @@ _RUNS = text(f"""
                          AND attempt = i.parent_attempt LIMIT 1) AS t ON true
     WHERE i.id = ANY(CAST(:ids AS bigint[])) AND i.ended_at IS NOT NULL
 """)
-_ATTEMPTS = text(f"""
-    SELECT id, task_name, task_type, attempt, state, reason, worker_group, worker_id, {_us("queued_at")},
-           {_us("started_at")}, {_us("ended_at")}, task_code
+_ATTEMPTS = text("""
+    SELECT id, task_name, task_type, attempt, state, reason, worker_group, worker_id,
+           CASE WHEN isfinite(queued_at) THEN (extract(epoch FROM queued_at) * 1000000)::bigint END,
+           CASE WHEN isfinite(started_at) THEN (extract(epoch FROM started_at) * 1000000)::bigint END,
+           CASE WHEN isfinite(ended_at) THEN (extract(epoch FROM ended_at) * 1000000)::bigint END,
+           task_code
     FROM task_instance
     WHERE workflow_instance_id = :run AND (task_code, attempt) > (:code, :attempt)  -- index: task_instance_attempt
     ORDER BY task_code, attempt LIMIT :limit
