@@ -12,16 +12,9 @@ from typing import Any
 
 from sqlalchemy import text
 
-from dao.definitions.schedules import COLUMNS_WITH_WORKFLOW
 from dao.postgres.engine import AsyncConnection
 from model.ids import ScheduleId, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.schedules import ScheduleRow
-
-FAILED_MAX = 1_000
-"""So many failed runs, the newest, are read of each workflow."""
-
-SCHEDULES_MAX = 1_000
-"""So many schedules are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,41 +52,41 @@ class FailedRun:
     task_reason: str | None
 
 
-_VISIBLE = "(CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))"
-# No child runs, said by a column, since the planner turns a constant into a condition that the index has not.
-_TOP = "unnest(ARRAY[false]) AS top (is_child)"
-# Workflow by workflow, whose number is bounded: one with very many runs hides no other.
-_RUNNING = text(f"""
+# Workflow by workflow, whose number is bounded: one with very many runs hides no other. No child runs, here and below,
+# said by a column, since the planner turns a constant into a condition that the index has not.
+_RUNNING = text("""
     SELECT i.id, d.code, d.name, d.project, i.started_at,
            extract(epoch FROM clock_timestamp() - i.started_at)::float8
-    FROM workflow_definition d CROSS JOIN {_TOP} CROSS JOIN LATERAL (
+    FROM workflow_definition d CROSS JOIN unnest(ARRAY[false]) AS top (is_child) CROSS JOIN LATERAL (
         SELECT r.id, r.started_at FROM workflow_instance r                      -- index: workflow_instance_by_workflow
         WHERE r.workflow_code = d.code AND (r.parent_instance_id IS NOT NULL) = top.is_child
           AND r.state = 'RUNNING_EXECUTION' AND isfinite(r.started_at)
           AND r.started_at < clock_timestamp() - interval '1 min'
         ORDER BY (-r.id) DESC LIMIT :each) AS i
-    WHERE {_VISIBLE} AND (CAST(:codes AS bigint[]) IS NULL OR d.code = ANY(CAST(:codes AS bigint[])))
+    WHERE (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
+      AND (CAST(:codes AS bigint[]) IS NULL OR d.code = ANY(CAST(:codes AS bigint[])))
     ORDER BY i.id
 """)
-# The task, and how often it failed, are found for the runs of the answer only. No join: it might read all successes.
-_FAILED = text(f"""
+# Of each workflow the newest 1,000 failed runs are read. The task, and how often it failed, are found for the runs of
+# the answer only. No join: it might read all successes.
+_FAILED = text("""
     WITH last AS MATERIALIZED (
         SELECT d.code, d.name, d.project, top.is_child, f.id, f.version, d.version AS newest_version, f.started_at,
                f.ended_at, f.reason
-        FROM workflow_definition d CROSS JOIN {_TOP} CROSS JOIN LATERAL (
+        FROM workflow_definition d CROSS JOIN unnest(ARRAY[false]) AS top (is_child) CROSS JOIN LATERAL (
             SELECT own.* FROM (
                 SELECT r.id, r.workflow_version AS version, r.started_at, r.ended_at, r.reason, (-r.id) AS place
                 FROM workflow_instance r                                        -- index: workflow_instance_by_workflow
                 WHERE r.workflow_code = d.code AND (r.parent_instance_id IS NOT NULL) = top.is_child
                   AND r.state = 'FAILURE'
-                ORDER BY (-r.id) LIMIT {FAILED_MAX}) AS own
+                ORDER BY (-r.id) LIMIT 1000) AS own
             WHERE own.ended_at >= now() - CAST(:within AS interval)
               AND isfinite(own.started_at) AND isfinite(own.ended_at)
             ORDER BY own.place LIMIT 1) AS f
-        WHERE NOT d.is_trial AND {_VISIBLE} AND (
-            SELECT 1 FROM workflow_instance s                                   -- index: workflow_instance_by_workflow
-            WHERE s.workflow_code = d.code AND (s.parent_instance_id IS NOT NULL) = top.is_child
-              AND s.state = 'SUCCESS' AND (-s.id) < (-f.id) LIMIT 1) IS NULL
+        WHERE NOT d.is_trial AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
+          AND (SELECT 1 FROM workflow_instance s                                -- index: workflow_instance_by_workflow
+               WHERE s.workflow_code = d.code AND (s.parent_instance_id IS NOT NULL) = top.is_child
+                 AND s.state = 'SUCCESS' AND (-s.id) < (-f.id) LIMIT 1) IS NULL
         ORDER BY f.id DESC LIMIT :limit
     )
     SELECT l.id, l.code, l.name, l.project, l.version, l.newest_version, l.started_at, l.ended_at, l.reason,
@@ -103,7 +96,7 @@ _FAILED = text(f"""
         SELECT count(*) AS times FROM (
             SELECT r.started_at, r.ended_at FROM workflow_instance r            -- index: workflow_instance_by_workflow
             WHERE r.workflow_code = l.code AND (r.parent_instance_id IS NOT NULL) = l.is_child AND r.state = 'FAILURE'
-            ORDER BY (-r.id) LIMIT {FAILED_MAX}) AS own
+            ORDER BY (-r.id) LIMIT 1000) AS own
         WHERE own.ended_at >= now() - CAST(:within AS interval)
           AND isfinite(own.started_at) AND isfinite(own.ended_at)) AS all_of_it
     LEFT JOIN LATERAL (
@@ -113,21 +106,30 @@ _FAILED = text(f"""
     ORDER BY l.id DESC
 """)
 # Schedules are few enough to be read whole where no index has what is asked. First what has been due for longest, last
-# what has no fire time any more.
-_UNFIRED = text(f"""
-    SELECT now() AS read_at, {COLUMNS_WITH_WORKFLOW} FROM schedule s
+# what has no fire time any more. Times as text: an infinite one would otherwise fail the fetch of all.
+_UNFIRED = text("""
+    SELECT now() AS read_at,
+           s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
+           s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
+           s.counts_from::text, d.name, d.project, s.from_file
+    FROM schedule s
     LEFT JOIN workflow_definition d ON d.code = s.workflow_code
-    WHERE s.state = 'ONLINE' AND {_VISIBLE}
+    WHERE s.state = 'ONLINE' AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
       AND (s.problem IS NOT NULL OR s.next_fire_at < now() - interval '1 min'
            OR s.next_fire_at IS NULL AND s.updated_at < now() - interval '1 min')
-    ORDER BY s.problem IS NOT NULL, s.next_fire_at, s.id LIMIT {SCHEDULES_MAX}
+    ORDER BY s.problem IS NOT NULL, s.next_fire_at, s.id LIMIT 1000
 """)
-_SKIPPING = text(f"""
-    SELECT now() AS read_at, {COLUMNS_WITH_WORKFLOW} FROM schedule s
+_SKIPPING = text("""
+    SELECT now() AS read_at,
+           s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
+           s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
+           s.counts_from::text, d.name, d.project, s.from_file
+    FROM schedule s
     LEFT JOIN workflow_definition d ON d.code = s.workflow_code
-    WHERE s.state = 'ONLINE' AND {_VISIBLE} AND s.misfire = 'SKIP' AND s.problem IS NULL
+    WHERE s.state = 'ONLINE' AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
+      AND s.misfire = 'SKIP' AND s.problem IS NULL
       AND s.next_fire_at >= now() - interval '1 min' AND s.id > :after
-    ORDER BY s.id LIMIT {SCHEDULES_MAX}
+    ORDER BY s.id LIMIT 1000
 """)
 
 
@@ -162,8 +164,7 @@ async def unfired(
 async def skipping(
     connection: AsyncConnection, visible: Collection[str] | None, after: ScheduleId
 ) -> tuple[datetime | None, list[ScheduleRow]]:
-    """The same of those with a later fire to come that may have skipped some; up to `SCHEDULES_MAX` with ids beyond
-    `after`."""
+    """The same of those with a later fire to come that may have skipped some; up to 1,000 with ids beyond `after`."""
     return _read((await connection.execute(_SKIPPING, {"visible": _texts(visible), "after": after})).all())
 
 

@@ -7,20 +7,25 @@ from typing import Any
 
 from sqlalchemy import text
 
-from dao.definitions.schedules import COLUMNS_WITH_WORKFLOW
 from dao.postgres.engine import AsyncConnection
 from model.choices import ReleaseState
 from model.schedules import ScheduleRow
 
 # A listing of all goes by the primary key and stops at its limit. Without a workflow (LEFT JOIN) only those are listed
-# who may see everything.
+# who may see everything. Times as text: an infinite one would otherwise fail the fetch of all.
 _PAGE = """
-    SELECT {columns} FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+    SELECT s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
+           s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
+           s.counts_from::text, d.name, d.project, s.from_file
+    FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     WHERE s.id > :after{conditions} ORDER BY s.id LIMIT :limit              -- index: schedule_pkey
 """
 # The next fires of all are fires of those that are due first: no more schedules than fires have to be read.
 _UPCOMING = """
-    SELECT {columns} FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+    SELECT s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
+           s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
+           s.counts_from::text, d.name, d.project, s.from_file
+    FROM schedule s LEFT JOIN workflow_definition d ON d.code = s.workflow_code
     WHERE s.state = 'ONLINE' AND s.problem IS NULL{conditions}              -- index: schedule_due
     ORDER BY coalesce(s.next_fire_at, 'epoch'), s.id LIMIT :limit
 """
@@ -76,5 +81,5 @@ async def _found(
 ) -> list[ScheduleRow]:
     given = {name: list(value) if name == "visible" else value for name, value in given.items() if value is not None}
     conditions = "".join(f" AND {_CONDITIONS[name]}" for name in given)
-    filled = text(statement.format(columns=COLUMNS_WITH_WORKFLOW, conditions=conditions))
+    filled = text(statement.format(conditions=conditions))
     return [ScheduleRow(*row) for row in (await connection.execute(filled, {**values, **given})).all()]
