@@ -12,7 +12,8 @@ from dao.postgres.engine import AsyncConnection
 from model.ids import CommandId, Epoch, WorkflowInstanceId
 
 READ_MAX = 2_000
-"""Of the handled commands the newest so many are searched for those that were handled lately."""
+"""Of the handled commands the newest so many are searched for those that were handled lately; `_LATELY` has the same
+number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +29,25 @@ class Arrival:
     run: WorkflowInstanceId | None
 
 
-_WAITING = """
-    SELECT c.id, c.type, c.created_at, CAST(NULL AS timestamptz) AS handled_at, CAST(NULL AS bigint) AS master_id,
-           CAST(NULL AS text) AS outcome, c.workflow_instance_id AS run, c.workflow_code AS code
-    FROM command c WHERE isfinite(c.created_at)
-"""
-_HANDLED = """
-    SELECT h.command_id AS id, h.type, h.created_at, h.handled_at, h.master_id, h.outcome,
-           h.workflow_instance_id AS run, CAST(NULL AS bigint) AS code
-    FROM command_history h
-"""
-# A command that starts a run is named by its run, one that changes a run names it, one that was refused its workflow.
-_SHOWN = """
+# Here and below a command that starts a run is named by its run, one that changes a run names it, one that was refused
+# its workflow. Of the history only the newest `READ_MAX` entries are read.
+_LATELY = text("""
+    WITH arrived AS MATERIALIZED (
+        (SELECT * FROM (
+            SELECT c.id, c.type, c.created_at, CAST(NULL AS timestamptz) AS handled_at,
+                   CAST(NULL AS bigint) AS master_id, CAST(NULL AS text) AS outcome, c.workflow_instance_id AS run,
+                   c.workflow_code AS code
+            FROM command c WHERE isfinite(c.created_at)) AS waiting
+         ORDER BY id LIMIT :read)
+        UNION ALL
+        (SELECT newest.* FROM (
+            SELECT h.command_id AS id, h.type, h.created_at, h.handled_at, h.master_id, h.outcome,
+                   h.workflow_instance_id AS run, CAST(NULL AS bigint) AS code
+            FROM command_history h                                              -- index: command_history_pkey
+            ORDER BY h.command_id DESC LIMIT 2000) AS newest
+         WHERE newest.handled_at >= CAST(:since AS timestamptz) AND isfinite(newest.created_at)
+         ORDER BY newest.id DESC LIMIT :read)
+    )
     SELECT a.id, a.type, a.created_at, a.handled_at, a.master_id, a.outcome, i.id
     FROM arrived a LEFT JOIN workflow_instance s ON a.run IS NULL AND s.command_id = a.id
     LEFT JOIN workflow_instance i ON i.id = coalesce(a.run, s.id)
@@ -47,20 +55,10 @@ _SHOWN = """
     LEFT JOIN workflow_definition d ON d.code = coalesce(i.workflow_code, a.code, e.workflow_code)
     WHERE CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[]))
     ORDER BY a.id
-"""
-# index: command_history_pkey, of which only the newest entries are read.
-_LATELY = text(f"""
-    WITH arrived AS MATERIALIZED (
-        (SELECT * FROM ({_WAITING}) AS waiting ORDER BY id LIMIT :read)
-        UNION ALL
-        (SELECT newest.* FROM ({_HANDLED} ORDER BY h.command_id DESC LIMIT {READ_MAX}) AS newest
-         WHERE newest.handled_at >= CAST(:since AS timestamptz) AND isfinite(newest.created_at)
-         ORDER BY newest.id DESC LIMIT :read)
-    ) {_SHOWN}
 """)
 # Ids grow with the time of their insert, but for moments: the ids of a time are found by bisection, some forty reads
 # in the primary key, instead of by an index that every command would have to write. The margin covers those moments.
-_BETWEEN = text(f"""
+_BETWEEN = text("""
     WITH RECURSIVE bisected (wanted, low, high) AS (
         SELECT w.at, CAST(0 AS bigint), coalesce((SELECT max(command_id) FROM command_history), 0) + 1
         FROM (VALUES (CAST(:since AS timestamptz)), (CAST(:until AS timestamptz))) AS w (at)
@@ -75,14 +73,30 @@ _BETWEEN = text(f"""
     ), bounds AS (
         SELECT min(low) AS first, max(low) AS past FROM bisected WHERE low >= high
     ), arrived AS MATERIALIZED (
-        (SELECT * FROM ({_WAITING}) AS waiting
+        (SELECT * FROM (
+            SELECT c.id, c.type, c.created_at, CAST(NULL AS timestamptz) AS handled_at,
+                   CAST(NULL AS bigint) AS master_id, CAST(NULL AS text) AS outcome, c.workflow_instance_id AS run,
+                   c.workflow_code AS code
+            FROM command c WHERE isfinite(c.created_at)) AS waiting
          WHERE created_at >= CAST(:since AS timestamptz) AND created_at < CAST(:until AS timestamptz)
          ORDER BY id LIMIT :read)
         UNION ALL
-        (SELECT found.* FROM ({_HANDLED}, bounds b WHERE h.command_id >= b.first - 100 AND h.command_id < b.past + 100
-                              ORDER BY h.command_id LIMIT :read + 200) AS found
+        (SELECT found.* FROM (
+            SELECT h.command_id AS id, h.type, h.created_at, h.handled_at, h.master_id, h.outcome,
+                   h.workflow_instance_id AS run, CAST(NULL AS bigint) AS code
+            FROM command_history h                                              -- index: command_history_pkey
+                 , bounds b
+            WHERE h.command_id >= b.first - 100 AND h.command_id < b.past + 100
+            ORDER BY h.command_id LIMIT :read + 200) AS found
          WHERE found.created_at >= CAST(:since AS timestamptz) AND found.created_at < CAST(:until AS timestamptz))
-    ) {_SHOWN}
+    )
+    SELECT a.id, a.type, a.created_at, a.handled_at, a.master_id, a.outcome, i.id
+    FROM arrived a LEFT JOIN workflow_instance s ON a.run IS NULL AND s.command_id = a.id
+    LEFT JOIN workflow_instance i ON i.id = coalesce(a.run, s.id)
+    LEFT JOIN error_command e ON a.outcome = 'ERROR' AND e.command_id = a.id
+    LEFT JOIN workflow_definition d ON d.code = coalesce(i.workflow_code, a.code, e.workflow_code)
+    WHERE CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[]))
+    ORDER BY a.id
 """)
 
 
