@@ -74,24 +74,36 @@ class GroupQueue:
     running: int
 
 
-_AGE = """CASE WHEN isfinite(c.created_at)
-               THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END"""
-_COLUMNS = f"""
-    SELECT c.id, c.type, c.workflow_code, d.name, d.project, c.workflow_instance_id, c.priority, {_AGE}, c.created_by
-    FROM ({{commands}}) AS c
+_WAITING = text("""
+    SELECT c.id, c.type, c.workflow_code, d.name, d.project, c.workflow_instance_id, c.priority,
+           CASE WHEN isfinite(c.created_at)
+                THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END,
+           c.created_by
+    FROM (SELECT * FROM command ORDER BY priority_rank, id LIMIT :read) AS c            -- index: command_claim
     LEFT JOIN workflow_instance i ON i.id = c.workflow_instance_id
     LEFT JOIN workflow_definition d ON d.code = coalesce(c.workflow_code, i.workflow_code)
     WHERE (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
-"""
-_FIRST = "SELECT * FROM command ORDER BY priority_rank, id LIMIT :read"  # index: command_claim
-_WAITING = text(f"{_COLUMNS.format(commands=_FIRST)} ORDER BY c.priority_rank, c.id LIMIT :limit")
-_AFTER = "SELECT * FROM command WHERE id > :after AND id <= :up_to"  # index: command_pkey
-_BY_ID = text(f"{_COLUMNS.format(commands=_AFTER)} ORDER BY c.id LIMIT :limit")
+    ORDER BY c.priority_rank, c.id LIMIT :limit
+""")
+_BY_ID = text("""
+    SELECT c.id, c.type, c.workflow_code, d.name, d.project, c.workflow_instance_id, c.priority,
+           CASE WHEN isfinite(c.created_at)
+                THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END,
+           c.created_by
+    FROM (SELECT * FROM command WHERE id > :after AND id <= :up_to) AS c                -- index: command_pkey
+    LEFT JOIN workflow_instance i ON i.id = c.workflow_instance_id
+    LEFT JOIN workflow_definition d ON d.code = coalesce(c.workflow_code, i.workflow_code)
+    WHERE (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
+    ORDER BY c.id LIMIT :limit
+""")
 _UP_TO = text("SELECT id FROM command WHERE id > :after ORDER BY id OFFSET CAST(:read AS bigint) - 1 LIMIT 1")
 _IS_LONGER = text("SELECT EXISTS (SELECT FROM command ORDER BY id OFFSET :read)")
 # Commands that need no room have priority: a full master takes them too.
-_WITHOUT_ROOM = text(f"""
-    SELECT c.id, c.type, {_AGE}, nullif(split_part(c.parent, '/', 1), '') AS above
+_WITHOUT_ROOM = text("""
+    SELECT c.id, c.type,
+           CASE WHEN isfinite(c.created_at)
+                THEN extract(epoch FROM clock_timestamp() - c.created_at)::float8 END,
+           nullif(split_part(c.parent, '/', 1), '') AS above
     FROM command c
     WHERE c.created_at < now() - CAST(:older_than AS interval) AND c.priority_rank >= 0    -- index: command_age
     ORDER BY c.created_at LIMIT :limit
