@@ -9,7 +9,6 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.retention.floor import IS_BELOW
 from dao.views.listings import TaskRun
 from model.errors import NotFound
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId
@@ -55,7 +54,13 @@ _FATE = text("""
     LEFT JOIN error_command e ON e.command_id = h.command_id
     WHERE h.command_id = :id
 """)
-_IS_DELETED = text(f"SELECT {IS_BELOW.format(id='CAST(:id AS bigint)')}")
+# Whether its id is at or below the floor (`dao/retention/floor.py`). A floor above the newest row of the history was
+# written by hand.
+_IS_DELETED = text("""
+    SELECT EXISTS (SELECT FROM history_floor f
+                   WHERE CAST(:id AS bigint) % f.step = f.residue AND CAST(:id AS bigint) <= f.command_id
+                     AND CAST(:id AS bigint) <= (SELECT max(command_id) FROM command_history))
+""")
 _PROJECT_OF_COMMAND = text("""
     SELECT d.project FROM (
         SELECT workflow_code, workflow_instance_id FROM command WHERE id = :id

@@ -10,8 +10,7 @@ from datetime import datetime
 
 from sqlalchemy import text
 
-from dao.cluster.lost_owners import DRIVEN_OR_FAILED_OVER
-from dao.cluster.slot_changes import ENDED, SlotChange, read_change
+from dao.cluster.slot_changes import SlotChange, read_change
 from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound
 from model.ids import Epoch
@@ -56,7 +55,15 @@ class LeftOver:
     tasks_doubled: int
 
 
-_CHANGE = text(f"SELECT s.number, s.at, s.members, s.changes, {ENDED} FROM slot_change s WHERE s.number = :number")
+# Last, how the masters that were lost in the change ended since, by epoch.
+_CHANGE = text("""
+    SELECT s.number, s.at, s.members, s.changes,
+           coalesce((SELECT jsonb_object_agg(n.id, n.state) FROM node n
+                     WHERE n.state IN ('FENCED', 'LEFT') AND n.id IN (
+                         SELECT CAST(each ->> 'epoch' AS bigint) FROM jsonb_array_elements(s.changes) AS each
+                         WHERE each ->> 'reason' = 'LOST')), '{}')
+    FROM slot_change s WHERE s.number = :number
+""")
 _GONE = text("""
     SELECT b.beaten_at, CASE WHEN n.state IN ('LEFT', 'FENCED') THEN n.ended_at END, n.ended_why
     FROM (SELECT CAST(:epoch AS bigint) AS id) AS wanted
@@ -102,7 +109,8 @@ _LEFT_OVER = text(f"""
         SELECT EXISTS (SELECT FROM command c                                    -- index: command_one_recover
                        WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id) AS is_asked
         FROM workflow_instance i                                                -- index: workflow_instance_unfinished
-        WHERE i.master_id = :epoch AND i.ended_at IS NULL AND i.state IN {DRIVEN_OR_FAILED_OVER}
+        WHERE i.master_id = :epoch AND i.ended_at IS NULL
+          AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')  -- a master must drive it
     )
     SELECT (SELECT count(*) FROM asked WHERE is_asked),
            (SELECT count(*) FROM asked WHERE NOT is_asked)
