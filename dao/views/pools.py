@@ -9,12 +9,8 @@ from typing import Any
 
 from sqlalchemy import text
 
-from dao.cluster.node_rows import SHOWN
 from dao.postgres.engine import AsyncConnection
 from model.pools import ResourceState
-
-COUNTED_MAX = 10_000
-"""Of those that wait for a pool: a backlog may have millions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +95,22 @@ class WaitingTask:
     worker_group: str
 
 
-_STATE = """
-    CASE WHEN r.removed THEN 'REMOVED' WHEN r.task_instance_id IS NOT NULL THEN 'TAKEN'
-         WHEN r.set_aside_at IS NOT NULL THEN 'SET_ASIDE' WHEN r.checking_by IS NOT NULL THEN 'CHECKING' ELSE 'FREE' END
-"""
-# index: pool_resource_name, resource_pool_name, pool_line_pkey
-_COUNTS = f"""
+# index: pool_resource_name, resource_pool_name, pool_line_pkey. Of those that wait up to 10,000 are counted: a backlog
+# may have millions.
+_COUNTS = """
     SELECT p.name, count(*) FILTER (WHERE s.state <> 'REMOVED') AS total, count(*) FILTER (WHERE s.state = 'FREE'),
            count(*) FILTER (WHERE s.state = 'TAKEN'), count(*) FILTER (WHERE s.state = 'SET_ASIDE'),
            count(*) FILTER (WHERE s.state = 'CHECKING'), count(*) FILTER (WHERE s.state = 'REMOVED'),
            (SELECT count(*) FROM (SELECT FROM pool_line l WHERE l.pool_name = p.name
                                   ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority,
                                            l.task_instance_id      -- by the index of the groups it would read all lines
-                                  LIMIT {COUNTED_MAX}) AS line)
-    FROM (SELECT {_STATE} AS state FROM pool_resource r WHERE r.pool_code = p.code) AS s
+                                  LIMIT 10000) AS line)
+    FROM (SELECT CASE WHEN r.removed THEN 'REMOVED'
+                      WHEN r.task_instance_id IS NOT NULL THEN 'TAKEN'
+                      WHEN r.set_aside_at IS NOT NULL THEN 'SET_ASIDE'
+                      WHEN r.checking_by IS NOT NULL THEN 'CHECKING'
+                      ELSE 'FREE' END AS state
+          FROM pool_resource r WHERE r.pool_code = p.code) AS s
 """
 _POOLS = text(f"""
     SELECT p.description, p.counted IS NOT NULL, p.validity_check IS NOT NULL, p.version, p.changed_at, p.changed_by,
@@ -129,15 +127,20 @@ _ALL_COUNTS = text(f"""
                                                               r.set_aside_at, r.checking_by, r.removed),
                                                     ',' ORDER BY r.id), ''), 0)
         FROM pool_resource r WHERE r.pool_code = p.code)
-    FROM resource_pool p CROSS JOIN LATERAL ({_COUNTS}) AS c ORDER BY p.name LIMIT {COUNTED_MAX}
+    FROM resource_pool p CROSS JOIN LATERAL ({_COUNTS}) AS c ORDER BY p.name LIMIT 10000
 """)
-_TASK = """
-    t.id, t.task_name, t.attempt, t.task_code, t.workflow_instance_id, d.code, d.name, d.project, t.stream IS NOT NULL
-"""
-_RESOURCES = text(f"""
-    SELECT r.id, r.name, r.place, {_STATE}, r.data, r.taken_at, b.beaten_at + CAST(:lease AS interval), {SHOWN},
+_RESOURCES = text("""
+    SELECT r.id, r.name, r.place,
+           CASE WHEN r.removed THEN 'REMOVED'
+                WHEN r.task_instance_id IS NOT NULL THEN 'TAKEN'
+                WHEN r.set_aside_at IS NOT NULL THEN 'SET_ASIDE'
+                WHEN r.checking_by IS NOT NULL THEN 'CHECKING'
+                ELSE 'FREE' END
+           , r.data, r.taken_at, b.beaten_at + CAST(:lease AS interval), coalesce(nullif(n.name, ''), n.address),
            r.worker_id, CASE WHEN isfinite(r.free_since) THEN r.free_since END, r.set_aside_at, r.set_aside_why,
-           r.set_aside_by, r.checked_at, {_TASK}
+           r.set_aside_by, r.checked_at,
+           t.id, t.task_name, t.attempt, t.task_code, t.workflow_instance_id, d.code, d.name, d.project,
+           t.stream IS NOT NULL
     FROM (SELECT * FROM pool_resource
           WHERE pool_code = :code AND (place, id) > (CAST(:place AS integer), CAST(:id AS bigint))
           ORDER BY place, id) AS r
@@ -146,13 +149,20 @@ _RESOURCES = text(f"""
     LEFT JOIN task_instance t ON t.id = r.task_instance_id
     LEFT JOIN workflow_instance i ON i.id = t.workflow_instance_id
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE (CAST(:states AS text[]) IS NULL OR {_STATE} = ANY(CAST(:states AS text[])))
+    WHERE (CAST(:states AS text[]) IS NULL
+           OR CASE WHEN r.removed THEN 'REMOVED'
+                   WHEN r.task_instance_id IS NOT NULL THEN 'TAKEN'
+                   WHEN r.set_aside_at IS NOT NULL THEN 'SET_ASIDE'
+                   WHEN r.checking_by IS NOT NULL THEN 'CHECKING'
+                   ELSE 'FREE' END = ANY(CAST(:states AS text[])))
       AND (CAST(:words AS text) IS NULL OR strpos(lower(r.name), lower(:words)) > 0)
     ORDER BY r.place, r.id LIMIT :limit
 """)
-_LINE = text(f"""
+_LINE = text("""
     SELECT l.workflow_priority, l.task_priority, t.queued_at, l.needed, l.needs, l.worker_group, l.task_instance_id,
-           l.workflow_instance_id, {_TASK}
+           l.workflow_instance_id,
+           t.id, t.task_name, t.attempt, t.task_code, t.workflow_instance_id, d.code, d.name, d.project,
+           t.stream IS NOT NULL
     FROM (SELECT * FROM pool_line WHERE pool_name = :name
           ORDER BY workflow_priority, workflow_instance_id, task_priority, task_instance_id
           OFFSET :after LIMIT :limit) AS l
