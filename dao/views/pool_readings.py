@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.tasks.pool_conditions import GROUP, HASH, KINDS, OF_KIND, POOL
+from dao.tasks.pool_conditions import KINDS
 from dao.views import usual_times
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode
 
@@ -42,9 +42,8 @@ class PoolReading:
     kept_needs: int = 0
 
 
-_PROJECT = """
-    (SELECT d.project FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
-     WHERE i.id = {}.workflow_instance_id)"""
+# What is compared and sorted of `pool_line l` are the expressions that only the index pool_line_kind has, so that it is
+# used whatever the statistics say.
 _WAITING = text(f"""
     SELECT t.id, need.name, need.number::integer AS needed, p.code, kept.kept_for, kept.needed AS kept_needs,
            r.size, r.taken, r.by_streams, r.set_aside, r.checked, r.leaving, r.set_aside_why,
@@ -68,12 +67,21 @@ _WAITING = text(f"""
     LEFT JOIN LATERAL (
         WITH RECURSIVE pool (name) AS (SELECT need.name), {KINDS}
         SELECT first.needed,
-               CASE WHEN {_PROJECT.format("x")} = {_PROJECT.format("t")}
+               CASE WHEN (SELECT d.project
+                          FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
+                          WHERE i.id = x.workflow_instance_id)
+                       = (SELECT d.project
+                          FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
+                          WHERE i.id = t.workflow_instance_id)
                     THEN format('%s/%s', x.workflow_instance_id, x.task_name) ELSE 'a task' END AS kept_for
         FROM kind k CROSS JOIN LATERAL (
-            SELECT l.* FROM pool_line l WHERE {OF_KIND}
-            ORDER BY {POOL}, {GROUP}, {HASH}, l.workflow_priority, l.workflow_instance_id, l.task_priority,
-                     l.task_instance_id LIMIT 1) AS first
+            SELECT l.* FROM pool_line l                                             -- index: pool_line_kind
+            WHERE (l.pool_name || '') = k.pool_name
+              AND ((l.worker_group || ''), jsonb_hash_extended(l.needs, 0)) >= (k.worker_group, k.hash)
+              AND ((l.worker_group || ''), jsonb_hash_extended(l.needs, 0)) <= (k.worker_group, k.hash)
+            ORDER BY (l.pool_name || ''), (l.worker_group || ''), jsonb_hash_extended(l.needs, 0),
+                     l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
+            LIMIT 1) AS first
         JOIN task_instance x ON x.id = first.task_instance_id
         WHERE k.needed > r.size - r.taken - r.set_aside - r.checked - r.leaving AND k.needed <= r.size
           AND (first.workflow_priority, first.workflow_instance_id, first.task_priority, first.task_instance_id)
