@@ -11,7 +11,6 @@ from sqlalchemy import text
 
 from dao.alerts.alerts import PENDING
 from dao.postgres.engine import AsyncConnection
-from model.duties import DutyName
 from model.ids import Epoch
 
 
@@ -51,7 +50,7 @@ class Duty:
 # There are a few; of each the newest row of its history. index: duty_done_pkey
 _ALL = text(f"""
     SELECT d.name, d.every_s, d.due_at,
-           d.name = '{DutyName.ALERT_RULES}' AND d.steps = 0 AND NOT ({PENDING}),
+           d.name = 'alert_rules' AND d.steps = 0 AND NOT ({PENDING}),
            CASE WHEN d.began_at IS NOT NULL THEN coalesce(nullif(n.name, ''), n.address, d.holder::text) END,
            d.began_at, d.failures, d.error, d.error_at,
            l.due_at, l.node_id, l.node_name, l.began_at, l.ended_at, l.steps, l.late, l.is_fine, l.result

@@ -9,14 +9,13 @@ from sqlalchemy import text
 from dao.postgres.engine import AsyncConnection
 from model.ids import TaskCode, WorkflowCode
 
-RUNS_COUNTED = 20
 RUNS_READ_MAX = 1_000
-"""How many of the latest successful runs of a workflow, and of its child runs, are read to find them: others were
-limited to some tasks, or did no work."""
+"""How many of the latest successful runs of a workflow, and of its child runs, are read to find the 20 that count:
+others were limited to some tasks, or did no work. `_LAST` has the same number."""
 
 # Runs and child runs apart, by a column: the planner turns a constant into a condition that the index has not. Times
 # that are infinite have no distance.
-_LAST = f"""
+_LAST = """
     SELECT r.id, r.code, r.took_s FROM unnest(CAST(:codes AS bigint[])) AS wanted (code)
     CROSS JOIN LATERAL (
         SELECT half.id, wanted.code, half.took_s
@@ -26,11 +25,11 @@ _LAST = f"""
                   FROM workflow_instance i                                  -- index: workflow_instance_by_workflow
                   WHERE i.workflow_code = wanted.code AND (i.parent_instance_id IS NOT NULL) = of.is_child
                     AND i.state = 'SUCCESS'
-                  ORDER BY (-i.id) LIMIT {RUNS_READ_MAX}) AS latest
+                  ORDER BY (-i.id) LIMIT 1000) AS latest
             WHERE latest.scope IS NULL AND latest.executing IS NULL AND NOT latest.dry_run
               AND isfinite(latest.started_at) AND isfinite(latest.ended_at)
-            ORDER BY latest.place LIMIT {RUNS_COUNTED}) AS half
-        ORDER BY half.id DESC LIMIT {RUNS_COUNTED}
+            ORDER BY latest.place LIMIT 20) AS half
+        ORDER BY half.id DESC LIMIT 20
     ) AS r
 """
 _OF_RUNS = text(f"""
