@@ -61,10 +61,6 @@ class AlertFilter:
     result: str | None = None
 
 
-_COLUMNS = """
-    a.id, a.created_at, a.kind, a.severity, a.project, a.workflow, a.workflow_instance_id, a.task_instance_id,
-    a.alert_group, a.subject, a.state, a.state_reason
-"""
 _VISIBLE = (
     "(a.project = ANY(CAST(:visible AS text[])) OR (a.project IS NULL AND a.kind = ANY(CAST(:public AS text[]))))"
 )
@@ -84,7 +80,12 @@ _RESULTS: Mapping[str, str] = {
     "NOBODY": "a.state = 'NOBODY'",
     "SILENCED": "a.state = 'SILENCED'",
 }
-_ONE = text(f"SELECT {_COLUMNS}, a.facts FROM alert a WHERE a.id = :id")
+_ONE = text("""
+    SELECT a.id, a.created_at, a.kind, a.severity, a.project, a.workflow, a.workflow_instance_id, a.task_instance_id,
+           a.alert_group, a.subject, a.state, a.state_reason
+           , a.facts
+    FROM alert a WHERE a.id = :id
+""")
 _DELIVERIES = text("""
     SELECT d.alert_id, c.name, d.state, d.tries,
            CASE WHEN d.state = 'WAIT' AND d.tries > 0 THEN d.next_try_at END, d.last_error, d.sent_at, d.grouped_with
@@ -127,7 +128,11 @@ async def page(connection: AsyncConnection, wanted: AlertFilter, limit: int, bef
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     if wanted.result != "FAILED" and before is None:
         del values["before"]
-    statement = text(f"SELECT {_COLUMNS} FROM alert a {where} ORDER BY a.id DESC LIMIT :limit")
+    statement = text(f"""
+        SELECT a.id, a.created_at, a.kind, a.severity, a.project, a.workflow, a.workflow_instance_id,
+               a.task_instance_id, a.alert_group, a.subject, a.state, a.state_reason
+        FROM alert a {where} ORDER BY a.id DESC LIMIT :limit
+    """)
     return [AlertRow(*row) for row in (await connection.execute(statement, values)).all()]
 
 
