@@ -34,16 +34,43 @@ FAILED = frozenset(map(TaskState, ("FAILURE", "KILL", "PAUSE", "NEED_FAULT_TOLER
 
 _ID_MAX = 2**63 - 1
 # The states once more as constants: the index is partial. `-id` is an order that no other index has.
-_FAILED = """
-    SELECT t.id FROM unnest(CAST(:states AS text[])) AS in_state CROSS JOIN LATERAL (
-        SELECT id FROM task_instance                                            -- index: task_instance_failed
-        WHERE state = in_state AND state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')
-          AND -id > -CAST(:before AS bigint)
-        ORDER BY -id LIMIT :limit) AS t
-    ORDER BY t.id DESC LIMIT :limit
-"""
-_IS_FAILED = text(f"task_instance.id = ANY(ARRAY({_FAILED}))")
-_DOWN_TO = text(f"SELECT CASE WHEN count(*) = :limit THEN min(id) END FROM ({_FAILED}) AS walked")
+_IS_FAILED = text("""
+    task_instance.id = ANY(ARRAY(
+        SELECT t.id FROM unnest(CAST(:states AS text[])) AS in_state CROSS JOIN LATERAL (
+            SELECT id FROM task_instance                                        -- index: task_instance_failed
+            WHERE state = in_state AND state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')
+              AND -id > -CAST(:before AS bigint)
+            ORDER BY -id LIMIT :limit) AS t
+        ORDER BY t.id DESC LIMIT :limit))
+""")
+_DOWN_TO = text("""
+    SELECT CASE WHEN count(*) = :limit THEN min(id) END FROM (
+        SELECT t.id FROM unnest(CAST(:states AS text[])) AS in_state CROSS JOIN LATERAL (
+            SELECT id FROM task_instance                                        -- index: task_instance_failed
+            WHERE state = in_state AND state IN ('FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')
+              AND -id > -CAST(:before AS bigint)
+            ORDER BY -id LIMIT :limit) AS t
+        ORDER BY t.id DESC LIMIT :limit) AS walked
+""")
+# By ranges of the primary key; see `id_prefixes`.
+_IS_OF_IDS = text("""
+    task_instance.id = ANY(ARRAY(
+        SELECT own.id FROM unnest(CAST(:lows AS bigint[]), CAST(:highs AS bigint[])) AS wanted (low, high)
+        CROSS JOIN LATERAL (
+            SELECT id FROM task_instance                                        -- index: task_instance_pkey
+            WHERE id BETWEEN wanted.low AND wanted.high AND id < CAST(:before AS bigint)
+            ORDER BY id DESC LIMIT :page) AS own
+        ORDER BY own.id DESC LIMIT :page))
+""")
+_DOWN_TO_OF_IDS = text("""
+    SELECT CASE WHEN count(*) = :page THEN min(id) END FROM (
+        SELECT own.id FROM unnest(CAST(:lows AS bigint[]), CAST(:highs AS bigint[])) AS wanted (low, high)
+        CROSS JOIN LATERAL (
+            SELECT id FROM task_instance                                        -- index: task_instance_pkey
+            WHERE id BETWEEN wanted.low AND wanted.high AND id < CAST(:before AS bigint)
+            ORDER BY id DESC LIMIT :page) AS own
+        ORDER BY own.id DESC LIMIT :page) AS walked
+""")
 
 # Of the walked attempts those of some workflows: each of their runs is looked up once, however many attempts it has.
 _IS_OF_WORKFLOWS = text("""
@@ -149,11 +176,9 @@ async def _page_of_ids(
     connection: AsyncConnection, limit: int, wanted: AttemptFilter, digits: str, before: int | None
 ) -> Walked:
     """The same for ids that begin so: they are read by ranges of the primary key."""
-    ids, ranges = id_prefixes.newest("task_instance", digits)
-    values = {**ranges, "before": before or _ID_MAX, "page": WALK_MAX}
-    walk = text(f"SELECT CASE WHEN count(*) = :page THEN min(id) END FROM ({ids}) AS walked")
-    down_to = (await connection.execute(walk, values)).scalar()
-    query = _that_match(_attempts(), wanted).where(text(f"task_instance.id = ANY(ARRAY({ids}))").bindparams(**values))
+    values = {**id_prefixes.bounds(digits), "before": before or _ID_MAX, "page": WALK_MAX}
+    down_to = (await connection.execute(_DOWN_TO_OF_IDS, values)).scalar()
+    query = _that_match(_attempts(), wanted).where(_IS_OF_IDS.bindparams(**values))
     rows = await connection.execute(query.order_by(task_instance.c.id.desc()).limit(limit))
     return Walked([_attempt(row) for row in rows.all()], down_to)
 

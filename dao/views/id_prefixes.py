@@ -5,8 +5,6 @@ The ranges are read from the highest down, so the newest that fit are found with
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 _ID_MAX = 2**63 - 1
 
 
@@ -25,18 +23,7 @@ def ranges(digits: str) -> list[tuple[int, int]]:
     return found[::-1]
 
 
-def newest(table: str, digits: str) -> tuple[str, Mapping[str, list[int]]]:
-    """A statement for the newest ids of a table that begin so, and its values.
-
-    It still needs `before`, an id that is too high, and `page`, the limit.
-    """
+def bounds(digits: str) -> dict[str, list[int]]:
+    """The same as the values of a statement that reads ranges: `lows` and `highs`."""
     found = ranges(digits)
-    statement = f"""
-        SELECT own.id FROM unnest(CAST(:lows AS bigint[]), CAST(:highs AS bigint[])) AS wanted (low, high)
-        CROSS JOIN LATERAL (
-            SELECT id FROM {table}                                              -- index: its primary key
-            WHERE id BETWEEN wanted.low AND wanted.high AND id < CAST(:before AS bigint)
-            ORDER BY id DESC LIMIT :page) AS own
-        ORDER BY own.id DESC LIMIT :page
-    """
-    return statement, {"lows": [low for low, _ in found], "highs": [high for _, high in found]}
+    return {"lows": [low for low, _ in found], "highs": [high for _, high in found]}

@@ -40,6 +40,16 @@ class Walked:
         return len(self.ids) / max(1, self.candidates)
 
 
+# The newest runs whose ids begin so. `is_cut`: older ones may be wanted too.
+_OF_IDS = """
+    SELECT id, count(*) OVER () = :page AS is_cut FROM (
+        SELECT own.id FROM unnest(CAST(:lows AS bigint[]), CAST(:highs AS bigint[])) AS wanted (low, high)
+        CROSS JOIN LATERAL (
+            SELECT id FROM workflow_instance                                    -- index: workflow_instance_pkey
+            WHERE id BETWEEN wanted.low AND wanted.high AND id < CAST(:before AS bigint)
+            ORDER BY id DESC LIMIT :page) AS own
+        ORDER BY own.id DESC LIMIT :page) AS newest
+"""
 # One run after the other, newest first, so that the walk ends with a full page.
 _WALK = """
     WITH walked AS MATERIALIZED ({candidates})
@@ -65,9 +75,8 @@ async def walk(
     if conditions.digits is None:
         candidates, more = run_pages.candidates(wanted_ids)
     else:
-        ids, ranges = id_prefixes.newest("workflow_instance", conditions.digits)
-        candidates = f"SELECT id, count(*) OVER () = :page AS is_cut FROM ({ids}) AS newest"
-        values |= ranges
+        candidates = _OF_IDS
+        values |= id_prefixes.bounds(conditions.digits)
     if conditions.digits is not None or wanted.is_of_workflows:
         plain, plain_values = run_pages.plain_condition(wanted_ids)
         condition = f"{plain} AND {condition}"
