@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Double, Select, TextClause, case, cast, extract, func, select, text
+from sqlalchemy import ColumnElement, Double, Select, case, cast, extract, func, select, text
 
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData
@@ -114,6 +114,10 @@ class TaskRun:
     is_ready: bool | None = None
 
 
+_IS_WANTED = text("workflow_instance.id = ANY(CAST(:ids AS bigint[]))")
+_IS_OF_WANTED = text("workflow_instance_id = ANY(CAST(:ids AS bigint[]))")
+
+
 async def runs(
     connection: AsyncConnection,
     limit: int,
@@ -174,7 +178,7 @@ def no_run(id_: WorkflowInstanceId) -> NotFound:
 
 async def present(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]) -> dict[WorkflowInstanceId, Run]:
     """Those of these runs that exist, without their tasks."""
-    rows = (await connection.execute(_runs().where(_is_one_of("workflow_instance.id", ids)))).all()
+    rows = (await connection.execute(_runs().where(_IS_WANTED.bindparams(ids=list(ids))))).all()
     return {row.id: _run(row) for row in rows}
 
 
@@ -184,7 +188,7 @@ async def attempts(
     """All attempts of the tasks of each of these runs, in the order in which they were queued."""
     found: dict[WorkflowInstanceId, list[TaskRun]] = {id_: [] for id_ in ids}
     t = task_instance.c
-    query = tasks().where(_is_one_of("workflow_instance_id", ids)).order_by(t.workflow_instance_id, t.id)
+    query = tasks().where(_IS_OF_WANTED.bindparams(ids=list(ids))).order_by(t.workflow_instance_id, t.id)
     for run_id, *row in (await connection.execute(query)).all():
         found[run_id].append(read_task(row))
     return found
@@ -239,10 +243,6 @@ def _runs() -> Select[Any]:
         .outerjoin(workflow_definition, d.code == i.workflow_code)
         .outerjoin(node, node.c.id == i.master_id)
     )
-
-
-def _is_one_of(column: str, ids: Collection[WorkflowInstanceId]) -> TextClause:
-    return text(f"{column} = ANY(CAST(:ids AS bigint[]))").bindparams(ids=list(ids))
 
 
 @cache
