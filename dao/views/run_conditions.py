@@ -20,13 +20,16 @@ from model.triggers import Trigger
 _TRIGGER = """
     CASE WHEN {run}.parent_instance_id IS NOT NULL THEN 'PARENT' WHEN {run}.command_type = 'SCHEDULER' THEN 'SCHEDULE'
          WHEN {run}.command_type = 'COMPLEMENT_DATA' THEN 'BACKFILL' ELSE 'HAND' END = ANY(CAST(:triggers AS text[]))"""
-_NODES = """ARRAY(SELECT id FROM node WHERE kind = '{kind}' AND (address = :{who} OR name = :{who})
-                  UNION ALL SELECT CAST(:{who}_id AS bigint))"""
-_MASTER = f"{{run}}.ended_at IS NULL AND {{run}}.master_id = ANY({_NODES.format(kind='MASTER', who='master')})"
+_MASTER = """
+    {run}.ended_at IS NULL AND {run}.master_id = ANY(ARRAY(
+        SELECT id FROM node WHERE kind = 'MASTER' AND (address = :master OR name = :master)
+        UNION ALL SELECT CAST(:master_id AS bigint)))"""
 # A scalar subquery, which stays one: a join might read all attempts of the worker first.
-_WORKER = f"""
+_WORKER = """
     (SELECT true FROM task_instance t                                           -- index: task_instance_attempt
-     WHERE t.workflow_instance_id = {{run}}.id AND t.worker_id = ANY({_NODES.format(kind="WORKER", who="worker")})
+     WHERE t.workflow_instance_id = {run}.id AND t.worker_id = ANY(ARRAY(
+         SELECT id FROM node WHERE kind = 'WORKER' AND (address = :worker OR name = :worker)
+         UNION ALL SELECT CAST(:worker_id AS bigint)))
      LIMIT 1)"""
 # The masters write both columns with json.dumps; a quote within a value is escaped, so no value imitates a pair.
 _PARAMETER = "strpos({run}.startup_names, :name_{n}) > 0 AND strpos({run}.params, :pair_{n}) > 0"
