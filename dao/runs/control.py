@@ -17,7 +17,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import EVENT, changed, notify
 from dao.runs.code_lists import Unreadable, read_codes
-from dao.runs.workflow_instances import INSTANCE_COLUMNS, read_instance
+from dao.runs.workflow_instances import read_instance
 from model.changes import Changes
 from model.choices import ExecutionType, FailureStrategy, Priority
 from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
@@ -105,13 +105,23 @@ _END_WAITING = text("""
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
     WHERE i.id = e.id AND coalesce(i.state = 'SERIAL_WAIT', false)
 """)
-_READ = text(f"SELECT {INSTANCE_COLUMNS} FROM workflow_instance WHERE id = :id")
+_READ = text("""
+    SELECT id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
+           requested_state, startup_names,
+           least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time, time_zone,
+           dry_run, environment, coalesce(executing, scope) AS scope, depth, parent_instance_id, parent_task_code,
+           parent_attempt, child_index,
+           CASE WHEN isfinite(coalesce(running_since, started_at))
+                THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
+                ELSE 0 END::float8 AS ran_s
+    FROM workflow_instance WHERE id = :id
+""")
 _CHANGE_VERSION = text("""
     UPDATE workflow_instance SET workflow_version = :version, params = :params, worker_group = :worker_group,
         environment = :environment, priority = CAST(:priority AS priority_level), failure_strategy = :failure_strategy
     WHERE id = :id
 """)
-_REVIVE = text(f"""
+_REVIVE = text("""
     UPDATE workflow_instance i
     SET state = CASE WHEN r.waits THEN 'SERIAL_WAIT' ELSE 'RUNNING_EXECUTION' END,
         master_id = CASE WHEN r.waits THEN 0 ELSE CAST(:master AS bigint) END,
@@ -129,7 +139,14 @@ _REVIVE = text(f"""
                 CAST(:resumes AS text[]))
          AS r (revived_id, repeats, new_executing, keeps_executing, new_attempt, waits, new_resumes)
     WHERE i.id = r.revived_id
-    RETURNING {INSTANCE_COLUMNS}
+    RETURNING id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
+              requested_state, startup_names,
+              least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time, time_zone,
+              dry_run, environment, coalesce(executing, scope) AS scope, depth, parent_instance_id, parent_task_code,
+              parent_attempt, child_index,
+              CASE WHEN isfinite(coalesce(running_since, started_at))
+                   THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
+                   ELSE 0 END::float8 AS ran_s
 """)
 
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
-from dao.cluster.lost_owners import DRIVEN_OR_FAILED_OVER, GONE_MASTERS
+from dao.cluster.lost_owners import GONE_MASTERS
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
-from dao.runs.workflow_instances import INSTANCE_COLUMNS, read_instance
+from dao.runs.workflow_instances import read_instance
 from model.changes import Changes
 from model.ids import Epoch, WorkflowInstanceId
 from model.instances import WorkflowInstance
@@ -22,24 +22,24 @@ TAKEOVERS_MAX = 3
 what kills them."""
 SOON_MIN, SOON_MAX, SOON_PART = timedelta(minutes=2), timedelta(minutes=20), 20
 """Soon: within a `SOON_PART`-th of the run's age, but within these bounds. An older run may kill more slowly, and may
-lose more masters for other reasons."""
-# A time written by hand may be infinite, and has no age.
-_SOON = f"""
-    least(interval '{SOON_MAX.total_seconds()} s', greatest(interval '{SOON_MIN.total_seconds()} s',
-          CASE WHEN isfinite(i.started_at) THEN (clock_timestamp() - i.started_at) / {SOON_PART} END))
-"""
+lose more masters for other reasons. `_CLAIM_FAILOVER` has these numbers too."""
 # `takeovers` counts owners that were fenced, not those that left: a rolling restart must not fail a long run. An owner
 # that had driven the run for long did not die of it, so the count starts again. The time of its last beat counts, not
-# the time of the fence: it may take hours until a master is restarted and fences the old one.
-_CLAIM_FAILOVER = text(f"""
+# the time of the fence: it may take hours until a master is restarted and fences the old one. A time written by hand
+# may be infinite, and has no age.
+_CLAIM_FAILOVER = text("""
     UPDATE workflow_instance i
     SET master_id = :master,
         state = CASE WHEN i.state = 'READY_STOP' THEN i.state  -- a stop is not overruled by a pause
                      WHEN i.requested_state IS NOT NULL THEN i.requested_state
                      WHEN i.state = 'FAILOVER' THEN 'RUNNING_EXECUTION' ELSE i.state END,
         takeovers = CASE WHEN node_state IS DISTINCT FROM 'FENCED' THEN i.takeovers
-                         WHEN last_seen > coalesce(i.owned_since, i.started_at) + {_SOON} THEN 1
-                         ELSE least(i.takeovers, {TAKEOVERS_MAX}) + 1 END,
+                         WHEN last_seen > coalesce(i.owned_since, i.started_at)
+                              + least(interval '1200.0 s', greatest(interval '120.0 s',
+                                      CASE WHEN isfinite(i.started_at)
+                                           THEN (clock_timestamp() - i.started_at) / 20 END))
+                              THEN 1
+                         ELSE least(i.takeovers, 3) + 1 END,   -- TAKEOVERS_MAX
         owned_since = clock_timestamp()
     FROM (SELECT id AS locked_id FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE)
          AS locked,
@@ -50,24 +50,44 @@ _CLAIM_FAILOVER = text(f"""
           WHERE w.id = ANY(CAST(:ids AS bigint[]))) AS owners
     WHERE i.id = locked_id
       AND coalesce(owner_id = i.master_id AND coalesce(node_state, 'LEFT') IN ('FENCED', 'LEFT')
-                   AND i.state IN {DRIVEN_OR_FAILED_OVER}, false)
-    RETURNING {INSTANCE_COLUMNS}, takeovers
+                   AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER'), false)
+    RETURNING id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
+              requested_state, startup_names,
+              least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time, time_zone,
+              dry_run, environment, coalesce(executing, scope) AS scope, depth, parent_instance_id, parent_task_code,
+              parent_attempt, child_index,
+              CASE WHEN isfinite(coalesce(running_since, started_at))
+                   THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
+                   ELSE 0 END::float8 AS ran_s,
+              takeovers
 """)
 # Level-triggered: any caller finds all runs of owners that are gone or never existed. Runs with an open RECOVER command
 # are left out, so a second execution finds only the rest; a unique index protects against two at once.
-_LEFT_BEHIND = f"""
+_FIND_LEFT_BEHIND = text(f"""
+    WITH RECURSIVE {GONE_MASTERS}, left_behind AS (
         SELECT i.id, i.workflow_code, i.priority
         FROM gone_master g
         JOIN workflow_instance i ON i.master_id = g.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
-        WHERE i.state IN {DRIVEN_OR_FAILED_OVER} AND i.id <> ALL(CAST(:without AS bigint[]))
+        WHERE i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
+          AND i.id <> ALL(CAST(:without AS bigint[]))
           AND (CAST(:only AS bigint) IS NULL OR i.id = CAST(:only AS bigint))
           AND NOT EXISTS (SELECT FROM command c                                   -- index: command_one_recover
                           WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id)
         LIMIT :limit FOR UPDATE OF i SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
-"""
-_FIND_LEFT_BEHIND = text(f"WITH RECURSIVE {GONE_MASTERS}, left_behind AS ({_LEFT_BEHIND}) SELECT id FROM left_behind")
+    )
+    SELECT id FROM left_behind
+""")
 _FAIL_OVER = text(f"""
-    WITH RECURSIVE {GONE_MASTERS}, left_behind AS ({_LEFT_BEHIND}
+    WITH RECURSIVE {GONE_MASTERS}, left_behind AS (   -- as above
+        SELECT i.id, i.workflow_code, i.priority
+        FROM gone_master g
+        JOIN workflow_instance i ON i.master_id = g.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
+        WHERE i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
+          AND i.id <> ALL(CAST(:without AS bigint[]))
+          AND (CAST(:only AS bigint) IS NULL OR i.id = CAST(:only AS bigint))
+          AND NOT EXISTS (SELECT FROM command c                                   -- index: command_one_recover
+                          WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id)
+        LIMIT :limit FOR UPDATE OF i SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
     ), handed AS (
         UPDATE workflow_instance i   -- a halt is kept, even one that somebody wrote into the state alone
         SET state = 'FAILOVER', requested_state = CASE WHEN i.state IN ('READY_PAUSE', 'READY_STOP')

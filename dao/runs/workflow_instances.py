@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Row, text
 
-from dao.alerts.rules import HAS_RULES, note_ends
+from dao.alerts.rules import note_ends
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData
@@ -102,17 +102,35 @@ _INSTANCES = RowArrays(
         "child_index": lambda new: new.parent and new.parent.index,
     },
 )
-# The value of each column of a new row, from the row `n` of `_INSTANCES`. A run that is not driven has no owner, so
-# there is no failover for it.
-_ROW = {
-    **{name: f"n.{name}" for name in _INSTANCES.names},
-    "master_id": "CASE WHEN n.state = 'RUNNING_EXECUTION' THEN :master ELSE 0 END",
-    "priority": "n.priority::priority_level",
-    "ended_at": "CASE WHEN n.state IN ('PAUSE', 'STOP') THEN clock_timestamp() END",
-    "reason": "nullif(n.reason, '')",
-    "schedule_time": "coalesce(n.schedule_time, clock_timestamp())",
-}
-_NEW = f"INSERT INTO workflow_instance ({', '.join(_ROW)}) SELECT {', '.join(_ROW.values())} FROM {_INSTANCES.unnest}"
+# A run that is not driven has no owner, so there is no failover for it.
+_NEW = """
+    INSERT INTO workflow_instance
+        (command_id, workflow_code, workflow_version, schedule_id, state, failure_strategy, priority, worker_group,
+         params, reason, command_type, execution_type, startup_names, time_zone, environment, warning_type, alert_group,
+         scope, backfill, serial_key, traceparent, schedule_time, dry_run, depth, parent_instance_id, parent_task_code,
+         parent_attempt, child_index, master_id, ended_at)
+    SELECT n.command_id, n.workflow_code, n.workflow_version, n.schedule_id, n.state, n.failure_strategy,
+           n.priority::priority_level, n.worker_group, n.params, nullif(n.reason, ''), n.command_type, n.execution_type,
+           n.startup_names, n.time_zone, n.environment, n.warning_type, n.alert_group, n.scope, n.backfill,
+           n.serial_key, n.traceparent, coalesce(n.schedule_time, clock_timestamp()), n.dry_run, n.depth,
+           n.parent_instance_id, n.parent_task_code, n.parent_attempt, n.child_index,
+           CASE WHEN n.state = 'RUNNING_EXECUTION' THEN :master ELSE 0 END,
+           CASE WHEN n.state IN ('PAUSE', 'STOP') THEN clock_timestamp() END
+    FROM unnest(CAST(:command_id AS bigint[]), CAST(:workflow_code AS bigint[]), CAST(:workflow_version AS integer[]),
+                CAST(:schedule_id AS bigint[]), CAST(:state AS text[]), CAST(:failure_strategy AS text[]),
+                CAST(:priority AS text[]), CAST(:worker_group AS text[]), CAST(:params AS text[]),
+                CAST(:reason AS text[]), CAST(:command_type AS text[]), CAST(:execution_type AS text[]),
+                CAST(:startup_names AS text[]), CAST(:time_zone AS text[]), CAST(:environment AS text[]),
+                CAST(:warning_type AS text[]), CAST(:alert_group AS text[]), CAST(:scope AS text[]),
+                CAST(:backfill AS text[]), CAST(:serial_key AS text[]), CAST(:traceparent AS text[]),
+                CAST(:schedule_time AS timestamptz[]), CAST(:dry_run AS boolean[]), CAST(:depth AS smallint[]),
+                CAST(:parent_instance_id AS bigint[]), CAST(:parent_task_code AS bigint[]),
+                CAST(:parent_attempt AS smallint[]), CAST(:child_index AS integer[]))
+         AS n (command_id, workflow_code, workflow_version, schedule_id, state, failure_strategy, priority,
+               worker_group, params, reason, command_type, execution_type, startup_names, time_zone, environment,
+               warning_type, alert_group, scope, backfill, serial_key, traceparent, schedule_time, dry_run, depth,
+               parent_instance_id, parent_task_code, parent_attempt, child_index)
+"""
 _INSERT = text(f"{_NEW} RETURNING id, command_id, schedule_time")
 # An existing run is not created again: a second START of one child, or a second fire of one time of a schedule.
 _INSERT_ONCE = text(f"{_NEW} ON CONFLICT DO NOTHING RETURNING id, command_id, schedule_time")
@@ -126,31 +144,24 @@ _ENTER = text("""
 _ENDS = RowArrays({"id": "bigint", **dict.fromkeys(("state", "reason", "outputs"), "text"), "is_whole": "boolean"})
 # An EXECUTE_TASK that left nothing to do leaves no limit either: whoever asks sees a whole success.
 # Checks the state, not `ended_at`: see `dao.tasks.task_instances`, queue.
-_FINISH = text(f"""
+_FINISH = text("""
     WITH ended AS (
         UPDATE workflow_instance i
         SET state = n.state, reason = nullif(n.reason, ''), ended_at = clock_timestamp(), outputs = n.outputs,
             requested_state = NULL,
             executing = CASE WHEN NOT (n.state = 'SUCCESS' AND n.is_whole) THEN i.executing END
-        FROM {_ENDS.unnest}
+        FROM unnest(CAST(:id AS bigint[]), CAST(:state AS text[]), CAST(:reason AS text[]), CAST(:outputs AS text[]),
+                    CAST(:is_whole AS boolean[]))
+             AS n (id, state, reason, outputs, is_whole)
         WHERE i.id = n.id
           AND coalesce(i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
         RETURNING i.id, i.parent_instance_id IS NOT NULL OR i.execution_type <> 'PARALLEL' OR i.backfill IS NOT NULL
                   AS is_awaited
     )
-    SELECT array_agg(id) AS ended, array_agg(id) FILTER (WHERE is_awaited) AS awaited, {HAS_RULES} AS has_rules
+    SELECT array_agg(id) AS ended, array_agg(id) FILTER (WHERE is_awaited) AS awaited,
+           EXISTS (SELECT FROM alert_rule WHERE enabled) AS has_rules
     FROM ended
 """)
-INSTANCE_COLUMNS = """id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params,
-              state, requested_state, startup_names,
-              -- Within what Python has years for: one row must not fail the fetch of all.
-              least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time,
-              time_zone, dry_run, environment,
-              coalesce(executing, scope) AS scope, depth, parent_instance_id, parent_task_code, parent_attempt,
-              child_index, CASE WHEN isfinite(coalesce(running_since, started_at))
-                                THEN greatest(0, extract(epoch FROM clock_timestamp()
-                                                                    - coalesce(running_since, started_at)))
-                                ELSE 0 END::float8 AS ran_s"""
 _RESET_TAKEOVERS = text("""
     UPDATE workflow_instance SET takeovers = 0
     WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND takeovers > 0
@@ -160,16 +171,29 @@ _OWNED = text("""
     SELECT id FROM workflow_instance
     WHERE master_id = :master AND ended_at IS NULL AND coalesce(state <> 'SERIAL_WAIT', false)
 """)
-_OWN = "id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL"
-_READ_OWNED = text(f"""
-    SELECT {INSTANCE_COLUMNS} FROM workflow_instance
-    WHERE {_OWN} AND coalesce(state <> 'SERIAL_WAIT', false)
+_READ_OWNED = text("""
+    SELECT id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
+           requested_state, startup_names,
+           least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time, time_zone,
+           dry_run, environment, coalesce(executing, scope) AS scope, depth, parent_instance_id, parent_task_code,
+           parent_attempt, child_index,
+           CASE WHEN isfinite(coalesce(running_since, started_at))
+                THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
+                ELSE 0 END::float8 AS ran_s
+    FROM workflow_instance
+    WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
+      AND coalesce(state <> 'SERIAL_WAIT', false)
 """)
-_STILL_OWNED = text(f"SELECT id FROM workflow_instance WHERE {_OWN} AND coalesce(state <> 'SERIAL_WAIT', false)")
+_STILL_OWNED = text("""
+    SELECT id FROM workflow_instance
+    WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
+      AND coalesce(state <> 'SERIAL_WAIT', false)
+""")
 # FAILOVER is written for a master that is gone. For a master that lives it was written by hand.
-_TAKE_BACK = text(f"""
+_TAKE_BACK = text("""
     UPDATE workflow_instance SET state = coalesce(requested_state, 'RUNNING_EXECUTION')
-    WHERE {_OWN} AND coalesce(state = 'FAILOVER', false)
+    WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
+      AND coalesce(state = 'FAILOVER', false)
 """)
 
 
@@ -262,7 +286,10 @@ def named(ids: Collection[int]) -> str:
 
 
 def read_instance(row: Row[Any]) -> WorkflowInstance:
-    """A run from a row with the columns of `INSTANCE_COLUMNS`."""
+    """A run from a row with the columns of `_READ_OWNED`.
+
+    They bring its schedule time within what Python has years for: one row must not fail the fetch of all.
+    """
     parent = None
     if row.parent_instance_id is not None:
         parent = Parent(
