@@ -17,7 +17,6 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import EVENT, notify
 from dao.postgres.row_arrays import RowArrays
-from dao.runs.relations import IS_NAMED_ABOVE, REPORTED_ABOVE
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.instances import ChildState, Parent
@@ -81,14 +80,19 @@ _STANDING = text("""
 """)
 # A child with an open resume command from its parent counts as running, though no master has taken the command yet. It
 # runs again, or the task learns why not (`report_at_rest`). The parent is not notified of commands from others that are
-# refused: for those, the state in the child's row counts.
-_OF = text(f"""
+# refused: for those, the state in the child's row counts. A reason may name tasks, parameters and limits, and who sees
+# the run above may not see a child of another project: so a reason goes up within a project only, here and below.
+_OF = text("""
     SELECT parent_instance_id, parent_task_code, parent_attempt, child_index,
            CASE WHEN EXISTS (SELECT FROM command c                                  -- index: command_resume
                              WHERE c.workflow_instance_id = i.id AND c.from_above
                                AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS'))
                 THEN 'RUNNING_EXECUTION' ELSE state END AS state,
-           {REPORTED_ABOVE.format(child="i")} AS outputs
+           CASE WHEN i.state = 'SUCCESS' THEN i.outputs
+                WHEN (SELECT project FROM workflow_definition WHERE code = i.workflow_code) IS NOT DISTINCT FROM
+                     (SELECT d.project FROM workflow_instance p JOIN workflow_definition d ON d.code = p.workflow_code
+                      WHERE p.id = i.parent_instance_id)
+                     THEN i.reason END AS outputs
     FROM workflow_instance i
     WHERE parent_instance_id = ANY(CAST(:ids AS bigint[]))                         -- index: workflow_instance_child
 """)
@@ -113,11 +117,17 @@ _NEW_CHILDREN = RowArrays(
     },
 )
 # Returns those whose workflow does not exist: no command is inserted for them.
-_START = text(f"""
+_START = text("""
     WITH wanted AS (
         SELECT coalesce(n.code, (SELECT d.code FROM workflow_definition d
                                  WHERE d.project = n.project AND d.name = n.name)) AS found, n.*
-        FROM {_NEW_CHILDREN.arrays} WITH ORDINALITY AS n ({", ".join(_NEW_CHILDREN.names)}, place)
+        FROM unnest(CAST(:project AS text[]), CAST(:name AS text[]), CAST(:params AS text[]),
+                    CAST(:priority AS text[]), CAST(:worker_group AS text[]), CAST(:environment AS text[]),
+                    CAST(:code AS bigint[]), CAST(:version AS integer[]), CAST(:dry_run AS boolean[]),
+                    CAST(:schedule_time AS timestamptz[]), CAST(:time_zone AS text[]), CAST(:parent AS text[]))
+             WITH ORDINALITY
+             AS n (project, name, params, priority, worker_group, environment, code, version, dry_run, schedule_time,
+                   time_zone, parent, place)
     ), asked AS (
         INSERT INTO command (type, workflow_code, workflow_version, params, priority, worker_group, environment,
                              dry_run, schedule_time, time_zone, parent, created_by, from_above)
@@ -158,12 +168,16 @@ _ANY_RUNS = text("""
     SELECT EXISTS (SELECT FROM workflow_instance
                    WHERE parent_instance_id = ANY(CAST(:ids AS bigint[])) AND ended_at IS NULL)
 """)
-_REPORT_UNMADE = text(f"""
+_REPORT_UNMADE = text("""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
         SELECT instance, task_code, attempt, child_index, state,
                CASE WHEN (SELECT code FROM workflow_definition WHERE code = u.workflow) IS NULL
-                      OR {IS_NAMED_ABOVE.format(workflow="u.workflow", parent="u.instance")} THEN reason END
+                      OR (SELECT project FROM workflow_definition WHERE code = u.workflow) IS NOT DISTINCT FROM
+                         (SELECT d.project FROM workflow_instance p
+                          JOIN workflow_definition d ON d.code = p.workflow_code
+                          WHERE p.id = u.instance)
+                    THEN reason END
         FROM unnest(CAST(:instances AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS smallint[]),
                     CAST(:indexes AS integer[]), CAST(:states AS text[]), CAST(:reasons AS text[]),
                     CAST(:workflows AS bigint[]))
@@ -174,13 +188,16 @@ _REPORT_UNMADE = text(f"""
 """)
 # A child that was already resumed in another way will report its end itself. For a halted one the parent would wait
 # forever, so it counts as a failure if there is a reason.
-_REPORT_AT_REST = text(f"""
+_REPORT_AT_REST = text("""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, child_index, state, outputs)
         SELECT c.parent_instance_id, c.parent_task_code, c.parent_attempt, c.child_index,
                CASE WHEN c.state = 'PAUSE' AND r.reason IS NOT NULL THEN 'FAILURE' ELSE c.state END,
                CASE WHEN c.state = 'SUCCESS' THEN c.outputs
-                    WHEN {IS_NAMED_ABOVE.format(workflow="c.workflow_code", parent="c.parent_instance_id")}
+                    WHEN (SELECT project FROM workflow_definition WHERE code = c.workflow_code) IS NOT DISTINCT FROM
+                         (SELECT d.project FROM workflow_instance p
+                          JOIN workflow_definition d ON d.code = p.workflow_code
+                          WHERE p.id = c.parent_instance_id)
                          THEN coalesce(r.reason, c.reason) END
         FROM unnest(CAST(:ids AS bigint[]), CAST(:reasons AS text[])) AS r (child_id, reason)
         JOIN workflow_instance c ON c.id = r.child_id

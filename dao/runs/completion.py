@@ -12,8 +12,6 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
-from dao.runs.relations import REPORTED_ABOVE
-from dao.runs.serial_line import CALL
 from model.ids import Epoch, WorkflowInstanceId
 
 _AWAITED = text("""
@@ -23,12 +21,19 @@ _AWAITED = text("""
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[]))
 """)
 # `coalesce`: with IS NOT NULL alone and no statistics on children, the planner might scan their whole index. Nobody
-# reads an event of a parent that was deleted.
-_NOTIFY_PARENT = text(f"""
+# reads an event of a parent that was deleted. A reason may name tasks, parameters and limits, and who sees the run
+# above may not see a child of another project.
+_NOTIFY_PARENT = text("""
     WITH notified AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs, child_index)
         SELECT parent_instance_id, parent_task_code, parent_attempt, state,
-               {REPORTED_ABOVE.format(child="i")}, child_index
+               CASE WHEN i.state = 'SUCCESS' THEN i.outputs
+                    WHEN (SELECT project FROM workflow_definition WHERE code = i.workflow_code) IS NOT DISTINCT FROM
+                         (SELECT d.project FROM workflow_instance p
+                          JOIN workflow_definition d ON d.code = p.workflow_code
+                          WHERE p.id = i.parent_instance_id)
+                         THEN i.reason END,
+               child_index
         FROM workflow_instance i WHERE id = ANY(CAST(:ids AS bigint[])) AND coalesce(parent_instance_id, 0) > 0
           AND (SELECT p.id FROM workflow_instance p WHERE p.id = i.parent_instance_id) IS NOT NULL
           AND num_nulls(parent_task_code, parent_attempt, child_index) = 0      -- else it stands under nothing
@@ -38,9 +43,10 @@ _NOTIFY_PARENT = text(f"""
 """)
 # Always, not only if a run waits: one that is just being added to the line is not visible yet. The lock of the line
 # makes the handler of the command wait for it.
-_WAKE_LINE = text(f"""
+_WAKE_LINE = text("""
     INSERT INTO command (type, workflow_code, params, created_by)
-    SELECT DISTINCT 'RECOVER_SERIAL_WAIT', workflow_code, {CALL.format(key="serial_key")}, 'serial'
+    SELECT DISTINCT 'RECOVER_SERIAL_WAIT', workflow_code,
+           CASE WHEN serial_key = '' THEN '{}' ELSE json_build_object('serial_key', serial_key)::text END, 'serial'
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) AND execution_type <> 'PARALLEL'
 """)
 # Only once: a date that is run again does not backfill later dates again. Nor does one of which an EXECUTE_TASK left

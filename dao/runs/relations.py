@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.runs.serial_line import PLACE
 from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.states import WorkflowState
 
@@ -50,16 +49,6 @@ class OlderBelow:
     newest: int
 
 
-# A reason may name tasks, parameters and limits: who sees the run above may not see a child of another project.
-IS_NAMED_ABOVE = """
-    (SELECT project FROM workflow_definition WHERE code = {workflow}) IS NOT DISTINCT FROM
-    (SELECT d.project FROM workflow_instance p JOIN workflow_definition d ON d.code = p.workflow_code
-     WHERE p.id = {parent})
-"""
-REPORTED_ABOVE = f"""
-    CASE WHEN {{child}}.state = 'SUCCESS' THEN {{child}}.outputs
-         WHEN {IS_NAMED_ABOVE.format(workflow="{child}.workflow_code", parent="{child}.parent_instance_id")}
-              THEN {{child}}.reason END"""
 _CHILDREN = text("""
     SELECT c.parent_instance_id, c.id, d.project, d.name, c.state, c.parent_task_code, c.parent_attempt, c.child_index
     FROM workflow_instance c LEFT JOIN workflow_definition d ON d.code = c.workflow_code
@@ -104,16 +93,18 @@ _OLDER = text("""
       AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
     ORDER BY c.id LIMIT :most
 """)
-_BEFORE = text(f"""
+# A waiting run's place in its line is the expression of the index.
+_BEFORE = text("""
     SELECT i.id, other.id, other.state FROM workflow_instance i CROSS JOIN LATERAL (
         SELECT id, state, 0 AS place FROM workflow_instance                        -- index: workflow_instance_line
         WHERE workflow_code = i.workflow_code AND serial_key = i.serial_key AND id <> i.id
           AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
         UNION ALL
-        SELECT id, state, {PLACE} FROM workflow_instance
+        SELECT id, state, (CASE WHEN serial_key = '' THEN id ELSE command_id END) FROM workflow_instance
         WHERE workflow_code = i.workflow_code AND serial_key = i.serial_key        -- index: workflow_instance_turn
           AND state = 'SERIAL_WAIT'
-          AND {PLACE} < CASE WHEN i.serial_key = '' THEN i.id ELSE i.command_id END
+          AND (CASE WHEN serial_key = '' THEN id ELSE command_id END)
+              < CASE WHEN i.serial_key = '' THEN i.id ELSE i.command_id END
     ) AS other
     WHERE i.id = ANY(CAST(:runs AS bigint[])) ORDER BY other.place, other.id
 """)

@@ -48,80 +48,80 @@ _LOCK_DELETED = text("""
     SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'shoal line', current_schema(), code), 0))
     FROM (SELECT code FROM unnest(CAST(:codes AS bigint[])) AS given (code) ORDER BY code) AS gone
 """)
-_LINES = "unnest(CAST(:codes AS bigint[]), CAST(:keys AS text[])) AS line (code, key)"
-# `IS NOT TRUE`: the same expression as in its index, which no other statement uses. Reads the first index entry of each
-# kind.
-_LIVE = """
-    workflow_code = line.code AND serial_key = line.key
-    AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
-"""
-PLACE = "(CASE WHEN serial_key = '' THEN id ELSE command_id END)"
-"""The place of a waiting run in its line: the expression of its index."""
-_HEADS = text(f"""
-    SELECT head.id, line.code, line.key, head.state, head.command_id FROM {_LINES}
+# Reads the first index entry of each kind. A live run is in none of these states: with `IS NOT TRUE` it is the same
+# expression as in the index, which no other statement uses. So is the place of a waiting run in its line.
+_HEADS = text("""
+    SELECT head.id, line.code, line.key, head.state, head.command_id
+    FROM unnest(CAST(:codes AS bigint[]), CAST(:keys AS text[])) AS line (code, key)
     CROSS JOIN LATERAL (
         (SELECT id, coalesce(requested_state, state) AS state, command_id FROM workflow_instance
-         WHERE {_LIVE} ORDER BY id LIMIT 1)                                     -- index: workflow_instance_line
+         WHERE workflow_code = line.code AND serial_key = line.key              -- index: workflow_instance_line
+           AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+         ORDER BY id LIMIT 1)
         UNION ALL
         (SELECT id, state, command_id FROM workflow_instance
          WHERE workflow_code = line.code AND serial_key = line.key              -- index: workflow_instance_turn
-           AND state = 'SERIAL_WAIT' ORDER BY {PLACE} LIMIT 1)
+           AND state = 'SERIAL_WAIT' ORDER BY (CASE WHEN serial_key = '' THEN id ELSE command_id END) LIMIT 1)
     ) AS head
     ORDER BY head.id
 """)
-_ALL_LIVE = text(f"""
+_ALL_LIVE = text("""
     SELECT id, coalesce(requested_state, state) AS state, command_id
     FROM (SELECT CAST(:code AS bigint) AS code, CAST(:key AS text) AS key) AS line
-    JOIN workflow_instance ON {_LIVE} ORDER BY id                               -- index: workflow_instance_line
+    JOIN workflow_instance ON workflow_code = line.code AND serial_key = line.key   -- index: workflow_instance_line
+                          AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+    ORDER BY id
 """)
-_WAITING = text(f"""
-    SELECT head.id, line.code, line.key, head.command_id FROM {_LINES}
+_WAITING = text("""
+    SELECT head.id, line.code, line.key, head.command_id
+    FROM unnest(CAST(:codes AS bigint[]), CAST(:keys AS text[])) AS line (code, key)
     CROSS JOIN LATERAL (
-        SELECT id, command_id, {PLACE} AS place FROM workflow_instance
-        WHERE workflow_code = line.code AND serial_key = line.key               -- index: workflow_instance_turn
-          AND state = 'SERIAL_WAIT' ORDER BY {PLACE} LIMIT :limit
+        SELECT id, command_id, (CASE WHEN serial_key = '' THEN id ELSE command_id END) AS place
+        FROM workflow_instance                                                  -- index: workflow_instance_turn
+        WHERE workflow_code = line.code AND serial_key = line.key AND state = 'SERIAL_WAIT'
+        ORDER BY (CASE WHEN serial_key = '' THEN id ELSE command_id END) LIMIT :limit
     ) AS head
     ORDER BY line.code, line.key, head.place
 """)
-_OVERTAKEN = text(f"""
-    SELECT behind.id, line.code, line.key FROM {_LINES}
+_OVERTAKEN = text("""
+    SELECT behind.id, line.code, line.key
+    FROM unnest(CAST(:codes AS bigint[]), CAST(:keys AS text[])) AS line (code, key)
     CROSS JOIN LATERAL (
-        SELECT {PLACE} AS place FROM workflow_instance                          -- index: workflow_instance_urgent_turn
+        SELECT (CASE WHEN serial_key = '' THEN id ELSE command_id END) AS place
+        FROM workflow_instance                                                  -- index: workflow_instance_urgent_turn
         WHERE workflow_code = line.code AND serial_key = line.key
-          AND state = 'SERIAL_WAIT' AND execution_type = 'SERIAL_PRIORITY' ORDER BY {PLACE} DESC LIMIT 1
+          AND state = 'SERIAL_WAIT' AND execution_type = 'SERIAL_PRIORITY'
+        ORDER BY (CASE WHEN serial_key = '' THEN id ELSE command_id END) DESC LIMIT 1
     ) AS newest
     CROSS JOIN LATERAL (
-        SELECT id, {PLACE} AS place FROM workflow_instance
-        WHERE workflow_code = line.code AND serial_key = line.key               -- index: workflow_instance_turn
-          AND state = 'SERIAL_WAIT' AND {PLACE} < newest.place ORDER BY {PLACE} LIMIT :limit
+        SELECT id, (CASE WHEN serial_key = '' THEN id ELSE command_id END) AS place
+        FROM workflow_instance                                                  -- index: workflow_instance_turn
+        WHERE workflow_code = line.code AND serial_key = line.key AND state = 'SERIAL_WAIT'
+          AND (CASE WHEN serial_key = '' THEN id ELSE command_id END) < newest.place
+        ORDER BY (CASE WHEN serial_key = '' THEN id ELSE command_id END) LIMIT :limit
     ) AS behind
     ORDER BY line.code, line.key, behind.place
 """)
-# It steps from line to line, however many runs wait in each.
-_EACH_WAITING = """
-    waiting AS (
-        (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance
-         WHERE state = 'SERIAL_WAIT' AND {first}                                -- index: workflow_instance_turn
+# It steps from line to line, however many runs wait in each. So do the statements below that find all waiting lines.
+_IDLE = text("""
+    WITH RECURSIVE waiting AS (
+        (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance -- index: workflow_instance_turn
+         WHERE state = 'SERIAL_WAIT' AND workflow_code = :code AND serial_key >= :first
          ORDER BY workflow_code, serial_key LIMIT 1)
         UNION ALL
         SELECT next.code, next.key FROM waiting w CROSS JOIN LATERAL (
             SELECT i.workflow_code AS code, i.serial_key AS key FROM workflow_instance i
-            WHERE i.state = 'SERIAL_WAIT' AND {next}
+            WHERE i.state = 'SERIAL_WAIT' AND i.workflow_code = :code
               AND (i.workflow_code, i.serial_key) > (w.code, w.key)
             ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
     )
-"""
-_IS_IDLE = f"(SELECT id FROM workflow_instance WHERE {_LIVE} ORDER BY id LIMIT 1) IS NULL"
-_WAITING_LINES = _EACH_WAITING.format(first="true", next="true")
-_OF_WORKFLOW = _EACH_WAITING.format(
-    first="workflow_code = :code AND serial_key >= :first", next="i.workflow_code = :code"
-)
-_IDLE = text(f"""
-    WITH RECURSIVE {_OF_WORKFLOW}
-    SELECT line.key FROM waiting AS line WHERE {_IS_IDLE} LIMIT :limit          -- index: workflow_instance_line
+    SELECT line.key FROM waiting AS line
+    WHERE (SELECT id FROM workflow_instance                                     -- index: workflow_instance_line
+           WHERE workflow_code = line.code AND serial_key = line.key
+             AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+           ORDER BY id LIMIT 1) IS NULL
+    LIMIT :limit
 """)
-CALL = "CASE WHEN {key} = '' THEN '{{}}' ELSE json_build_object('serial_key', {key})::text END"
-"""The parameters of the command that calls the line of a key."""
 # A call that is in the table already is enough: whoever handles it locks the lines first, so waits for the caller. Not
 # one of which a master may have died, since that may be refused.
 _CALL_ALL = text("""
@@ -145,8 +145,18 @@ _CALL_FROM = text("""
 """)
 # Level-triggered, by any master: workflows with lines without a live run and without a command. One command for each
 # workflow: if an older command is locked for long, that may be 10,000 lines, again and again.
-_CALL_MISSED = text(f"""
-    WITH RECURSIVE {_WAITING_LINES}, calls AS MATERIALIZED (
+_CALL_MISSED = text("""
+    WITH RECURSIVE waiting AS (
+        (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance -- index: workflow_instance_turn
+         WHERE state = 'SERIAL_WAIT' AND true
+         ORDER BY workflow_code, serial_key LIMIT 1)
+        UNION ALL
+        SELECT next.code, next.key FROM waiting w CROSS JOIN LATERAL (
+            SELECT i.workflow_code AS code, i.serial_key AS key FROM workflow_instance i
+            WHERE i.state = 'SERIAL_WAIT' AND true AND (i.workflow_code, i.serial_key) > (w.code, w.key)
+            ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
+    )
+    , calls AS MATERIALIZED (
         SELECT line.code, call.params FROM (SELECT DISTINCT code FROM waiting) AS line
         CROSS JOIN LATERAL (SELECT params FROM command                          -- index: command_calls
                             WHERE type = 'RECOVER_SERIAL_WAIT' AND workflow_code = line.code
@@ -154,10 +164,16 @@ _CALL_MISSED = text(f"""
     ), called AS (
         INSERT INTO command (type, workflow_code, created_by)
         SELECT DISTINCT 'RECOVER_SERIAL_WAIT', line.code, 'serial' FROM waiting AS line
-        WHERE {_IS_IDLE}                                                        -- index: workflow_instance_line
-          AND NOT EXISTS (SELECT FROM calls c WHERE c.code = line.code AND c.params = {CALL.format(key="line.key")})
-          AND NOT EXISTS (SELECT FROM calls c WHERE c.code = line.code
-                            AND (c.params = '{{}}' OR c.params LIKE '{{"serial_from"%'))
+        WHERE (SELECT id FROM workflow_instance                                 -- index: workflow_instance_line
+               WHERE workflow_code = line.code AND serial_key = line.key
+                 AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+               ORDER BY id LIMIT 1) IS NULL
+          AND NOT EXISTS (SELECT FROM calls c
+                          WHERE c.code = line.code
+                            AND c.params = CASE WHEN line.key = '' THEN '{}'
+                                                ELSE json_build_object('serial_key', line.key)::text END)
+          AND NOT EXISTS (SELECT FROM calls c
+                          WHERE c.code = line.code AND (c.params = '{}' OR c.params LIKE '{"serial_from"%'))
         RETURNING 1
     )
     SELECT count(*) FROM called
@@ -172,12 +188,24 @@ ANYONE_WAITS = """
 # What a live run of a line with waiting runs waits for: its children, their children, and of those that wait in a line
 # the live run of that line. If it waits for a run of the same line, both wait forever. Only workflows that contain each
 # other come to that, so it is a few rows for each line.
-_DEADLOCKED = text(f"""
-    WITH RECURSIVE {_WAITING_LINES}, awaited AS (
+_DEADLOCKED = text("""
+    WITH RECURSIVE waiting AS (
+        (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance -- index: workflow_instance_turn
+         WHERE state = 'SERIAL_WAIT' AND true
+         ORDER BY workflow_code, serial_key LIMIT 1)
+        UNION ALL
+        SELECT next.code, next.key FROM waiting w CROSS JOIN LATERAL (
+            SELECT i.workflow_code AS code, i.serial_key AS key FROM workflow_instance i
+            WHERE i.state = 'SERIAL_WAIT' AND true AND (i.workflow_code, i.serial_key) > (w.code, w.key)
+            ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
+    )
+    , awaited AS (
         SELECT head.id AS live, line.code, line.key, head.id, head.workflow_code, head.serial_key, head.state
         FROM waiting AS line
         CROSS JOIN LATERAL (
-            SELECT id, workflow_code, serial_key, state FROM workflow_instance WHERE {_LIVE}) AS head
+            SELECT id, workflow_code, serial_key, state FROM workflow_instance     -- index: workflow_instance_line
+            WHERE workflow_code = line.code AND serial_key = line.key
+              AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE) AS head
         UNION
         SELECT a.live, a.code, a.key, next.id, next.workflow_code, next.serial_key, next.state FROM awaited a
         CROSS JOIN LATERAL (
@@ -188,8 +216,10 @@ _DEADLOCKED = text(f"""
             SELECT head.id, head.workflow_code, head.serial_key, head.state
             FROM (SELECT a.workflow_code AS code, a.serial_key AS key) AS line
             CROSS JOIN LATERAL (
-                SELECT id, workflow_code, serial_key, state FROM workflow_instance WHERE {_LIVE}) AS head
-            WHERE a.state = 'SERIAL_WAIT'                                          -- index: workflow_instance_line
+                SELECT id, workflow_code, serial_key, state FROM workflow_instance -- index: workflow_instance_line
+                WHERE workflow_code = line.code AND serial_key = line.key
+                  AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE) AS head
+            WHERE a.state = 'SERIAL_WAIT'
         ) AS next
     )
     SELECT id, max(live) AS live, code FROM awaited
