@@ -50,19 +50,19 @@ _REFUSED = text("""
     WHERE command_id >= :command AND type = 'COMPLEMENT_DATA' AND workflow_code = ANY(CAST(:codes AS bigint[]))
     ORDER BY command_id
 """)
-_CHAIN = "e.type = 'COMPLEMENT_DATA' AND e.created_by = 'backfill'"
-_STOPPED = text(f"""
+_STOPPED = text("""
     SELECT e.workflow_code, e.command_id, e.params, e.reason, d.name
     FROM (SELECT * FROM error_command e                                          -- index: error_command_chain
-          WHERE {_CHAIN} ORDER BY e.command_id DESC LIMIT 1000) AS e
+          WHERE e.type = 'COMPLEMENT_DATA' AND e.created_by = 'backfill'
+          ORDER BY e.command_id DESC LIMIT 1000) AS e
     JOIN workflow_definition d ON d.code = e.workflow_code
     ORDER BY e.command_id DESC LIMIT :limit
 """)
-_STOPPED_OF = text(f"""
+_STOPPED_OF = text("""
     SELECT e.workflow_code, e.command_id, e.params, e.reason, d.name
     FROM workflow_definition d CROSS JOIN LATERAL (
         SELECT * FROM error_command e                                            -- index: error_command_chain_of
-        WHERE e.workflow_code = d.code AND {_CHAIN}
+        WHERE e.workflow_code = d.code AND e.type = 'COMPLEMENT_DATA' AND e.created_by = 'backfill'
         ORDER BY e.workflow_code DESC, e.command_id DESC LIMIT :limit) AS e
     WHERE d.name = coalesce(CAST(:workflow AS text), d.name)
       AND d.project = coalesce(CAST(:project AS text), d.project)

@@ -108,29 +108,34 @@ class DependentEnd:
 
 
 # A time outside the calendar (infinite, or in the year 10000) would fail the fetch of all.
-_WAITING = """
+_OF_RUNS = text("""
     SELECT t.id, t.params, coalesce(d.project, 'default') AS project,
-           CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END
-               AS schedule_time,
+           CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END AS schedule_time,
            i.time_zone,
            CASE WHEN isfinite(t.started_at) THEN greatest(0, extract(epoch FROM clock_timestamp() - t.started_at))
                 ELSE 0 END::float8 AS waited_s,
            t.timeout_s, t.timeout_strategy
-"""
-_OWN = """
+    FROM task_instance t                                                       -- index: task_instance_dependent
     JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-"""
-_OF_RUNS = text(f"""{_WAITING} FROM task_instance t {_OWN}                     -- index: task_instance_dependent
     WHERE t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT'
       AND t.workflow_instance_id = ANY(CAST(:runs AS bigint[]))
 """)
-_THESE = text(f"""{_WAITING} FROM task_instance t {_OWN}                       -- index: task_instance_pkey
+_THESE = text("""
+    SELECT t.id, t.params, coalesce(d.project, 'default') AS project,
+           CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END AS schedule_time,
+           i.time_zone,
+           CASE WHEN isfinite(t.started_at) THEN greatest(0, extract(epoch FROM clock_timestamp() - t.started_at))
+                ELSE 0 END::float8 AS waited_s,
+           t.timeout_s, t.timeout_strategy
+    FROM task_instance t                                                       -- index: task_instance_pkey
+    JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
+    LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE t.id = ANY(CAST(:ids AS bigint[]))
       AND coalesce(t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT', false)
 """)
 # Of all masters, in the order of the index: so it reads a bounded number of rows, however many tasks of others wait.
-_WALK = text(f"""
+_WALK = text("""
     WITH walked AS MATERIALIZED (
         SELECT workflow_instance_id, id FROM task_instance                     -- index: task_instance_dependent
         WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT'
@@ -139,7 +144,18 @@ _WALK = text(f"""
     )
     SELECT w.workflow_instance_id AS walked_instance, w.id AS walked_task, own.*
     FROM walked w
-    LEFT JOIN LATERAL ({_WAITING} FROM task_instance t {_OWN} WHERE t.id = w.id) AS own ON true
+    LEFT JOIN LATERAL (
+        SELECT t.id, t.params, coalesce(d.project, 'default') AS project,
+               CASE WHEN i.schedule_time BETWEEN '0001-01-03' AND '9999-12-29' THEN i.schedule_time END
+                   AS schedule_time,
+               i.time_zone,
+               CASE WHEN isfinite(t.started_at) THEN greatest(0, extract(epoch FROM clock_timestamp() - t.started_at))
+                    ELSE 0 END::float8 AS waited_s,
+               t.timeout_s, t.timeout_strategy
+        FROM task_instance t                                                   -- index: task_instance_pkey
+        JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
+        LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+        WHERE t.id = w.id) AS own ON true
     ORDER BY w.workflow_instance_id, w.id
 """)
 _CODES = text("""
@@ -171,7 +187,7 @@ _FIND = text("""
 """)
 # SKIP LOCKED: a lock on one of these rows must not delay the others.
 _ENDS = RowArrays({"id": "bigint", "state": "text", "reason": "text"})
-_END = text(f"""
+_END = text("""
     WITH free AS MATERIALIZED (
         SELECT t.id FROM task_instance t
         JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
@@ -179,7 +195,7 @@ _END = text(f"""
         FOR UPDATE OF t SKIP LOCKED
     ), ended AS (
         UPDATE task_instance t SET state = n.state, ended_at = clock_timestamp(), reason = n.reason
-        FROM {_ENDS.unnest}
+        FROM unnest(CAST(:id AS bigint[]), CAST(:state AS text[]), CAST(:reason AS text[])) AS n (id, state, reason)
         WHERE t.id = ANY(ARRAY(SELECT id FROM free)) AND t.id = n.id
         RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state
     ), reported AS (
