@@ -73,10 +73,6 @@ class BulkOperation(NewOperation):
     idle_s: float
 
 
-_COLUMNS = """id, action, state, wanted, total, done_to, last_run, asked, refused, problem, actor_kind, actor,
-              account_id, address, request_id, created_at, updated_at, ended_at,
-              extract(epoch FROM clock_timestamp() - updated_at)::float8 AS idle_s"""
-
 _LAST_RUN = text("SELECT coalesce(max(id), 0) FROM workflow_instance")
 _INSERT = text("""
     INSERT INTO bulk_operation
@@ -84,10 +80,18 @@ _INSERT = text("""
     VALUES (:action, CAST(:wanted AS jsonb), :total, :done_to, :last_run, :kind, :name, :account, :address, :request_id)
     RETURNING id
 """)
-_FIND = text(f"SELECT {_COLUMNS} FROM bulk_operation WHERE id = :id")
+_FIND = text("""
+    SELECT id, action, state, wanted, total, done_to, last_run, asked, refused, problem, actor_kind, actor, account_id,
+           address, request_id, created_at, updated_at, ended_at,
+           extract(epoch FROM clock_timestamp() - updated_at)::float8 AS idle_s
+    FROM bulk_operation WHERE id = :id
+""")
 # SKIP LOCKED: another process is at that one. The one that has waited longest comes first, so that all get on.
-_NEXT = text(f"""
-    SELECT {_COLUMNS} FROM bulk_operation WHERE state = 'RUNNING'             -- index: bulk_operation_running
+_NEXT = text("""
+    SELECT id, action, state, wanted, total, done_to, last_run, asked, refused, problem, actor_kind, actor, account_id,
+           address, request_id, created_at, updated_at, ended_at,
+           extract(epoch FROM clock_timestamp() - updated_at)::float8 AS idle_s
+    FROM bulk_operation WHERE state = 'RUNNING'                               -- index: bulk_operation_running
     ORDER BY updated_at LIMIT 1 FOR UPDATE SKIP LOCKED
 """)
 _ADVANCE = text("""

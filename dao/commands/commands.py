@@ -16,7 +16,6 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
-from dao.retention.floor import IS_BELOW
 from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.command_moves import CommandType
@@ -24,56 +23,70 @@ from model.commands import CommandRow
 from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
 from model.nodes import Slot
 
-COLUMNS = """id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
-           priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
-           environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
-           parent, from_above::text, left(traceparent, 100)"""
-"""The columns of a `CommandRow`, of a row of `command`."""
-
-# By ctid, not by id: once ANALYZE has seen the table empty, the planner expects one row however many come. By id it
-# then compares every row with every picked one (a join), or reads a whole index for each (ANY). A picked row is locked,
-# so its ctid stays the same; a row that was changed just before is not found at its new ctid, and is taken next time.
-_DELETE_PICKED = "DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*"
-
-OF_SLOT = "(id / :id_step) % nullif(:total, 0) = :current"
-"""The same as `Slot.owns`, on a row of `command`. False for everything where `total` is 0: there is no slot."""
-
+# The columns are those of a `CommandRow`, in its order. The slot is that of `Slot.owns`: where `total` is 0 there is no
+# slot and no command of it.
+#
+# DELETE by ctid, not by id: once ANALYZE has seen the table empty, the planner expects one row however many come. By id
+# it then compares every row with every picked one (a join), or reads a whole index for each (ANY). A picked row is
+# locked, so its ctid stays the same; a row that was changed just before is not found at its new ctid, and is taken next
+# time.
+#
 # MATERIALIZED, and picked separately from the DELETE: the planner may run a subquery once for each row, and its LIMIT
 # would then allow more deletions. FOR UPDATE SKIP LOCKED: two masters may believe that they have the same slot; each
 # row goes to one of them.
-_CLAIM = text(f"""
+_CLAIM = text("""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_claim
-        WHERE {OF_SLOT} AND deaths = 0 AND id <> ALL(CAST(:without AS bigint[]))
+        WHERE (id / :id_step) % nullif(:total, 0) = :current AND deaths = 0
+          AND id <> ALL(CAST(:without AS bigint[]))
         ORDER BY priority_rank, id
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
-    ), gone AS ({_DELETE_PICKED})
-    SELECT {COLUMNS} FROM gone ORDER BY priority_rank, id
+    ), gone AS (
+        DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*
+    )
+    SELECT id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
+           priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
+           environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
+           parent, from_above::text, left(traceparent, 100)
+    FROM gone ORDER BY priority_rank, id
 """)
 
 # For a master without room: commands that need no room come first in the index, so the rest is not read. Without a slot
 # (:total is 0) it takes only commands that have waited too long.
-_CLAIM_URGENT = text(f"""
+_CLAIM_URGENT = text("""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_claim
         WHERE priority_rank = -1 AND type IN ('RECOVER_TOLERANCE_FAULT_PROCESS', 'PAUSE', 'STOP')
           AND deaths = 0 AND id <> ALL(CAST(:without AS bigint[]))
-          AND ({OF_SLOT} OR created_at < now() - CAST(:age AS interval) OR created_at > now() + CAST(:age AS interval))
+          AND ((id / :id_step) % nullif(:total, 0) = :current
+               OR created_at < now() - CAST(:age AS interval) OR created_at > now() + CAST(:age AS interval))
         ORDER BY id
         LIMIT :limit
         FOR UPDATE SKIP LOCKED
-    ), gone AS ({_DELETE_PICKED})
-    SELECT {COLUMNS} FROM gone ORDER BY id
+    ), gone AS (
+        DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*
+    )
+    SELECT id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
+           priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
+           environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
+           parent, from_above::text, left(traceparent, 100)
+    FROM gone ORDER BY id
 """)
-_TAKE = text(f"""
+_TAKE = text("""
     WITH picked AS MATERIALIZED (
         SELECT ctid FROM command WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE SKIP LOCKED
-    ), gone AS ({_DELETE_PICKED})
-    SELECT {COLUMNS} FROM gone ORDER BY priority_rank, id
+    ), gone AS (
+        DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*
+    )
+    SELECT id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
+           priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
+           environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
+           parent, from_above::text, left(traceparent, 100)
+    FROM gone ORDER BY priority_rank, id
 """)
 # What lies ahead by as much has the time of a clock that was set back since; nobody knows how long it has waited.
-_STEAL = text(f"""
+_STEAL = text("""
     WITH aged AS MATERIALIZED (
         SELECT ctid FROM command                   -- index: command_age
         WHERE created_at < now() - CAST(:age AS interval) AND deaths = 0
@@ -90,8 +103,14 @@ _STEAL = text(f"""
         FOR UPDATE SKIP LOCKED
     ), picked AS (
         SELECT ctid FROM aged UNION ALL SELECT ctid FROM ahead
-    ), gone AS ({_DELETE_PICKED})
-    SELECT {COLUMNS} FROM gone ORDER BY priority_rank, id
+    ), gone AS (
+        DELETE FROM command WHERE ctid = ANY(ARRAY(SELECT ctid FROM picked)) RETURNING command.*
+    )
+    SELECT id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
+           priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
+           environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone, schedule_id::text,
+           parent, from_above::text, left(traceparent, 100)
+    FROM gone ORDER BY priority_rank, id
 """)
 
 _OUTCOMES = RowArrays(
@@ -112,13 +131,19 @@ _OUTCOMES = RowArrays(
     },
 )
 # A command whose row in the history was deleted violates the primary key all the same: it is inserted without its id.
-_RECORD = text(f"""
+# Its id is at or below the floor (`dao/retention/floor.py`). A floor above the newest row was written by hand.
+_RECORD = text("""
     INSERT INTO command_history
         (command_id, type, outcome, workflow_instance_id, master_id, slot_current, slot_total, created_at, created_by)
-    SELECT CASE WHEN {IS_BELOW.format(id="n.command_id")} THEN NULL ELSE n.command_id END,
+    SELECT CASE WHEN EXISTS (SELECT FROM history_floor f
+                             WHERE n.command_id % f.step = f.residue AND n.command_id <= f.command_id
+                               AND n.command_id <= (SELECT max(command_id) FROM command_history))
+                THEN NULL ELSE n.command_id END,
            n.type, n.outcome, n.instance, :master, CAST(:current AS smallint), CAST(:total AS smallint),
            CASE WHEN isfinite(n.created_at) THEN n.created_at ELSE clock_timestamp() END, n.created_by
-    FROM {_OUTCOMES.unnest}
+    FROM unnest(CAST(:command_id AS bigint[]), CAST(:type AS text[]), CAST(:outcome AS text[]),
+                CAST(:instance AS bigint[]), CAST(:created_at AS timestamptz[]), CAST(:created_by AS text[]))
+         AS n (command_id, type, outcome, instance, created_at, created_by)
 """)
 
 _REFUSE = text("""
@@ -132,10 +157,14 @@ _REFUSE = text("""
             CAST(:dry_run AS boolean), :task_depend_type, :start_tasks, CAST(:schedule_time AS timestamptz),
             :time_zone, CAST(:schedule_id AS bigint), :parent, :traceparent)
 """)
-_BEFORE = text(f"""
+_BEFORE = text("""
     SELECT outcome, date_trunc('second', handled_at)::text AS at, workflow_instance_id
     FROM command_history WHERE command_id = :id
-    UNION ALL SELECT 'DELETED', 'a time that is no longer on record', NULL WHERE {IS_BELOW.format(id=":id")}
+    UNION ALL
+    SELECT 'DELETED', 'a time that is no longer on record', NULL
+    WHERE EXISTS (SELECT FROM history_floor f
+                  WHERE :id % f.step = f.residue AND :id <= f.command_id
+                    AND :id <= (SELECT max(command_id) FROM command_history))
     LIMIT 1
 """)
 
@@ -164,10 +193,24 @@ _NEW = RowArrays(
     }
 )
 # null = the value of the table or the definition applies.
-_INSERT = text(f"""
-    INSERT INTO command ({", ".join(_NEW.names)})
-    SELECT {", ".join(f"n.{name}" for name in _NEW.names[:-1])}, coalesce(n.created_by, session_user)
-    FROM {_NEW.unnest}
+_INSERT = text("""
+    INSERT INTO command
+        (type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy, worker_group,
+         warning_type, alert_group, environment, dry_run, task_depend_type, start_tasks, schedule_time, time_zone,
+         traceparent, created_by)
+    SELECT n.type, n.workflow_code, n.workflow_version, n.workflow_instance_id, n.params, n.priority,
+           n.failure_strategy, n.worker_group, n.warning_type, n.alert_group, n.environment, n.dry_run,
+           n.task_depend_type, n.start_tasks, n.schedule_time, n.time_zone, n.traceparent,
+           coalesce(n.created_by, session_user)
+    FROM unnest(CAST(:type AS text[]), CAST(:workflow_code AS bigint[]), CAST(:workflow_version AS integer[]),
+                CAST(:workflow_instance_id AS bigint[]), CAST(:params AS text[]), CAST(:priority AS text[]),
+                CAST(:failure_strategy AS text[]), CAST(:worker_group AS text[]), CAST(:warning_type AS text[]),
+                CAST(:alert_group AS text[]), CAST(:environment AS text[]), CAST(:dry_run AS boolean[]),
+                CAST(:task_depend_type AS text[]), CAST(:start_tasks AS text[]), CAST(:schedule_time AS timestamptz[]),
+                CAST(:time_zone AS text[]), CAST(:traceparent AS text[]), CAST(:created_by AS text[]))
+         AS n (type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy,
+               worker_group, warning_type, alert_group, environment, dry_run, task_depend_type, start_tasks,
+               schedule_time, time_zone, traceparent, created_by)
     RETURNING id
 """)
 

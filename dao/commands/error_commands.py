@@ -62,7 +62,8 @@ class Corrections:
     start_tasks: str | None = None
 
 
-_COLUMNS = """
+# A command that names workflows of two projects is seen by who sees both.
+_LIST = text("""
     SELECT e.command_id, coalesce(e.type, ''), e.workflow_code, e.workflow_version, e.workflow_instance_id,
            coalesce(e.params, ''), e.priority, e.failure_strategy, e.worker_group, e.created_at::text, e.created_by,
            e.reason, e.master_id, e.refused_at, e.start_tasks, d.project, r.project
@@ -70,10 +71,6 @@ _COLUMNS = """
     LEFT JOIN workflow_definition d ON d.code = e.workflow_code
     LEFT JOIN workflow_instance i ON i.id = e.workflow_instance_id
     LEFT JOIN workflow_definition r ON r.code = i.workflow_code
-"""
-# A command that names workflows of two projects is seen by who sees both.
-_LIST = text(f"""
-    {_COLUMNS}
     WHERE e.command_id < :before
       AND (CAST(:visible AS text[]) IS NULL
            OR coalesce(d.project, r.project) IS NOT NULL
@@ -81,7 +78,16 @@ _LIST = text(f"""
               AND coalesce(r.project, d.project) = ANY(CAST(:visible AS text[])))
     ORDER BY e.command_id DESC LIMIT :limit
 """)
-_SOME = text(f"{_COLUMNS} WHERE e.command_id = ANY(CAST(:ids AS bigint[])) ORDER BY e.command_id")
+_SOME = text("""
+    SELECT e.command_id, coalesce(e.type, ''), e.workflow_code, e.workflow_version, e.workflow_instance_id,
+           coalesce(e.params, ''), e.priority, e.failure_strategy, e.worker_group, e.created_at::text, e.created_by,
+           e.reason, e.master_id, e.refused_at, e.start_tasks, d.project, r.project
+    FROM error_command e
+    LEFT JOIN workflow_definition d ON d.code = e.workflow_code
+    LEFT JOIN workflow_instance i ON i.id = e.workflow_instance_id
+    LEFT JOIN workflow_definition r ON r.code = i.workflow_code
+    WHERE e.command_id = ANY(CAST(:ids AS bigint[])) ORDER BY e.command_id
+""")
 # With all its values but those that are given instead, and as a new command: a new id, so a new slot, and a new
 # creation time, so that nobody steals it as one that has waited too long.
 _RETRY = text("""

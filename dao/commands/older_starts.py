@@ -12,17 +12,20 @@ from collections.abc import Collection, Mapping
 
 from sqlalchemy import text
 
-from dao.commands.commands import COLUMNS
 from dao.postgres.engine import AsyncConnection
 from model.commands import CommandRow
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 
-_OLDER = text(f"""
+# The columns are those of a `CommandRow`, in its order, and `inherited`.
+_OLDER = text("""
     SELECT older.* FROM unnest(CAST(:codes AS bigint[]), CAST(:befores AS bigint[])) AS line (code, before)
     CROSS JOIN LATERAL (
-        SELECT {COLUMNS},
+        SELECT id, coalesce(type, ''), workflow_code::text, workflow_version::text, workflow_instance_id::text, params,
+               priority, failure_strategy, worker_group, created_at::text, created_by, warning_type, alert_group,
+               environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone,
+               schedule_id::text, parent, from_above::text, left(traceparent, 100),
                (SELECT i.params FROM workflow_instance i                        -- index: workflow_instance_pkey
-                WHERE i.id = CASE WHEN parent ~ '^[0-9]{{1,18}}/' THEN CAST(split_part(parent, '/', 1) AS bigint) END)
+                WHERE i.id = CASE WHEN parent ~ '^[0-9]{1,18}/' THEN CAST(split_part(parent, '/', 1) AS bigint) END)
                    AS inherited
         FROM command                                                            -- index: command_start
         WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
@@ -38,9 +41,9 @@ _BACKLOG = text("""
                WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
                  AND workflow_code = code LIMIT count) AS start) >= count
 """)
-_ABOVE = text(
-    "SELECT id, params FROM workflow_instance WHERE id = ANY(CAST(:runs AS bigint[]))"
-)  # workflow_instance_pkey
+_ABOVE = text("""
+    SELECT id, params FROM workflow_instance WHERE id = ANY(CAST(:runs AS bigint[]))   -- index: workflow_instance_pkey
+""")
 _FIRST = text("""
     SELECT i.id, older.id FROM workflow_instance i CROSS JOIN LATERAL (
         SELECT c.id FROM command c                                              -- index: command_start

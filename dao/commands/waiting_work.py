@@ -7,10 +7,8 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
-from dao.commands.commands import OF_SLOT
 from dao.postgres.engine import AsyncConnection
 from dao.tasks.task_events import STRAY_EVENTS
-from dao.tasks.task_timers import SET_BACK
 from model.ids import Epoch
 from model.nodes import Slot
 
@@ -21,7 +19,8 @@ from model.nodes import Slot
 _WORK_WAITS = text(f"""
     WITH RECURSIVE {STRAY_EVENTS}
     SELECT (SELECT id FROM command
-            WHERE :current >= 0 AND {OF_SLOT} AND deaths = 0 ORDER BY id LIMIT 1) IS NOT NULL AS mine,
+            WHERE :current >= 0 AND (id / :id_step) % nullif(:total, 0) = :current AND deaths = 0
+            ORDER BY id LIMIT 1) IS NOT NULL AS mine,
            (SELECT c.deaths FROM command c
             WHERE c.deaths > 0 AND (SELECT n.state FROM node n
                                     WHERE n.id = c.tried_by AND n.id <> :master
@@ -37,7 +36,9 @@ _WORK_WAITS = text(f"""
            (SELECT CASE WHEN set_back THEN 0
                         WHEN isfinite(at) THEN extract(epoch FROM at - clock_timestamp())::float8
                         WHEN at < clock_timestamp() THEN 0 END
-            FROM (SELECT (SELECT id FROM task_instance WHERE {SET_BACK}            -- index: task_instance_timed
+            FROM (SELECT (SELECT id FROM task_instance                             -- index: task_instance_timed
+                          WHERE (state = 'DELAY_EXECUTION' OR state = 'QUEUED' AND dispatch_by IS NOT NULL)
+                            AND queued_at > now() + interval '1 s'   -- the clock has been set back since
                           ORDER BY queued_at DESC LIMIT 1) IS NOT NULL AS set_back,
                          least((SELECT min(due_at) FROM task_instance WHERE state = 'DELAY_EXECUTION'),
                                (SELECT min(dispatch_by) FROM task_instance
