@@ -6,38 +6,21 @@ no id below it that still waits: rows are deleted only below the first command t
 other give ids in strides, each at its own pace, so there is a floor for each residue.
 
 A command whose transaction commits late comes after others with higher ids: the floor stays below what was handled in
-the last day, for as long as a client may reasonably take.
+the last day, for as long as a client may reasonably take. The newest row of the history stays, so that the floor is
+never above all rows. So do those above the newest run's, so that it is not above the ids that come next, if somebody
+once chose a far higher one.
 """
 
 from __future__ import annotations
 
 from sqlalchemy import text
 
-from dao.commands.waiting_ids import waiting_ids
-
 ID_STEP = text("""
     SELECT greatest(1, abs(seqincrement)) FROM pg_sequence
     WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
 """)
-FLOOR = """
-    floor AS (
-        INSERT INTO history_floor (step, residue, command_id)
-        SELECT :id_step, command_id % :id_step, max(command_id) FROM history GROUP BY command_id % :id_step
-        ON CONFLICT (step, residue)
-            DO UPDATE SET command_id = greatest(history_floor.command_id, excluded.command_id)
-    )"""
-"""A part of a statement: raise the floor to what its part `history` deleted."""
 IS_BELOW = """
     EXISTS (SELECT FROM history_floor f
             WHERE {id} % f.step = f.residue AND {id} <= f.command_id
               AND {id} <= (SELECT max(command_id) FROM command_history))"""
 """Whether a command is at or below the floor. A floor above the newest row of the history was written by hand."""
-MAY_GO = f"""
-    handled_at < now() - interval '1 d'
-    AND command_id < coalesce({waiting_ids(1)}, {2**63 - 1})
-    AND command_id < (SELECT max(command_id) FROM command_history)
-    AND command_id < coalesce((SELECT i.command_id FROM workflow_instance i          -- index: workflow_instance_pkey
-                               ORDER BY i.id DESC LIMIT 1), {2**63 - 1})"""
-"""Whether a row of the history may be deleted: those of the last day stay; the newest one stays, so that the floor is
-never above all rows; and so do those above the newest run's, so that it is not above the ids that come next, if
-somebody once chose a far higher one."""

@@ -20,29 +20,12 @@ from sqlalchemy import TextClause, text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData, translating
-from dao.retention.floor import FLOOR, ID_STEP, MAY_GO
+from dao.retention.floor import ID_STEP
 from model.errors import Unavailable
 from model.ids import WorkflowCode, WorkflowInstanceId
 from model.retention import DEPENDENT_REACH, READ_MAX, ROWS_MAX
 
 OVERDUE_READS = 50
-
-KEPT = """
-    CASE WHEN coalesce(p.kept_days, :kept_days) > 0
-         THEN make_interval(days => coalesce(p.kept_days, CAST(:kept_days AS integer))) END"""
-"""How long the project `p` keeps what has ended; null = for ever."""
-SHORTEST = """
-    (SELECT make_interval(days => min(days)) FROM (
-        SELECT kept_days AS days FROM project WHERE kept_days > 0
-        UNION ALL SELECT CAST(:kept_days AS integer) WHERE :kept_days > 0) AS each)"""
-"""The shortest of these times; null if all is kept for ever."""
-
-
-def project_of(code: str) -> str:
-    """The joins that find the project `p` of the workflow with this code, or of which it was when it was deleted."""
-    return f"""
-        LEFT JOIN workflow_definition d ON d.code = {code} LEFT JOIN deleted_workflow gone ON gone.code = {code}
-        LEFT JOIN project p ON p.name = coalesce(d.project, gone.project)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +57,16 @@ class Deleted:
 # Of the runs that were read, only those are examined that this step deletes, and their attempts are counted only
 # until there are enough: `old` is evaluated as its readers need it, in the order of the ids. From the unfinished runs
 # up, not from a run down: it may have a million children.
-_FIND = text(f"""
-    WITH RECURSIVE m AS MATERIALIZED (SELECT now() AS now, now() - {SHORTEST} AS horizon), above_unfinished (id) AS (
+#
+# `p` is the project of the workflow, or the one that it was of when it was deleted. The time for which it keeps what
+# has ended is null if that is for ever; `horizon` is the shortest of these times ago, and null if all is kept for ever.
+_FIND = text("""
+    WITH RECURSIVE m AS MATERIALIZED (
+        SELECT now() AS now,
+               now() - (SELECT make_interval(days => min(days)) FROM (
+                            SELECT kept_days AS days FROM project WHERE kept_days > 0
+                            UNION ALL SELECT CAST(:kept_days AS integer) WHERE :kept_days > 0) AS each) AS horizon
+    ), above_unfinished (id) AS (
         SELECT parent_instance_id FROM workflow_instance                   -- index: workflow_instance_unfinished
         WHERE ended_at IS NULL AND coalesce(parent_instance_id, 0) > 0
         UNION
@@ -90,9 +81,13 @@ _FIND = text(f"""
     ), old AS NOT MATERIALIZED (
         SELECT i.id, i.ended_at
         FROM m CROSS JOIN workflow_instance i                                        -- index: workflow_instance_pkey
-        {project_of("i.workflow_code")}
+        LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+        LEFT JOIN deleted_workflow gone ON gone.code = i.workflow_code
+        LEFT JOIN project p ON p.name = coalesce(d.project, gone.project)
         WHERE i.id > :after AND i.id <= (SELECT last FROM walked)
-          AND i.ended_at < m.now - ({KEPT})
+          AND i.ended_at < m.now - (CASE WHEN coalesce(p.kept_days, :kept_days) > 0
+                                         THEN make_interval(days => coalesce(p.kept_days, CAST(:kept_days AS integer)))
+                                    END)
           AND NOT EXISTS (
               SELECT FROM command c WHERE c.workflow_instance_id = i.id             -- index: command_resume
               AND c.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS', 'REPEAT_RUNNING',
@@ -117,7 +112,11 @@ _FIND = text(f"""
 """)
 # What was continued meanwhile, or is locked, stays. Commands of the history that are left go as those without a run do,
 # and events as those that nobody will read.
-_DELETE = text(f"""
+#
+# `history` deletes what `dao/retention/floor.py` allows, and `floor` raises the floor to it. The first command that
+# waits is read with its type, which no index has: for the id alone the planner would read the whole of another index
+# where the statistics saw no commands.
+_DELETE = text("""
     WITH going AS MATERIALIZED (
         SELECT i.id, i.command_id
         FROM unnest(CAST(:ids AS bigint[]), CAST(:ended_at AS timestamptz[])) AS o (id, ended_at)
@@ -146,11 +145,22 @@ _DELETE = text(f"""
         UNION ALL SELECT command_id FROM going
     ), history AS (
         DELETE FROM command_history
-        WHERE command_id = ANY(ARRAY(SELECT command_id FROM asked)) AND {MAY_GO}
+        WHERE command_id = ANY(ARRAY(SELECT command_id FROM asked)) AND handled_at < now() - interval '1 d'
+          AND command_id < coalesce((SELECT id FROM (SELECT id, type FROM command             -- index: command_pkey
+                                                     ORDER BY id ASC LIMIT 1) AS c
+                                     WHERE length(type) >= 0), 9223372036854775807)
+          AND command_id < (SELECT max(command_id) FROM command_history)
+          AND command_id < coalesce((SELECT i.command_id FROM workflow_instance i       -- index: workflow_instance_pkey
+                                     ORDER BY i.id DESC LIMIT 1), 9223372036854775807)
         RETURNING command_id
     ), errors AS (
         DELETE FROM error_command WHERE command_id IN (SELECT command_id FROM history)
-    ), {FLOOR}, runs AS (
+    ), floor AS (
+        INSERT INTO history_floor (step, residue, command_id)
+        SELECT :id_step, command_id % :id_step, max(command_id) FROM history GROUP BY command_id % :id_step
+        ON CONFLICT (step, residue)
+            DO UPDATE SET command_id = greatest(history_floor.command_id, excluded.command_id)
+    ), runs AS (
         DELETE FROM workflow_instance WHERE id = ANY(ARRAY(SELECT id FROM going)) RETURNING id
     )
     SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM attempts)
@@ -170,17 +180,32 @@ _DELETE_LEFT = text("""
     SELECT 0, (SELECT count(*) FROM attempts)
 """)
 # Of the next runs by id: what is over for longest.
-_OVERDUE = text(f"""
+_OVERDUE = text("""
     SELECT count(over_since), coalesce(max(extract(epoch FROM now() - over_since)), 0)::float8 / 86400, max(id),
-           count(*) < :read_max OR coalesce(min(started_at) FILTER (WHERE started_at <= now()) >= now() - {SHORTEST},
-                                            {SHORTEST} IS NULL)
+           count(*) < :read_max
+               OR coalesce(min(started_at) FILTER (WHERE started_at <= now())
+                               >= now() - (SELECT make_interval(days => min(days)) FROM (
+                                               SELECT kept_days AS days FROM project WHERE kept_days > 0
+                                               UNION ALL SELECT CAST(:kept_days AS integer)
+                                                         WHERE :kept_days > 0) AS each),
+                           (SELECT make_interval(days => min(days)) FROM (
+                                SELECT kept_days AS days FROM project WHERE kept_days > 0
+                                UNION ALL SELECT CAST(:kept_days AS integer) WHERE :kept_days > 0) AS each) IS NULL)
     FROM (
         SELECT i.id, i.started_at,
-               CASE WHEN i.parent_instance_id IS NULL AND isfinite(i.ended_at) AND i.ended_at < now() - ({KEPT})
-                    THEN i.ended_at + ({KEPT}) END AS over_since
+               CASE WHEN i.parent_instance_id IS NULL AND isfinite(i.ended_at)
+                     AND i.ended_at < now() - (
+                             CASE WHEN coalesce(p.kept_days, :kept_days) > 0
+                                  THEN make_interval(days => coalesce(p.kept_days, CAST(:kept_days AS integer))) END)
+                    THEN i.ended_at + (
+                             CASE WHEN coalesce(p.kept_days, :kept_days) > 0
+                                  THEN make_interval(days => coalesce(p.kept_days, CAST(:kept_days AS integer))) END)
+                    END AS over_since
         FROM (SELECT * FROM workflow_instance
               WHERE id > :after ORDER BY id LIMIT :read_max) AS i                  -- index: workflow_instance_pkey
-        {project_of("i.workflow_code")}) AS each
+        LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+        LEFT JOIN deleted_workflow gone ON gone.code = i.workflow_code
+        LEFT JOIN project p ON p.name = coalesce(d.project, gone.project)) AS each
 """)
 
 
