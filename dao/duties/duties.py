@@ -54,7 +54,7 @@ class Next(NamedTuple):
 # done often costs no statement meanwhile. A due_at further away than a period, or a free_at further away than any
 # pause, was written by hand or before the database's clock was set: it does not keep everybody away for ever.
 _MAY_AT = f"""
-    CASE WHEN d.name = '{DutyName.ALERT_RULES}' AND d.steps = 0 AND NOT ({PENDING}) THEN NULL ELSE greatest(
+    CASE WHEN d.name = 'alert_rules' AND d.steps = 0 AND NOT ({PENDING}) THEN NULL ELSE greatest(
         CASE WHEN d.due_at > m.now + d.every_s * interval '1 s' THEN m.now - CAST(:overdue AS interval)
              ELSE d.due_at END
           + CASE WHEN d.name = ANY(CAST(:mine AS text[])) OR d.holder IS NOT DISTINCT FROM :me THEN interval '0 s'

@@ -11,25 +11,29 @@ from sqlalchemy import text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import POOL, notify
 
-# Of a row of `pool_line l`: it is not the place of an attempt that waits.
-_IS_WRONG = """coalesce(
-    (SELECT t.state <> 'QUEUED' OR t.resources IS DISTINCT FROM l.needs
-            OR t.resources ->> l.pool_name IS DISTINCT FROM l.needed::text
-            OR (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.worker_group)
-               IS DISTINCT FROM (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.worker_group)
-     FROM task_instance t WHERE t.id = l.task_instance_id), true)"""
+# Rows `l` that are not the place of an attempt that waits.
 # The attempt is held, so that nobody queues or claims it meanwhile; who waits for a lock of it comes later.
-_LEAVE = text(f"""
+_LEAVE = text("""
     WITH left_over AS (
         SELECT l.* FROM pool_line l
-        WHERE {_IS_WRONG}
+        WHERE coalesce(
+            (SELECT t.state <> 'QUEUED' OR t.resources IS DISTINCT FROM l.needs
+                    OR t.resources ->> l.pool_name IS DISTINCT FROM l.needed::text
+                    OR (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.worker_group)
+                       IS DISTINCT FROM (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.worker_group)
+             FROM task_instance t WHERE t.id = l.task_instance_id), true)
         LIMIT :limit FOR UPDATE SKIP LOCKED
     )
     DELETE FROM pool_line l USING left_over o
     WHERE l.pool_name = o.pool_name AND l.workflow_priority = o.workflow_priority
       AND l.workflow_instance_id = o.workflow_instance_id AND l.task_priority = o.task_priority
       AND l.task_instance_id = o.task_instance_id
-      AND {_IS_WRONG}
+      AND coalesce(
+          (SELECT t.state <> 'QUEUED' OR t.resources IS DISTINCT FROM l.needs
+                  OR t.resources ->> l.pool_name IS DISTINCT FROM l.needed::text
+                  OR (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.worker_group)
+                     IS DISTINCT FROM (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.worker_group)
+           FROM task_instance t WHERE t.id = l.task_instance_id), true)
 """)
 _JOIN = text("""
     WITH missing AS (

@@ -14,9 +14,6 @@ from sqlalchemy import TextClause, text
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.engine import AsyncConnection
 
-TABLES = ("command", "pool_line", "pool_resource", "task_event", "task_instance", "workflow_instance")
-VACUUMED = ("command", "pool_line", "pool_resource", "task_event")
-"""Short queues, which are vacuumed in moments. A vacuum of the others takes longer than a statement may."""
 LAG = 5.0
 """Autovacuum lags if a table has this many times the changes after which it should have come."""
 
@@ -55,15 +52,27 @@ _READ = text("""
     ORDER BY c.relname
 """)
 # SKIP_LOCKED: if autovacuum is at it, nothing is left to do.
-_ANALYZE: Mapping[str, TextClause] = {table: text(f"ANALYZE (SKIP_LOCKED) {table}") for table in TABLES}
-_VACUUM: Mapping[str, TextClause] = {
-    table: text(f"VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) {table}") for table in VACUUMED
+_ANALYZE: Mapping[str, TextClause] = {
+    "command": text("ANALYZE (SKIP_LOCKED) command"),
+    "pool_line": text("ANALYZE (SKIP_LOCKED) pool_line"),
+    "pool_resource": text("ANALYZE (SKIP_LOCKED) pool_resource"),
+    "task_event": text("ANALYZE (SKIP_LOCKED) task_event"),
+    "task_instance": text("ANALYZE (SKIP_LOCKED) task_instance"),
+    "workflow_instance": text("ANALYZE (SKIP_LOCKED) workflow_instance"),
 }
+_VACUUM: Mapping[str, TextClause] = {
+    "command": text("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) command"),
+    "pool_line": text("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) pool_line"),
+    "pool_resource": text("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) pool_resource"),
+    "task_event": text("VACUUM (SKIP_LOCKED, TRUNCATE false, PARALLEL 0) task_event"),
+}
+VACUUMED = tuple(_VACUUM)
+"""Short queues, which are vacuumed in moments. A vacuum of the others takes longer than a statement may."""
 
 
 async def read(connection: AsyncConnection) -> list[TableState]:
     """The state of the tables, by name."""
-    return [TableState(*row) for row in (await connection.execute(_READ, {"tables": list(TABLES)})).all()]
+    return [TableState(*row) for row in (await connection.execute(_READ, {"tables": list(_ANALYZE)})).all()]
 
 
 async def analyze(connection: FencedTransaction, table: str) -> None:
