@@ -17,8 +17,6 @@ LATER = {
     "postgres/listen.py: run": "the channels, which are constants",
     "postgres/notify.py: _send": "numbers",
     "views/alerts.py: page": "the columns of the filter, _RESULTS",
-    "views/attempts.py: _page_of_ids": "the name of the table",
-    "views/listings.py: _is_one_of": "the name of a column",
     "views/run_conditions.py: clause": "its conditions, by the fields that are set",
     "views/run_counts.py: bars": "run_pages, RunConditions",
     "views/run_counts.py: planned_rows": "EXPLAIN before a query of SQLAlchemy",

@@ -51,8 +51,8 @@ NEVER_ENDING = (
         "each batch read the whole line of a serial workflow",
         Patch(
             "dao/runs/serial_line.py",
-            "           AND state = 'SERIAL_WAIT' ORDER BY {PLACE} LIMIT 1)\n    ) AS head",
-            "           AND state = 'SERIAL_WAIT' ORDER BY {PLACE})\n    ) AS head",
+            "ELSE command_id END) LIMIT 1)\n    ) AS head",
+            "ELSE command_id END))\n    ) AS head",
             "a read of all waiting runs",
         ),
         "tests/dao/test_plans.py::test_a_hot_statement_walks_its_index_and_reads_no_more_than_it_must",
@@ -136,8 +136,8 @@ NEVER_ENDING = (
         "three lost masters in the long life of a run made it FAILURE",
         Patch(
             "dao/runs/failover.py",
-            "+ {_SOON} THEN 1\n",
-            "+ {_SOON} THEN i.takeovers + 1\n",
+            "                              THEN 1\n",
+            "                              THEN i.takeovers + 1\n",
             "every lost master counted",
         ),
         "tests/dao/test_workflow_instances.py::test_a_run_that_lives_for_long_may_lose_any_number_of_masters",
