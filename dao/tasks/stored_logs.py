@@ -43,17 +43,20 @@ _NAMED = RowArrays(
     },
 )
 # An attempt that returned to the queue may have run elsewhere, or on another day: then this is not its log.
-_WANTED = text(f"""
-    SELECT t.id, t.state FROM {_NAMED.unnest}
+_WANTED = text("""
+    SELECT t.id, t.state
+    FROM unnest(CAST(:id AS bigint[]), CAST(:run AS bigint[]), CAST(:day AS text[])) AS n (id, run, day)
     CROSS JOIN LATERAL (SELECT * FROM task_instance i WHERE i.id = n.id OFFSET 0) AS t    -- index: task_instance_pkey
     LEFT JOIN node w ON w.id = t.worker_id
     WHERE t.workflow_instance_id = n.run AND to_char(t.queued_at, 'YYYYMMDD') = n.day
       AND coalesce(w.name = :worker, true)
       AND (SELECT 1 FROM stored_log s WHERE s.task_instance_id = n.id) IS NULL            -- index: stored_log_pkey
 """)
-_RECORD = text(f"""
+_RECORD = text("""
     WITH there AS MATERIALIZED (
-        SELECT n.* FROM {_STORED.unnest}
+        SELECT n.*
+        FROM unnest(CAST(:id AS bigint[]), CAST(:size AS bigint[]), CAST(:first_byte AS bigint[]))
+             AS n (id, size, first_byte)
         WHERE (SELECT 1 FROM task_instance t WHERE t.id = n.id) IS NOT NULL               -- index: task_instance_pkey
     ), written AS (
         INSERT INTO stored_log (task_instance_id, size, first_byte) SELECT id, size, first_byte FROM there

@@ -15,24 +15,24 @@ from model.ids import Epoch, TaskCode, WorkflowInstanceId
 Attempt = tuple[WorkflowInstanceId, TaskCode, int]
 """A run, a task of it, and the number of an attempt."""
 
-_NAMED = """
-    unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS integer[])) AS n (run, code, attempt)
-"""
-_RAN = text(f"""
+_RAN = text("""
     SELECT t.workflow_instance_id, t.task_code, t.attempt,
            extract(epoch FROM t.ended_at - t.started_at)::float8 AS ran_s
-    FROM {_NAMED}
+    FROM unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS integer[]))
+         AS n (run, code, attempt)
     JOIN task_instance t ON t.workflow_instance_id = n.run AND t.task_code = n.code AND t.attempt = n.attempt
     WHERE isfinite(t.ended_at) AND isfinite(t.started_at)                           -- index: task_instance_attempt
 """)
-_DELETE_OLD = text(f"""
+_DELETE_OLD = text("""
     WITH old AS (
-    DELETE FROM task_instance t
-    USING {_NAMED}
-    JOIN workflow_instance i ON i.id = n.run AND coalesce(i.master_id = :master, false)
-    WHERE t.workflow_instance_id = n.run AND t.task_code = n.code                   -- index: task_instance_attempt
-      AND t.attempt <= n.attempt AND t.flag = 'NO' AND t.ended_at IS NOT NULL
-    RETURNING t.id)
+        DELETE FROM task_instance t
+        USING unnest(CAST(:runs AS bigint[]), CAST(:codes AS bigint[]), CAST(:attempts AS integer[]))
+              AS n (run, code, attempt)
+        JOIN workflow_instance i ON i.id = n.run AND coalesce(i.master_id = :master, false)
+        WHERE t.workflow_instance_id = n.run AND t.task_code = n.code               -- index: task_instance_attempt
+          AND t.attempt <= n.attempt AND t.flag = 'NO' AND t.ended_at IS NOT NULL
+        RETURNING t.id
+    )
     DELETE FROM stored_log WHERE task_instance_id = ANY(ARRAY(SELECT id FROM old))  -- index: stored_log_pkey
 """)
 

@@ -26,9 +26,10 @@ class Probed:
 
 _ROWS = RowArrays({"id": "bigint", "attempt": "integer", "is_ready": "boolean"})
 # The condition is that of the report of an end (`dao/tasks/task_claims.py`).
-_RECORD = text(f"""
+_RECORD = text("""
     UPDATE task_instance t SET ready_at = CASE WHEN n.is_ready THEN clock_timestamp() END
-    FROM {_ROWS.unnest}
+    FROM unnest(CAST(:id AS bigint[]), CAST(:attempt AS integer[]), CAST(:is_ready AS boolean[]))
+         AS n (id, attempt, is_ready)
     WHERE t.id = n.id AND coalesce(t.attempt = n.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
 """)
 

@@ -27,10 +27,11 @@ _ROWS = RowArrays(
     {"id": "bigint", "attempt": "integer", "done": "double precision", "total": "double precision", "text": "text"}
 )
 # The condition is that of the report of an end (`dao/tasks/task_claims.py`).
-_RECORD = text(f"""
+_RECORD = text("""
     UPDATE task_instance t
     SET progress_done = n.done, progress_total = n.total, progress_text = n.text, progress_at = clock_timestamp()
-    FROM {_ROWS.unnest}
+    FROM unnest(CAST(:id AS bigint[]), CAST(:attempt AS integer[]), CAST(:done AS double precision[]),
+                CAST(:total AS double precision[]), CAST(:text AS text[])) AS n (id, attempt, done, total, text)
     WHERE t.id = n.id AND coalesce(t.attempt = n.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
 """)
 
