@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
-from dao.cluster.node_rows import SHOWN, Drain
+from dao.cluster.node_rows import Drain
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import DRAIN, changed, notify
@@ -47,15 +47,18 @@ _ALL = text("""
            asked_by
     FROM drain ORDER BY kind, name
 """)
-_KNOWN = text(f"""
-    SELECT {SHOWN} AS shown, n.address, bool_or(n.state IN ('ALIVE', 'LEAVING')) AS lives
-    FROM node n WHERE n.kind = :kind AND ({SHOWN} = :asked OR n.address = :asked)
+_KNOWN = text("""
+    SELECT coalesce(nullif(n.name, ''), n.address) AS shown, n.address,
+           bool_or(n.state IN ('ALIVE', 'LEAVING')) AS lives
+    FROM node n
+    WHERE n.kind = :kind AND (coalesce(nullif(n.name, ''), n.address) = :asked OR n.address = :asked)
     GROUP BY 1, 2 ORDER BY 1, 2
 """)
-_DELETE_UNUSED = text(f"""
+_DELETE_UNUSED = text("""
     DELETE FROM drain d
     WHERE d.asked_at < now() - CAST(:kept AS interval)
-      AND NOT EXISTS (SELECT FROM node n WHERE n.kind = d.kind AND {SHOWN} = d.name)
+      AND NOT EXISTS (SELECT FROM node n
+                      WHERE n.kind = d.kind AND coalesce(nullif(n.name, ''), n.address) = d.name)
 """)
 
 

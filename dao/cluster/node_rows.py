@@ -74,33 +74,10 @@ class NodeRow:
 
 SHOWN = "coalesce(nullif(n.name, ''), n.address)"
 """What a row of `node n` is called: see `NodeRow.shown`."""
-# A node whose beat row was deleted counts as stopped at 0 and is treated like any other. An infinite time cannot be
-# subtracted, and an error here would silence all nodes.
-_NODES = f"""
-    SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
-           coalesce(b.beat_no, 0) AS beat_no,
-           CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 ELSE 0 END
-               AS beat_age_s,
-           CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM b.beaten_at)::float8 ELSE 0 END AS beaten_s,
-           coalesce(b.heartbeat, '{{}}') AS heartbeat,
-           CASE WHEN isfinite(d.asked_at) THEN extract(epoch FROM clock_timestamp() - d.asked_at)::float8 ELSE 0 END
-               AS drain_age_s, d.asked_by AS drain_asked_by, d.id AS drain_id
-    FROM node n LEFT JOIN node_beat b ON b.node_id = n.id
-         LEFT JOIN drain d ON d.kind = n.kind AND d.name = {SHOWN}
-"""
-LIVING = f"""{_NODES}
-    WHERE n.state IN ('ALIVE', 'LEAVING')          -- index: node_alive
-    ORDER BY n.id
-"""
-"""Reads all nodes that are ALIVE or LEAVING, by epoch."""
-ONE_LIVING = f"""{_NODES}
-    WHERE n.id = :epoch AND coalesce(n.state IN ('ALIVE', 'LEAVING'), false)  -- index: node_pkey
-"""
-"""Reads this one, if it is."""
 
 
 def node_row(row: Row[Any]) -> NodeRow:
-    """A row of `LIVING`."""
+    """A row of the statements that read living nodes (`dao/cluster/nodes.py`)."""
     values = row._mapping
     try:
         heartbeat = Heartbeat.model_validate_json(values["heartbeat"])

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
-from dao.cluster.node_rows import LIVING, ONE_LIVING, NodeRow, node_row
+from dao.cluster.node_rows import NodeRow, node_row
 from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction, driver_of
 from dao.postgres.engine import AsyncConnection
@@ -70,25 +70,66 @@ _BARRIER = text("""
     SELECT state FROM node WHERE id = :epoch AND incarnation = :incarnation AND kind = :kind FOR UPDATE
 """)
 
-_READ_LIVING = text(LIVING)
+# A node whose beat row was deleted counts as stopped at 0 and is treated like any other. An infinite time cannot be
+# subtracted, and an error here would silence all nodes.
+_READ_LIVING = text("""
+    SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
+           coalesce(b.beat_no, 0) AS beat_no,
+           CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM clock_timestamp() - b.beaten_at)::float8 ELSE 0 END
+               AS beat_age_s,
+           CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM b.beaten_at)::float8 ELSE 0 END AS beaten_s,
+           coalesce(b.heartbeat, '{}') AS heartbeat,
+           CASE WHEN isfinite(d.asked_at) THEN extract(epoch FROM clock_timestamp() - d.asked_at)::float8 ELSE 0 END
+               AS drain_age_s, d.asked_by AS drain_asked_by, d.id AS drain_id
+    FROM node n LEFT JOIN node_beat b ON b.node_id = n.id
+         LEFT JOIN drain d ON d.kind = n.kind AND d.name = coalesce(nullif(n.name, ''), n.address)
+    WHERE n.state IN ('ALIVE', 'LEAVING')                                                    -- index: node_alive
+    ORDER BY n.id
+""")
 
-# A compare-and-set: no row means that we were fenced, or that the database's history changed (a restored backup, a
-# cloned machine).
-_BEATS = """
-    WITH beaten AS (
-        UPDATE node_beat b SET beat_no = b.beat_no + 1, beaten_at = clock_timestamp(), heartbeat = :heartbeat
-        FROM node n
-        WHERE b.node_id = :epoch AND b.beat_no BETWEEN :beat_no AND :beat_no_max
-          AND n.id = b.node_id AND n.incarnation = :incarnation AND n.kind = :kind
-          AND n.state IN ('ALIVE', 'LEAVING')
-        RETURNING b.beat_no
-    )
-    SELECT (SELECT beat_no FROM beaten) AS my_beat_no, newer.*, seen.*
-    FROM ({newer}) AS newer LEFT JOIN ({seen}) AS seen ON true
-"""
+
+def _beat(seen: str) -> TextClause:
+    """The statement of a beat, which also reads the living nodes `seen`, and whether there is a newer schema as
+    `dao/postgres/newer_schema.py` does.
+
+    A compare-and-set: no row means that we were fenced, or that the database's history changed (a restored backup, a
+    cloned machine).
+    """
+    return text(f"""
+        WITH beaten AS (
+            UPDATE node_beat b SET beat_no = b.beat_no + 1, beaten_at = clock_timestamp(), heartbeat = :heartbeat
+            FROM node n
+            WHERE b.node_id = :epoch AND b.beat_no BETWEEN :beat_no AND :beat_no_max
+              AND n.id = b.node_id AND n.incarnation = :incarnation AND n.kind = :kind
+              AND n.state IN ('ALIVE', 'LEAVING')
+            RETURNING b.beat_no
+        )
+        SELECT (SELECT beat_no FROM beaten) AS my_beat_no, newer.*, seen.*
+        FROM (
+            SELECT max(version) AS newest_schema,
+                   max(version) FILTER (WHERE NOT old_nodes_may_run) AS forbidding_schema
+            FROM schema_version
+            WHERE version > :knows AND EXISTS (SELECT FROM schema_version WHERE version = :knows)
+        ) AS newer
+        LEFT JOIN (
+            SELECT n.id, n.kind, n.address, n.state, n.process_boot, n.process_id, n.process_started, n.log_url, n.name,
+                   coalesce(b.beat_no, 0) AS beat_no,
+                   CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM clock_timestamp() - b.beaten_at)::float8
+                        ELSE 0 END AS beat_age_s,
+                   CASE WHEN isfinite(b.beaten_at) THEN extract(epoch FROM b.beaten_at)::float8 ELSE 0 END AS beaten_s,
+                   coalesce(b.heartbeat, '{{}}') AS heartbeat,
+                   CASE WHEN isfinite(d.asked_at) THEN extract(epoch FROM clock_timestamp() - d.asked_at)::float8
+                        ELSE 0 END AS drain_age_s, d.asked_by AS drain_asked_by, d.id AS drain_id
+            FROM node n LEFT JOIN node_beat b ON b.node_id = n.id
+                 LEFT JOIN drain d ON d.kind = n.kind AND d.name = coalesce(nullif(n.name, ''), n.address)
+            WHERE {seen}
+        ) AS seen ON true
+    """)
+
+
 # A master looks after all others. Of a thousand workers each would read a thousand rows.
-_BEAT = text(_BEATS.format(newer=newer_schema.NEWER, seen=LIVING))
-_BEAT_OF_WORKER = text(_BEATS.format(newer=newer_schema.NEWER, seen=ONE_LIVING))
+_BEAT = _beat("n.state IN ('ALIVE', 'LEAVING') ORDER BY n.id")  # index: node_alive
+_BEAT_OF_WORKER = _beat("n.id = :epoch AND coalesce(n.state IN ('ALIVE', 'LEAVING'), false)")  # index: node_pkey
 _SET_ALIVE = text("UPDATE node SET state = 'ALIVE' WHERE id = :epoch AND state = 'LEAVING'")
 _SET_LEAVING = text("UPDATE node SET state = 'LEAVING' WHERE id = :epoch AND state = 'ALIVE'")
 # A node that broke counts as FENCED: a run that it drove may be the cause (`TAKEOVERS_MAX` in

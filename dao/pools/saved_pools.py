@@ -55,19 +55,26 @@ class PutPool:
     leaving: int = 0
 
 
-_COLUMNS = "code, name, description, counted, validity_check, version, changed_at, changed_by"
-_HEADS = text(f"SELECT {_COLUMNS} FROM resource_pool WHERE name = ANY(:names) ORDER BY code")
-_HOLD = text(f"SELECT {_COLUMNS} FROM resource_pool WHERE name = ANY(:names) ORDER BY code FOR UPDATE")
+_HEADS = text("""
+    SELECT code, name, description, counted, validity_check, version, changed_at, changed_by
+    FROM resource_pool WHERE name = ANY(:names) ORDER BY code
+""")
+_HOLD = text("""
+    SELECT code, name, description, counted, validity_check, version, changed_at, changed_by
+    FROM resource_pool WHERE name = ANY(:names) ORDER BY code FOR UPDATE
+""")
 _ALL_NAMES = text("SELECT name FROM resource_pool ORDER BY name")
-_INSERT = text(f"""
+_INSERT = text("""
     INSERT INTO resource_pool (name, description, counted, validity_check, changed_by)
     VALUES (:name, :description, :counted, CAST(:validity_check AS jsonb), :by)
-    ON CONFLICT DO NOTHING RETURNING {_COLUMNS}
+    ON CONFLICT DO NOTHING
+    RETURNING code, name, description, counted, validity_check, version, changed_at, changed_by
 """)
-_UPDATE = text(f"""
+_UPDATE = text("""
     UPDATE resource_pool SET description = :description, counted = :counted, version = version + 1,
         validity_check = CAST(:validity_check AS jsonb), changed_at = clock_timestamp(), changed_by = :by
-    WHERE code = :code RETURNING {_COLUMNS}
+    WHERE code = :code
+    RETURNING code, name, description, counted, validity_check, version, changed_at, changed_by
 """)
 _WAKE = text("SELECT wake_pool_line(CAST(:names AS text[]))")
 _IN_USE = text("""

@@ -11,12 +11,11 @@ from dao.postgres.schema_scripts import read_scripts
 
 # Reads the primary key beyond the known version: almost always no rows. An upgrade adds a row. If our own row is
 # missing, somebody edited the table: that is not an upgrade, and no reason to stop.
-NEWER = """
+_NEWER = text("""
     SELECT max(version) AS newest_schema, max(version) FILTER (WHERE NOT old_nodes_may_run) AS forbidding_schema
     FROM schema_version
     WHERE version > :knows AND EXISTS (SELECT FROM schema_version WHERE version = :knows)
-"""
-_NEWER = text(NEWER)
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ async def newer(connection: AsyncConnection) -> Newer | None:
 
 
 def newer_of(newest: int | None, forbidding: int | None) -> Newer | None:
-    """Interpret the columns of `NEWER`."""
+    """Interpret the columns of `_NEWER`."""
     if newest is None:
         return None
     return Newer(newest, must_stop=False) if forbidding is None else Newer(forbidding, must_stop=True)
