@@ -70,50 +70,96 @@ _TASKS = RowArrays(
         "branch": lambda new: None if new.attempt.branch is None else json.dumps(sorted(new.attempt.branch)),
     },
 )
-# The value of each column of a new row, from the row `n` of `_TASKS`.
-_QUEUED = {
-    **{name: f"n.{name}" for name in _TASKS.names if name != "due_in_minutes"},
-    "workflow_priority": "n.workflow_priority::priority_level",
-    "task_priority": "n.task_priority::priority_level",
-    "due_at": """CASE WHEN n.state = 'DELAY_EXECUTION'
-                      THEN clock_timestamp() + n.due_in_minutes * interval '1 minute' END""",
-    "started_at": "CASE WHEN n.state NOT IN ('QUEUED', 'DELAY_EXECUTION') THEN clock_timestamp() END",
-    "ended_at": """CASE WHEN n.state NOT IN ('QUEUED', 'DELAY_EXECUTION', 'RUNNING_EXECUTION')
-                        THEN clock_timestamp() END""",
-    "reason": "nullif(n.reason, '')",
-    "resources": "n.resources::jsonb",
-    "stream": "n.stream::jsonb",
-    "is_plain": "n.resources IS NULL AND n.stream IS NULL",
-    "dispatch_by": """CASE WHEN n.state = 'QUEUED'
-                           THEN clock_timestamp() + n.dispatch_timeout_s * interval '1 s' END""",
-}
-_REUSED = {
-    **_QUEUED,
-    **{"state": "'SUCCESS'", "started_at": "clock_timestamp()", "ended_at": "clock_timestamp()"},
-    **{"reason": "'the outputs of an earlier success were used'", "outputs": "c.outputs"},
-    **dict.fromkeys(("wait_reason", "due_at", "branch", "dispatch_by"), "NULL"),
-}
 # The join admits only the owner's tasks; the unique key on (instance, task, attempt) is a second protection. It checks
 # the state and not `ended_at`, so that each run is looked up by its primary key: the index of runs that a master owns
 # would return all of them, and there are no statistics about a master that just started.
-_OWN = """
+_QUEUE = text("""
+    INSERT INTO task_instance (
+        workflow_instance_id, task_code, attempt, task_name, task_type, state, worker_group,
+        workflow_priority, task_priority, params, parameter_values,
+        wait_reason, timeout_strategy, reason, outputs, branch, cache_key,
+        environment, tenant, parameter_types, resources, stream, write_ahead,
+        dry_run, timeout_s, dispatch_timeout_s, retries,
+        due_at,
+        started_at,
+        ended_at,
+        is_plain,
+        dispatch_by
+    )
+    SELECT n.workflow_instance_id, n.task_code, n.attempt, n.task_name, n.task_type, n.state, n.worker_group,
+           n.workflow_priority::priority_level, n.task_priority::priority_level, n.params, n.parameter_values,
+           n.wait_reason, n.timeout_strategy, nullif(n.reason, ''), n.outputs, n.branch, n.cache_key,
+           n.environment, n.tenant, n.parameter_types, n.resources::jsonb, n.stream::jsonb, n.write_ahead,
+           n.dry_run, n.timeout_s, n.dispatch_timeout_s, n.retries,
+           CASE WHEN n.state = 'DELAY_EXECUTION' THEN clock_timestamp() + n.due_in_minutes * interval '1 minute' END,
+           CASE WHEN n.state NOT IN ('QUEUED', 'DELAY_EXECUTION') THEN clock_timestamp() END,
+           CASE WHEN n.state NOT IN ('QUEUED', 'DELAY_EXECUTION', 'RUNNING_EXECUTION') THEN clock_timestamp() END,
+           n.resources IS NULL AND n.stream IS NULL,
+           CASE WHEN n.state = 'QUEUED' THEN clock_timestamp() + n.dispatch_timeout_s * interval '1 s' END
+    FROM unnest(
+        CAST(:workflow_instance_id AS bigint[]), CAST(:task_code AS bigint[]), CAST(:attempt AS integer[]),
+        CAST(:task_name AS text[]), CAST(:task_type AS text[]), CAST(:state AS text[]), CAST(:worker_group AS text[]),
+        CAST(:workflow_priority AS text[]), CAST(:task_priority AS text[]),
+        CAST(:params AS text[]), CAST(:parameter_values AS text[]),
+        CAST(:wait_reason AS text[]), CAST(:timeout_strategy AS text[]), CAST(:reason AS text[]),
+        CAST(:outputs AS text[]), CAST(:branch AS text[]), CAST(:cache_key AS text[]),
+        CAST(:environment AS text[]), CAST(:tenant AS text[]), CAST(:parameter_types AS text[]),
+        CAST(:resources AS text[]), CAST(:stream AS text[]),
+        CAST(:write_ahead AS boolean[]), CAST(:dry_run AS boolean[]), CAST(:due_in_minutes AS double precision[]),
+        CAST(:timeout_s AS double precision[]), CAST(:dispatch_timeout_s AS double precision[]),
+        CAST(:retries AS smallint[])
+    ) AS n (
+        workflow_instance_id, task_code, attempt, task_name, task_type, state, worker_group,
+        workflow_priority, task_priority, params, parameter_values,
+        wait_reason, timeout_strategy, reason, outputs, branch, cache_key,
+        environment, tenant, parameter_types, resources, stream, write_ahead,
+        dry_run, due_in_minutes, timeout_s, dispatch_timeout_s, retries
+    )
     JOIN workflow_instance i ON i.id = n.workflow_instance_id
                             AND coalesce(i.master_id = :master
                                          AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
-"""
-
-
-def _insert(row: Mapping[str, str]) -> str:
-    columns, values = ", ".join(row), ", ".join(row.values())
-    return f"INSERT INTO task_instance ({columns}) SELECT {values} FROM {_TASKS.unnest} {_OWN}"
-
-
-_QUEUE = text(_insert(_QUEUED))
+""")
 # A task with a cached result ends without being queued; its owner is notified as of any other end. The other tasks of
-# the same call are queued by the statement above.
-_REUSE = text(f"""
+# the same call are queued by the statement above, which has the same join.
+_REUSE = text("""
     WITH added AS (
-        {_insert(_REUSED)} JOIN task_cache c ON c.key = n.cache_key
+        INSERT INTO task_instance (
+            workflow_instance_id, task_code, attempt, task_name, task_type, state, worker_group,
+            workflow_priority, task_priority, params, parameter_values,
+            wait_reason, timeout_strategy, reason, outputs, branch, cache_key,
+            environment, tenant, parameter_types, resources, stream, write_ahead,
+            dry_run, timeout_s, dispatch_timeout_s, retries,
+            due_at, started_at, ended_at, is_plain, dispatch_by
+        )
+        SELECT n.workflow_instance_id, n.task_code, n.attempt, n.task_name, n.task_type, 'SUCCESS', n.worker_group,
+               n.workflow_priority::priority_level, n.task_priority::priority_level, n.params, n.parameter_values,
+               NULL, n.timeout_strategy, 'the outputs of an earlier success were used', c.outputs, NULL, n.cache_key,
+               n.environment, n.tenant, n.parameter_types, n.resources::jsonb, n.stream::jsonb, n.write_ahead,
+               n.dry_run, n.timeout_s, n.dispatch_timeout_s, n.retries,
+               NULL, clock_timestamp(), clock_timestamp(), n.resources IS NULL AND n.stream IS NULL, NULL
+        FROM unnest(
+            CAST(:workflow_instance_id AS bigint[]), CAST(:task_code AS bigint[]), CAST(:attempt AS integer[]),
+            CAST(:task_name AS text[]), CAST(:task_type AS text[]), CAST(:state AS text[]),
+            CAST(:worker_group AS text[]), CAST(:workflow_priority AS text[]), CAST(:task_priority AS text[]),
+            CAST(:params AS text[]), CAST(:parameter_values AS text[]),
+            CAST(:wait_reason AS text[]), CAST(:timeout_strategy AS text[]), CAST(:reason AS text[]),
+            CAST(:outputs AS text[]), CAST(:branch AS text[]), CAST(:cache_key AS text[]),
+            CAST(:environment AS text[]), CAST(:tenant AS text[]), CAST(:parameter_types AS text[]),
+            CAST(:resources AS text[]), CAST(:stream AS text[]),
+            CAST(:write_ahead AS boolean[]), CAST(:dry_run AS boolean[]), CAST(:due_in_minutes AS double precision[]),
+            CAST(:timeout_s AS double precision[]), CAST(:dispatch_timeout_s AS double precision[]),
+            CAST(:retries AS smallint[])
+        ) AS n (
+            workflow_instance_id, task_code, attempt, task_name, task_type, state, worker_group,
+            workflow_priority, task_priority, params, parameter_values,
+            wait_reason, timeout_strategy, reason, outputs, branch, cache_key,
+            environment, tenant, parameter_types, resources, stream, write_ahead,
+            dry_run, due_in_minutes, timeout_s, dispatch_timeout_s, retries
+        )
+        JOIN workflow_instance i ON i.id = n.workflow_instance_id
+                                AND coalesce(i.master_id = :master
+                                             AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
+        JOIN task_cache c ON c.key = n.cache_key
         RETURNING workflow_instance_id, task_code, attempt, state, outputs
     ), reported AS (
         INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs) SELECT * FROM added
@@ -174,10 +220,12 @@ _ENDS = RowArrays(
         "outputs": lambda end: end[1].outputs,
     },
 )
-_END_IN_MASTER = text(f"""
+_END_IN_MASTER = text("""
     UPDATE task_instance t
     SET state = n.state, ended_at = clock_timestamp(), reason = nullif(n.reason, ''), outputs = n.outputs
-    FROM {_ENDS.unnest}
+    FROM unnest(CAST(:workflow_instance_id AS bigint[]), CAST(:task_code AS bigint[]), CAST(:attempt AS integer[]),
+                CAST(:state AS text[]), CAST(:reason AS text[]), CAST(:outputs AS text[]))
+         AS n (workflow_instance_id, task_code, attempt, state, reason, outputs)
     JOIN workflow_instance i ON i.id = n.workflow_instance_id AND coalesce(i.master_id = :master, false)
     WHERE t.workflow_instance_id = n.workflow_instance_id AND t.task_code = n.task_code AND t.attempt = n.attempt
       AND coalesce(t.state = 'RUNNING_EXECUTION' AND t.worker_id IS NULL, false)
