@@ -13,12 +13,11 @@ from typing import Any
 
 from sqlalchemy import text
 
-from dao.cluster.node_rows import SHOWN
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.tasks import pool_leases
-from dao.tasks.pool_conditions import FREE, FRESH, GROUP, HASH, KINDS, OF_KIND, POOL, POOLS_IN_LINE, TOGETHER
-from dao.tasks.task_claims import COLUMNS, ClaimedTask
+from dao.tasks.pool_conditions import FRESH, KINDS, TOGETHER
+from dao.tasks.task_claims import ClaimedTask
 from model.changes import Changes
 from model.choices import Priority
 from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
@@ -32,7 +31,7 @@ HELD_MS_MAX = 500
 the database ends the transaction."""
 
 # One step of the index for each pool and group.
-_HOLD = text(f"""
+_HOLD = text("""
     WITH RECURSIVE waiting (worker_group, name) AS (
         SELECT wanted.worker_group,
                (SELECT min(l.pool_name) FROM pool_line l WHERE l.worker_group = wanted.worker_group)
@@ -43,7 +42,9 @@ _HOLD = text(f"""
         FROM waiting w WHERE w.name IS NOT NULL
     ), wanted AS MATERIALIZED (
         SELECT DISTINCT p.code, p.name FROM waiting w JOIN resource_pool p ON p.name = w.name
-        WHERE NOT EXISTS (SELECT FROM node n JOIN drain d ON d.kind = n.kind AND d.name = {SHOWN} WHERE n.id = :worker)
+        WHERE NOT EXISTS (
+            SELECT FROM node n JOIN drain d ON d.kind = n.kind AND d.name = coalesce(nullif(n.name, ''), n.address)
+            WHERE n.id = :worker)
     ), held AS MATERIALIZED (
         SELECT p.code FROM resource_pool p WHERE p.code = ANY(ARRAY(SELECT code FROM wanted))
         ORDER BY p.code FOR NO KEY UPDATE SKIP LOCKED
@@ -56,8 +57,16 @@ _HOLD = text(f"""
 # Of each pool for which anything waits, whoever serves that: what needs several pools may wait for any of them. A pool
 # that is a number gives no more than that in all, also while places that were taken from it are still held. What
 # streams hold is found from the few that there are. OFFSET: a plan must not read all resources for it.
+# `line` takes a step of an index for each pool, however many wait: in the order of two columns, which only the primary
+# key has, whatever the statistics say.
 _ROOMS = text(f"""
-    {POOLS_IN_LINE}, of_streams AS MATERIALIZED (
+    WITH RECURSIVE line (name) AS (
+        (SELECT l.pool_name FROM pool_line l ORDER BY l.pool_name, l.workflow_priority LIMIT 1)
+        UNION ALL
+        SELECT (SELECT l.pool_name FROM pool_line l WHERE l.pool_name > line.name  -- index: pool_line_pkey
+                ORDER BY l.pool_name, l.workflow_priority LIMIT 1)
+        FROM line WHERE line.name IS NOT NULL
+    ), of_streams AS MATERIALIZED (
         SELECT held.pool_code, count(*) AS number
         FROM task_instance t
         CROSS JOIN LATERAL (SELECT r.pool_code FROM pool_resource r                -- index: pool_resource_holder
@@ -72,8 +81,10 @@ _ROOMS = text(f"""
            CASE WHEN p.counted IS NULL THEN r.free ELSE greatest(least(r.free, r.size - r.taken), 0) END AS free
     FROM line JOIN resource_pool p ON p.name = line.name {TOGETHER}
     CROSS JOIN LATERAL (
-        SELECT count(*) FILTER (WHERE {FREE} AND {FRESH}) AS free,
-               coalesce(bool_or({FREE} AND NOT coalesce({FRESH}, false)), false) AS unchecked,
+        SELECT count(*) FILTER (WHERE r.task_instance_id IS NULL AND r.set_aside_at IS NULL
+                                      AND r.checking_by IS NULL AND NOT r.removed AND {FRESH}) AS free,
+               coalesce(bool_or(r.task_instance_id IS NULL AND r.set_aside_at IS NULL AND r.checking_by IS NULL
+                                AND NOT r.removed AND NOT coalesce({FRESH}, false)), false) AS unchecked,
                count(*) FILTER (WHERE r.set_aside_at IS NULL AND NOT r.removed) AS size,
                count(*) FILTER (WHERE (r.set_aside_at IS NULL OR r.removed) AND r.task_instance_id IS NOT NULL) AS taken
         FROM pool_resource r WHERE r.pool_code = p.code) AS r                  -- index: pool_resource_name
@@ -90,14 +101,16 @@ _WAITERS = text(f"""
     CROSS JOIN LATERAL (
         SELECT l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id, l.worker_group,
                l.needs, queued.is_stream
-        FROM pool_line l
+        FROM pool_line l                                                       -- index: pool_line_kind
         CROSS JOIN LATERAL (SELECT t.stream IS NOT NULL AS is_stream FROM task_instance t
                             WHERE t.id = l.task_instance_id AND t.state = 'QUEUED' OFFSET 0) AS queued
-        WHERE {OF_KIND}
+        WHERE (l.pool_name || '') = k.pool_name
+          AND ((l.worker_group || ''), jsonb_hash_extended(l.needs, 0)) >= (k.worker_group, k.hash)
+          AND ((l.worker_group || ''), jsonb_hash_extended(l.needs, 0)) <= (k.worker_group, k.hash)
           -- One of no run would keep its place, and the resources that it needs, in each claim.
           AND (SELECT i.id FROM workflow_instance i WHERE i.id = l.workflow_instance_id) IS NOT NULL
-        ORDER BY {POOL}, {GROUP}, {HASH}, l.workflow_priority, l.workflow_instance_id, l.task_priority,
-                 l.task_instance_id
+        ORDER BY (l.pool_name || ''), (l.worker_group || ''), jsonb_hash_extended(l.needs, 0),
+                 l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
         LIMIT least(pool.free, :read_max) + 1) AS first
     WHERE k.worker_group = ANY(CAST(:served AS text[])) AND jsonb_typeof(k.needs) = 'object'
       -- What could not begin even if nobody had any reserves nothing.
@@ -135,23 +148,42 @@ _TAKE = text(f"""
         FROM resource_pool p {TOGETHER}
         CROSS JOIN LATERAL (
             SELECT r.id, r.free_since FROM pool_resource r
-            WHERE r.pool_code = p.code AND {FREE} AND {FRESH}                     -- index: pool_resource_free
+            WHERE r.pool_code = p.code AND r.task_instance_id IS NULL AND r.set_aside_at IS NULL
+              AND r.checking_by IS NULL AND NOT r.removed AND {FRESH}              -- index: pool_resource_free
             ORDER BY r.free_since, r.id LIMIT (SELECT count(*) FROM need WHERE need.code = p.code)) AS each
         WHERE p.name = ANY(CAST(:pools AS text[]))
     )
     UPDATE pool_resource r
     SET task_instance_id = need.id, worker_id = :worker, taken_at = clock_timestamp()
     FROM free JOIN need ON need.code = free.code AND need.turn = free.turn
-    WHERE r.id = free.id AND coalesce({FREE}, false)
+    WHERE r.id = free.id AND coalesce(r.task_instance_id IS NULL AND r.set_aside_at IS NULL
+                                      AND r.checking_by IS NULL AND NOT r.removed, false)
 """)
-# Its trigger leaves out an attempt that does not have all of its leases.
-_CLAIM = text(f"""
+# Its trigger leaves out an attempt that does not have all of its leases. It returns what a `ClaimedTask` has, as
+# `_OWNED` of dao/tasks/task_claims.py does.
+_CLAIM = text("""
     UPDATE task_instance t
     SET state = CASE WHEN t.write_ahead THEN 'RUNNING_EXECUTION' ELSE 'DISPATCH' END, worker_id = :worker,
         started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END, ready_at = NULL, handover = NULL
     FROM workflow_instance i
     WHERE t.id = ANY(CAST(:ids AS bigint[])) AND coalesce(t.state = 'QUEUED', false) AND i.id = t.workflow_instance_id
-    RETURNING {COLUMNS}, {pool_leases.LEASES}
+    RETURNING t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type,
+              t.state, t.params, t.parameter_values, to_char(t.queued_at, 'YYYYMMDD'),
+              least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
+              CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
+              t.parameter_types, t.environment,
+              CASE WHEN isfinite(t.queued_at) THEN extract(epoch FROM clock_timestamp() - t.queued_at)::float8 END,
+              i.traceparent,
+              CASE WHEN isfinite(i.started_at) THEN (extract(epoch FROM i.started_at) * 1000000)::bigint END,
+              t.workflow_priority, t.stream::text,
+              CASE WHEN t.resources IS NOT NULL THEN (
+                  SELECT json_object_agg(each.pool_name, each.leases)::text FROM (
+                      SELECT p.name AS pool_name,
+                             json_agg(json_build_object('name', r.name, 'data', r.data)
+                                      ORDER BY r.place, r.id) AS leases
+                      FROM pool_resource r JOIN resource_pool p ON p.code = r.pool_code  -- index: pool_resource_holder
+                      WHERE r.task_instance_id = t.id AND coalesce(r.worker_id = t.worker_id, false)
+                      GROUP BY p.name) AS each) END
 """)
 
 

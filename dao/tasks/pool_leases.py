@@ -1,4 +1,4 @@
-"""`pool_resource` as what runs holds it: what the leases of an attempt are, and how they end.
+"""`pool_resource` as what runs holds it: how the leases of an attempt end.
 
 A lease begins with the claim of its attempt (`dao/tasks/pool_claims.py`), and is extended by each beat of the worker:
 it lasts as long as the worker's life. It ends when that worker says that the attempt's process has ended, in the
@@ -15,17 +15,6 @@ from sqlalchemy import text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from model.ids import Epoch, TaskInstanceId
-
-LEASES = """
-    CASE WHEN t.resources IS NOT NULL THEN (
-        SELECT json_object_agg(each.pool_name, each.leases)::text FROM (
-            SELECT p.name AS pool_name,
-                   json_agg(json_build_object('name', r.name, 'data', r.data) ORDER BY r.place, r.id) AS leases
-            FROM pool_resource r JOIN resource_pool p ON p.code = r.pool_code
-            -- index: pool_resource_holder; by that of the worker it would read all that it holds, for each attempt
-            WHERE r.task_instance_id = t.id AND coalesce(r.worker_id = t.worker_id, false)
-            GROUP BY p.name) AS each) END"""
-"""A column of `task_instance t`: JSON object, for each pool the list of what it holds of it, with name and data."""
 
 # Whoever changes a pool, and whoever records checks, locks several rows too: all by id, or two wait for each other.
 # `+ 0`: not by walking the primary key, which has the resources of all pools.

@@ -12,10 +12,9 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
-from dao.cluster.node_rows import SHOWN
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
-from dao.tasks.task_claims import COLUMNS, ClaimedTask
+from dao.tasks.task_claims import ClaimedTask
 from model.changes import Changes
 from model.ids import Epoch
 
@@ -77,7 +76,8 @@ _TROUBLED = text("""
           AND s.started_at < clock_timestamp() - CAST(:proven AS interval))
     GROUP BY e.worker_group, e.worker_id HAVING count(*) FILTER (WHERE e.is_last) >= 2 OR max(e.times) >= 3
 """)
-_CLAIM = text(f"""
+# It returns what a `ClaimedTask` has, as the claim of dao/tasks/task_claims.py does.
+_CLAIM = text("""
     WITH picked AS MATERIALIZED (
         SELECT best.id
         FROM unnest(CAST(:groups AS text[]), CAST(:limits AS integer[])) AS wanted (worker_group, most)
@@ -90,15 +90,24 @@ _CLAIM = text(f"""
             LIMIT wanted.most
             FOR UPDATE SKIP LOCKED
         ) AS best
-        WHERE NOT EXISTS (SELECT FROM node n JOIN drain d ON d.kind = n.kind AND d.name = {SHOWN}
-                          WHERE n.id = :worker)
+        WHERE NOT EXISTS (
+            SELECT FROM node n JOIN drain d ON d.kind = n.kind AND d.name = coalesce(nullif(n.name, ''), n.address)
+            WHERE n.id = :worker)
     )
     UPDATE task_instance t
     SET state = CASE WHEN t.write_ahead THEN 'RUNNING_EXECUTION' ELSE 'DISPATCH' END, worker_id = :worker,
         started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END, ready_at = NULL, handover = NULL
     FROM picked, workflow_instance i
     WHERE t.id = picked.id AND i.id = t.workflow_instance_id
-    RETURNING {COLUMNS}
+    RETURNING t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type,
+              t.state, t.params, t.parameter_values, to_char(t.queued_at, 'YYYYMMDD'),
+              least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
+              CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
+              t.parameter_types, t.environment,
+              CASE WHEN isfinite(t.queued_at) THEN extract(epoch FROM clock_timestamp() - t.queued_at)::float8 END,
+              i.traceparent,
+              CASE WHEN isfinite(i.started_at) THEN (extract(epoch FROM i.started_at) * 1000000)::bigint END,
+              t.workflow_priority, t.stream::text
 """)
 
 

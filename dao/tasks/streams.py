@@ -15,7 +15,7 @@ from sqlalchemy import Row, text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import KILL, changed, notify
-from dao.tasks.pool_conditions import FREE, KINDS, OF_KIND, POOLS_IN_LINE
+from dao.tasks.pool_conditions import KINDS
 from dao.tasks.stream_claims import OVERDUE
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
@@ -63,7 +63,7 @@ _ANY = text("""
 """)
 # Two masters may believe that it is their turn. The lock ends with the transaction, and a frozen one with its session.
 _TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal streams ' || current_schema(), 0))")
-_LIVING = text(f"""
+_LIVING = text("""
     SELECT id, worker_group, CASE WHEN state <> 'QUEUED' THEN worker_id END AS worker,
            handover IS NOT NULL OR kill_requested AS moves,
            state <> 'QUEUED' AND stream ? 'readiness' AND ready_at IS NULL
@@ -80,7 +80,9 @@ _LIVING = text(f"""
                            WHERE need.number::integer > (
                                SELECT count(*) FROM (
                                    SELECT FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code
-                                   WHERE p.name = need.name AND {FREE}              -- index: pool_resource_free
+                                   WHERE p.name = need.name AND r.task_instance_id IS NULL
+                                     AND r.set_aside_at IS NULL AND r.checking_by IS NULL
+                                     AND NOT r.removed                              -- index: pool_resource_free
                                    LIMIT need.number::integer) AS free))) AS waits_for_pool
     FROM task_instance
     WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')   -- index: task_instance_stream
@@ -88,15 +90,27 @@ _LIVING = text(f"""
 """)
 # What a pool could not give even if nobody had any waits for nobody's resources. Of each kind one task is found behind
 # its streams, and the streams are found by themselves, which are few: however many wait, and for whatever they do.
+# `line` is as in `_ROOMS` (`dao/tasks/pool_claims.py`).
 _FIRST_IN_LINE = text(f"""
-    {POOLS_IN_LINE}, pool (name) AS (SELECT name FROM line WHERE name IS NOT NULL), {KINDS}, stream AS MATERIALIZED (
+    WITH RECURSIVE line (name) AS (
+        (SELECT l.pool_name FROM pool_line l ORDER BY l.pool_name, l.workflow_priority LIMIT 1)
+        UNION ALL
+        SELECT (SELECT l.pool_name FROM pool_line l WHERE l.pool_name > line.name  -- index: pool_line_pkey
+                ORDER BY l.pool_name, l.workflow_priority LIMIT 1)
+        FROM line WHERE line.name IS NOT NULL
+    ), pool (name) AS (SELECT name FROM line WHERE name IS NOT NULL), {KINDS}, stream AS MATERIALIZED (
         SELECT worker_group, resources AS needs FROM task_instance                  -- index: task_instance_stream
         WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
           AND state NOT IN ('DISPATCH', 'RUNNING_EXECUTION') AND resources IS NOT NULL
     ), waiting AS (
         SELECT k.pool_name, k.worker_group, k.needs, false AS is_stream FROM kind k
         WHERE EXISTS (
-            SELECT FROM (SELECT l.task_instance_id FROM pool_line l WHERE {OF_KIND} OFFSET 0) AS own
+            SELECT FROM (
+                SELECT l.task_instance_id FROM pool_line l                         -- index: pool_line_kind
+                WHERE (l.pool_name || '') = k.pool_name
+                  AND ((l.worker_group || ''), jsonb_hash_extended(l.needs, 0)) >= (k.worker_group, k.hash)
+                  AND ((l.worker_group || ''), jsonb_hash_extended(l.needs, 0)) <= (k.worker_group, k.hash)
+                OFFSET 0) AS own
             CROSS JOIN LATERAL (SELECT FROM task_instance t WHERE t.id = own.task_instance_id AND t.state = 'QUEUED'
                                 AND t.stream IS NULL OFFSET 0) AS queued)
         UNION

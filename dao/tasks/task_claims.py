@@ -14,13 +14,11 @@ from typing import NamedTuple
 from sqlalchemy import TextClause, text
 
 from dao.alerts import results
-from dao.cluster.node_rows import SHOWN
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
 from dao.tasks.pool_conditions import DUE, LATE_S, TOGETHER
-from dao.tasks.pool_leases import LEASES
 from model.changes import Changes
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
@@ -90,22 +88,13 @@ class WorkWaits(NamedTuple):
     streams: bool
 
 
-# One row must not fail the fetch of all: a time in a year that Python does not support, a timeout that is not a number.
-COLUMNS = """t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type, t.state,
-              t.params, t.parameter_values, to_char(t.queued_at, 'YYYYMMDD'),
-              least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
-              CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
-              t.parameter_types, t.environment,
-              CASE WHEN isfinite(t.queued_at) THEN extract(epoch FROM clock_timestamp() - t.queued_at)::float8 END,
-              i.traceparent,
-              CASE WHEN isfinite(i.started_at) THEN (extract(epoch FROM i.started_at) * 1000000)::bigint END,
-              t.workflow_priority, t.stream::text"""
-"""What a `ClaimedTask` has, but its leases, of `task_instance t` and `workflow_instance i`."""
-
-
 def _claim(wanted: str, place: str = "") -> TextClause:
     """Per group, so that each reads its own part of the index in order of priority; the outer LIMIT leaves the rest
-    queued."""
+    queued.
+
+    Returns what a `ClaimedTask` has, but its leases. One row must not fail the fetch of all: a time in a year that
+    Python does not support, a timeout that is not a number.
+    """
     return text(f"""
         WITH picked AS MATERIALIZED (
             SELECT best.id FROM {wanted}
@@ -118,8 +107,9 @@ def _claim(wanted: str, place: str = "") -> TextClause:
                 LIMIT :limit
                 FOR UPDATE SKIP LOCKED
             ) AS best
-            WHERE NOT EXISTS (SELECT FROM node n JOIN drain d ON d.kind = n.kind AND d.name = {SHOWN}
-                              WHERE n.id = :worker)
+            WHERE NOT EXISTS (
+                SELECT FROM node n JOIN drain d ON d.kind = n.kind AND d.name = coalesce(nullif(n.name, ''), n.address)
+                WHERE n.id = :worker)
             ORDER BY best.workflow_priority, best.workflow_instance_id, best.task_priority, best.id
             LIMIT :limit
         )
@@ -128,7 +118,15 @@ def _claim(wanted: str, place: str = "") -> TextClause:
             started_at = CASE WHEN t.write_ahead THEN clock_timestamp() END
         FROM workflow_instance i
         WHERE t.id = ANY(ARRAY(SELECT id FROM picked)) AND i.id = t.workflow_instance_id  -- a join may read all ids
-        RETURNING {COLUMNS}
+        RETURNING t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type,
+                  t.state, t.params, t.parameter_values, to_char(t.queued_at, 'YYYYMMDD'),
+                  least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
+                  CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
+                  t.parameter_types, t.environment,
+                  CASE WHEN isfinite(t.queued_at) THEN extract(epoch FROM clock_timestamp() - t.queued_at)::float8 END,
+                  i.traceparent,
+                  CASE WHEN isfinite(i.started_at) THEN (extract(epoch FROM i.started_at) * 1000000)::bigint END,
+                  t.workflow_priority, t.stream::text
     """)
 
 
@@ -152,12 +150,14 @@ _REPORTS = RowArrays(
         **dict.fromkeys(("state", "reason", "outputs"), "text"),
     }
 )
-_REPORT = text(f"""
+_REPORT = text("""
     WITH ended AS (
         UPDATE task_instance t
         SET state = n.state, ended_at = clock_timestamp(), reason = nullif(n.reason, ''), exit_code = n.exit_code,
             outputs = n.outputs
-        FROM {_REPORTS.unnest}
+        FROM unnest(CAST(:id AS bigint[]), CAST(:attempt AS integer[]), CAST(:exit_code AS integer[]),
+                    CAST(:state AS text[]), CAST(:reason AS text[]), CAST(:outputs AS text[]))
+             AS n (id, attempt, exit_code, state, reason, outputs)
         WHERE t.id = n.id AND coalesce(t.attempt = n.attempt AND t.worker_id = :worker AND t.ended_at IS NULL, false)
         RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state, t.outputs, t.cache_key, t.dry_run
     ), cached AS (
@@ -179,8 +179,27 @@ _TO_END = text("""
     WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
       AND (kill_requested OR handover IS NOT NULL)
 """)
-_OWNED = text(f"""
-    SELECT {COLUMNS}, {LEASES} FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
+# What a `ClaimedTask` has. Its leases are a JSON object: for each pool the list of what it holds of it, with name and
+# data. `coalesce`: by the index of the worker it would read all that the worker holds, for each attempt.
+_OWNED = text("""
+    SELECT t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type,
+           t.state, t.params, t.parameter_values, to_char(t.queued_at, 'YYYYMMDD'),
+           least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
+           CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
+           t.parameter_types, t.environment,
+           CASE WHEN isfinite(t.queued_at) THEN extract(epoch FROM clock_timestamp() - t.queued_at)::float8 END,
+           i.traceparent,
+           CASE WHEN isfinite(i.started_at) THEN (extract(epoch FROM i.started_at) * 1000000)::bigint END,
+           t.workflow_priority, t.stream::text,
+           CASE WHEN t.resources IS NOT NULL THEN (
+               SELECT json_object_agg(each.pool_name, each.leases)::text FROM (
+                   SELECT p.name AS pool_name,
+                          json_agg(json_build_object('name', r.name, 'data', r.data)
+                                   ORDER BY r.place, r.id) AS leases
+                   FROM pool_resource r JOIN resource_pool p ON p.code = r.pool_code  -- index: pool_resource_holder
+                   WHERE r.task_instance_id = t.id AND coalesce(r.worker_id = t.worker_id, false)
+                   GROUP BY p.name) AS each) END
+    FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
     WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
 """)
 _WORK_WAITS = text(f"""
