@@ -18,8 +18,8 @@ SET_BACK = """
     (state = 'DELAY_EXECUTION' OR state = 'QUEUED' AND dispatch_by IS NOT NULL)
     AND queued_at > now() + interval '1 s'"""
 """Of what waits for a time: it began to wait in the future, so the clock has been set back since."""
-# It waits for as long as was meant, from now on.
-_RESUME = text(f"""
+# What began to wait in the future: the clock has been set back since. It waits for as long as was meant, from now on.
+_RESUME = text("""
     UPDATE task_instance t
     SET queued_at = n.now,
         due_at = CASE WHEN state <> 'DELAY_EXECUTION' THEN due_at
@@ -29,7 +29,9 @@ _RESUME = text(f"""
         dispatch_by = CASE WHEN dispatch_by IS NOT NULL
                            THEN least(dispatch_by, n.now + least(dispatch_timeout_s, 1e9) * interval '1 s') END
     FROM (SELECT clock_timestamp() AS now) AS n
-    WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance WHERE {SET_BACK}            -- index: task_instance_timed
+    WHERE t.id = ANY(ARRAY(SELECT id FROM task_instance                             -- index: task_instance_timed
+                           WHERE (state = 'DELAY_EXECUTION' OR state = 'QUEUED' AND dispatch_by IS NOT NULL)
+                             AND queued_at > now() + interval '1 s'
                            ORDER BY queued_at DESC LIMIT :limit FOR UPDATE SKIP LOCKED))
 """)
 # Level-triggered, by any master: timers are rows, whichever run they belong to.
@@ -57,31 +59,9 @@ _NEXT_DUE = text("""
          WHERE state = 'QUEUED' AND dispatch_by > now()),
         '9999-01-01') - now())::float8
 """)
-# Of `task_instance t` and `late`: which resources it did not get; null if it needs none, or could have had them all.
-_LACKED = """
-    SELECT format('it did not get %s within its dispatch_timeout of %s min; give the %s more, or give it more time',
-                  string_agg(short.what, ' and ' ORDER BY short.what), late.minutes,
-                  CASE count(*) WHEN 1 THEN 'pool' ELSE 'pools' END)
-    FROM (
-        SELECT format('%s of pool %s, ', n.number, n.name)
-               || CASE WHEN p.code IS NULL THEN 'which does not exist'
-                       WHEN r.free < n.number::integer THEN format('of which %s of %s were free', r.free, r.size)
-                       ELSE format('of which %s of %s were free, with others before it', r.free, r.size) END AS what
-        FROM jsonb_each_text(t.resources) AS n (name, number)
-        LEFT JOIN resource_pool p ON p.name = n.name
-        LEFT JOIN LATERAL (
-            SELECT count(*) FILTER (WHERE r.task_instance_id IS NULL AND r.set_aside_at IS NULL
-                                          AND r.checking_by IS NULL AND NOT r.removed) AS free,
-                   count(*) FILTER (WHERE NOT r.removed) AS size
-            FROM pool_resource r WHERE r.pool_code = p.code) AS r ON true           -- index: pool_resource_name
-        WHERE p.code IS NULL OR r.free < n.number::integer
-           OR EXISTS (SELECT FROM pool_line l
-                      WHERE l.pool_name = n.name
-                        AND (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id)
-                            < (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id))
-    ) AS short HAVING count(*) > 0"""
 # Level-triggered, by any master. The row is locked, so a concurrent claim and this statement see each other's result.
-_FAIL_UNDISPATCHED = text(f"""
+# The first reason says which resources it did not get; it is null if it needs none, or could have had them all.
+_FAIL_UNDISPATCHED = text("""
     WITH late AS (
         SELECT id, trim_scale(round((dispatch_timeout_s / 60)::numeric, 3)) AS minutes FROM task_instance
         WHERE state = 'QUEUED' AND dispatch_by <= now()                            -- index: task_instance_undispatched
@@ -91,7 +71,32 @@ _FAIL_UNDISPATCHED = text(f"""
         UPDATE task_instance t
         SET state = 'FAILURE', ended_at = clock_timestamp(),
             reason = coalesce(
-                ({_LACKED}),
+                (SELECT format(
+                     'it did not get %s within its dispatch_timeout of %s min; give the %s more, or give it more time',
+                     string_agg(short.what, ' and ' ORDER BY short.what), late.minutes,
+                     CASE count(*) WHEN 1 THEN 'pool' ELSE 'pools' END)
+                 FROM (
+                     SELECT format('%s of pool %s, ', n.number, n.name)
+                            || CASE WHEN p.code IS NULL THEN 'which does not exist'
+                                    WHEN r.free < n.number::integer
+                                        THEN format('of which %s of %s were free', r.free, r.size)
+                                    ELSE format('of which %s of %s were free, with others before it', r.free, r.size)
+                               END AS what
+                     FROM jsonb_each_text(t.resources) AS n (name, number)
+                     LEFT JOIN resource_pool p ON p.name = n.name
+                     LEFT JOIN LATERAL (
+                         SELECT count(*) FILTER (WHERE r.task_instance_id IS NULL AND r.set_aside_at IS NULL
+                                                       AND r.checking_by IS NULL AND NOT r.removed) AS free,
+                                count(*) FILTER (WHERE NOT r.removed) AS size
+                         FROM pool_resource r                                      -- index: pool_resource_name
+                         WHERE r.pool_code = p.code) AS r ON true
+                     WHERE p.code IS NULL OR r.free < n.number::integer
+                        OR EXISTS (
+                            SELECT FROM pool_line l
+                            WHERE l.pool_name = n.name
+                              AND (l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id)
+                                  < (t.workflow_priority, t.workflow_instance_id, t.task_priority, t.id))
+                 ) AS short HAVING count(*) > 0),
                 format('no worker of group %s took it within its dispatch_timeout of %s min; start one there, or give '
                        'it more time', t.worker_group, late.minutes))
         FROM late WHERE t.id = late.id
