@@ -11,41 +11,45 @@ from dao.postgres.engine import AsyncConnection
 from model.ids import WorkflowInstanceId
 
 RECENT = 10_000
-"""So many alerts that reached nobody, and so many that wait, the newest, are read."""
+"""So many alerts that reached nobody, and so many that wait, the newest, are read; written out below."""
 
-# Of an alert `a`: that its group has no channel that is enabled, whether somebody has tried to send it or not.
-_REACHES_NOBODY = """a.state IN ('WAIT', 'NOBODY') AND NOT EXISTS (
-    SELECT FROM alert_group g JOIN alert_group_channel m ON m.group_id = g.id
-    JOIN alert_channel c ON c.id = m.channel_id AND c.enabled WHERE g.name = a.alert_group)"""
-_THERE = "EXISTS (SELECT FROM alert_group g WHERE g.name = a.alert_group)"
+# An alert reaches nobody if its group has no channel that is enabled, whether somebody has tried to send it or not.
 # Where nobody has made an alert group, nobody waits for what is reported to none in particular.
-_IS_USED = "EXISTS (SELECT FROM alert_group)"
-_NOBODY = finding(f"""
+_NOBODY = finding("""
     SELECT format('alert group "%s" %s: %s alerts in the last day reached nobody; the last: %s',
                   left(a.alert_group, 100),
-                  CASE WHEN {_THERE} THEN 'has no channel that is enabled' ELSE 'does not exist' END, count(*),
+                  CASE WHEN EXISTS (SELECT FROM alert_group g WHERE g.name = a.alert_group)
+                       THEN 'has no channel that is enabled' ELSE 'does not exist' END, count(*),
                   left((array_agg(a.subject ORDER BY a.id DESC))[1], 200)) AS what
-    FROM ((SELECT * FROM alert WHERE state = 'NOBODY' ORDER BY id DESC LIMIT {RECENT})       -- index: alert_nobody
+    FROM ((SELECT * FROM alert WHERE state = 'NOBODY' ORDER BY id DESC LIMIT 10000)          -- index: alert_nobody
           UNION ALL
-          (SELECT * FROM alert WHERE state = 'WAIT' ORDER BY id DESC LIMIT {RECENT})) AS a   -- index: alert_wait
-    WHERE a.created_at > now() - interval '1 d' AND {_REACHES_NOBODY}
-      AND (a.alert_group <> 'default' OR {_IS_USED})
+          (SELECT * FROM alert WHERE state = 'WAIT' ORDER BY id DESC LIMIT 10000)) AS a      -- index: alert_wait
+    WHERE a.created_at > now() - interval '1 d'
+      AND a.state IN ('WAIT', 'NOBODY') AND NOT EXISTS (
+          SELECT FROM alert_group g JOIN alert_group_channel m ON m.group_id = g.id
+          JOIN alert_channel c ON c.id = m.channel_id AND c.enabled WHERE g.name = a.alert_group)
+      AND (a.alert_group <> 'default' OR EXISTS (SELECT FROM alert_group))
     GROUP BY a.alert_group ORDER BY a.alert_group
 """)
-_WAITING = finding(f"""
+_WAITING = finding("""
     SELECT format('%s alerts wait to be sent, the oldest since %s: %s', n, date_trunc('second', since), subject) AS what
     FROM (SELECT count(*) AS n, min(a.created_at) AS since,
                  left((array_agg(a.subject ORDER BY a.id))[1], 200) AS subject
           FROM alert a WHERE a.state = 'WAIT') AS waiting                                    -- index: alert_wait
-    WHERE since < now() - interval '1 min' AND {_IS_USED}
+    WHERE since < now() - interval '1 min' AND EXISTS (SELECT FROM alert_group)
 """)
 _RULES = finding("""
     SELECT format('rule "%s" of project "%s": %s', name, project, problem) AS what
     FROM alert_rule WHERE enabled AND problem IS NOT NULL ORDER BY project, name
 """)
-_OF_RUN = text(f"""
-    SELECT DISTINCT a.alert_group, {_THERE} FROM alert a                                     -- index: alert_run
-    WHERE a.workflow_instance_id = :run AND {_REACHES_NOBODY} ORDER BY 1
+_OF_RUN = text("""
+    SELECT DISTINCT a.alert_group, EXISTS (SELECT FROM alert_group g WHERE g.name = a.alert_group)
+    FROM alert a                                                                             -- index: alert_run
+    WHERE a.workflow_instance_id = :run
+      AND a.state IN ('WAIT', 'NOBODY') AND NOT EXISTS (
+          SELECT FROM alert_group g JOIN alert_group_channel m ON m.group_id = g.id
+          JOIN alert_channel c ON c.id = m.channel_id AND c.enabled WHERE g.name = a.alert_group)
+    ORDER BY 1
 """)
 
 ALERT_CHECKS = (

@@ -41,20 +41,19 @@ _SERVER = text("""
            current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
                AS connections_max
 """)
-_SESSIONS_IDLE = """
+_SESSIONS_LEFT_OPEN = finding(r"""
     SELECT format('session %s (%s) is %s since %s', pid, application_name, state, date_trunc('second', state_change))
            AS what
     FROM pg_stat_activity
     WHERE datname = current_database() AND state LIKE 'idle in transaction%'
       AND state_change < clock_timestamp() - interval '5 s'
-"""
-_SESSIONS_OF_THE_DEAD = r"""
+    UNION ALL
     SELECT format('session %s is that of %s %s, which is %s', a.pid, lower(n.kind), n.id, n.state)
     FROM pg_stat_activity a
     JOIN node n ON n.id = substring(a.application_name FROM '^shoal-[a-z]+-(\d{1,18})$')::bigint
     WHERE a.datname = current_database() AND n.ended_at < clock_timestamp() - interval '10 s'
-"""
-_GUARDS_MISSING = """
+""")
+_GUARDS_MISSING = finding("""
     SELECT format('index %s is missing, or was not finished', w.name) AS what
     FROM unnest(CAST(:indexes AS text[])) AS w (name)
     LEFT JOIN pg_class c ON c.oid = to_regclass(quote_ident(w.name))
@@ -64,7 +63,7 @@ _GUARDS_MISSING = """
     SELECT format('trigger %s is missing or off', w.name) FROM unnest(CAST(:triggers AS text[])) AS w (name)
     WHERE NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
                       WHERE t.tgname = w.name AND t.tgenabled IN ('O', 'A') AND pg_table_is_visible(c.oid))
-"""
+""")
 _CONSTRAINTS = ("command_history_pkey", "error_command_pkey", "node_pkey", "node_beat_pkey", "task_event_pkey",
                 "task_instance_pkey", "task_instance_attempt", "workflow_instance_pkey", "workflow_instance_command",
                 "command_pkey")  # fmt: skip
@@ -74,7 +73,7 @@ SESSIONS = Check(
     "sessions_end",
     "no session sits in a transaction, none is that of a dead node",
     "End it: SELECT pg_terminate_backend(PID); while it sits there, tables bloat and others wait for its locks.",
-    finding(f"{_SESSIONS_IDLE} UNION ALL {_SESSIONS_OF_THE_DEAD}"),
+    _SESSIONS_LEFT_OPEN,
     "I11",
 )
 GUARDS = Check(
@@ -82,7 +81,7 @@ GUARDS = Check(
     "the indexes and triggers of the schema are in place",
     "Take the statement that makes it from sql/schema.sql, and run it: "
     "until then polls are slow, or nothing stops what it forbids.",
-    finding(_GUARDS_MISSING),
+    _GUARDS_MISSING,
 )
 _MUST_BE_ON = {
     "fsync": "a crash of the machine loses commands that were acknowledged, or the whole database",

@@ -50,57 +50,56 @@ class UnderWay:
     attempt: int
 
 
+# As the statement of `_walk` says it.
 NOTHING_UNDER_WAY = "nothing of it is queued, runs or waits for a time, and no end is on its way to its master"
 NO_CHILD = "a task of it stands for other runs, and none of them runs, rests or is asked for"
 NO_TIME = "a task of it waits for a time, and has none"
 HALT_UNREPORTED = "a pause or stop was asked for, and its master was never notified"
 
-# Subqueries with LIMIT 1, evaluated for each run alone: a join could start with all tasks in the history. A paused
-# child is a valid reason to wait unless its parent is to halt: it continues when somebody resumes it.
-_CHILD = """
-    (SELECT 1 FROM workflow_instance c                                          -- index: workflow_instance_child
-     WHERE c.parent_instance_id = t.workflow_instance_id AND c.parent_task_code = t.task_code
-       AND c.parent_attempt = t.attempt
-       AND (c.ended_at IS NULL
-            OR (c.state = 'PAUSE' AND l.state = 'RUNNING_EXECUTION' AND NOT t.kill_requested)
-            OR (SELECT 1 FROM command r                                         -- index: command_resume
-                WHERE r.workflow_instance_id = c.id
-                  AND r.type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS') LIMIT 1) IS NOT NULL)
-     LIMIT 1) IS NOT NULL
-    OR (SELECT 1 FROM command s                                                 -- index: command_child
-        WHERE s.parent IS NOT NULL AND left(split_part(s.parent, '/', 1), 20) = t.workflow_instance_id::text
-          AND s.parent LIKE concat_ws('/', t.workflow_instance_id, t.task_code, t.attempt, '%') LIMIT 1) IS NOT NULL
-"""
-_UNDER_WAY = f"""
-    t.state IN ('QUEUED', 'DISPATCH') OR (t.state = 'DELAY_EXECUTION' AND t.due_at IS NOT NULL)
-    OR (t.state = 'RUNNING_EXECUTION' AND (t.worker_id IS NOT NULL OR t.task_type = 'DEPENDENT' OR {_CHILD}))
-"""
-_MINE = """
-    SELECT id, state, requested_state, master_id, started_at FROM workflow_instance
-    WHERE (master_id, id) > (:master, :after) AND master_id <= :master          -- index: workflow_instance_unfinished
-      AND ended_at IS NULL
-    ORDER BY master_id, id LIMIT :limit
-"""
-_EVERYBODY_S = """
-    SELECT i.id, i.state, i.requested_state, i.master_id, i.started_at
-    FROM node n JOIN workflow_instance i ON i.master_id = n.id AND i.ended_at IS NULL
-    WHERE n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')
-"""
-
 
 def _walk(selected: str) -> TextClause:
-    """The statement for some unfinished runs: each, and what is missing if it is stuck.
+    """The statement for the unfinished runs that `selected` reads: each, and what is missing if it is stuck.
 
     In steps, each of which checks only the rows left by the previous one: most runs have an attempt under way, and the
     events, which have no index by run, are read once, if at all.
+
+    Subqueries with LIMIT 1, evaluated for each run alone: a join could start with all tasks in the history. A paused
+    child is a valid reason to wait unless its parent is to halt: it continues when somebody resumes it.
     """
     return text(f"""
         WITH checked AS MATERIALIZED ({selected}
         ), idle AS MATERIALIZED (
-            SELECT l.*, CASE WHEN l.requested_state <> l.state AND l.state <> 'READY_STOP' THEN '{HALT_UNREPORTED}'
-                             WHEN (SELECT 1 FROM task_instance t                -- index: task_instance_attempt
-                                   WHERE t.workflow_instance_id = l.id AND t.ended_at IS NULL AND ({_UNDER_WAY})
-                                   LIMIT 1) IS NULL THEN '{NOTHING_UNDER_WAY}' END AS missing
+            SELECT l.*,
+                   CASE WHEN l.requested_state <> l.state AND l.state <> 'READY_STOP'
+                            THEN 'a pause or stop was asked for, and its master was never notified'
+                        WHEN (
+                            SELECT 1 FROM task_instance t                       -- index: task_instance_attempt
+                            WHERE t.workflow_instance_id = l.id AND t.ended_at IS NULL AND (
+                                t.state IN ('QUEUED', 'DISPATCH')
+                                OR (t.state = 'DELAY_EXECUTION' AND t.due_at IS NOT NULL)
+                                OR (t.state = 'RUNNING_EXECUTION' AND (
+                                    t.worker_id IS NOT NULL OR t.task_type = 'DEPENDENT'
+                                    OR (SELECT 1 FROM workflow_instance c       -- index: workflow_instance_child
+                                        WHERE c.parent_instance_id = t.workflow_instance_id
+                                          AND c.parent_task_code = t.task_code AND c.parent_attempt = t.attempt
+                                          AND (c.ended_at IS NULL
+                                               OR (c.state = 'PAUSE' AND l.state = 'RUNNING_EXECUTION'
+                                                   AND NOT t.kill_requested)
+                                               OR (SELECT 1 FROM command r      -- index: command_resume
+                                                   WHERE r.workflow_instance_id = c.id
+                                                     AND r.type IN ('RECOVER_SUSPENDED_PROCESS',
+                                                                    'START_FAILURE_TASK_PROCESS')
+                                                   LIMIT 1) IS NOT NULL)
+                                        LIMIT 1) IS NOT NULL
+                                    OR (SELECT 1 FROM command s                 -- index: command_child
+                                        WHERE s.parent IS NOT NULL
+                                          AND left(split_part(s.parent, '/', 1), 20) = t.workflow_instance_id::text
+                                          AND s.parent LIKE concat_ws('/', t.workflow_instance_id, t.task_code,
+                                                                      t.attempt, '%')
+                                        LIMIT 1) IS NOT NULL))
+                            ) LIMIT 1) IS NULL
+                       THEN 'nothing of it is queued, runs or waits for a time, and no end is on its way to its master'
+                   END AS missing
             FROM checked l
             WHERE l.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP')
         ), unreported AS MATERIALIZED (
@@ -108,8 +107,12 @@ def _walk(selected: str) -> TextClause:
             WHERE missing IS NOT NULL
               AND (SELECT 1 FROM task_event e WHERE e.workflow_instance_id = idle.id LIMIT 1) IS NULL
         ), stuck AS MATERIALIZED (
-            SELECT u.id, CASE WHEN u.missing = '{HALT_UNREPORTED}' OR open_state IS NULL THEN u.missing
-                              WHEN open_state = 'DELAY_EXECUTION' THEN '{NO_TIME}' ELSE '{NO_CHILD}' END AS missing,
+            SELECT u.id,
+                   CASE WHEN u.missing = 'a pause or stop was asked for, and its master was never notified'
+                             OR open_state IS NULL THEN u.missing
+                        WHEN open_state = 'DELAY_EXECUTION' THEN 'a task of it waits for a time, and has none'
+                        ELSE 'a task of it stands for other runs, and none of them runs, rests or is asked for'
+                   END AS missing,
                    -- within some years, since an infinite time has no distance
                    extract(epoch FROM clock_timestamp() - least(greatest(u.started_at, of_tasks, of_children,
                                                                          now() - interval '9 y'), now()))::float8
@@ -131,8 +134,17 @@ def _walk(selected: str) -> TextClause:
     """)
 
 
-_WALK_MINE = _walk(_MINE)
-_WALK_ALL = _walk(_EVERYBODY_S)
+_WALK_MINE = _walk("""
+    SELECT id, state, requested_state, master_id, started_at FROM workflow_instance
+    WHERE (master_id, id) > (:master, :after) AND master_id <= :master          -- index: workflow_instance_unfinished
+      AND ended_at IS NULL
+    ORDER BY master_id, id LIMIT :limit
+""")
+_WALK_ALL = _walk("""
+    SELECT i.id, i.state, i.requested_state, i.master_id, i.started_at
+    FROM node n JOIN workflow_instance i ON i.master_id = n.id AND i.ended_at IS NULL
+    WHERE n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')
+""")
 # Attempts that have ended according to their rows: the end was lost if there is no event for it.
 _UNHEARD = text("""
     WITH over AS MATERIALIZED (

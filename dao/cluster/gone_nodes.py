@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from sqlalchemy import text
 
-from dao.cluster.lost_owners import DRIVEN_OR_FAILED_OVER, GONE_MASTERS, GONE_WORKERS
+from dao.cluster.lost_owners import GONE_MASTERS, GONE_WORKERS
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
-from dao.runs.serial_line import ANYONE_WAITS
 from dao.tasks.task_events import STRAY_EVENTS
 
 
@@ -31,14 +30,17 @@ _WORK_LEFT = text(f"""
                SELECT FROM gone_master g
                CROSS JOIN LATERAL (
                    SELECT min(i.id) AS id FROM workflow_instance i             -- index: workflow_instance_unfinished
-                   WHERE i.master_id = g.id AND i.ended_at IS NULL AND i.state IN {DRIVEN_OR_FAILED_OVER}
+                   WHERE i.master_id = g.id AND i.ended_at IS NULL
+                     AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
                      AND NOT EXISTS (SELECT FROM command c                      -- index: command_one_recover
                                      WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS'
                                        AND c.workflow_instance_id = i.id)
                ) AS unfinished
                WHERE unfinished.id IS NOT NULL)
         OR EXISTS (SELECT FROM gone_worker)
-        OR EXISTS (SELECT FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL)), {ANYONE_WAITS}
+        OR EXISTS (SELECT FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL)),
+           (SELECT workflow_code FROM workflow_instance                           -- index: workflow_instance_turn
+            WHERE state = 'SERIAL_WAIT' ORDER BY workflow_code LIMIT 1) IS NOT NULL
 """)
 
 

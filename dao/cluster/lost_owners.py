@@ -13,7 +13,7 @@ DRIVEN_OR_FAILED_OVER = "('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAI
 """The states of a run that some master must drive. A run in SERIAL_WAIT has owner 0; its serial line starts it."""
 
 # Index: workflow_instance_unfinished; for runs without an owner workflow_instance_ownerless.
-GONE_MASTERS = f"""
+GONE_MASTERS = """
     unfinished_master (id) AS (
         SELECT min(i.master_id) FROM workflow_instance i WHERE i.ended_at IS NULL AND i.master_id > 0
         UNION ALL
@@ -26,7 +26,7 @@ GONE_MASTERS = f"""
                WHERE n.id = m.id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
         UNION ALL
         SELECT DISTINCT i.master_id FROM workflow_instance i
-        WHERE i.master_id <= 0 AND i.state IN {DRIVEN_OR_FAILED_OVER}
+        WHERE i.master_id <= 0 AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
     )"""
 # Index: task_instance_running.
 GONE_WORKERS = """
