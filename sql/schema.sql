@@ -1570,6 +1570,233 @@ END $$;
 -- Once a statement, not once a row. Only wakes: a master that hears nothing looks by itself.
 CREATE TRIGGER command_wakes_masters AFTER INSERT ON command FOR EACH STATEMENT EXECUTE FUNCTION wake_masters();
 
+-- ------------------------------------------------------------------------------ what several statements ask
+
+-- Functions in SQL that the planner expands where they stand: the statements of `dao/` name what they mean, and read the
+-- same rows as if it were written out. They change nothing, and have the rights of who calls them.
+
+-- Owners that are gone but still own unfinished work. An owner is gone unless the database has it as ALIVE or LEAVING in
+-- its role. This covers every value that a row can hold: a node that was fenced or left, a node whose row was deleted, a
+-- worker's epoch where a master's belongs, a number written by hand. The owners are read from the unfinished work, one
+-- index step for each, and not from `node`, which may be long. A statement joins its rows with this list, and does not
+-- check the owner again after locking a row: an owner newer than the statement is in no such list.
+CREATE FUNCTION gone_masters() RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
+    WITH RECURSIVE unfinished_master (id) AS (                      -- index: workflow_instance_unfinished
+        SELECT min(i.master_id) FROM workflow_instance i WHERE i.ended_at IS NULL AND i.master_id > 0
+        UNION ALL
+        SELECT (SELECT min(i.master_id) FROM workflow_instance i WHERE i.ended_at IS NULL AND i.master_id > m.id)
+        FROM unfinished_master m WHERE m.id IS NOT NULL
+    ), gone_master AS MATERIALIZED (
+        SELECT m.id FROM unfinished_master m
+        WHERE m.id IS NOT NULL
+          AND (SELECT n.id FROM node n
+               WHERE n.id = m.id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
+        UNION ALL
+        SELECT DISTINCT i.master_id FROM workflow_instance i        -- index: workflow_instance_ownerless
+        WHERE i.master_id <= 0 AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
+    )
+    SELECT g.id FROM gone_master g
+$$;
+
+CREATE FUNCTION gone_workers() RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
+    WITH RECURSIVE running_worker (id) AS (                         -- index: task_instance_running
+        SELECT min(t.worker_id) FROM task_instance t WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
+        UNION ALL
+        SELECT (SELECT min(t.worker_id) FROM task_instance t
+                WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.worker_id > w.id)
+        FROM running_worker w WHERE w.id IS NOT NULL
+    ), gone_worker AS MATERIALIZED (
+        SELECT w.id FROM running_worker w
+        WHERE w.id IS NOT NULL
+          AND (SELECT n.id FROM node n
+               WHERE n.id = w.id AND n.kind = 'WORKER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
+    )
+    SELECT g.id FROM gone_worker g
+$$;
+
+-- Events whose addressee is gone: `place` is the ctid, `is_owned` whether another master has their run now. A bounded
+-- number for each addressee: events that wait for a failover of their run are deleted by it.
+CREATE FUNCTION stray_events()
+RETURNS TABLE (place tid, run bigint, master_id bigint, has_ended boolean, is_owned boolean) LANGUAGE sql STABLE AS $$
+    WITH RECURSIVE event_owner (id) AS (
+        SELECT (SELECT e.owner FROM task_event e ORDER BY e.owner LIMIT 1)
+        UNION ALL
+        SELECT (SELECT e.owner FROM task_event e WHERE e.owner > o.id ORDER BY e.owner LIMIT 1)
+        FROM event_owner o WHERE o.id IS NOT NULL
+    ), gone_owner AS MATERIALIZED (
+        SELECT o.id FROM event_owner o
+        WHERE o.id IS NOT NULL
+          AND (SELECT n.id FROM node n
+               WHERE n.id = o.id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
+    )
+    SELECT e.place, i.id, i.master_id, i.ended_at IS NOT NULL,
+           (SELECT n.id FROM node n
+            WHERE n.id = i.master_id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NOT NULL
+    FROM gone_owner g
+    CROSS JOIN LATERAL (SELECT e.ctid AS place, e.workflow_instance_id FROM task_event e  -- index: task_event_pkey
+                        WHERE e.owner = g.id ORDER BY e.id LIMIT 1000) AS e
+    LEFT JOIN LATERAL (SELECT i.* FROM workflow_instance i WHERE i.id = e.workflow_instance_id LIMIT 1) AS i ON true
+$$;
+
+-- Whether anything waits of which alerts may have to be written: ends that a rule may speak of, rules, refused commands,
+-- attempts that take longer than their timeouts and warn, nodes that were lost.
+CREATE FUNCTION alerts_waiting()
+RETURNS TABLE (ends boolean, rules boolean, refused boolean, late_tasks boolean, lost_nodes boolean) LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT FROM run_end),
+           EXISTS (SELECT FROM alert_rule WHERE enabled),
+           EXISTS (SELECT FROM error_command WHERE NOT is_alerted),               -- index: error_command_alert
+           EXISTS (
+               SELECT FROM task_instance t                                        -- index: task_instance_running
+               WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.state = 'RUNNING_EXECUTION'
+                 AND t.timeout_strategy IN ('WARN', 'WARNFAILED') AND isfinite(t.started_at)
+                 AND extract(epoch FROM clock_timestamp() - t.started_at) > t.timeout_s
+                 AND (SELECT a.id FROM alert a                                    -- index: alert_unique
+                      WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL),
+           EXISTS (
+               SELECT FROM node n                                                 -- index: node_ended
+               WHERE n.state IN ('LEFT', 'FENCED') AND n.state = 'FENCED' AND n.ended_at > now() - interval '1 d'
+                 AND (SELECT a.id FROM alert a                                    -- index: alert_unique
+                      WHERE a.unique_key = format('failover:%s', n.id)) IS NULL)
+$$;
+
+-- What waits in the line of a pool, by kind: a kind is a worker group and what its attempts need. Each kind takes one step
+-- of the index, however many wait: by expressions that only this index has, whatever the statistics say.
+CREATE FUNCTION kinds_in_line(pool text)
+RETURNS TABLE (pool_name text, worker_group text, hash bigint, needs jsonb, needed integer) LANGUAGE sql STABLE AS $$
+    WITH RECURSIVE kind (pool_name, worker_group, hash, needs, needed) AS (
+        (SELECT (l.pool_name || ''), (l.worker_group || ''), jsonb_hash_extended(l.needs, 0), l.needs, l.needed
+         FROM pool_line l WHERE (l.pool_name || '') = pool                                     -- index: pool_line_kind
+         ORDER BY (l.pool_name || ''), (l.worker_group || ''), jsonb_hash_extended(l.needs, 0) LIMIT 1)
+        UNION ALL
+        SELECT next.* FROM kind k CROSS JOIN LATERAL (
+            SELECT (l.pool_name || ''), (l.worker_group || ''), jsonb_hash_extended(l.needs, 0), l.needs, l.needed
+            FROM pool_line l
+            WHERE (l.pool_name || '') = k.pool_name
+              AND ((l.worker_group || ''), jsonb_hash_extended(l.needs, 0)) > (k.worker_group, k.hash)
+            ORDER BY (l.pool_name || ''), (l.worker_group || ''), jsonb_hash_extended(l.needs, 0) LIMIT 1) AS next
+    )
+    SELECT k.pool_name, k.worker_group, k.hash, k.needs, k.needed FROM kind k
+$$;
+
+-- Since when the checks of a pool count for somebody who needs several of its resources at once: since the last of so many
+-- was given back. A worker checks a few at a time, so without it what passed first would be too old when the last has
+-- passed, for ever if checks are slow; all those that are older are checked together. The earliest of these times counts,
+-- so that nobody waits for what another needs. Null if nobody who waits needs several, or there are not so many. At most
+-- for twice as long as checking so many may take: then they are checked again, and are good together for as long as that
+-- took, and more. Eight checks run at once on one worker, and one that names no timeout has 10 s
+-- (`dao/tasks/pool_checks.py`).
+CREATE FUNCTION checks_count_since(pool resource_pool) RETURNS TABLE (since timestamptz) LANGUAGE sql STABLE AS $$
+    SELECT min(greatest(
+               CASE WHEN nth.free_since <= clock_timestamp() THEN nth.free_since END,
+               clock_timestamp() - make_interval(secs => least(
+                   least(greatest((pool.validity_check ->> 'every_s')::numeric, 5), 604800)::float8
+                   + 2 * ceil(nth.place / 8.0)
+                       * least(greatest(coalesce((pool.validity_check ->> 'timeout_s')::numeric, 10.0), 0), 604800),
+                   604800)::float8)))
+    FROM (SELECT DISTINCT k.needed FROM kinds_in_line(CASE WHEN pool.validity_check IS NOT NULL THEN pool.name END) AS k
+          WHERE k.needed > 1) AS several
+    JOIN (SELECT c.free_since, row_number() OVER (ORDER BY c.free_since) AS place
+          FROM pool_resource c
+          WHERE c.pool_code = pool.code AND c.task_instance_id IS NULL AND c.set_aside_at IS NULL
+            AND NOT c.removed) AS nth ON nth.place = several.needed
+$$;
+
+-- Whether a resource need not be checked before it is given. A time to come was written before the clock was set back
+-- (docs/concepts/reliability.md): then nobody knows when it was checked, or that it was given back after a check. A check
+-- counts for `every_s`; where each use is to be preceded by one, for 5 seconds. Whatever somebody wrote by hand: a number
+-- that no interval takes would end the statement, for all pools. Volatile, or the planner would not expand it.
+CREATE FUNCTION check_counts(validity_check jsonb, checked_at timestamptz, free_since timestamptz, together_since timestamptz)
+RETURNS boolean LANGUAGE sql AS $$
+    SELECT validity_check IS NULL
+        OR (checked_at <= clock_timestamp()
+            AND (checked_at > clock_timestamp() - make_interval(
+                     secs => least(greatest((validity_check ->> 'every_s')::numeric, 5), 604800)::float8)
+                 OR coalesce(checked_at >= together_since, false))
+            AND ((validity_check ->> 'every_s')::numeric > 0
+                 OR checked_at >= free_since OR free_since > clock_timestamp()))
+$$;
+
+-- The resources that are to be checked now; `late_s`: a check that takes so much longer than its timeout has been dropped
+-- by its worker. Where each use is preceded by a check, only while somebody waits; else all the while.
+CREATE FUNCTION checks_due(late_s double precision) RETURNS TABLE (id bigint, checked_at timestamptz) LANGUAGE sql STABLE AS $$
+    SELECT r.id, r.checked_at
+    FROM resource_pool p
+    LEFT JOIN LATERAL checks_count_since(p) AS together ON true
+    CROSS JOIN LATERAL (SELECT * FROM pool_resource WHERE pool_code = p.code OFFSET 0) AS r   -- of these pools alone
+    WHERE p.validity_check IS NOT NULL AND r.task_instance_id IS NULL AND NOT r.removed AND r.set_aside_by IS NULL
+      AND NOT coalesce(
+          r.checking_by IS NOT NULL
+          AND r.checking_since > clock_timestamp() - make_interval(
+              secs => least(greatest((p.validity_check ->> 'timeout_s')::numeric, 0), 604800)::float8 + late_s)
+          AND r.checking_since <= clock_timestamp()
+          AND EXISTS (SELECT FROM node n
+                      WHERE n.id = r.checking_by AND n.kind = 'WORKER' AND n.state IN ('ALIVE', 'LEAVING')), false)
+      AND CASE WHEN r.set_aside_at IS NOT NULL
+               THEN r.checked_at IS NULL
+                    OR r.checked_at NOT BETWEEN clock_timestamp() - make_interval(
+                           secs => least(greatest((p.validity_check ->> 'every_s')::numeric, 5), 604800)::float8)
+                       AND clock_timestamp()
+               ELSE check_counts(p.validity_check, r.checked_at, r.free_since, together.since) IS NOT TRUE
+                    AND (coalesce((p.validity_check ->> 'every_s')::numeric > 0, false)
+                         OR (SELECT l.pool_name FROM pool_line l WHERE l.pool_name = p.name    -- index: pool_line_pkey
+                             ORDER BY l.pool_name, l.workflow_priority LIMIT 1) IS NOT NULL) END
+$$;
+
+CREATE FUNCTION resource_state(r pool_resource) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN r.removed THEN 'REMOVED'
+                WHEN r.task_instance_id IS NOT NULL THEN 'TAKEN'
+                WHEN r.set_aside_at IS NOT NULL THEN 'SET_ASIDE'
+                WHEN r.checking_by IS NOT NULL THEN 'CHECKING'
+                ELSE 'FREE' END
+$$;
+
+-- The latest 20 whole successful runs of each workflow: others were limited to some tasks, or did no work. Of its runs and
+-- of its child runs 1000 each are read to find them, apart, by a column: the planner turns a constant into a condition
+-- that the index has not. Times that are infinite have no distance.
+CREATE FUNCTION latest_successes(codes bigint[]) RETURNS TABLE (id bigint, code bigint, took_s double precision)
+LANGUAGE sql STABLE AS $$
+    SELECT r.id, r.code, r.took_s FROM unnest(codes) AS wanted (code)
+    CROSS JOIN LATERAL (
+        SELECT half.id, wanted.code, half.took_s
+        FROM unnest(ARRAY[false, true]) AS of (is_child) CROSS JOIN LATERAL (
+            SELECT latest.id, extract(epoch FROM latest.ended_at - latest.started_at)::float8 AS took_s
+            FROM (SELECT i.id, (-i.id) AS place, i.started_at, i.ended_at, i.scope, i.executing, i.dry_run
+                  FROM workflow_instance i                                  -- index: workflow_instance_by_workflow
+                  WHERE i.workflow_code = wanted.code AND (i.parent_instance_id IS NOT NULL) = of.is_child
+                    AND i.state = 'SUCCESS'
+                  ORDER BY (-i.id) LIMIT 1000) AS latest
+            WHERE latest.scope IS NULL AND latest.executing IS NULL AND NOT latest.dry_run
+              AND isfinite(latest.started_at) AND isfinite(latest.ended_at)
+            ORDER BY latest.place LIMIT 20) AS half
+        ORDER BY half.id DESC LIMIT 20
+    ) AS r
+$$;
+
+-- The failovers from `since` on, the first `read_max` of all masters, that took a run from this master. PAUSE and STOP give
+-- no owner. The condition on the four types is that of the index.
+CREATE FUNCTION taken_from(epoch bigint, since timestamptz, read_max bigint)
+RETURNS TABLE (command_id bigint, run bigint, master_id bigint, handled_at timestamptz, outcome text)
+LANGUAGE sql STABLE AS $$
+    SELECT t.* FROM (
+        SELECT h.command_id, h.workflow_instance_id AS run, h.master_id, h.handled_at, h.outcome
+        FROM command_history h                                                  -- index: command_history_recover
+        WHERE h.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND h.handled_at >= since
+        ORDER BY h.handled_at LIMIT read_max
+    ) AS t CROSS JOIN LATERAL (
+        SELECT former.master_id FROM (
+            SELECT h.master_id, h.handled_at, h.command_id
+            FROM command_history h                                              -- index: command_history_run
+            WHERE h.workflow_instance_id = t.run AND h.outcome = 'DONE' AND h.type NOT IN ('PAUSE', 'STOP')
+              AND h.type NOT IN ('START_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA', 'START_CURRENT_TASK_PROCESS')
+              AND (h.handled_at, h.command_id) < (t.handled_at, t.command_id)
+            UNION ALL
+            SELECT s.master_id, s.handled_at, s.command_id
+            FROM workflow_instance i JOIN command_history s ON s.command_id = i.command_id
+            WHERE i.id = t.run) AS former
+        ORDER BY former.handled_at DESC, former.command_id DESC LIMIT 1) AS before
+    WHERE before.master_id = epoch
+$$;
+
 -- ---------------------------------------------------------------------------------------- starts by SQL
 
 CREATE FUNCTION start_workflow(code bigint, params jsonb DEFAULT '{}') RETURNS bigint

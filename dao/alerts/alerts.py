@@ -103,61 +103,7 @@ _LOST = text("""
     ORDER BY n.ended_at, n.id
     ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING          -- index: alert_unique
 """)
-PENDING = """
-    EXISTS (SELECT FROM run_end)
-    OR EXISTS (SELECT FROM alert_rule WHERE enabled)
-    OR EXISTS (SELECT FROM error_command WHERE NOT is_alerted)                -- index: error_command_alert
-    OR EXISTS (
-        SELECT t.id FROM task_instance t                                      -- index: task_instance_running
-        WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.state = 'RUNNING_EXECUTION'
-          AND t.timeout_strategy IN ('WARN', 'WARNFAILED') AND isfinite(t.started_at)
-          AND extract(epoch FROM clock_timestamp() - t.started_at) > t.timeout_s
-          AND (SELECT a.id FROM alert a                                       -- index: alert_unique
-               WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL)
-    OR EXISTS (
-        SELECT n.* FROM node n                                                -- index: node_ended
-        WHERE n.state IN ('LEFT', 'FENCED') AND n.state = 'FENCED' AND n.ended_at > now() - interval '1 d'
-          AND (SELECT a.id FROM alert a                                       -- index: alert_unique
-               WHERE a.unique_key = format('failover:%s', n.id)) IS NULL)"""
-"""Whether there is anything of which alerts may have to be written: a part of the statement that reads what is due."""
-PENDING_FOR_LONG = """(
-    EXISTS (SELECT FROM run_end WHERE ended_at < now() - interval '2 min')
-    OR EXISTS (SELECT FROM alert_rule WHERE enabled AND updated_at < now() - interval '2 min')
-    OR EXISTS (SELECT FROM error_command                                      -- index: error_command_alert
-               WHERE NOT is_alerted AND refused_at < now() - interval '2 min')
-    OR EXISTS (
-        SELECT t.id FROM task_instance t                                      -- index: task_instance_running
-        WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.state = 'RUNNING_EXECUTION'
-          AND t.timeout_strategy IN ('WARN', 'WARNFAILED') AND isfinite(t.started_at)
-          AND extract(epoch FROM clock_timestamp() - t.started_at) > t.timeout_s
-          AND (SELECT a.id FROM alert a                                       -- index: alert_unique
-               WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL
-          AND extract(epoch FROM now() - t.started_at) > t.timeout_s + 120)
-    OR EXISTS (
-        SELECT n.* FROM node n                                                -- index: node_ended
-        WHERE n.state IN ('LEFT', 'FENCED') AND n.state = 'FENCED' AND n.ended_at > now() - interval '1 d'
-          AND (SELECT a.id FROM alert a                                       -- index: alert_unique
-               WHERE a.unique_key = format('failover:%s', n.id)) IS NULL
-          AND n.ended_at < now() - interval '2 min'))"""
-"""Whether anything of `PENDING` has waited for minutes, though a master writes it within seconds."""
-# The parts of PENDING, one by one: one that only PENDING had would start the duty for ever, and nothing would be done.
-_PENDING = text("""
-    SELECT EXISTS (SELECT FROM run_end),
-           EXISTS (SELECT FROM alert_rule WHERE enabled),
-           EXISTS (SELECT FROM error_command WHERE NOT is_alerted),           -- index: error_command_alert
-           EXISTS (
-               SELECT t.id FROM task_instance t                               -- index: task_instance_running
-               WHERE t.state IN ('DISPATCH', 'RUNNING_EXECUTION') AND t.state = 'RUNNING_EXECUTION'
-                 AND t.timeout_strategy IN ('WARN', 'WARNFAILED') AND isfinite(t.started_at)
-                 AND extract(epoch FROM clock_timestamp() - t.started_at) > t.timeout_s
-                 AND (SELECT a.id FROM alert a                                -- index: alert_unique
-                      WHERE a.unique_key = format('task-timeout:%s', t.id)) IS NULL),
-           EXISTS (
-               SELECT n.* FROM node n                                         -- index: node_ended
-               WHERE n.state IN ('LEFT', 'FENCED') AND n.state = 'FENCED' AND n.ended_at > now() - interval '1 d'
-                 AND (SELECT a.id FROM alert a                                -- index: alert_unique
-                      WHERE a.unique_key = format('failover:%s', n.id)) IS NULL)
-""")
+_PENDING = text("SELECT ends, rules, refused, late_tasks, lost_nodes FROM alerts_waiting()")
 _DELETE_OLD = text("""
     DELETE FROM alert WHERE id = ANY(ARRAY(
         SELECT id FROM alert WHERE created_at < now() - CAST(:kept AS interval)    -- index: alert_created

@@ -69,26 +69,28 @@ class ChannelHead:
     updated_at: datetime
 
 
-_COLUMNS = """
-    c.id, c.name, c.kind, c.shown_url, c.key_id, c.description, c.enabled, c.version, c.updated_at, c.updated_by,
-    c.subject_template, c.text_template,
-    ARRAY(SELECT g.name FROM alert_group_channel m JOIN alert_group g ON g.id = m.group_id
-          WHERE m.channel_id = c.id ORDER BY g.name),
-    (SELECT count(*) FROM (SELECT FROM alert_delivery d WHERE d.channel_id = c.id AND d.state = 'WAIT' LIMIT 10000) n),
-    h.waits_since, h.last_error, h.next_try_at,
-    (SELECT max(l.sent_at) FROM (SELECT d.sent_at FROM alert_delivery d
-        WHERE d.channel_id = c.id AND d.sent_at IS NOT NULL ORDER BY d.sent_at DESC LIMIT 1) l)
-"""
-_HEAD = """
+# There are few: all are read by their names, and so is one.
+_READ = text("""
+    SELECT c.id, c.name, c.kind, c.shown_url, c.key_id, c.description, c.enabled, c.version, c.updated_at, c.updated_by,
+           c.subject_template, c.text_template,
+           ARRAY(SELECT g.name FROM alert_group_channel m JOIN alert_group g ON g.id = m.group_id
+                 WHERE m.channel_id = c.id ORDER BY g.name),
+           (SELECT count(*) FROM (SELECT FROM alert_delivery d
+                                  WHERE d.channel_id = c.id AND d.state = 'WAIT' LIMIT 10000) AS n),
+           h.waits_since, h.last_error, h.next_try_at,
+           (SELECT max(l.sent_at) FROM (SELECT d.sent_at FROM alert_delivery d
+                                        WHERE d.channel_id = c.id AND d.sent_at IS NOT NULL
+                                        ORDER BY d.sent_at DESC LIMIT 1) AS l)
+    FROM alert_channel c
     LEFT JOIN LATERAL (
         SELECT d.waits_since, d.last_error, CASE WHEN d.tries > 0 THEN d.next_try_at END AS next_try_at
         FROM alert_delivery d
         WHERE d.channel_id = c.id AND d.state = 'WAIT' AND NOT d.is_test
         ORDER BY d.alert_id LIMIT 1
-    ) h ON true
-"""
-_ALL = text(f"SELECT {_COLUMNS} FROM alert_channel c {_HEAD} ORDER BY c.name")
-_ONE = text(f"SELECT {_COLUMNS} FROM alert_channel c {_HEAD} WHERE c.name = :name")
+    ) AS h ON true
+    WHERE CAST(:name AS text) IS NULL OR c.name = :name
+    ORDER BY c.name
+""")
 _NAMES = text("SELECT name FROM alert_channel ORDER BY name")
 _HOLD = text("""
     SELECT id, name, version, shown_url, enabled, updated_by, updated_at FROM alert_channel
@@ -124,12 +126,12 @@ _URL = text("SELECT url, key_id FROM alert_channel WHERE name = :name")
 
 async def all_channels(connection: AsyncConnection) -> list[Channel]:
     """All of them by name."""
-    return [Channel(*row) for row in (await connection.execute(_ALL)).all()]
+    return [Channel(*row) for row in (await connection.execute(_READ, {"name": None})).all()]
 
 
 async def channel_named(connection: AsyncConnection, name: str) -> Channel:
     """One of them. Raises `NotFound`."""
-    row = (await connection.execute(_ONE, {"name": name})).first()
+    row = (await connection.execute(_READ, {"name": name})).first()
     if row is None:
         raise await not_found(connection, name)
     return Channel(*row)

@@ -78,8 +78,6 @@ class Expected:
     succeeded: bool
 
 
-HAS_RULES = "EXISTS (SELECT FROM alert_rule WHERE enabled)"
-"""Whether ends are to be noted: a part of the statement that ends runs."""
 _NOTE = text("""
     INSERT INTO run_end (workflow_instance_id, workflow_code, state, running_since, ended_at, reason, is_child)
     SELECT i.id, i.workflow_code, i.state, coalesce(i.running_since, i.started_at), i.ended_at, left(i.reason, 1000),

@@ -7,10 +7,8 @@ from typing import NamedTuple
 
 from sqlalchemy import text
 
-from dao.cluster.lost_owners import GONE_MASTERS, GONE_WORKERS
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
-from dao.tasks.task_events import STRAY_EVENTS
 
 
 class WorkLeft(NamedTuple):
@@ -24,10 +22,9 @@ class WorkLeft(NamedTuple):
 
 # What `fail_over`, `mark_lost` and `drop_stale` would find, in one statement that takes no locks and wakes nobody. It
 # reads the unfinished work of each owner that is gone. There are few events, so it checks the owner of each event.
-_WORK_LEFT = text(f"""
-    WITH RECURSIVE {GONE_MASTERS}, {GONE_WORKERS}, {STRAY_EVENTS}
+_WORK_LEFT = text("""
     SELECT EXISTS (
-               SELECT FROM gone_master g
+               SELECT FROM gone_masters() AS g
                CROSS JOIN LATERAL (
                    SELECT min(i.id) AS id FROM workflow_instance i             -- index: workflow_instance_unfinished
                    WHERE i.master_id = g.id AND i.ended_at IS NULL
@@ -37,8 +34,8 @@ _WORK_LEFT = text(f"""
                                        AND c.workflow_instance_id = i.id)
                ) AS unfinished
                WHERE unfinished.id IS NOT NULL)
-        OR EXISTS (SELECT FROM gone_worker)
-        OR EXISTS (SELECT FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL)),
+        OR EXISTS (SELECT FROM gone_workers())
+        OR EXISTS (SELECT FROM stray_events() AS s WHERE NOT is_owned AND (has_ended OR run IS NULL)),
            (SELECT workflow_code FROM workflow_instance                           -- index: workflow_instance_turn
             WHERE state = 'SERIAL_WAIT' ORDER BY workflow_code LIMIT 1) IS NOT NULL
 """)

@@ -72,10 +72,6 @@ class NodeRow:
         return None if self.heartbeat is None else self.heartbeat.silence
 
 
-SHOWN = "coalesce(nullif(n.name, ''), n.address)"
-"""What a row of `node n` is called: see `NodeRow.shown`."""
-
-
 def node_row(row: Row[Any]) -> NodeRow:
     """A row of the statements that read living nodes (`dao/cluster/nodes.py`)."""
     values = row._mapping

@@ -85,12 +85,6 @@ _RECORD = text("""
     WHERE EXISTS (SELECT FROM changed)
     ON CONFLICT (number) DO NOTHING
 """)
-ENDED = """
-           coalesce((SELECT jsonb_object_agg(n.id, n.state) FROM node n
-                     WHERE n.state IN ('FENCED', 'LEFT') AND n.id IN (
-                         SELECT CAST(each ->> 'epoch' AS bigint) FROM jsonb_array_elements(s.changes) AS each
-                         WHERE each ->> 'reason' = 'LOST')), '{}')"""
-"""How the masters that were LOST in a change `s` ended since, by epoch."""
 # One more than is asked for: who had slots when the time began. `ended` is how masters that were LOST ended since.
 _BETWEEN = text("""
     SELECT s.number, s.at, s.members, s.changes,

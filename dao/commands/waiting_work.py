@@ -8,7 +8,6 @@ from datetime import timedelta
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.tasks.task_events import STRAY_EVENTS
 from model.ids import Epoch
 from model.nodes import Slot
 
@@ -16,8 +15,7 @@ from model.nodes import Slot
 # whole table if the planner wrongly expects an early match; of `task_event` it may read all pages of rows deleted long
 # ago. min() may read all rows if the statistics saw none, and the first by id those of all owners. `:current >= 0`:
 # without a slot the table is not read.
-_WORK_WAITS = text(f"""
-    WITH RECURSIVE {STRAY_EVENTS}
+_WORK_WAITS = text("""
     SELECT (SELECT id FROM command
             WHERE :current >= 0 AND (id / :id_step) % nullif(:total, 0) = :current AND deaths = 0
             ORDER BY id LIMIT 1) IS NOT NULL AS mine,
@@ -32,7 +30,7 @@ _WORK_WAITS = text(f"""
                ORDER BY created_at LIMIT 1) IS NOT NULL AS aged,
            coalesce((SELECT owner FROM task_event WHERE owner >= :master ORDER BY owner LIMIT 1) = :master, false)
                AS events,
-           EXISTS (SELECT FROM stray WHERE is_owned) AS stray_events,
+           EXISTS (SELECT FROM stray_events() AS s WHERE s.is_owned) AS stray_events,
            (SELECT CASE WHEN set_back THEN 0
                         WHEN isfinite(at) THEN extract(epoch FROM at - clock_timestamp())::float8
                         WHEN at < clock_timestamp() THEN 0 END

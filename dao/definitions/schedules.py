@@ -24,12 +24,6 @@ from model.nodes import Slot
 from model.schedules import ScheduleRow, ScheduleSpec
 
 # Times as text, here and below: an infinite one, or one in the year 10000, would otherwise fail the fetch of all.
-COLUMNS_WITH_WORKFLOW = """
-    s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,
-    s.misfire_grace_s, s.next_fire_at::text, s.last_fire_at::text, s.problem, s.updated_at::text,
-    s.counts_from::text, d.name, d.project, s.from_file
-"""
-"""The fields of a `ScheduleRow`, of a schedule `s` and its definition `d`."""
 
 # The order and the bound are those of the index `schedule_due`; a schedule with a problem is not due until it is
 # changed. now(), not clock_timestamp(): only now() can be the bound of an index scan.

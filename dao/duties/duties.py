@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import text
 
-from dao.alerts.alerts import PENDING
 from dao.cluster.nodes import Me
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
@@ -53,22 +52,26 @@ class Next(NamedTuple):
 # When this master may do the next step; null = there is nothing to do, which is found out here, so that a duty that is
 # done often costs no statement meanwhile. A due_at further away than a period, or a free_at further away than any
 # pause, was written by hand or before the database's clock was set: it does not keep everybody away for ever.
-_MAY_AT = f"""
-    CASE WHEN d.name = 'alert_rules' AND d.steps = 0 AND NOT ({PENDING}) THEN NULL ELSE greatest(
-        CASE WHEN d.due_at > m.now + d.every_s * interval '1 s' THEN m.now - CAST(:overdue AS interval)
-             ELSE d.due_at END
-          + CASE WHEN d.name = ANY(CAST(:mine AS text[])) OR d.holder IS NOT DISTINCT FROM :me THEN interval '0 s'
-                 ELSE CAST(:overdue AS interval) END,
-        CASE WHEN d.holder = :me OR d.free_at > m.now + CAST(:longest AS interval)
-                  OR (d.holder IS NOT NULL
-                      AND (SELECT n.id FROM node n
-                           WHERE n.id = d.holder AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL)
-             THEN '-infinity' ELSE d.free_at END) END"""
-_NEXT = text(f"""
+_NEXT = text("""
     WITH m AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT count(*), count(*) FILTER (WHERE may_at <= now),
            extract(epoch FROM min(may_at) FILTER (WHERE may_at > now) - min(now))::float8
-    FROM (SELECT m.now, {_MAY_AT} AS may_at
+    FROM (SELECT m.now,
+                 CASE WHEN d.name = 'alert_rules' AND d.steps = 0 AND NOT EXISTS (
+                          SELECT FROM alerts_waiting() AS a
+                          WHERE a.ends OR a.rules OR a.refused OR a.late_tasks OR a.lost_nodes) THEN NULL
+                      ELSE greatest(
+                          CASE WHEN d.due_at > m.now + d.every_s * interval '1 s'
+                               THEN m.now - CAST(:overdue AS interval)
+                               ELSE d.due_at END
+                            + CASE WHEN d.name = ANY(CAST(:mine AS text[])) OR d.holder IS NOT DISTINCT FROM :me
+                                   THEN interval '0 s' ELSE CAST(:overdue AS interval) END,
+                          CASE WHEN d.holder = :me OR d.free_at > m.now + CAST(:longest AS interval)
+                                    OR (d.holder IS NOT NULL
+                                        AND (SELECT n.id FROM node n
+                                             WHERE n.id = d.holder AND n.kind = 'MASTER'
+                                               AND n.state IN ('ALIVE', 'LEAVING')) IS NULL)
+                               THEN '-infinity' ELSE d.free_at END) END AS may_at
           FROM m CROSS JOIN duty d WHERE d.name = ANY(CAST(:known AS text[]))     -- index: duty_pkey
           OFFSET 0) AS each
 """)
@@ -77,10 +80,25 @@ _ADD = text("""
     ON CONFLICT (name) DO NOTHING
 """)
 # What has done fewer steps first, so that a long duty does not keep the others waiting.
-_TAKE = text(f"""
+_TAKE = text("""
     WITH m AS MATERIALIZED (SELECT clock_timestamp() AS now), next AS MATERIALIZED (
         SELECT d.name FROM m CROSS JOIN duty d                                    -- index: duty_pkey
-        WHERE d.name = ANY(CAST(:known AS text[])) AND {_MAY_AT} <= m.now
+        WHERE d.name = ANY(CAST(:known AS text[]))
+          AND CASE WHEN d.name = 'alert_rules' AND d.steps = 0 AND NOT EXISTS (
+                       SELECT FROM alerts_waiting() AS a
+                       WHERE a.ends OR a.rules OR a.refused OR a.late_tasks OR a.lost_nodes) THEN NULL
+                   ELSE greatest(
+                       CASE WHEN d.due_at > m.now + d.every_s * interval '1 s'
+                            THEN m.now - CAST(:overdue AS interval)
+                            ELSE d.due_at END
+                         + CASE WHEN d.name = ANY(CAST(:mine AS text[])) OR d.holder IS NOT DISTINCT FROM :me
+                                THEN interval '0 s' ELSE CAST(:overdue AS interval) END,
+                       CASE WHEN d.holder = :me OR d.free_at > m.now + CAST(:longest AS interval)
+                                 OR (d.holder IS NOT NULL
+                                     AND (SELECT n.id FROM node n
+                                          WHERE n.id = d.holder AND n.kind = 'MASTER'
+                                            AND n.state IN ('ALIVE', 'LEAVING')) IS NULL)
+                            THEN '-infinity' ELSE d.free_at END) END <= m.now
         ORDER BY d.steps, d.due_at, d.name LIMIT 1
         FOR UPDATE OF d SKIP LOCKED
     )

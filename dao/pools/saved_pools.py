@@ -19,7 +19,7 @@ from dao.pools import resource_rows
 from dao.pools.resource_rows import Change
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
-from dao.tasks.pool_conditions import SECONDS_MAX
+from dao.tasks.pool_checks import SECONDS_MAX
 from model.changes import Changes
 from model.errors import NotFound, Refused
 from model.near import cure_of

@@ -14,6 +14,8 @@ from typing import Any
 class RowArrays:
     """The columns of the rows that a statement gets, and where their values come from.
 
+    The statement reads them as `unnest(CAST(:name AS type[]), ...)`, with the names and types that are given here.
+
     Args:
         columns: name of a column -> its SQL type; the value of a row is its attribute of that name.
         getters: name of a column -> how its value is read from a row, where it is not that attribute.
@@ -22,18 +24,15 @@ class RowArrays:
     def __init__(
         self, columns: Mapping[str, str], getters: Mapping[str, Callable[[Any], object]] | None = None
     ) -> None:
-        self.names = tuple(columns)
-        self._columns = tuple(
+        self.columns = dict(columns)
+        self._values = tuple(
             (name, (getters or {}).get(name) or attrgetter(name), _NOTATIONS.get(type_, list))
             for name, type_ in columns.items()
         )
-        self.arrays = f"unnest({', '.join(f'CAST(:{name} AS {type_}[])' for name, type_ in columns.items())})"
-        self.unnest = f"{self.arrays} AS n ({', '.join(columns)})"
-        """The rows as a table `n` in a FROM clause."""
 
     def values(self, rows: Sequence[object]) -> dict[str, object]:
-        """The parameters of `unnest`."""
-        return {name: notation(list(map(get, rows))) for name, get, notation in self._columns}
+        """The parameters of the statement."""
+        return {name: notation(list(map(get, rows))) for name, get, notation in self._values}
 
 
 def _numbers(values: Sequence[int | None]) -> str:

@@ -19,8 +19,3 @@ ID_STEP = text("""
     SELECT greatest(1, abs(seqincrement)) FROM pg_sequence
     WHERE seqrelid = pg_get_serial_sequence('command', 'id')::regclass
 """)
-IS_BELOW = """
-    EXISTS (SELECT FROM history_floor f
-            WHERE {id} % f.step = f.residue AND {id} <= f.command_id
-              AND {id} <= (SELECT max(command_id) FROM command_history))"""
-"""Whether a command is at or below the floor. A floor above the newest row of the history was written by hand."""

@@ -7,7 +7,6 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
-from dao.cluster.lost_owners import GONE_MASTERS
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
@@ -63,10 +62,10 @@ _CLAIM_FAILOVER = text("""
 """)
 # Level-triggered: any caller finds all runs of owners that are gone or never existed. Runs with an open RECOVER command
 # are left out, so a second execution finds only the rest; a unique index protects against two at once.
-_FIND_LEFT_BEHIND = text(f"""
-    WITH RECURSIVE {GONE_MASTERS}, left_behind AS (
+_FIND_LEFT_BEHIND = text("""
+    WITH left_behind AS (
         SELECT i.id, i.workflow_code, i.priority
-        FROM gone_master g
+        FROM gone_masters() AS g
         JOIN workflow_instance i ON i.master_id = g.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
         WHERE i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
           AND i.id <> ALL(CAST(:without AS bigint[]))
@@ -77,10 +76,10 @@ _FIND_LEFT_BEHIND = text(f"""
     )
     SELECT id FROM left_behind
 """)
-_FAIL_OVER = text(f"""
-    WITH RECURSIVE {GONE_MASTERS}, left_behind AS (   -- as above
+_FAIL_OVER = text("""
+    WITH left_behind AS (   -- as above
         SELECT i.id, i.workflow_code, i.priority
-        FROM gone_master g
+        FROM gone_masters() AS g
         JOIN workflow_instance i ON i.master_id = g.id AND i.ended_at IS NULL     -- index: workflow_instance_unfinished
         WHERE i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP', 'FAILOVER')
           AND i.id <> ALL(CAST(:without AS bigint[]))

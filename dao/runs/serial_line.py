@@ -178,11 +178,6 @@ _CALL_MISSED = text("""
     )
     SELECT count(*) FROM called
 """)
-ANYONE_WAITS = """
-    (SELECT workflow_code FROM workflow_instance WHERE state = 'SERIAL_WAIT'            -- index: workflow_instance_turn
-     ORDER BY workflow_code LIMIT 1) IS NOT NULL
-"""
-"""Whether any run waits for its turn."""
 
 
 # What a live run of a line with waiting runs waits for: its children, their children, and of those that wait in a line

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from sqlalchemy import text
 
-from dao.cluster.lost_owners import GONE_WORKERS
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
@@ -17,9 +16,8 @@ from model.ids import TaskInstanceId
 
 # Level-triggered, by any master: tasks of a worker that is gone, or never existed. One in DISPATCH was certainly not
 # started.
-_HOLD_LOST = text(f"""
-    WITH RECURSIVE {GONE_WORKERS}
-    SELECT t.id, t.state = 'DISPATCH' AS unstarted, t.workflow_instance_id AS run FROM gone_worker g
+_HOLD_LOST = text("""
+    SELECT t.id, t.state = 'DISPATCH' AS unstarted, t.workflow_instance_id AS run FROM gone_workers() AS g
     JOIN task_instance t ON t.worker_id = g.id AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
     WHERE t.id <> ALL(CAST(:without AS bigint[]))                                 -- index: task_instance_running
       AND (CAST(:only AS bigint) IS NULL OR t.id = CAST(:only AS bigint))

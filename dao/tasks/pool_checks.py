@@ -14,18 +14,42 @@ from typing import Any
 from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
-from dao.tasks.pool_conditions import DUE, LATE_S, TOGETHER
 from model.ids import Epoch
 
-_TAKE = text(f"""
+SECONDS_MAX = 604_800
+"""More counts as this, whatever somebody wrote by hand: a number that no interval takes would end the statement, for
+all pools. The functions of `sql/schema.sql` have this number, and the next two."""
+CHECKS_AT_ONCE = 8
+"""So many checks run at once on one worker."""
+CHECK_TIMEOUT_S = 10.0
+"""The limit of a check that names none."""
+LATE_S = 60
+"""A check that takes this much longer than its timeout has been dropped by its worker: another checks."""
+
+_TAKE = text("""
     WITH due AS (
-        SELECT r.id FROM resource_pool p {TOGETHER}
-        CROSS JOIN LATERAL (SELECT * FROM pool_resource WHERE pool_code = p.code) AS r
-        WHERE {DUE}
-        ORDER BY r.checked_at NULLS FIRST, r.id LIMIT :limit
+        SELECT d.id FROM checks_due(:late_s) AS d ORDER BY d.checked_at NULLS FIRST, d.id LIMIT :limit
     ), held AS (
-        SELECT r.id FROM pool_resource r JOIN resource_pool p ON p.code = r.pool_code {TOGETHER}
-        WHERE r.id = ANY(ARRAY(SELECT id FROM due)) AND {DUE}
+        SELECT r.id FROM pool_resource r JOIN resource_pool p ON p.code = r.pool_code
+        LEFT JOIN LATERAL checks_count_since(p) AS together ON true
+        WHERE r.id = ANY(ARRAY(SELECT id FROM due))
+          AND p.validity_check IS NOT NULL AND r.task_instance_id IS NULL AND NOT r.removed AND r.set_aside_by IS NULL
+          AND NOT coalesce(
+              r.checking_by IS NOT NULL
+              AND r.checking_since > clock_timestamp() - make_interval(
+                  secs => least(greatest((p.validity_check ->> 'timeout_s')::numeric, 0), 604800)::float8 + :late_s)
+              AND r.checking_since <= clock_timestamp()
+              AND EXISTS (SELECT FROM node n
+                          WHERE n.id = r.checking_by AND n.kind = 'WORKER' AND n.state IN ('ALIVE', 'LEAVING')), false)
+          AND CASE WHEN r.set_aside_at IS NOT NULL
+                   THEN r.checked_at IS NULL
+                        OR r.checked_at NOT BETWEEN clock_timestamp() - make_interval(
+                               secs => least(greatest((p.validity_check ->> 'every_s')::numeric, 5), 604800)::float8)
+                           AND clock_timestamp()
+                   ELSE check_counts(p.validity_check, r.checked_at, r.free_since, together.since) IS NOT TRUE
+                        AND (coalesce((p.validity_check ->> 'every_s')::numeric > 0, false)
+                             OR (SELECT l.pool_name FROM pool_line l WHERE l.pool_name = p.name -- index: pool_line_pkey
+                                 ORDER BY l.pool_name, l.workflow_priority LIMIT 1) IS NOT NULL) END
         FOR UPDATE OF r SKIP LOCKED
     )
     UPDATE pool_resource r SET checking_by = :worker, checking_since = clock_timestamp()

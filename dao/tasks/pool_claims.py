@@ -16,7 +16,6 @@ from sqlalchemy import text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
 from dao.tasks import pool_leases
-from dao.tasks.pool_conditions import FRESH, KINDS, TOGETHER
 from dao.tasks.task_claims import ClaimedTask
 from model.changes import Changes
 from model.choices import Priority
@@ -59,7 +58,7 @@ _HOLD = text("""
 # streams hold is found from the few that there are. OFFSET: a plan must not read all resources for it.
 # `line` takes a step of an index for each pool, however many wait: in the order of two columns, which only the primary
 # key has, whatever the statistics say.
-_ROOMS = text(f"""
+_ROOMS = text("""
     WITH RECURSIVE line (name) AS (
         (SELECT l.pool_name FROM pool_line l ORDER BY l.pool_name, l.workflow_priority LIMIT 1)
         UNION ALL
@@ -79,12 +78,17 @@ _ROOMS = text(f"""
     SELECT p.name, r.size, coalesce(s.number, 0) AS by_streams,
            p.validity_check IS NOT NULL AND r.unchecked AS unchecked,
            CASE WHEN p.counted IS NULL THEN r.free ELSE greatest(least(r.free, r.size - r.taken), 0) END AS free
-    FROM line JOIN resource_pool p ON p.name = line.name {TOGETHER}
+    FROM line JOIN resource_pool p ON p.name = line.name
+    LEFT JOIN LATERAL checks_count_since(p) AS together ON true
     CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE r.task_instance_id IS NULL AND r.set_aside_at IS NULL
-                                      AND r.checking_by IS NULL AND NOT r.removed AND {FRESH}) AS free,
+                                      AND r.checking_by IS NULL AND NOT r.removed
+                                      AND check_counts(p.validity_check, r.checked_at, r.free_since, together.since)
+                               ) AS free,
                coalesce(bool_or(r.task_instance_id IS NULL AND r.set_aside_at IS NULL AND r.checking_by IS NULL
-                                AND NOT r.removed AND NOT coalesce({FRESH}, false)), false) AS unchecked,
+                                AND NOT r.removed
+                                AND check_counts(p.validity_check, r.checked_at, r.free_since, together.since)
+                                    IS NOT TRUE), false) AS unchecked,
                count(*) FILTER (WHERE r.set_aside_at IS NULL AND NOT r.removed) AS size,
                count(*) FILTER (WHERE (r.set_aside_at IS NULL OR r.removed) AND r.task_instance_id IS NOT NULL) AS taken
         FROM pool_resource r WHERE r.pool_code = p.code) AS r                  -- index: pool_resource_name
@@ -93,11 +97,11 @@ _ROOMS = text(f"""
 # Those of a line that need the same differ only in their order. So of each kind the first are read, as many as may get
 # it and one that may reserve: however many wait, and for whatever they do. A row that was changed by hand may have
 # anything: a cast of it would end the statement, for all lines.
-_WAITERS = text(f"""
-    WITH RECURSIVE pool (name, free) AS MATERIALIZED (
+_WAITERS = text("""
+    WITH pool (name, free) AS MATERIALIZED (
         SELECT * FROM unnest(CAST(:pools AS text[]), CAST(:pools_free AS bigint[]))
-    ), {KINDS}
-    SELECT first.* FROM kind k JOIN pool ON pool.name = k.pool_name
+    )
+    SELECT first.* FROM pool CROSS JOIN LATERAL kinds_in_line(pool.name) AS k
     CROSS JOIN LATERAL (
         SELECT l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id, l.worker_group,
                l.needs, queued.is_stream
@@ -136,7 +140,7 @@ _HOLD_ATTEMPTS = text("""
     FOR UPDATE SKIP LOCKED
 """)
 # The n-th resource of a pool that is free goes to the n-th need of it.
-_TAKE = text(f"""
+_TAKE = text("""
     WITH need AS (
         SELECT p.code, n.id, row_number() OVER (PARTITION BY p.code ORDER BY n.ordinal, one) AS turn
         FROM unnest(CAST(:ids AS bigint[]), CAST(:pools AS text[]), CAST(:numbers AS integer[]))
@@ -145,11 +149,12 @@ _TAKE = text(f"""
         CROSS JOIN LATERAL generate_series(1, n.number) AS one
     ), free AS (
         SELECT each.id, p.code, row_number() OVER (PARTITION BY p.code ORDER BY each.free_since, each.id) AS turn
-        FROM resource_pool p {TOGETHER}
+        FROM resource_pool p LEFT JOIN LATERAL checks_count_since(p) AS together ON true
         CROSS JOIN LATERAL (
             SELECT r.id, r.free_since FROM pool_resource r
             WHERE r.pool_code = p.code AND r.task_instance_id IS NULL AND r.set_aside_at IS NULL
-              AND r.checking_by IS NULL AND NOT r.removed AND {FRESH}              -- index: pool_resource_free
+              AND r.checking_by IS NULL AND NOT r.removed                            -- index: pool_resource_free
+              AND check_counts(p.validity_check, r.checked_at, r.free_since, together.since)
             ORDER BY r.free_since, r.id LIMIT (SELECT count(*) FROM need WHERE need.code = p.code)) AS each
         WHERE p.name = ANY(CAST(:pools AS text[]))
     )

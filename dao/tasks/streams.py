@@ -15,7 +15,6 @@ from sqlalchemy import Row, text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import KILL, changed, notify
-from dao.tasks.pool_conditions import KINDS
 from dao.tasks.stream_claims import OVERDUE
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
@@ -91,20 +90,21 @@ _LIVING = text("""
 # What a pool could not give even if nobody had any waits for nobody's resources. Of each kind one task is found behind
 # its streams, and the streams are found by themselves, which are few: however many wait, and for whatever they do.
 # `line` is as in `_ROOMS` (`dao/tasks/pool_claims.py`).
-_FIRST_IN_LINE = text(f"""
+_FIRST_IN_LINE = text("""
     WITH RECURSIVE line (name) AS (
         (SELECT l.pool_name FROM pool_line l ORDER BY l.pool_name, l.workflow_priority LIMIT 1)
         UNION ALL
         SELECT (SELECT l.pool_name FROM pool_line l WHERE l.pool_name > line.name  -- index: pool_line_pkey
                 ORDER BY l.pool_name, l.workflow_priority LIMIT 1)
         FROM line WHERE line.name IS NOT NULL
-    ), pool (name) AS (SELECT name FROM line WHERE name IS NOT NULL), {KINDS}, stream AS MATERIALIZED (
+    ), stream AS MATERIALIZED (
         SELECT worker_group, resources AS needs FROM task_instance                  -- index: task_instance_stream
         WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')
           AND state NOT IN ('DISPATCH', 'RUNNING_EXECUTION') AND resources IS NOT NULL
     ), waiting AS (
-        SELECT k.pool_name, k.worker_group, k.needs, false AS is_stream FROM kind k
-        WHERE EXISTS (
+        SELECT k.pool_name, k.worker_group, k.needs, false AS is_stream
+        FROM line CROSS JOIN LATERAL kinds_in_line(line.name) AS k
+        WHERE line.name IS NOT NULL AND EXISTS (
             SELECT FROM (
                 SELECT l.task_instance_id FROM pool_line l                         -- index: pool_line_kind
                 WHERE (l.pool_name || '') = k.pool_name

@@ -18,7 +18,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
-from dao.tasks.pool_conditions import DUE, LATE_S, TOGETHER
+from dao.tasks.pool_checks import LATE_S
 from model.changes import Changes
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
@@ -202,13 +202,11 @@ _OWNED = text("""
     FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
     WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
 """)
-_WORK_WAITS = text(f"""
+_WORK_WAITS = text("""
     SELECT EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[]))
                    AND is_plain) AS queued,
            EXISTS (SELECT FROM pool_line WHERE worker_group = ANY(CAST(:groups AS text[]))) AS for_pools,
-           EXISTS (SELECT FROM resource_pool p {TOGETHER}
-                   CROSS JOIN LATERAL (SELECT FROM pool_resource r WHERE r.pool_code = p.code AND {DUE} LIMIT 1) AS due
-                   WHERE p.validity_check IS NOT NULL) AS checks,
+           EXISTS (SELECT FROM checks_due(:late_s)) AS checks,
            EXISTS (SELECT FROM task_instance WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
                    AND (kill_requested OR handover IS NOT NULL)) AS kills,
            EXISTS (SELECT FROM task_instance                                        -- index: task_instance_stream

@@ -48,31 +48,8 @@ _CONSUME = text("""
 _DELETE_OF = text("""
     DELETE FROM task_event WHERE workflow_instance_id = ANY(CAST(:instances AS bigint[]))  -- index: task_event_run
 """)
-# A bounded number for each owner that is gone: events that wait for a failover of their run are deleted by it
-# (`delete_of`).
-STRAY_EVENTS = """
-    event_owner (id) AS (
-        SELECT (SELECT owner FROM task_event ORDER BY owner LIMIT 1)
-        UNION ALL
-        SELECT (SELECT owner FROM task_event WHERE owner > o.id ORDER BY owner LIMIT 1)
-        FROM event_owner o WHERE o.id IS NOT NULL
-    ), gone_owner AS MATERIALIZED (
-        SELECT o.id FROM event_owner o
-        WHERE o.id IS NOT NULL
-          AND (SELECT n.id FROM node n
-               WHERE n.id = o.id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
-    ), stray AS MATERIALIZED (
-        SELECT e.place, i.id AS run, i.master_id, i.ended_at IS NOT NULL AS has_ended,
-               (SELECT n.id FROM node n
-                WHERE n.id = i.master_id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NOT NULL
-                   AS is_owned
-        FROM gone_owner g
-        CROSS JOIN LATERAL (SELECT e.ctid AS place, e.workflow_instance_id FROM task_event e  -- index: task_event_pkey
-                            WHERE e.owner = g.id ORDER BY e.id LIMIT 1000) AS e
-        LEFT JOIN LATERAL (SELECT i.* FROM workflow_instance i WHERE i.id = e.workflow_instance_id LIMIT 1) AS i ON true
-    )"""
-_READDRESS = text(f"""
-    WITH RECURSIVE {STRAY_EVENTS}, locked AS MATERIALIZED (
+_READDRESS = text("""
+    WITH stray AS MATERIALIZED (SELECT * FROM stray_events()), locked AS MATERIALIZED (
         SELECT ctid AS place FROM task_event WHERE ctid = ANY(ARRAY(SELECT place FROM stray WHERE is_owned))
         FOR UPDATE SKIP LOCKED
     )
@@ -81,8 +58,8 @@ _READDRESS = text(f"""
     RETURNING e.owner
 """)
 # Unread events of a former owner, of a run that has ended since or no longer exists.
-_DROP_STALE = text(f"""
-    WITH RECURSIVE {STRAY_EVENTS}, locked AS MATERIALIZED (
+_DROP_STALE = text("""
+    WITH stray AS MATERIALIZED (SELECT * FROM stray_events()), locked AS MATERIALIZED (
         SELECT ctid AS place FROM task_event
         WHERE ctid = ANY(ARRAY(SELECT place FROM stray WHERE NOT is_owned AND (has_ended OR run IS NULL)))
         FOR UPDATE SKIP LOCKED

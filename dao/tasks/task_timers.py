@@ -14,10 +14,6 @@ from model.changes import Changes
 from model.ids import TaskInstanceId
 from model.queue_places import QueuedAttempt
 
-SET_BACK = """
-    (state = 'DELAY_EXECUTION' OR state = 'QUEUED' AND dispatch_by IS NOT NULL)
-    AND queued_at > now() + interval '1 s'"""
-"""Of what waits for a time: it began to wait in the future, so the clock has been set back since."""
 # What began to wait in the future: the clock has been set back since. It waits for as long as was meant, from now on.
 _RESUME = text("""
     UPDATE task_instance t

@@ -9,7 +9,6 @@ from typing import Any
 
 from sqlalchemy import text
 
-from dao.alerts.alerts import PENDING
 from dao.postgres.engine import AsyncConnection
 from model.ids import Epoch
 
@@ -48,9 +47,11 @@ class Duty:
 
 
 # There are a few; of each the newest row of its history. index: duty_done_pkey
-_ALL = text(f"""
+_ALL = text("""
     SELECT d.name, d.every_s, d.due_at,
-           d.name = 'alert_rules' AND d.steps = 0 AND NOT ({PENDING}),
+           d.name = 'alert_rules' AND d.steps = 0 AND NOT EXISTS (
+               SELECT FROM alerts_waiting() AS a
+               WHERE a.ends OR a.rules OR a.refused OR a.late_tasks OR a.lost_nodes),
            CASE WHEN d.began_at IS NOT NULL THEN coalesce(nullif(n.name, ''), n.address, d.holder::text) END,
            d.began_at, d.failures, d.error, d.error_at,
            l.due_at, l.node_id, l.node_name, l.began_at, l.ended_at, l.steps, l.late, l.is_fine, l.result

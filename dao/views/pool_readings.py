@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.tasks.pool_conditions import KINDS
 from dao.views import usual_times
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode
 
@@ -44,7 +43,7 @@ class PoolReading:
 
 # What is compared and sorted of `pool_line l` are the expressions that only the index pool_line_kind has, so that it is
 # used whatever the statistics say.
-_WAITING = text(f"""
+_WAITING = text("""
     SELECT t.id, need.name, need.number::integer AS needed, p.code, kept.kept_for, kept.needed AS kept_needs,
            r.size, r.taken, r.by_streams, r.set_aside, r.checked, r.leaving, r.set_aside_why,
            (SELECT count(*) FROM pool_line l                                       -- its primary key
@@ -65,7 +64,6 @@ _WAITING = text(f"""
                min(set_aside_why) FILTER (WHERE NOT removed) AS set_aside_why
         FROM pool_resource WHERE pool_code = p.code) AS r ON true
     LEFT JOIN LATERAL (
-        WITH RECURSIVE pool (name) AS (SELECT need.name), {KINDS}
         SELECT first.needed,
                CASE WHEN (SELECT d.project
                           FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
@@ -74,7 +72,7 @@ _WAITING = text(f"""
                           FROM workflow_instance i JOIN workflow_definition d ON d.code = i.workflow_code
                           WHERE i.id = t.workflow_instance_id)
                     THEN format('%s/%s', x.workflow_instance_id, x.task_name) ELSE 'a task' END AS kept_for
-        FROM kind k CROSS JOIN LATERAL (
+        FROM kinds_in_line(need.name) AS k CROSS JOIN LATERAL (
             SELECT l.* FROM pool_line l                                             -- index: pool_line_kind
             WHERE (l.pool_name || '') = k.pool_name
               AND ((l.worker_group || ''), jsonb_hash_extended(l.needs, 0)) >= (k.worker_group, k.hash)

@@ -97,45 +97,47 @@ class WaitingTask:
 
 # index: pool_resource_name, resource_pool_name, pool_line_pkey. Of those that wait up to 10,000 are counted: a backlog
 # may have millions.
-_COUNTS = """
-    SELECT p.name, count(*) FILTER (WHERE s.state <> 'REMOVED') AS total, count(*) FILTER (WHERE s.state = 'FREE'),
-           count(*) FILTER (WHERE s.state = 'TAKEN'), count(*) FILTER (WHERE s.state = 'SET_ASIDE'),
-           count(*) FILTER (WHERE s.state = 'CHECKING'), count(*) FILTER (WHERE s.state = 'REMOVED'),
-           (SELECT count(*) FROM (SELECT FROM pool_line l WHERE l.pool_name = p.name
-                                  ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority,
-                                           l.task_instance_id      -- by the index of the groups it would read all lines
-                                  LIMIT 10000) AS line)
-    FROM (SELECT CASE WHEN r.removed THEN 'REMOVED'
-                      WHEN r.task_instance_id IS NOT NULL THEN 'TAKEN'
-                      WHEN r.set_aside_at IS NOT NULL THEN 'SET_ASIDE'
-                      WHEN r.checking_by IS NOT NULL THEN 'CHECKING'
-                      ELSE 'FREE' END AS state
-          FROM pool_resource r WHERE r.pool_code = p.code) AS s
-"""
-_POOLS = text(f"""
+_POOLS = text("""
     SELECT p.description, p.counted IS NOT NULL, p.validity_check IS NOT NULL, p.version, p.changed_at, p.changed_by,
            c.*
-    FROM resource_pool p CROSS JOIN LATERAL ({_COUNTS}) AS c
+    FROM resource_pool p CROSS JOIN LATERAL (
+        SELECT p.name, count(*) FILTER (WHERE s.state <> 'REMOVED') AS total, count(*) FILTER (WHERE s.state = 'FREE'),
+               count(*) FILTER (WHERE s.state = 'TAKEN'), count(*) FILTER (WHERE s.state = 'SET_ASIDE'),
+               count(*) FILTER (WHERE s.state = 'CHECKING'), count(*) FILTER (WHERE s.state = 'REMOVED'),
+               (SELECT count(*) FROM (
+                    SELECT FROM pool_line l WHERE l.pool_name = p.name
+                    -- By the index of the groups it would read all lines.
+                    ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
+                    LIMIT 10000) AS line)
+        FROM (SELECT resource_state(r) AS state FROM pool_resource r WHERE r.pool_code = p.code) AS s
+    ) AS c
     WHERE (CAST(:after AS text) IS NULL OR p.name > :after)
       AND (CAST(:words AS text) IS NULL OR strpos(lower(p.name), lower(:words)) > 0)
       AND (CAST(:name AS text) IS NULL OR p.name = :name)
     ORDER BY p.name LIMIT :limit
 """)
-_ALL_COUNTS = text(f"""
+_ALL_COUNTS = text("""
     SELECT c.*, p.version, (
         SELECT hashtextextended(coalesce(string_agg(concat_ws(' ', r.id, r.task_instance_id, r.worker_id,
                                                               r.set_aside_at, r.checking_by, r.removed),
                                                     ',' ORDER BY r.id), ''), 0)
         FROM pool_resource r WHERE r.pool_code = p.code)
-    FROM resource_pool p CROSS JOIN LATERAL ({_COUNTS}) AS c ORDER BY p.name LIMIT 10000
+    FROM resource_pool p CROSS JOIN LATERAL (
+        SELECT p.name, count(*) FILTER (WHERE s.state <> 'REMOVED') AS total, count(*) FILTER (WHERE s.state = 'FREE'),
+               count(*) FILTER (WHERE s.state = 'TAKEN'), count(*) FILTER (WHERE s.state = 'SET_ASIDE'),
+               count(*) FILTER (WHERE s.state = 'CHECKING'), count(*) FILTER (WHERE s.state = 'REMOVED'),
+               (SELECT count(*) FROM (
+                    SELECT FROM pool_line l WHERE l.pool_name = p.name
+                    -- By the index of the groups it would read all lines.
+                    ORDER BY l.workflow_priority, l.workflow_instance_id, l.task_priority, l.task_instance_id
+                    LIMIT 10000) AS line)
+        FROM (SELECT resource_state(r) AS state FROM pool_resource r WHERE r.pool_code = p.code) AS s
+    ) AS c
+    ORDER BY p.name LIMIT 10000
 """)
 _RESOURCES = text("""
     SELECT r.id, r.name, r.place,
-           CASE WHEN r.removed THEN 'REMOVED'
-                WHEN r.task_instance_id IS NOT NULL THEN 'TAKEN'
-                WHEN r.set_aside_at IS NOT NULL THEN 'SET_ASIDE'
-                WHEN r.checking_by IS NOT NULL THEN 'CHECKING'
-                ELSE 'FREE' END
+           resource_state(r)
            , r.data, r.taken_at, b.beaten_at + CAST(:lease AS interval), coalesce(nullif(n.name, ''), n.address),
            r.worker_id, CASE WHEN isfinite(r.free_since) THEN r.free_since END, r.set_aside_at, r.set_aside_why,
            r.set_aside_by, r.checked_at,
@@ -150,11 +152,7 @@ _RESOURCES = text("""
     LEFT JOIN workflow_instance i ON i.id = t.workflow_instance_id
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE (CAST(:states AS text[]) IS NULL
-           OR CASE WHEN r.removed THEN 'REMOVED'
-                   WHEN r.task_instance_id IS NOT NULL THEN 'TAKEN'
-                   WHEN r.set_aside_at IS NOT NULL THEN 'SET_ASIDE'
-                   WHEN r.checking_by IS NOT NULL THEN 'CHECKING'
-                   ELSE 'FREE' END = ANY(CAST(:states AS text[])))
+           OR resource_state(r) = ANY(CAST(:states AS text[])))
       AND (CAST(:words AS text) IS NULL OR strpos(lower(r.name), lower(:words)) > 0)
     ORDER BY r.place, r.id LIMIT :limit
 """)

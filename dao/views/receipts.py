@@ -69,43 +69,18 @@ _GONE = text("""
     FROM (SELECT CAST(:epoch AS bigint) AS id) AS wanted
     LEFT JOIN node n ON n.id = wanted.id LEFT JOIN node_beat b ON b.node_id = wanted.id
 """)
-# PAUSE and STOP give no owner. The condition on the four types is that of the index.
-_TAKEN = """
-    taken AS MATERIALIZED (
-        SELECT command_id, workflow_instance_id AS run, master_id, handled_at, outcome
-        FROM command_history                                                    -- index: command_history_recover
-        WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND handled_at >= CAST(:since AS timestamptz)
-        ORDER BY handled_at LIMIT :read
-    ), of_it AS MATERIALIZED (
-        SELECT t.* FROM taken t CROSS JOIN LATERAL (
-            SELECT former.master_id FROM (
-                SELECT h.master_id, h.handled_at, h.command_id
-                FROM command_history h                                          -- index: command_history_run
-                WHERE h.workflow_instance_id = t.run AND h.outcome = 'DONE' AND h.type NOT IN ('PAUSE', 'STOP')
-                  AND h.type NOT IN ('START_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA', 'START_CURRENT_TASK_PROCESS')
-                  AND (h.handled_at, h.command_id) < (t.handled_at, t.command_id)
-                UNION ALL
-                SELECT s.master_id, s.handled_at, s.command_id
-                FROM workflow_instance i JOIN command_history s ON s.command_id = i.command_id
-                WHERE i.id = t.run) AS former
-            ORDER BY former.handled_at DESC, former.command_id DESC LIMIT 1) AS before
-        WHERE before.master_id = :epoch
-    )
-"""
-_BY_WHOM = text(f"""
-    WITH {_TAKEN}
+_BY_WHOM = text("""
     SELECT o.master_id, coalesce(nullif(n.name, ''), n.address, o.master_id::text), count(DISTINCT o.run),
            coalesce(sum(own.tasks), 0)::int, min(o.handled_at), max(o.handled_at)
-    FROM of_it o LEFT JOIN node n ON n.id = o.master_id
+    FROM taken_from(:epoch, CAST(:since AS timestamptz), :read) AS o LEFT JOIN node n ON n.id = o.master_id
     CROSS JOIN LATERAL (
         SELECT count(*) AS tasks FROM task_instance t                           -- index: task_instance_attempt
         WHERE t.workflow_instance_id = o.run AND t.queued_at <= o.handled_at
           AND (t.ended_at IS NULL OR t.ended_at > o.handled_at) OFFSET 0) AS own
     WHERE o.outcome = 'DONE' GROUP BY 1, 2 ORDER BY 1
 """)
-_LEFT_OVER = text(f"""
-    WITH {_TAKEN}
-    , asked AS (
+_LEFT_OVER = text("""
+    WITH of_it AS MATERIALIZED (SELECT * FROM taken_from(:epoch, CAST(:since AS timestamptz), :read)), asked AS (
         SELECT EXISTS (SELECT FROM command c                                    -- index: command_one_recover
                        WHERE c.type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND c.workflow_instance_id = i.id) AS is_asked
         FROM workflow_instance i                                                -- index: workflow_instance_unfinished
@@ -128,7 +103,10 @@ _LEFT_OVER = text(f"""
                 WHERE a.workflow_instance_id = o.run AND b.workflow_instance_id = o.run
                   AND a.started_at IS NOT NULL AND b.started_at < coalesce(a.ended_at, 'infinity')
                 OFFSET 0) AS own),
-           (SELECT count(*) >= :read FROM taken)
+           (SELECT count(*) >= :read FROM (
+               SELECT FROM command_history                                      -- index: command_history_recover
+               WHERE type = 'RECOVER_TOLERANCE_FAULT_PROCESS' AND handled_at >= CAST(:since AS timestamptz)
+               ORDER BY handled_at LIMIT :read) AS taken)
 """)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dao.alerts.alerts import PENDING
 from model.duties import DutyName
 from tests.cluster.cluster import Cluster
 
@@ -29,7 +28,9 @@ _OVERLAP = """
 _LEFT = f"""
     SELECT name, due_at, failures, error FROM duty
     WHERE failures > 0 OR (due_at < clock_timestamp() - interval '10 s'
-                           AND (name <> '{DutyName.ALERT_RULES}' OR {PENDING.replace("%", "%%")}))
+                           AND (name <> '{DutyName.ALERT_RULES}' OR EXISTS (
+                               SELECT FROM alerts_waiting() AS a
+                               WHERE a.ends OR a.rules OR a.refused OR a.late_tasks OR a.lost_nodes)))
 """
 
 

@@ -373,7 +373,7 @@ HOT = VIEWS | {
     "pools for which somebody waits": Hot(
         lambda c: pool_claims.hold_pools(c, ["pooled", "gpu"], LIVING_WORKER), {"pool_line_group"}, 10
     ),
-    "room of pools": Hot(lambda c: pool_claims.rooms(c, {"a": True}), {"pool_line_pkey"}, 1_300),
+    "room of pools": Hot(lambda c: pool_claims.rooms(c, {"a": True}), {"pool_line_pkey"}, 1_310),
     "who waits for pools": Hot(
         lambda c: pool_claims.waiters(c, ROOMS, ["pooled"], ["gpu"], 50),
         {"pool_line_kind", "task_instance_pkey", "task_instance_queue"},

@@ -36,7 +36,7 @@ LITERALS = {
     ITSELF: r"= :epoch\b.*state (IN \('ALIVE', 'LEAVING'\)|= 'ALIVE')",
     STATE: r"(state IN \(|state = '|IS NOT DISTINCT FROM|registry_mark IS NULL|(due|updated)_at = :(due|updated)_at)",
     CLAIM: r"claimed_by = :claim\b",
-    GONE: r"(state IN \('FENCED', 'LEFT'\)|state IN \('LEFT', 'FENCED'\)|FROM gone_(master|owner)|"
+    GONE: r"(state IN \('FENCED', 'LEFT'\)|state IN \('LEFT', 'FENCED'\)|FROM (gone_masters|stray_events)\(\)|"
     r"coalesce\(node_state, 'LEFT'\) IN \('FENCED', 'LEFT'\)|NOT EXISTS \(SELECT FROM node n )",
 }
 """What a statement with that fence must say."""

@@ -162,7 +162,7 @@ NEVER_ENDING = (
         "10",
         "a run whose owner has no row in `node` was never found",
         Patch(
-            "dao/cluster/lost_owners.py",
+            "sql/schema.sql",
             "WHERE n.id = m.id AND n.kind = 'MASTER' AND n.state IN ('ALIVE', 'LEAVING')) IS NULL",
             "WHERE n.id = m.id AND n.kind = 'MASTER' AND n.state IN ('FENCED', 'LEFT')) IS NOT NULL",
             "lost owners found by their rows only",
@@ -325,12 +325,13 @@ NEVER_ENDING = (
         "34",
         "a task that needed several checked resources starved behind fifty others",
         Patch(
-            "dao/tasks/pool_conditions.py",
-            "FROM (SELECT DISTINCT needed FROM kind WHERE needed > 1) AS several\n",
-            "FROM (SELECT max(needed) AS needed FROM (\n"
-            "                  SELECT needed FROM pool_line WHERE pool_name = p.name ORDER BY workflow_priority,\n"
-            "                  workflow_instance_id, task_priority, task_instance_id LIMIT 50) AS l\n"
-            "              HAVING max(needed) > 1) AS several\n",
+            "sql/schema.sql",
+            "    FROM (SELECT DISTINCT k.needed FROM kinds_in_line(CASE WHEN pool.validity_check IS NOT NULL"
+            " THEN pool.name END) AS k\n          WHERE k.needed > 1) AS several\n",
+            "    FROM (SELECT max(l.needed) AS needed FROM (\n"
+            "              SELECT needed FROM pool_line WHERE pool_name = pool.name ORDER BY workflow_priority,\n"
+            "              workflow_instance_id, task_priority, task_instance_id LIMIT 50) AS l\n"
+            "          HAVING max(l.needed) > 1) AS several\n",
             "a read of the first fifty",
         ),
         "tests/dao/test_pool_checks.py::test_who_needs_several_gets_them_whatever_else_waits_in_the_line",

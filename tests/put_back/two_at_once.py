@@ -128,9 +128,9 @@ TWO_AT_ONCE = (
         "39",
         "a broken resource counted as fresh after a clock had been an hour ahead",
         Patch(
-            "dao/tasks/pool_conditions.py",
-            "     OR (r.checked_at <= clock_timestamp()\n         AND (r.checked_at",
-            "     OR ((r.checked_at",
+            "sql/schema.sql",
+            "        OR (checked_at <= clock_timestamp()\n            AND (checked_at",
+            "        OR ((checked_at",
             "a check in the future accepted",
         ),
         "tests/dao/test_clock_set_back.py::test_a_resource_is_given_after_a_check_and_never_without_one",

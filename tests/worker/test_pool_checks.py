@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 import worker.pool_checks
 from dao.postgres.database import Database
-from dao.tasks.pool_conditions import CHECKS_AT_ONCE
+from dao.tasks.pool_checks import CHECKS_AT_ONCE
 from model.errors import Refused, Unavailable, Unknown
 from model.timing import Timing
 from node.life import Life
