@@ -1,8 +1,8 @@
 """The command line: `shoal VERB`.
 
-One module for each group of verbs, loaded when one of them is called (`shoal/cli/on_demand.py`); this one turns every
-error into one sentence and an exit code. Slow imports (SQLAlchemy, psycopg, rich, uvicorn ...) happen inside the verbs,
-so that `shoal --version` and shell completion answer at once.
+A module for each verb or group of verbs, loaded when one of them is called (`shoal/cli/on_demand.py`). It imports at
+its top what it needs, and that runs when it is used (`shoal/cli/late_modules.py`), so that help and completion answer
+at once. This one turns every error into one sentence and an exit code.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from model.errors import Denied, Forbidden, NotFound, Refused, ShoalError, Unavailable
-from shoal.cli import encoding
+from shoal.cli import encoding, late_modules
 from shoal.cli.on_demand import Verbs
 from shoal.version import shoal_version
 
@@ -55,7 +55,8 @@ def main() -> None:
     gc.disable()  # a tenth of the time that imports take; what they make is no garbage
     try:
         encoding.begin()
-        app()
+        with late_modules.imported_late():
+            app()
     except BrokenPipeError:
         # `shoal runs | head`: the reader is gone. Python would report it again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import typer
 
+from service import names
+from shoal.cli import late_modules
 from shoal.cli.invocation import Invocation
-
-if TYPE_CHECKING:
-    from service.names import SuggestionAnswer
+from shoal.clients import direct
 
 Suggestions = list[tuple[str, str]]
 
@@ -45,15 +46,11 @@ def _asked(
     context: typer.Context, incomplete: str, *kinds: Literal["workflow", "run", "pool", "resource"]
 ) -> Suggestions:
     """What the server suggests; nothing if it does not answer in time, or there is any other problem."""
-    # Imported before the time begins: it is that of the server.
-    import asyncio
-
-    from service import names
-    from shoal.clients import direct  # noqa: F401
-
+    # They run before the time begins, with all that they import: it is that of the server.
+    late_modules.run(names, direct)
     given = context.params
     call = Invocation(given.get("database_url"), given.get("registry_url"), given.get("server"), given.get("config"))
-    found: list[SuggestionAnswer] = []
+    found: list[names.SuggestionAnswer] = []
 
     async def ask() -> None:
         async with call.client() as client:

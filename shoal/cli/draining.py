@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from model import nodes
 from model.errors import Refused
-from model.nodes import NodeKind
+from service.cluster import drains, members
+from service.words import ago, counted, plain
+from shoal.cli import output
 from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
+from shoal.clients.waiting import poll
 
 if TYPE_CHECKING:
-    from service.cluster.drains import DrainAnswer
-    from service.cluster.members import NodeAnswer
     from shoal.clients.client import Client
 
 CONFIRM_WITHIN_S = 10.0
@@ -28,22 +30,26 @@ NodeName = Annotated[str, typer.Argument(metavar="NAME", help="Its name or addre
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until nothing runs there any more.")]
 
 
-def add_to(group: typer.Typer, kind: NodeKind) -> None:
-    """Add both verbs for nodes of this kind."""
-    what = f"shoal {kind.lower()}"
-    drain, undrain = (drain_master, undrain_master) if kind is NodeKind.MASTER else (drain_worker, undrain_worker)
-    verb(group, f"{what} drain NAME", f"{what} drain NAME --wait", name="drain")(drain)
-    verb(group, f"{what} undrain NAME", name="undrain")(undrain)
+def add_to_masters(group: typer.Typer) -> None:
+    """Add both verbs for masters."""
+    verb(group, "shoal master drain NAME", "shoal master drain NAME --wait", name="drain")(drain_master)
+    verb(group, "shoal master undrain NAME", name="undrain")(undrain_master)
+
+
+def add_to_workers(group: typer.Typer) -> None:
+    """Add both verbs for workers."""
+    verb(group, "shoal worker drain NAME", "shoal worker drain NAME --wait", name="drain")(drain_worker)
+    verb(group, "shoal worker undrain NAME", name="undrain")(undrain_worker)
 
 
 async def drain_master(call: Invocation, name: NodeName, wait: Wait = False) -> None:
     """Give the slot and the runs of a master to others; it takes nothing until it is undrained, whoever restarts it."""
-    await _drain(call, NodeKind.MASTER, name, wait=wait)
+    await _drain(call, nodes.NodeKind.MASTER, name, wait=wait)
 
 
 async def undrain_master(call: Invocation, name: NodeName) -> None:
     """Let a drained master take a slot and commands again."""
-    await _undrain(call, NodeKind.MASTER, name)
+    await _undrain(call, nodes.NodeKind.MASTER, name)
 
 
 async def drain_worker(call: Invocation, name: NodeName, wait: Wait = False) -> None:
@@ -51,20 +57,16 @@ async def drain_worker(call: Invocation, name: NodeName, wait: Wait = False) -> 
 
     A restart does not change that, whoever does it.
     """
-    await _drain(call, NodeKind.WORKER, name, wait=wait)
+    await _drain(call, nodes.NodeKind.WORKER, name, wait=wait)
 
 
 async def undrain_worker(call: Invocation, name: NodeName) -> None:
     """Let a drained worker take tasks again."""
-    await _undrain(call, NodeKind.WORKER, name)
+    await _undrain(call, nodes.NodeKind.WORKER, name)
 
 
-async def _drain(call: Invocation, kind: NodeKind, name: str, *, wait: bool) -> None:
-    from service.cluster import drains
-    from service.words import plain
-    from shoal.cli import output
-
-    operation = drains.drain_master if kind is NodeKind.MASTER else drains.drain_worker
+async def _drain(call: Invocation, kind: nodes.NodeKind, name: str, *, wait: bool) -> None:
+    operation = drains.drain_master if kind is nodes.NodeKind.MASTER else drains.drain_worker
     async with call.client() as client:
         answer = await client.ask(operation, name, drains.WaitForDrain(wait=CONFIRM_WITHIN_S))
         if wait and not call.as_json:
@@ -84,12 +86,8 @@ async def _drain(call: Invocation, kind: NodeKind, name: str, *, wait: bool) -> 
         raise typer.Exit(EXIT_NOT_CONFIRMED)
 
 
-async def _undrain(call: Invocation, kind: NodeKind, name: str) -> None:
-    from service.cluster import drains
-    from service.words import plain
-    from shoal.cli import output
-
-    operation = drains.undrain_master if kind is NodeKind.MASTER else drains.undrain_worker
+async def _undrain(call: Invocation, kind: nodes.NodeKind, name: str) -> None:
+    operation = drains.undrain_master if kind is nodes.NodeKind.MASTER else drains.undrain_worker
     async with call.client() as client:
         answer = await client.ask(operation, name)
     shown = plain(answer.name)
@@ -102,14 +100,11 @@ async def _undrain(call: Invocation, kind: NodeKind, name: str) -> None:
     output.print_result(call, output.answer_fields(answer), sentence)
 
 
-async def _until_empty(client: Client, answer: DrainAnswer) -> DrainAnswer:
+async def _until_empty(client: Client, answer: drains.DrainAnswer) -> drains.DrainAnswer:
     """The answer once nothing runs there: it has confirmed that it begins nothing and has nothing, or is gone."""
-    from shoal.cli import output
-    from shoal.clients.waiting import poll
-
     seen_s = time.monotonic()
 
-    async def read() -> DrainAnswer | None:
+    async def read() -> drains.DrainAnswer | None:
         nonlocal seen_s
         row = await _row(client, answer)
         if row is None:
@@ -124,22 +119,18 @@ async def _until_empty(client: Client, answer: DrainAnswer) -> DrainAnswer:
     return await poll(read, lambda error: output.say(f"waiting for the server: {error}", style="dim"))
 
 
-async def _row(client: Client, answer: DrainAnswer) -> NodeAnswer | None:
+async def _row(client: Client, answer: drains.DrainAnswer) -> members.NodeAnswer | None:
     """Its latest life, if it lives."""
-    from service.cluster.members import list_masters, list_workers
-
-    if answer.kind is NodeKind.MASTER:
-        items = (await client.ask(list_masters)).items
+    if answer.kind is nodes.NodeKind.MASTER:
+        items = (await client.ask(members.list_masters)).items
     else:
-        items = (await client.ask(list_workers)).items
+        items = (await client.ask(members.list_workers)).items
     return next((row for row in reversed(items) if row.name == answer.name), None)
 
 
-def _sentence(answer: DrainAnswer) -> str:
-    from service.words import ago, counted, plain
-
+def _sentence(answer: drains.DrainAnswer) -> str:
     assert answer.drain is not None
-    name, is_master = plain(answer.name), answer.kind is NodeKind.MASTER
+    name, is_master = plain(answer.name), answer.kind is nodes.NodeKind.MASTER
     already = "" if answer.is_new else f" already, {ago(answer.drain.age_s)} by {plain(answer.drain.asked_by)}"
     if not answer.is_alive:
         return (

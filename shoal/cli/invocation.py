@@ -12,20 +12,24 @@ from pathlib import Path
 from pwd import getpwuid
 from typing import TYPE_CHECKING, Any
 
-from model.errors import Refused
+from dao.postgres import database as postgres
+from dao.postgres import schema
+from model import traces
+from model.errors import Denied, Refused, Unavailable
+from service import secret_keys
+from shoal.config import logins, whereabouts
+from shoal.config import settings as configuration
 
 if TYPE_CHECKING:
-    from dao.postgres.database import Database
     from dao.postgres.engine import AsyncConnection
     from shoal.clients.client import Client
-    from shoal.config.settings import Settings
 
 
 @dataclass(frozen=True)
 class Reading:
     """An open database: a connection for single reads, and the database's time when it was opened."""
 
-    database: Database
+    database: postgres.Database
     connection: AsyncConnection
     now: datetime
 
@@ -50,35 +54,33 @@ class Invocation:
     utc: bool = False
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> configuration.Settings:
         """The settings of a verb without its own flags. Raises `Refused`."""
         return self.settings_with({})
 
-    def settings_with(self, flags: dict[str, Any]) -> Settings:
+    def settings_with(self, flags: dict[str, Any]) -> configuration.Settings:
         """The settings with `flags` on top, and below them the database and keys of a running `shoal up`.
 
         Raises `Refused`.
         """
-        from service.secret_keys import FILE_NAME
-        from shoal.config.whereabouts import read_whereabouts
-
         settings = self.own_settings(flags)
-        if settings.database_url is None and (running := read_whereabouts(settings.data_folder)) is not None:
+        if (
+            settings.database_url is None
+            and (running := whereabouts.read_whereabouts(settings.data_folder)) is not None
+        ):
             of_up: dict[str, Any] = {"database_url": running.database_url}
             if settings.secrets.key_file is None:
-                of_up["secrets"] = {"key_file": settings.data_folder / FILE_NAME}
+                of_up["secrets"] = {"key_file": settings.data_folder / secret_keys.FILE_NAME}
             settings = self.own_settings({**flags, **of_up})
         return settings
 
-    def own_settings(self, flags: dict[str, Any]) -> Settings:
+    def own_settings(self, flags: dict[str, Any]) -> configuration.Settings:
         """The settings as given, without those of a running `shoal up`. Raises `Refused`."""
-        from shoal.config.settings import load_settings
-
         if self.config is not None:
             # In the environment, so that the processes that `up` starts read the same file.
             os.environ["SHOAL_CONFIG"] = str(self.config.absolute())
         urls = {"database_url": self.database_url, "registry_url": self.registry_url, "server": self.server}
-        return load_settings({**urls, **flags})
+        return configuration.load_settings({**urls, **flags})
 
     @asynccontextmanager
     async def client(self, *, checks: bool = True) -> AsyncIterator[Client]:
@@ -90,15 +92,14 @@ class Invocation:
             raise Refused("--server and --database-url are two ways to ask; keep one of them")
         settings = self.own_settings({})
         if settings.server is not None and self.database_url is None:
+            # Here, as below: a process runs what is imported above, and asks nobody.
             from shoal.clients.remote import RemoteClient
-            from shoal.config.logins import stored_token
 
             given = settings.token
-            token = given.get_secret_value() if given is not None else stored_token(settings.server)
+            token = given.get_secret_value() if given is not None else logins.stored_token(settings.server)
             async with RemoteClient(settings.server, token) as remote:
                 yield remote
             return
-        from model.traces import read_traceparent
         from service.callers import Caller
         from shoal.backend import backend_of
         from shoal.clients.direct import DirectClient
@@ -106,14 +107,14 @@ class Invocation:
         async with self.checked_database() if checks else self._unchecked_database() as database:
             backend = backend_of(database, self.settings)
             try:
-                trace = read_traceparent(os.environ.get("TRACEPARENT"))
+                trace = traces.read_traceparent(os.environ.get("TRACEPARENT"))
                 who = Caller.of_system_user(system_user(), traceparent=None if trace is None else str(trace))
                 yield DirectClient(backend, who)
             finally:
                 backend.passwords.close()
 
     @asynccontextmanager
-    async def database(self) -> AsyncIterator[Database]:
+    async def database(self) -> AsyncIterator[postgres.Database]:
         """Open the database, whatever its schema.
 
         Raises:
@@ -121,8 +122,6 @@ class Invocation:
             Denied: it does not let us in.
             Unavailable: it cannot be reached; the sentence names it, without its password.
         """
-        from model.errors import Denied, Unavailable
-
         async with self._unchecked_database() as database:
             try:
                 async with database.reading():
@@ -136,21 +135,17 @@ class Invocation:
             yield database
 
     @asynccontextmanager
-    async def _unchecked_database(self) -> AsyncIterator[Database]:
+    async def _unchecked_database(self) -> AsyncIterator[postgres.Database]:
         """The database, which may not answer. Raises `Refused` if none is configured."""
-        from dao.postgres.database import Database
-
-        database = Database(self.settings.database(), application_name="shoal-cli", connections_max=2)
+        database = postgres.Database(self.settings.database(), application_name="shoal-cli", connections_max=2)
         try:
             yield database
         finally:
             await database.close()
 
     @asynccontextmanager
-    async def checked_database(self) -> AsyncIterator[Database]:
+    async def checked_database(self) -> AsyncIterator[postgres.Database]:
         """Open the database and check its schema. Raises as `database`, and for the schema."""
-        from dao.postgres import schema
-
         async with self.database() as database:
             await schema.check(database)
             yield database
@@ -158,8 +153,6 @@ class Invocation:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Reading]:
         """Open the database, check its schema, and give a connection. Raises as `checked_database`."""
-        from dao.postgres.database import database_time
-
         async with self.checked_database() as database, database.reading() as connection:
-            now = await database_time(connection)
+            now = await postgres.database_time(connection)
             yield Reading(database, connection, now)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import typer
 from typer.core import TyperGroup
@@ -15,13 +15,13 @@ from typer.main import get_group
 
 GROUPS = {
     "Processes": {
-        "up": "roles",
-        "demo": "roles",
-        "standalone": "roles",
-        "master": "roles",
-        "worker": "roles",
-        "api": "roles",
-        "alert": "roles",
+        "up": "up",
+        "demo": "demo",
+        "standalone": "up",
+        "master": "master",
+        "worker": "worker",
+        "api": "api",
+        "alert": "alert",
     },
     "Runs": {
         "run": "workflows",
@@ -58,7 +58,7 @@ GROUPS = {
         "doctor": "doctor",
     },
     "Alerts": {
-        "alerts": "alert_history",
+        "alerts": "alerts",
         "channel": "channels",
         "channels": "channels",
         "alertgroup": "alert_groups",
@@ -98,30 +98,52 @@ _SHOWN_UNDER = {name: shown for shown, group in GROUPS.items() for name in group
 
 
 class VerbsOnDemand(Mapping[str, Any]):
-    """The commands by name; the first use of one loads all of its module."""
+    """The commands by name; the first use of one loads all of its module.
 
-    def __init__(self) -> None:
+    Args:
+        modules: each name -> the module that adds it.
+        add: the function of the module that does.
+    """
+
+    def __init__(self, modules: Mapping[str, str], add: str) -> None:
+        self._modules = modules
+        self._add = add
         self._loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._loaded:
             app = typer.Typer()
-            import_module(f"{__package__}.{MODULES[name]}").add_to(app)
+            module = import_module(f"{__package__}.{self._modules[name]}")
+            getattr(module, self._add)(app)
             self._loaded |= get_group(app).commands
-            for each in self._loaded.keys() & MODULES.keys():
-                self._loaded[each].rich_help_panel = _SHOWN_UNDER[each]
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(MODULES)
+        return iter(self._modules)
 
     def __len__(self) -> int:
-        return len(MODULES)
+        return len(self._modules)
 
 
-class Verbs(TyperGroup):
-    """The command `shoal` itself."""
+class GroupOnDemand(TyperGroup):
+    """A group whose verbs are loaded when they are called; see `VerbsOnDemand`."""
+
+    modules: ClassVar[Mapping[str, str]]
+    add: ClassVar[str] = "add_to"
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = cast(dict[str, Any], VerbsOnDemand())  # Typer gives it none
+        self.commands = cast(dict[str, Any], VerbsOnDemand(self.modules, self.add))  # Typer gives it none
+
+
+class Verbs(GroupOnDemand):
+    """The command `shoal` itself."""
+
+    modules = MODULES
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A verb, with the part of the help that it stands in."""
+        found: Any = super().get_command(ctx, cmd_name)
+        if found is not None:
+            found.rich_help_panel = _SHOWN_UNDER[cmd_name]
+        return found

@@ -19,7 +19,7 @@ import typer
 
 from model.errors import Refused
 from shoal.cli.invocation import Invocation
-from shoal.cli.late_modules import import_late
+from shoal.cli.late_modules import run_all
 
 P = ParamSpec("P")
 Verb = Callable[Concatenate[Invocation, P], Coroutine[Any, Any, None]]
@@ -71,6 +71,7 @@ def verb(
     default: bool = False,
     passes_on: bool = False,
     local: bool = False,
+    process: bool = False,
 ) -> Callable[[Verb[P]], Verb[P]]:
     """Register a coroutine function as a verb of `app`.
 
@@ -82,6 +83,7 @@ def verb(
         default: called when a group is used without a verb.
         passes_on: whether unknown options are arguments, for another program.
         local: whether it works on this machine, or on the database itself, and not through an API.
+        process: whether it is one of Shoal's processes, which run on this machine until they are stopped.
     """
 
     def register(run: Verb[P]) -> Verb[P]:
@@ -96,12 +98,12 @@ def verb(
                     raise Refused(f"give the options after the verb: {examples[0]} {called} ...")
                 return
             call = _shared(**{each.name: given.pop(each.name) for each in shared})
-            if local and call.server is not None:
+            if (local or process) and call.server is not None:
                 raise Refused(
                     "this verb works on this machine or on the database itself, not on an API; leave out --server"
                 )
-            if not local:
-                import_late()
+            if process:
+                run_all()
             for each in taken:
                 if each.name in groups:
                     values = {option.name: given.pop(option.name) for option in groups[each.name]}

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from service.pages import LIMIT_MAX, PageOf
+from service import pages
 
 T = TypeVar("T")
 
@@ -14,11 +14,11 @@ T = TypeVar("T")
 EVERYTHING = sys.maxsize
 
 
-async def all_items(ask: Callable[[int, str | None], Awaitable[PageOf[T]]], limit: int = EVERYTHING) -> list[T]:
+async def all_items(ask: Callable[[int, str | None], Awaitable[pages.PageOf[T]]], limit: int = EVERYTHING) -> list[T]:
     """Up to `limit` items of a list; `ask` gets one page, of so many items after a cursor."""
-    page = await ask(min(limit, LIMIT_MAX), None)
+    page = await ask(min(limit, pages.LIMIT_MAX), None)
     items = list(page.items)
     while page.next_cursor is not None and len(items) < limit:
-        page = await ask(min(limit - len(items), LIMIT_MAX), page.next_cursor)
+        page = await ask(min(limit - len(items), pages.LIMIT_MAX), page.next_cursor)
         items += page.items
     return items

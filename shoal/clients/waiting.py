@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from model.errors import Denied, Refused, ShoalError, Unavailable
 from model.states import WorkflowState
-from service.runs.answers import CommandAnswer, TaskAnswer
-from service.runs.showing import get_command, get_run
-from shoal.clients.client import Client
+from service.runs import showing
+
+if TYPE_CHECKING:
+    from service.runs.answers import CommandAnswer, TaskAnswer
+    from shoal.clients.client import Client
 
 T = TypeVar("T")
 
@@ -60,13 +62,13 @@ async def follow_command(
     async def read() -> RunEnd | None:
         nonlocal fate
         if fate is None or fate.run_id is None:
-            fate = await client.ask(get_command, command)
+            fate = await client.ask(showing.get_command, command)
             if fate.reason is not None:
                 raise Refused(f"command {command} was refused: {fate.reason}")
             if fate.run_id is None:
                 return None
             started(fate)
-        run = await client.ask(get_run, fate.run_id)
+        run = await client.ask(showing.get_run, fate.run_id)
         polled(run.tasks)
         if not run.state.is_final:
             return None

@@ -12,7 +12,7 @@ import pytest
 
 from dao.postgres import newer_schema, schema
 from dao.postgres.database import Database
-from shoal.cli.roles import EXIT_OUTDATED
+from shoal.cli.serving import EXIT_OUTDATED
 from tests.cluster.cluster import Cluster, Node
 from tests.cluster.test_timing import SAID
 from tests.eventually import eventually

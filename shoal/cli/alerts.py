@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from model.alerts import AlertKind
+from model.errors import Refused
+from service.alerts import history
+from service.cluster import clock
+from service.words import counted, past_or_ahead, plain, when
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column, answer_fields, hint, print_json, print_result, say, table
 from shoal.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from service.alerts.history import AlertAnswer
+from shoal.clients.pages import all_items
 
 AlertId = Annotated[int, typer.Argument(metavar="ALERT", min=1, help="The alert's id.")]
 
@@ -22,7 +26,7 @@ def add_to(app: typer.Typer) -> None:
     verb(app, "shoal alerts", "shoal alerts --failed", "shoal alerts --kind FAILOVER --limit 10")(alerts)
 
 
-def add_to_group(group: typer.Typer) -> None:
+def add_of_one(group: typer.Typer) -> None:
     """Add the verbs about one alert."""
     verb(group, "shoal alert show 12")(show)
     verb(group, "shoal alert retry 12", "shoal alert retry 12 --channel ops")(retry)
@@ -42,23 +46,18 @@ async def alerts(
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
 ) -> None:
     """List the alerts, newest first, and what became of each."""
-    from model.errors import Refused
-    from service.alerts.history import AlertQuery, list_alerts
-    from service.cluster.clock import read_clock
-    from service.words import when
-    from shoal.cli.output import Column, answer_fields, hint, print_result, table
-    from shoal.clients.pages import all_items
-
     results = [name for name, wanted in (("FAILED", failed), ("WAIT", waiting), ("NOBODY", nobody)) if wanted]
     if len(results) > 1:
         raise Refused("give only one of --failed, --waiting and --nobody")
-    asked = AlertQuery.read(
+    asked = history.AlertQuery.read(
         kind=kind or None, project=project, workflow=workflow, run=run, result=results[0] if results else None
     )
     async with call.client() as client:
-        now = (await client.ask(read_clock)).now
+        now = (await client.ask(clock.read_clock)).now
         found = await all_items(
-            lambda size, cursor: client.ask(list_alerts, asked.model_copy(update={"limit": size, "cursor": cursor})),
+            lambda size, cursor: client.ask(
+                history.list_alerts, asked.model_copy(update={"limit": size, "cursor": cursor})
+            ),
             limit,
         )
     if call.as_json or not found:
@@ -77,16 +76,9 @@ async def alerts(
 
 async def show(call: Invocation, alert: AlertId) -> None:
     """Show an alert: its facts, and what became of it on each channel."""
-    import json
-
-    from service.alerts.history import get_alert
-    from service.cluster.clock import read_clock
-    from service.words import past_or_ahead, plain, when
-    from shoal.cli.output import Column, answer_fields, hint, print_json, say, table
-
     async with call.client() as client:
-        now = (await client.ask(read_clock)).now
-        found = await client.ask(get_alert, alert)
+        now = (await client.ask(clock.read_clock)).now
+        found = await client.ask(history.get_alert, alert)
     if call.as_json:
         print_json(answer_fields(found))
         return
@@ -119,17 +111,13 @@ async def retry(
     channel: Annotated[str | None, typer.Option(help="Only on this channel.")] = None,
 ) -> None:
     """Have an alert sent again on the channels that did not get it, or to its group if nobody got it."""
-    from service.alerts.history import RetryAlert, retry_alert
-    from service.words import counted
-    from shoal.cli.output import answer_fields, print_result
-
     async with call.client() as client:
-        again = await client.ask(retry_alert, alert, RetryAlert.read(channel=channel))
+        again = await client.ask(history.retry_alert, alert, history.RetryAlert.read(channel=channel))
     said = f"Alert {alert} is sent again on {counted(again.channels, 'channel')}."
     print_result(call, answer_fields(again), said, f"What becomes of it: shoal alert show {alert}")
 
 
-def _result(alert: AlertAnswer) -> str:
+def _result(alert: history.AlertAnswer) -> str:
     """Such as `sent`, `2 sent, 1 FAILED`, or `NOBODY`."""
     if alert.state != "EXPANDED":
         return alert.state

@@ -1,0 +1,54 @@
+"""`shoal alert`: runs one sender of alerts; `show` and `retry` are about one alert."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import ClassVar
+
+import typer
+
+from alert import server
+from node.address import host_name
+from service import secret_keys
+from shoal import process, secrecy
+from shoal.cli.invocation import Invocation
+from shoal.cli.on_demand import GroupOnDemand
+from shoal.cli.serving import LEAVE_S_MAX, serve
+from shoal.cli.verbs import verb
+from shoal.config import logging, metrics
+
+
+class _OfOneAlert(GroupOnDemand):
+    """The verbs beside the process, which has nothing of what they need."""
+
+    modules: ClassVar = {"show": "alerts", "retry": "alerts"}
+    add = "add_of_one"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `alert`, which runs a sender when it is given no verb."""
+    group = typer.Typer(cls=_OfOneAlert, help="Run one sender of alerts, show an alert, or have one sent again.")
+    verb(group, "shoal alert", default=True, process=True)(alert)
+    app.add_typer(group, name="alert")
+
+
+async def alert(call: Invocation) -> None:
+    """Run one sender of alerts; any number may run. SIGTERM lets it end what it sends, a second one ends it at once."""
+    secrecy.hide()
+    settings = call.settings_with({})
+    secrecy.clear_all()
+    logging.configure_role_logging(settings)
+    started = asyncio.Event()
+    own_name = settings.name or f"{host_name()}:{os.getpid()}"
+    role = server.AlertServer(
+        settings.database(),
+        secret_keys.open_vault(settings.secrets),
+        settings.alert,
+        own_name,
+        connect_timeout_s=settings.connect_timeout_s,
+        started=started.set,
+    )
+    running = process.until_stopped(role.run, started, settings.alert.timeout.total_seconds() + LEAVE_S_MAX)
+    with metrics.serving_metrics(settings, "alert", own_name):
+        await serve(running)

@@ -1,0 +1,71 @@
+"""`shoal master`: runs one, or with `drain` and `undrain` lets one rest."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, ClassVar
+
+import typer
+
+from master import server
+from master.tracing import otlp
+from node.address import host_name
+from shoal import process, secrecy
+from shoal.cli.invocation import Invocation
+from shoal.cli.on_demand import GroupOnDemand
+from shoal.cli.serving import LEAVE_S_MAX, serve
+from shoal.cli.verbs import verb
+from shoal.config import logging, metrics
+from shoal.version import shoal_version
+
+FLUSH_S_MAX = 1.0
+"""How long a master that has left waits for the receiver of its spans."""
+
+
+class _Draining(GroupOnDemand):
+    """The verbs beside the process, which has nothing of what they need."""
+
+    modules: ClassVar = {"drain": "draining", "undrain": "draining"}
+    add = "add_to_masters"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `master`, which runs one when it is given no verb."""
+    group = typer.Typer(cls=_Draining, help="Run one master, or drain one.")
+    verb(group, "shoal master", "shoal master --name m1", default=True, process=True)(master)
+    app.add_typer(group, name="master")
+
+
+async def master(
+    call: Invocation,
+    name: Annotated[str | None, typer.Option(help="Its name; else made from the host's name and its port.")] = None,
+    host: Annotated[str | None, typer.Option(help="The address that is shown to others.")] = None,
+    port: Annotated[int | None, typer.Option(help="Its port, unique on its machine; 0 = any free one.")] = None,
+) -> None:
+    """Run one master. SIGTERM stops it gracefully, a second one at once."""
+    secrecy.hide()
+    secrecy.clear_keys()
+    settings = call.settings_with({"name": name, "host": host, "port": port})
+    secrecy.clear_all()
+    logging.configure_role_logging(settings)
+    address, holder = process.reserve_address(settings.host, settings.port)
+    started = asyncio.Event()
+    with holder:
+        spans = otlp.OtlpSender(settings.tracing, shoal_version()) if settings.tracing.endpoint else None
+        own_name = settings.name or f"{host_name()}:{holder.getsockname()[1]}"
+        role = server.Master(
+            settings.database(),
+            settings.named_registry(),
+            own_name,
+            address,
+            settings.timing,
+            settings.master,
+            connect_timeout_s=settings.connect_timeout_s,
+            joined=lambda _slot: started.set(),
+            spans=spans,
+        )
+        running = process.until_stopped(role.run, started, settings.master.drain.total_seconds() + LEAVE_S_MAX)
+        with metrics.serving_metrics(settings, "master", own_name):
+            await serve(running)
+        if spans is not None:
+            spans.flush(FLUSH_S_MAX)

@@ -1,0 +1,74 @@
+"""`shoal worker`: runs one, or with `drain` and `undrain` lets one rest."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import typer
+
+from node.address import host_name
+from service import secret_keys
+from shoal import process, secrecy
+from shoal.cli.invocation import Invocation
+from shoal.cli.on_demand import GroupOnDemand
+from shoal.cli.serving import LEAVE_S_MAX, serve
+from shoal.cli.verbs import verb
+from shoal.config import logging, metrics
+from worker import server
+
+
+class _Draining(GroupOnDemand):
+    """The verbs beside the process, which has nothing of what they need."""
+
+    modules: ClassVar = {"drain": "draining", "undrain": "draining"}
+    add = "add_to_workers"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `worker`, which runs one when it is given no verb."""
+    group = typer.Typer(cls=_Draining, help="Run one worker, or drain one.")
+    verb(
+        group,
+        "shoal worker",
+        "shoal worker --group gpu --group default --capacity 4",
+        "shoal worker --name w2",
+        default=True,
+        process=True,
+    )(worker)
+    app.add_typer(group, name="worker")
+
+
+async def worker(
+    call: Invocation,
+    name: Annotated[
+        str | None, typer.Option(help="Its name; else made from the host's name and an id in its folder.")
+    ] = None,
+    group: Annotated[list[str] | None, typer.Option(help="A worker group that it serves; may be repeated.")] = None,
+    capacity: Annotated[int | None, typer.Option(help="Tasks that it runs at once.")] = None,
+    folder: Annotated[Path | None, typer.Option(help="Where its logs and work folders are.")] = None,
+) -> None:
+    """Run one worker. SIGTERM lets its tasks end first, for a while; a second one ends it at once."""
+    secrecy.hide()
+    own = {"groups": tuple(group) if group else None, "capacity": capacity, "folder": folder}
+    settings = call.settings_with({"name": name, "worker": own})
+    secrecy.clear_all()
+    logging.configure_role_logging(settings)
+    started = asyncio.Event()
+    role = server.Worker(
+        settings.database(),
+        settings.named_registry(),
+        settings.timing,
+        settings.worker_settings(),
+        secret_keys.open_vault(settings.secrets),
+        connect_timeout_s=settings.connect_timeout_s,
+        name=settings.name,
+        host=settings.host if "host" in settings.model_fields_set else None,
+        joined=lambda _address: started.set(),
+        traced=settings.tracing.endpoint is not None,
+        log_store=settings.log_store,
+    )
+    running = process.until_stopped(role.run, started, settings.worker.drain.total_seconds() + LEAVE_S_MAX)
+    with metrics.serving_metrics(settings, "worker", settings.name or host_name()):
+        await serve(running)
