@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import typer
 
+from service.cluster import clock
+from service.runs import requests, showing, story_answers
+from service.words import when
+from shoal.cli import output
 from shoal.cli.invocation import Invocation
-from shoal.cli.runs import RunName
-from shoal.cli.values import AnyProject
+from shoal.cli.output import Column
+from shoal.cli.values import AnyProject, RunName
 from shoal.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from service.runs.story_answers import StoryEventAnswer
 
 
 def add_to(app: typer.Typer) -> None:
@@ -22,18 +21,10 @@ def add_to(app: typer.Typer) -> None:
 
 async def events(call: Invocation, run: RunName, project: AnyProject = None) -> None:
     """List what happened to a run, in order: what was asked and by whom, masters, attempts, children, its end."""
-    from service.cluster.clock import read_clock
-    from service.runs.requests import RunReference
-    from service.runs.showing import find_run
-    from service.runs.story_answers import get_story
-    from service.words import when
-    from shoal.cli import output
-    from shoal.cli.output import Column
-
     async with call.client() as client:
-        now = (await client.ask(read_clock)).now
-        id_ = (await client.ask(find_run, RunReference.read(name=run, project=project))).id
-        found = (await client.ask(get_story, id_)).events
+        now = (await client.ask(clock.read_clock)).now
+        id_ = (await client.ask(showing.find_run, requests.RunReference.read(name=run, project=project))).id
+        found = (await client.ask(story_answers.get_story, id_)).events
     if call.as_json:
         output.print_json([output.answer_fields(event) for event in found])
         return
@@ -48,7 +39,7 @@ async def events(call: Invocation, run: RunName, project: AnyProject = None) -> 
     output.hint(f"Its tasks: shoal show {id_}   Why it does not move: shoal why {id_}")
 
 
-def _what(event: StoryEventAnswer) -> str:
+def _what(event: story_answers.StoryEventAnswer) -> str:
     if event.child_id is not None:
         return f"run {event.child_id} of {event.workflow or 'a deleted workflow'}, for {event.task} ({event.attempt})"
     if event.task is not None:

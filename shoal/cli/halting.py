@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from model.states import WorkflowState
+from service.runs import control, requests, showing
+from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change, tell_newer
 from shoal.cli.invocation import Invocation
-from shoal.cli.runs import RunName
-from shoal.cli.values import AnyProject
+from shoal.cli.values import AnyProject, RunName
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
     from service.operation import Operation
     from service.runs.command_asked import CommandAsked
-    from service.runs.requests import WaitQuery
 
 Wait = Annotated[bool, typer.Option("--wait", "-w", help="Wait until it has ended.")]
 
@@ -32,16 +32,12 @@ def add_to(app: typer.Typer) -> None:
 
 async def pause(call: Invocation, run: RunName, project: AnyProject = None, wait: Wait = False) -> None:
     """Pause a run: running tasks finish, no new ones begin. `shoal resume` resumes it."""
-    from service.runs.control import pause_run
-
-    await _change(call, run, project, pause_run, "is being paused", wait=wait, fine=(W.PAUSE, W.SUCCESS))
+    await _change(call, run, project, control.pause_run, "is being paused", wait=wait, fine=(W.PAUSE, W.SUCCESS))
 
 
 async def stop(call: Invocation, run: RunName, project: AnyProject = None, wait: Wait = False) -> None:
     """Stop a run: running tasks are killed. `shoal resume` resumes it."""
-    from service.runs.control import stop_run
-
-    await _change(call, run, project, stop_run, "is being stopped", wait=wait, fine=(W.STOP, W.SUCCESS))
+    await _change(call, run, project, control.stop_run, "is being stopped", wait=wait, fine=(W.STOP, W.SUCCESS))
 
 
 async def resume(call: Invocation, run: RunName, project: AnyProject = None, wait: Wait = False) -> None:
@@ -49,27 +45,21 @@ async def resume(call: Invocation, run: RunName, project: AnyProject = None, wai
 
     With --wait the exit code is 1 unless it ends as SUCCESS.
     """
-    from service.runs.control import resume_run
-
-    await _change(call, run, project, resume_run, "goes on", wait=wait, fine=(W.SUCCESS,))
+    await _change(call, run, project, control.resume_run, "goes on", wait=wait, fine=(W.SUCCESS,))
 
 
 async def _change(
     call: Invocation,
     run: str,
     project: str | None,
-    operation: Operation[[int, WaitQuery], CommandAsked],
+    operation: Operation[[int, requests.WaitQuery], CommandAsked],
     said: str,
     *,
     wait: bool,
     fine: Collection[WorkflowState],
 ) -> None:
-    from service.runs.requests import RunReference, WaitQuery
-    from service.runs.showing import find_run
-    from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change, tell_newer
-
     async with call.client() as client:
-        found = await client.ask(find_run, RunReference.read(name=run, project=project))
-        asked = await client.ask(operation, found.id, WaitQuery(wait=TAKEN_WITHIN_S))
+        found = await client.ask(showing.find_run, requests.RunReference.read(name=run, project=project))
+        asked = await client.ask(operation, found.id, requests.WaitQuery(wait=TAKEN_WITHIN_S))
         tell_newer(found, asked)
         await report_change(call, client, asked, f"{name_of(found)} {said}.", wait=wait, fine=fine)

@@ -8,10 +8,12 @@ import typer
 
 from model.errors import Refused
 from model.states import WorkflowState
+from service.runs import control, requests, showing
+from shoal.cli import output
 from shoal.cli.completion import complete_run
+from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change, tell_newer
 from shoal.cli.invocation import Invocation
-from shoal.cli.runs import RunName
-from shoal.cli.values import AnyProject, Depend, Wait
+from shoal.cli.values import AnyProject, Depend, RunName, Wait
 from shoal.cli.verbs import verb
 
 
@@ -50,11 +52,6 @@ async def rerun(
 
     It keeps the version with which it began, unless you ask for the newest.
     """
-    from service.runs.control import rerun_run
-    from service.runs.requests import RerunRun, RunReference, WaitQuery
-    from service.runs.showing import find_run
-    from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change, tell_newer
-
     if failed and task:
         raise Refused("--failed and --task are two ways to say what runs again; keep one of them")
     if depend and not task:
@@ -63,9 +60,9 @@ async def rerun(
     if newest:
         what = f"{what} with the newest version" if failed or task else "goes on with the newest version"
     async with call.client() as client:
-        found = await client.ask(find_run, RunReference.read(name=run, project=project))
-        request = RerunRun.read(failed=failed, tasks=task, depend=depend, newest=newest)
-        asked = await client.ask(rerun_run, found.id, request, WaitQuery(wait=TAKEN_WITHIN_S))
+        found = await client.ask(showing.find_run, requests.RunReference.read(name=run, project=project))
+        request = requests.RerunRun.read(failed=failed, tasks=task, depend=depend, newest=newest)
+        asked = await client.ask(control.rerun_run, found.id, request, requests.WaitQuery(wait=TAKEN_WITHIN_S))
         tell_newer(found, asked)
         said = f"{name_of(found)} {what}."
         await report_change(call, client, asked, said, wait=wait, fine=[WorkflowState.SUCCESS])
@@ -85,16 +82,11 @@ async def mark(
     ] = False,
 ) -> None:
     """Declare a failed task a success (FORCED_SUCCESS). The run keeps its state until it is rerun."""
-    from service.runs.control import force_task_success
-    from service.runs.requests import TaskReference
-    from service.runs.showing import find_task_instance
-    from shoal.cli import output
-
     if not success:
         raise Refused("say as what to mark it: --success")
     async with call.client() as client:
-        found = await client.ask(find_task_instance, TaskReference.read(name=task, project=project))
-        done = await client.ask(force_task_success, found.id)
+        found = await client.ask(showing.find_task_instance, requests.TaskReference.read(name=task, project=project))
+        done = await client.ask(control.force_task_success, found.id)
     match done.run_state:
         case WorkflowState.FAILURE:
             next_step = f"Go on from it: shoal rerun {done.run_id} --failed"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from model.states import NotBegun, TaskState, WorkflowState
-from service.explain.answer import dates_waiting, going_on, task_named
-from service.runs.answers import FailedBelowAnswer, RunAnswer, RunPageAnswer, TaskAnswer, TaskNotBegun, TaskOrder
+from service.explain import answer
 from service.words import MEANINGS, counted, duration, exact, plain, said_progress, when
 from shoal.cli.output import Column, hint, say, state, table
+
+if TYPE_CHECKING:
+    from service.runs.answers import FailedBelowAnswer, RunAnswer, RunPageAnswer, TaskAnswer, TaskNotBegun, TaskOrder
 
 TREE_TASKS_MAX = 200
 REST_SHOWN_S = 0.5
@@ -62,7 +65,7 @@ def said_dates_left(run: RunAnswer) -> str:
     """What becomes of the dates of a backfill that come after a run, and how they go on."""
     if not run.state.is_final:
         return f"{counted(run.dates_left or 0, 'date')} after it"
-    return f"{dates_waiting(run.dates_left or 0)}; go on: {going_on(run.id, run.state)}"
+    return f"{answer.dates_waiting(run.dates_left or 0)}; go on: {answer.going_on(run.id, run.state)}"
 
 
 def _print_head(run: RunPageAnswer, now: datetime, *, utc: bool) -> None:
@@ -189,10 +192,10 @@ def _next(run: RunPageAnswer, tasks: Sequence[TaskAnswer]) -> str:
     if failed is not None:
         below = failed.failed_below
         logged = below.task_id if below else failed.id if failed.worker_id else None
-        why = f"Why: shoal why {task_named(run.id, failed.name)}"
+        why = f"Why: shoal why {answer.task_named(run.id, failed.name)}"
         first = f"Read the log of what failed: shoal log {logged}" if logged else why
         return f"{first}   Go on: shoal rerun {run.id} --failed" if run.state is WorkflowState.FAILURE else first
     if not run.state.is_final:
         return f"Why it does not move: shoal why {run.id}"
     ran = [task for task in tasks if task.worker_id is not None]
-    return f"Read a log: shoal log {task_named(run.id, ran[-1].name)}" if ran else "Other runs: shoal runs"
+    return f"Read a log: shoal log {answer.task_named(run.id, ran[-1].name)}" if ran else "Other runs: shoal runs"

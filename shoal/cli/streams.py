@@ -6,9 +6,12 @@ from typing import Annotated
 
 import typer
 
+from service.runs import requests, showing, streams
+from service.words import counted, plain
+from shoal.cli import output
+from shoal.cli.following import name_of
 from shoal.cli.invocation import Invocation
-from shoal.cli.runs import RunName
-from shoal.cli.values import AnyProject
+from shoal.cli.values import AnyProject, RunName
 from shoal.cli.verbs import verb
 
 Tasks = Annotated[list[str] | None, typer.Option("--task", help="Only this stream; repeat for more.")]
@@ -23,16 +26,9 @@ def add_to(app: typer.Typer) -> None:
 
 async def restart(call: Invocation, run: RunName, project: AnyProject = None, task: Tasks = None) -> None:
     """Restart the streams of a run one after the other: the next when the former is ready again."""
-    from service.runs.requests import RunReference
-    from service.runs.showing import find_run
-    from service.runs.streams import RestartStreams, restart_streams
-    from service.words import counted, plain
-    from shoal.cli import output
-    from shoal.cli.following import name_of
-
     async with call.client() as client:
-        found = await client.ask(find_run, RunReference.read(name=run, project=project))
-        answer = await client.ask(restart_streams, found.id, RestartStreams(tasks=task or ()))
+        found = await client.ask(showing.find_run, requests.RunReference.read(name=run, project=project))
+        answer = await client.ask(streams.restart_streams, found.id, streams.RestartStreams(tasks=task or ()))
     names = ", ".join(map(plain, answer.tasks[:5])) + (" ..." if len(answer.tasks) > 5 else "")
     order = ", one after the other" if len(answer.tasks) > 1 else ""
     sentence = f"{name_of(found)} restarts {counted(len(answer.tasks), 'stream')}{order}: {names}."
@@ -41,12 +37,8 @@ async def restart(call: Invocation, run: RunName, project: AnyProject = None, ta
 
 async def rebalance(call: Invocation, group: Group = None) -> None:
     """Move streams from workers that have many to workers of the same group that have few, a few at a time."""
-    from service.runs.streams import Rebalance, rebalance_streams
-    from service.words import counted, plain
-    from shoal.cli import output
-
     async with call.client() as client:
-        answer = await client.ask(rebalance_streams, Rebalance(worker_group=group))
+        answer = await client.ask(streams.rebalance_streams, streams.Rebalance(worker_group=group))
     groups = ", ".join(map(plain, answer.worker_groups))
     if answer.worker_groups:
         sentence = f"The {counted(answer.streams, 'stream')} of {groups} are spread evenly, a few at a time."

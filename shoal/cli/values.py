@@ -11,11 +11,15 @@ import typer
 
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.errors import Refused
-from shoal.cli.completion import complete_workflow
+from shoal.cli.completion import complete_run, complete_workflow
 
 WorkflowName = Annotated[
     str,
     typer.Argument(metavar="NAME", help="The workflow's name, or its code.", autocompletion=complete_workflow),
+]
+RunName = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="Its id, @last, @failed, or a workflow's name.", autocompletion=complete_run),
 ]
 Project = Annotated[str, typer.Option(help="The project that the workflow belongs to.")]
 Params = Annotated[list[str] | None, typer.Option("--param", "-p", help="A value, as name=value; may be repeated.")]

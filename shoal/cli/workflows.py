@@ -1,4 +1,4 @@
-"""The verbs about workflows: `workflow apply`, `check`, `list`, `show`, and `run`."""
+"""`shoal workflow apply/check/list/show`, and the other verbs of this group."""
 
 from __future__ import annotations
 
@@ -10,23 +10,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from model.choices import ReleaseState
-from model.states import WorkflowState
+from service.words import counted
+from service.workflows import applying, listing, requests, workflow_warnings
+from service.workflows import content as workflow_content
+from service.workflows.typed_names import typed
+from shoal import workflow_files
 from shoal.cli import workflow_release, workflow_versions
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
-from shoal.cli.values import Params, Project, RunOptions, Timeout, Wait, WorkflowName, read_values
+from shoal.cli.output import Column, answer_fields, hint, print_json, print_result, say, state, table
+from shoal.cli.pool_changes import print_saved as print_pool
+from shoal.cli.values import Project
 from shoal.cli.verbs import verb
 from shoal.cli.workflow_params import print_params
+from shoal.cli.workflow_release import print_firing
+from shoal.clients.pages import all_items
 
 if TYPE_CHECKING:
     from service.workflows.applied import SavedWorkflow
-    from service.workflows.listing import WorkflowAnswer
 
 LIST_MAX = 10_000
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `workflow`, and `run`."""
+    """Add the group `workflow`."""
     group = typer.Typer(
         no_args_is_help=True, help="Save workflow definitions from YAML files; list, show and compare them."
     )
@@ -37,25 +44,13 @@ def add_to(app: typer.Typer) -> None:
     workflow_versions.add_to(group)
     workflow_release.add_to(group)
     app.add_typer(group, name="workflow")
-    verb(
-        app,
-        "shoal run hello",
-        "shoal run hello --param name=Ada --wait",
-        "shoal run hello --task count_cores --depend task_only",
-    )(run)
 
 
 async def apply(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
     """Save workflows and resource pools from YAML files, all or none. Unchanged ones get no new version."""
-    from service.workflows.applying import apply_workflows
-    from service.workflows.requests import ApplyFiles
-    from shoal.cli.output import answer_fields, print_json
-    from shoal.cli.pool_changes import print_saved as print_pool
-    from shoal.workflow_files import read_texts
-
-    given = [{"name": name, "content": content} for name, content in read_texts(files)]
+    given = [{"name": name, "content": content} for name, content in workflow_files.read_texts(files)]
     async with call.client() as client:
-        applied = await client.ask(apply_workflows, ApplyFiles.read(files=given))
+        applied = await client.ask(applying.apply_workflows, requests.ApplyFiles.read(files=given))
     saved = applied.workflows
     if call.as_json:
         sentences: Any = {"schedules": {"__all__": {"sentence"}}}
@@ -72,12 +67,7 @@ async def apply(call: Invocation, files: Annotated[list[Path], typer.Argument(he
 
 async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(help="YAML files.")]) -> None:
     """Report errors in YAML files, without a server; so it cannot check whether referenced workflows exist."""
-    from service.words import counted
-    from service.workflows.workflow_warnings import doubts
-    from shoal.cli.output import hint, print_json, say
-    from shoal.workflow_files import read_definition_files
-
-    content = read_definition_files(files)
+    content = workflow_files.read_definition_files(files)
     if call.as_json:
         of_workflows = [{"project": each.project, "name": each.name, "file": each.file} for each in content.workflows]
         print_json(of_workflows + [{"kind": "pool", "name": each.name, "file": each.file} for each in content.pools])
@@ -86,20 +76,18 @@ async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(he
         say(f'Pool "{pool.name}" ({counted(pool.spec.size, "resource")}) is well written.')
     for each in content.workflows:
         say(f'Workflow "{each.name}" ({counted(len(each.spec.tasks), "task")}) is well written.')
-        _warn(each.file, (*each.notes, *doubts(each.spec)))
+        _warn(each.file, (*each.notes, *workflow_warnings.doubts(each.spec)))
     hint(f"Save it: shoal workflow apply {' '.join(quote(str(file)) for file in files)}")
 
 
 async def list_all(call: Invocation) -> None:
     """List the workflows by project and name."""
-    from service.workflows.listing import list_workflows
-    from service.workflows.requests import WorkflowQuery
-    from shoal.cli.output import Column, answer_fields, print_result, state, table
-    from shoal.clients.pages import all_items
-
     async with call.client() as client:
         found = await all_items(
-            lambda limit, cursor: client.ask(list_workflows, WorkflowQuery(limit=limit, cursor=cursor)), LIST_MAX
+            lambda limit, cursor: client.ask(
+                listing.list_workflows, requests.WorkflowQuery(limit=limit, cursor=cursor)
+            ),
+            LIST_MAX,
         )
     heads = sorted(found, key=lambda head: (head.project, head.name))
     if call.as_json or not heads:
@@ -124,21 +112,24 @@ async def show(
     whole_params: Annotated[bool, typer.Option("--whole", help="Show long scripts and parameters in full.")] = False,
 ) -> None:
     """Show what a workflow does: its tasks, their order, and their scripts and parameters."""
-    from service.workflows.content import get_workflow, get_workflow_version
-    from service.workflows.listing import WorkflowAnswer, find_workflow
-    from service.workflows.requests import WorkflowReference
-    from service.workflows.typed_names import typed
-    from shoal.cli.output import Column, answer_fields, hint, print_json, say, state, table
-
     async with call.client() as client:
-        code = (await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))).code
+        code = (
+            await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
+        ).code
         head = await (
-            client.ask(get_workflow, code) if version is None else client.ask(get_workflow_version, code, version)
+            client.ask(workflow_content.get_workflow, code)
+            if version is None
+            else client.ask(workflow_content.get_workflow_version, code, version)
         )
     spec = head.spec
     if call.as_json:
         fields = answer_fields(head)
-        print_json({**{field: fields[field] for field in WorkflowAnswer.model_fields}, **spec.model_dump(mode="json")})
+        print_json(
+            {
+                **{field: fields[field] for field in listing.WorkflowAnswer.model_fields},
+                **spec.model_dump(mode="json"),
+            }
+        )
         return
     say(f"{head.name}  v{head.version}  code {head.code}  project {head.project}")
     say(state(head.release_state))
@@ -168,40 +159,6 @@ async def show(
         _hint_start([head])
 
 
-async def run(
-    call: Invocation,
-    name: WorkflowName,
-    options: RunOptions,
-    param: Params = None,
-    wait: Wait = False,
-    timeout: Timeout = None,
-    project: Project = "default",
-) -> None:
-    """Start a workflow: one row in `command`, which the master of its slot takes."""
-    from model.errors import Refused
-    from service.runs.control import start_run
-    from service.runs.requests import StartRun, WaitQuery
-    from service.workflows.listing import find_workflow
-    from service.workflows.requests import WorkflowReference
-    from shoal.cli import following
-    from shoal.cli.output import json_fields, print_result
-
-    if options.depend and not options.tasks:
-        raise Refused("--depend says what runs beside the tasks of --task; name those too")
-    within_s = following.wait_limit_s(timeout, wait=wait)
-    request = StartRun.read(params=read_values(param or []), **vars(options))
-    async with call.client() as client:
-        head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
-        command = (await client.ask(start_run, head.code, request, WaitQuery())).command_id
-        if not wait:
-            said = f'Workflow "{head.name}" is asked for by command {command}.'
-            see = f"See it: shoal show {quote(head.name)}   Why does it not run: shoal why command {command}"
-            print_result(call, json_fields({"command_id": command, "workflow": head.name}), said, see)
-            return
-        end = await following.follow(client, command, within_s=within_s)
-    following.print_end(call, command, end, fine=[WorkflowState.SUCCESS])
-
-
 def _needs(resources: Mapping[str, int]) -> str:
     """The pools of which a task needs resources."""
     return ", ".join(f"{number} of {pool}" for pool, number in resources.items()) or "-"
@@ -213,10 +170,6 @@ def _warn(file: str, warnings: Iterable[str]) -> None:
 
 
 def _print_saved(saved: SavedWorkflow) -> None:
-    from service.words import counted
-    from shoal.cli.output import say
-    from shoal.cli.workflow_release import print_firing
-
     before = saved.release_state_before
     what = f"saved as version {saved.version}" if saved.is_new_version else f"unchanged, version {saved.version}"
     is_switched = before not in (None, saved.release_state)
@@ -228,11 +181,8 @@ def _print_saved(saved: SavedWorkflow) -> None:
     print_firing(saved.firing)
 
 
-def _hint_start(heads: Sequence[WorkflowAnswer]) -> None:
+def _hint_start(heads: Sequence[listing.WorkflowAnswer]) -> None:
     """How to start the first of them that can be started, or how to let the first one be started."""
-    from service.workflows.typed_names import typed
-    from shoal.cli.output import hint
-
     head = next((each for each in heads if each.release_state is ReleaseState.ONLINE), heads[0])
     named = typed(head.name, head.project, head.code)
     what = "it" if len(heads) == 1 else "one"

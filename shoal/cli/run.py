@@ -1,0 +1,57 @@
+"""`shoal run`: starts a workflow."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+import typer
+
+from model.errors import Refused
+from model.states import WorkflowState
+from service.runs import control
+from service.runs import requests as run_requests
+from service.workflows import listing
+from service.workflows import requests as workflow_requests
+from shoal.cli import following
+from shoal.cli.invocation import Invocation
+from shoal.cli.output import json_fields, print_result
+from shoal.cli.values import Params, Project, RunOptions, Timeout, Wait, WorkflowName, read_values
+from shoal.cli.verbs import verb
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    verb(
+        app,
+        "shoal run hello",
+        "shoal run hello --param name=Ada --wait",
+        "shoal run hello --task count_cores --depend task_only",
+    )(run)
+
+
+async def run(
+    call: Invocation,
+    name: WorkflowName,
+    options: RunOptions,
+    param: Params = None,
+    wait: Wait = False,
+    timeout: Timeout = None,
+    project: Project = "default",
+) -> None:
+    """Start a workflow: one row in `command`, which the master of its slot takes."""
+    if options.depend and not options.tasks:
+        raise Refused("--depend says what runs beside the tasks of --task; name those too")
+    within_s = following.wait_limit_s(timeout, wait=wait)
+    request = run_requests.StartRun.read(params=read_values(param or []), **vars(options))
+    async with call.client() as client:
+        head = await client.ask(
+            listing.find_workflow, workflow_requests.WorkflowReference.read(name=name, project=project)
+        )
+        command = (await client.ask(control.start_run, head.code, request, run_requests.WaitQuery())).command_id
+        if not wait:
+            said = f'Workflow "{head.name}" is asked for by command {command}.'
+            see = f"See it: shoal show {quote(head.name)}   Why does it not run: shoal why command {command}"
+            print_result(call, json_fields({"command_id": command, "workflow": head.name}), said, see)
+            return
+        end = await following.follow(client, command, within_s=within_s)
+    following.print_end(call, command, end, fine=[WorkflowState.SUCCESS])
