@@ -47,7 +47,7 @@ def backend_of(database: Database, settings: Settings) -> Backend:
 
 def open_heavy_backend(settings: Settings) -> Backend:
     """The backend of a process that handles heavy requests for an API with these settings."""
-    from shoal.config.logging import configure_role_logging  # else every verb would load it
+    from shoal.config.logging import configure_role_logging  # else every completion would load it
 
     configure_role_logging(settings)
     database = Database(settings.database(), application_name="shoal-api-heavy", connections_max=2)

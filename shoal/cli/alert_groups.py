@@ -6,7 +6,12 @@ from typing import Annotated
 
 import typer
 
+from model.errors import NotFound
+from service.alerts import groups
+from service.cluster import clock
+from service.words import when
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column, answer_fields, hint, print_result, table
 from shoal.cli.verbs import verb
 
 Name = Annotated[str, typer.Argument(metavar="GROUP", help="The group's name.")]
@@ -28,42 +33,30 @@ async def put(
     description: Annotated[str | None, typer.Option(help="What it is for; else as it was.")] = None,
 ) -> None:
     """Save or replace an alert group. `default` gets what concerns the cluster, and what names no group."""
-    from model.errors import NotFound
-    from service.alerts.groups import SaveGroup, get_alert_group, save_alert_group
-    from shoal.cli.output import answer_fields, print_result
-
     async with call.client() as client:
         if description is None:
             try:
-                description = (await client.ask(get_alert_group, name)).description
+                description = (await client.ask(groups.get_alert_group, name)).description
             except NotFound:
                 description = ""
-        body = SaveGroup.read(channels=channels or [], description=description)
-        saved = await client.ask(save_alert_group, name, body)
+        body = groups.SaveGroup.read(channels=channels or [], description=description)
+        saved = await client.ask(groups.save_alert_group, name, body)
     reached = ", ".join(saved.channels) or "no channel, so nobody gets what is for it"
     print_result(call, answer_fields(saved), f'Alert group "{name}" is saved: {reached}.')
 
 
 async def delete(call: Invocation, name: Name) -> None:
     """Delete an alert group; its channels stay. Alerts for it are kept, and nobody gets them."""
-    from service.alerts.groups import delete_alert_group
-    from shoal.cli.output import print_result
-
     async with call.client() as client:
-        await client.ask(delete_alert_group, name)
+        await client.ask(groups.delete_alert_group, name)
     print_result(call, {"name": name, "deleted": True}, f'Alert group "{name}" is deleted.')
 
 
 async def alertgroups(call: Invocation) -> None:
     """List the alert groups and their channels."""
-    from service.alerts.groups import list_alert_groups
-    from service.cluster.clock import read_clock
-    from service.words import when
-    from shoal.cli.output import Column, answer_fields, hint, print_result, table
-
     async with call.client() as client:
-        now = (await client.ask(read_clock)).now
-        found = (await client.ask(list_alert_groups)).items
+        now = (await client.ask(clock.read_clock)).now
+        found = (await client.ask(groups.list_alert_groups)).items
     if call.as_json or not found:
         fields = [answer_fields(each) for each in found]
         print_result(call, fields, "There is no alert group yet.", "Save one: shoal alertgroup set default CHANNEL")

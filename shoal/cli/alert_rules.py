@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from service.alerts import rules
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column, answer_fields, print_result, table
 from shoal.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from service.alerts.rules import RuleAnswer
+from shoal.clients.pages import all_items
 
 LIST_MAX = 10_000
 
@@ -40,22 +40,16 @@ async def put(
     enabled: Annotated[bool, typer.Option("--on/--off", help="Off: it raises nothing.")] = True,
 ) -> None:
     """Save or replace a rule. It applies to what happens from now on."""
-    from service.alerts.rules import SaveRule, save_alert_rule
-    from shoal.cli.output import answer_fields, print_result
-
     async with call.client() as client:
-        saved = await client.ask(save_alert_rule, project, name, SaveRule.read(text=words, enabled=enabled))
+        saved = await client.ask(rules.save_alert_rule, project, name, rules.SaveRule.read(text=words, enabled=enabled))
     said = f'Rule "{name}" of project "{project}" is saved: {saved.text}'
     print_result(call, answer_fields(saved), said, "What was raised: shoal alerts")
 
 
 async def delete(call: Invocation, name: Name, project: Project = "default") -> None:
     """Delete a rule. What it has raised stays."""
-    from service.alerts.rules import delete_alert_rule
-    from shoal.cli.output import print_result
-
     async with call.client() as client:
-        await client.ask(delete_alert_rule, project, name)
+        await client.ask(rules.delete_alert_rule, project, name)
     print_result(call, {"name": name, "deleted": True}, f'Rule "{name}" of project "{project}" is deleted.')
 
 
@@ -63,14 +57,10 @@ async def alertrules(
     call: Invocation, project: Annotated[str | None, typer.Option(help="Only of this project.")] = None
 ) -> None:
     """List the rules in words, and why one raises nothing."""
-    from service.alerts.rules import RulesQuery, list_alert_rules
-    from shoal.cli.output import Column, answer_fields, print_result, table
-    from shoal.clients.pages import all_items
-
     async with call.client() as client:
         found = await all_items(
             lambda limit, cursor: client.ask(
-                list_alert_rules, RulesQuery.read(limit=limit, cursor=cursor, project=project)
+                rules.list_alert_rules, rules.RulesQuery.read(limit=limit, cursor=cursor, project=project)
             ),
             LIST_MAX,
         )
@@ -87,7 +77,7 @@ async def alertrules(
     )
 
 
-def _state(rule: RuleAnswer) -> str:
+def _state(rule: rules.RuleAnswer) -> str:
     if not rule.enabled:
         return "off"
     return "no effect" if rule.problem else "on"

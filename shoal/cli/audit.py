@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from datetime import timedelta
+from typing import Annotated
 
 import typer
 
 from model.audits import Outcome
+from model.durations import read_duration
+from service.accounts import audit_pages
+from service.cluster import clock
+from service.words import when
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column, answer_fields, print_result, table
 from shoal.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from service.accounts.audit_pages import AuditAnswer
+from shoal.clients.pages import all_items
 
 
 def add_to(app: typer.Typer) -> None:
@@ -41,21 +45,14 @@ async def audit(
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
 ) -> None:
     """List who changed what, newest first; and who was denied what."""
-    from datetime import timedelta
-
-    from model.durations import read_duration
-    from service.accounts.audit_pages import AuditQuery, list_audit
-    from service.cluster.clock import read_clock
-    from service.words import when
-    from shoal.cli.output import Column, answer_fields, print_result, table
-    from shoal.clients.pages import all_items
-
     async with call.client() as client:
-        now = (await client.ask(read_clock)).now
+        now = (await client.ask(clock.read_clock)).now
         began = None if since is None else now - min(read_duration(since, "--since"), timedelta(days=36_500))
-        asked = AuditQuery.read(**vars(filters), since=began)
+        asked = audit_pages.AuditQuery.read(**vars(filters), since=began)
         found = await all_items(
-            lambda size, cursor: client.ask(list_audit, asked.model_copy(update={"limit": size, "cursor": cursor})),
+            lambda size, cursor: client.ask(
+                audit_pages.list_audit, asked.model_copy(update={"limit": size, "cursor": cursor})
+            ),
             limit,
         )
     if call.as_json or not found:
@@ -73,11 +70,11 @@ async def audit(
     )
 
 
-def _subject(entry: AuditAnswer) -> str:
+def _subject(entry: audit_pages.AuditAnswer) -> str:
     return " ".join(filter(None, (entry.object_kind, entry.object_id, entry.object_name)))
 
 
-def change_of(entry: AuditAnswer) -> str:
+def change_of(entry: audit_pages.AuditAnswer) -> str:
     """What differs after it, and what it was before. Pure."""
     before, after = entry.before or {}, entry.after or {}
     said = {name: (_written(before.get(name)), _written(after.get(name))) for name in {**before, **after}}

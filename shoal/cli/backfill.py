@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from model.backfill import Order
 from model.errors import Refused
+from service.runs import backfills
+from service.runs import requests as run_requests
+from service.words import counted, exact, plain
+from service.workflows import listing
+from service.workflows import requests as workflow_requests
+from shoal.cli import backfill_following, output
+from shoal.cli.backfill_following import shown
 from shoal.cli.completion import complete_workflow
+from shoal.cli.following import TAKEN_WITHIN_S, wait_limit_s
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column
 from shoal.cli.values import AlertGroup, Params, Project, Timeout, Warn, read_values
 from shoal.cli.verbs import verb
+from shoal.clients.waiting import NotDone
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from service.runs.backfill_progress import BackfillProgress
-    from service.runs.backfills import BackfillAnswer
 
 NOT_ALL = 1
 
@@ -59,8 +68,6 @@ class BackfillOptions:
 
     def given(self) -> dict[str, object]:
         """The fields of the request. Raises `Refused` unless it says when, in one way."""
-        from model.backfill import Order
-
         if self.dates and (self.begin or self.end):
             raise Refused("--date and --from are two ways to say when; keep one of them")
         if not self.dates and not (self.begin and self.end):
@@ -85,20 +92,14 @@ async def backfill(
 
     In a chain the next date starts when the previous one has succeeded; a failed run stops its chain.
     """
-    from service.runs.backfills import start_backfill
-    from service.runs.requests import StartBackfill, WaitQuery
-    from service.workflows.listing import find_workflow
-    from service.workflows.requests import WorkflowReference
-    from shoal.cli import backfill_following
-    from shoal.cli.following import TAKEN_WITHIN_S, wait_limit_s
-    from shoal.clients.waiting import NotDone
-
     within_s = wait_limit_s(timeout, wait=wait)
-    request = StartBackfill.read(params=read_values(param or []), **options.given())
+    request = run_requests.StartBackfill.read(params=read_values(param or []), **options.given())
     async with call.client() as client:
-        workflow = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
+        workflow = await client.ask(
+            listing.find_workflow, workflow_requests.WorkflowReference.read(name=name, project=project)
+        )
         wait_s = 0 if wait else TAKEN_WITHIN_S
-        asked = await client.ask(start_backfill, workflow.code, request, WaitQuery(wait=wait_s))
+        asked = await client.ask(backfills.start_backfill, workflow.code, request, run_requests.WaitQuery(wait=wait_s))
         if asked.command_id is None:
             _print_dates(call, asked)
             return
@@ -111,11 +112,7 @@ async def backfill(
     _print_end(call, asked, progress)
 
 
-def _print_asked(call: Invocation, asked: BackfillAnswer) -> None:
-    from shlex import quote
-
-    from shoal.cli import output
-
+def _print_asked(call: Invocation, asked: backfills.BackfillAnswer) -> None:
     command, first = asked.command_id, asked.first_run_id
     fields = {"command_id": command, "workflow": asked.workflow, "dates": asked.dates, "first_run_id": first}
     said = f'Workflow "{asked.workflow}" is filled for {_said(asked)}, by command {command}.{_said_skipped(asked)}'
@@ -125,13 +122,8 @@ def _print_asked(call: Invocation, asked: BackfillAnswer) -> None:
     output.print_result(call, output.json_fields({**fields, "skipped": asked.skipped}), said, see)
 
 
-def _print_end(call: Invocation, asked: BackfillAnswer, progress: BackfillProgress) -> None:
+def _print_end(call: Invocation, asked: backfills.BackfillAnswer, progress: BackfillProgress) -> None:
     """Report what became of the dates; exit code 1 unless all are done."""
-    from shlex import quote
-
-    from service.words import counted, plain
-    from shoal.cli import output
-
     if call.as_json:
         fields = {"command_id": asked.command_id, "workflow": asked.workflow, "dates": progress.total}
         fields |= {"done": progress.done, "skipped": asked.skipped}
@@ -152,11 +144,7 @@ def _print_end(call: Invocation, asked: BackfillAnswer, progress: BackfillProgre
         raise typer.Exit(NOT_ALL)
 
 
-def _print_dates(call: Invocation, found: BackfillAnswer) -> None:
-    from service.words import counted, exact
-    from shoal.cli import output
-    from shoal.cli.output import Column
-
+def _print_dates(call: Invocation, found: backfills.BackfillAnswer) -> None:
     if call.as_json:
         chains = [[exact(time) for time in chain] for chain in found.chains]
         fields = {"workflow": found.workflow, "time_zone": found.time_zone, "chains": chains}
@@ -176,23 +164,12 @@ def _print_dates(call: Invocation, found: BackfillAnswer) -> None:
     output.hint("Nothing was asked for. Do it: the same without --dry-run")
 
 
-def shown(date: datetime, zone: str) -> str:
-    """A date in the time zone of its backfill."""
-    from zoneinfo import ZoneInfo
-
-    return f"{date.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M:%S %Z}"
-
-
-def _said(found: BackfillAnswer) -> str:
-    from service.words import counted
-
+def _said(found: backfills.BackfillAnswer) -> str:
     chains = "one after the other" if len(found.chains) == 1 else f"in {len(found.chains)} chains beside each other"
     names = found.dependents
     below = f", and so {'is' if len(names) == 1 else 'are'} {', '.join(names)}" if names else ""
     return f"{counted(found.dates, 'date')} {chains}{below}" if found.dates > 1 else f"1 date{below}"
 
 
-def _said_skipped(found: BackfillAnswer) -> str:
-    from service.words import counted
-
+def _said_skipped(found: backfills.BackfillAnswer) -> str:
     return f" Left out, since a run for each has succeeded: {counted(found.skipped, 'date')}." if found.skipped else ""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from datetime import datetime
 from shlex import quote
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
-from model.errors import Refused
+from model.errors import Refused, Unavailable
+from service.runs import backfills, requests
+from service.words import counted
+from shoal.clients.waiting import NotDone, poll
 
 if TYPE_CHECKING:
-    from model.errors import Unavailable
     from service.runs.backfill_progress import BackfillProgress
-    from service.runs.backfills import BackfillAnswer
     from shoal.clients.client import Client
 
 BEGIN_OF_LINE = "\r\x1b[K"
@@ -21,7 +24,9 @@ LINES_MAX = 20
 """Where no terminal is, at most about so many lines show the progress."""
 
 
-async def follow(client: Client, command: int, backfill: BackfillAnswer, *, within_s: float | None) -> BackfillProgress:
+async def follow(
+    client: Client, command: int, backfill: backfills.BackfillAnswer, *, within_s: float | None
+) -> BackfillProgress:
     """Wait until nothing of a backfill goes on by itself, and report progress on standard error.
 
     Args:
@@ -31,18 +36,13 @@ async def follow(client: Client, command: int, backfill: BackfillAnswer, *, with
         NotDone: it took longer than `within_s`.
         Refused: its command was refused.
     """
-    from service.runs.backfills import count_backfill
-    from service.runs.requests import BackfillDates
-    from service.words import counted
-    from shoal.clients.waiting import NotDone, poll
-
     line = _Line(command, backfill)
-    dates = BackfillDates(workflows=[each.code for each in backfill.workflows], chains=backfill.chains)
+    dates = requests.BackfillDates(workflows=[each.code for each in backfill.workflows], chains=backfill.chains)
     asked = f"Command {command} asks for {counted(len(backfill.workflows) * backfill.dates, 'date')}."
     sys.stderr.write(f"{asked} Ctrl-C ends only this wait, not the backfill. See it: {line.see}\n")
 
     async def read() -> BackfillProgress | None:
-        now = await client.ask(count_backfill, command, dates)
+        now = await client.ask(backfills.count_backfill, command, dates)
         if now.reason is not None:
             raise Refused(f"command {command} was refused: {now.reason}")
         line.polled(now)
@@ -61,10 +61,15 @@ async def follow(client: Client, command: int, backfill: BackfillAnswer, *, with
         line.end()
 
 
+def shown(date: datetime, zone: str) -> str:
+    """A date in the time zone of its backfill."""
+    return f"{date.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M:%S %Z}"
+
+
 class _Line:
     """The progress, on one line of a terminal; elsewhere a line from time to time."""
 
-    def __init__(self, command: int, backfill: BackfillAnswer) -> None:
+    def __init__(self, command: int, backfill: backfills.BackfillAnswer) -> None:
         self._command = command
         self._zone = backfill.time_zone
         self._now: BackfillProgress | None = None
@@ -83,8 +88,6 @@ class _Line:
 
     def polled(self, now: BackfillProgress) -> None:
         """Report the dates that are done, and what runs."""
-        from shoal.cli.backfill import shown
-
         self._away, self._now = False, now
         runs = ", ".join(f"run {run.run_id} for {shown(run.date, self._zone)}" for run in now.running[:3])
         more = f" and {len(now.running) - 3} more" if len(now.running) > 3 else ""

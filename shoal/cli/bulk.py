@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from model.bulk import BulkAction
 from model.errors import Refused, Unavailable
+from service.runs import bulk as bulk_changes
+from service.runs import operations, requests
+from service.words import counted, plain
+from shoal.cli import output
 from shoal.cli.filters import RunFilters
+from shoal.cli.following import wait_limit_s
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import Timeout
 from shoal.cli.verbs import verb
+from shoal.clients.waiting import NotDone, poll
 
 if TYPE_CHECKING:
-    from service.runs.bulk import BulkAnswer, CommandsProgress
-    from service.runs.operations import OperationAnswer
     from shoal.clients.client import Client
 
 SHOWN_MAX = 5
@@ -51,12 +56,6 @@ async def bulk(
 
     More than 10,000 are changed in parts, by an API process.
     """
-    from service.runs.bulk import change_runs
-    from service.runs.operations import OperationAnswer
-    from service.runs.requests import BulkRuns, RunFilter
-    from shoal.cli import output
-    from shoal.cli.following import wait_limit_s
-
     given = filters.given()
     is_filter = bool(given) or all_
     if bool(run) == is_filter:
@@ -64,32 +63,27 @@ async def bulk(
     if wait and not do:
         raise Refused("--wait waits for what --do does; give that too")
     within_s = wait_limit_s(timeout, wait=wait)
-    wanted = RunFilter.read(**given, children=children or None) if is_filter else None
-    asked = BulkRuns.read(action=action, ids=run or None, filter=wanted, dry_run=not do)
+    wanted = requests.RunFilter.read(**given, children=children or None) if is_filter else None
+    asked = requests.BulkRuns.read(action=action, ids=run or None, filter=wanted, dry_run=not do)
     async with call.client() as client:
-        answer = await client.ask(change_runs, asked)
+        answer = await client.ask(bulk_changes.change_runs, asked)
         progress = await _follow(client, answer, within_s) if wait and not answer.dry_run else None
     if call.as_json:
         fields = output.answer_fields(answer)
         output.print_json(fields if progress is None else {**fields, "progress": output.answer_fields(progress)})
     else:
         _print(answer, progress)
-    if progress is not None and (progress.refused or (isinstance(progress, OperationAnswer) and not progress.is_done)):
+    if progress is not None and (
+        progress.refused or (isinstance(progress, operations.OperationAnswer) and not progress.is_done)
+    ):
         raise typer.Exit(NOT_ALL)
 
 
 async def _follow(
-    client: Client, asked: BulkAnswer, within_s: float | None
-) -> CommandsProgress | OperationAnswer | None:
+    client: Client, asked: bulk_changes.BulkAnswer, within_s: float | None
+) -> bulk_changes.CommandsProgress | operations.OperationAnswer | None:
     """Wait until no command waits, or until the operation that asks for them has ended; None if nothing was asked for.
     Raises `NotDone` after `within_s` seconds."""
-    import sys
-
-    from service.runs.bulk import count_commands
-    from service.runs.operations import get_operation
-    from service.runs.requests import CommandsQuery
-    from shoal.clients.waiting import NotDone, poll
-
     if not asked.command_ids and asked.operation_id is None:
         return None
     said = False
@@ -100,11 +94,11 @@ async def _follow(
             sys.stderr.write(f"shoal: {error}; the wait goes on\n")
         said = True
 
-    async def read() -> CommandsProgress | OperationAnswer | None:
+    async def read() -> bulk_changes.CommandsProgress | operations.OperationAnswer | None:
         if asked.operation_id is not None:
-            operation = await client.ask(get_operation, asked.operation_id)
+            operation = await client.ask(operations.get_operation, asked.operation_id)
             return operation if operation.ended_at is not None else None
-        now = await client.ask(count_commands, CommandsQuery(ids=asked.command_ids))
+        now = await client.ask(bulk_changes.count_commands, requests.CommandsQuery(ids=asked.command_ids))
         return now if now.is_over else None
 
     try:
@@ -114,11 +108,9 @@ async def _follow(
         raise NotDone(f"not all taken after {within_s:g} s; the commands stay: shoal queue") from None
 
 
-def _print(answer: BulkAnswer, progress: CommandsProgress | OperationAnswer | None) -> None:
-    from service.runs.operations import OperationAnswer
-    from service.words import counted, plain
-    from shoal.cli import output
-
+def _print(
+    answer: bulk_changes.BulkAnswer, progress: bulk_changes.CommandsProgress | operations.OperationAnswer | None
+) -> None:
     what = "rerun what failed in" if answer.action is BulkAction.RERUN_FAILED else answer.action.lower()
     ids = ", ".join(map(str, answer.run_ids[:SHOWN_MAX])) + (", …" if answer.runs > SHOWN_MAX else "")
     named = f": {ids}" if ids else ""
@@ -129,7 +121,7 @@ def _print(answer: BulkAnswer, progress: CommandsProgress | OperationAnswer | No
         output.say(f"  {counted(older, 'run')} {keep} workflow; with the newest: shoal rerun RUN --newest")
     for each in answer.skipped:
         output.say(f"  Not changed: {plain(each.why)}")
-    if isinstance(progress, OperationAnswer):
+    if isinstance(progress, operations.OperationAnswer):
         why = f": {plain(progress.problem)}" if progress.problem else ""
         output.say(
             f"Operation {progress.id} is {progress.state}{why}. It asked for {counted(progress.asked, 'command')}, and "

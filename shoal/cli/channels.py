@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from model.alert_channels import MASK, parse_channel_url
+from model.errors import NotFound, Refused
+from service.alerts import channels as alert_channels
+from service.alerts import groups
+from service.cluster import clock
+from service.words import counted, plain, when
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column, answer_fields, hint, print_json, print_result, say, table
+from shoal.cli.secrets import read_secret
 from shoal.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from service.alerts.channels import ChannelAnswer
 
 EXIT_NOT_SENT = 1
 
@@ -48,13 +53,6 @@ async def put(
     ] = None,
 ) -> None:
     """Save or replace a channel's URL. One with a password or token comes from standard input or a prompt."""
-    from model.alert_channels import MASK, parse_channel_url
-    from model.errors import NotFound, Refused
-    from service.alerts.channels import SaveChannel, get_channel, save_channel
-    from service.alerts.groups import SaveGroup, get_alert_group, save_alert_group
-    from shoal.cli.output import print_result
-    from shoal.cli.secrets import read_secret
-
     if url != "-" and MASK in parse_channel_url(url).shown:
         raise Refused(
             "the URL contains what may be a secret, and everybody on this machine can read the arguments of a command: "
@@ -63,18 +61,20 @@ async def put(
     given = (read_secret("URL") if url == "-" else url).strip()
     async with call.client() as client:
         try:
-            before = await client.ask(get_channel, name)
+            before = await client.ask(alert_channels.get_channel, name)
             kept = before.model_dump(include={"description", "enabled", "subject_template", "text_template"})
         except NotFound:
             kept = {}
-        saved = await client.ask(save_channel, name, SaveChannel.read(url=given, **kept))
+        saved = await client.ask(alert_channels.save_channel, name, alert_channels.SaveChannel.read(url=given, **kept))
         for each in group or ():
             try:
-                found = await client.ask(get_alert_group, each)
+                found = await client.ask(groups.get_alert_group, each)
                 members, about = [*found.channels, name], found.description
             except NotFound:
                 members, about = [name], ""
-            await client.ask(save_alert_group, each, SaveGroup.read(channels=sorted(set(members)), description=about))
+            await client.ask(
+                groups.save_alert_group, each, groups.SaveGroup.read(channels=sorted(set(members)), description=about)
+            )
     said = f'Channel "{name}" is saved: {saved.url}'
     print_result(call, {"name": name, "url": saved.url}, said, f"Try it: shoal channel test {quote(name)}")
 
@@ -90,18 +90,15 @@ async def change(
     enabled: Annotated[bool | None, typer.Option("--on/--off", help="Off: nothing is sent to it.")] = None,
 ) -> None:
     """Change what is not the URL of a channel: its description, its templates, whether it is on."""
-    from service.alerts.channels import SaveChannel, get_channel, save_channel
-    from shoal.cli.output import answer_fields, print_result
-
     async with call.client() as client:
-        before = await client.ask(get_channel, name)
-        body = SaveChannel.read(
+        before = await client.ask(alert_channels.get_channel, name)
+        body = alert_channels.SaveChannel.read(
             description=before.description if description is None else description,
             enabled=before.enabled if enabled is None else enabled,
             subject_template=(before.subject_template if subject is None else subject) or None,
             text_template=(before.text_template if text is None else text) or None,
         )
-        saved = await client.ask(save_channel, name, body)
+        saved = await client.ask(alert_channels.save_channel, name, body)
     state = "on" if saved.enabled else "off: nothing is sent to it"
     said = f'Channel "{name}" is changed; it is {state}.'
     print_result(call, answer_fields(saved), said, f"Try it: shoal channel test {quote(name)}")
@@ -109,14 +106,9 @@ async def change(
 
 async def show(call: Invocation, name: Name) -> None:
     """Show a channel: its URL without secrets, its groups, what waits for it and why."""
-    from service.alerts.channels import get_channel
-    from service.cluster.clock import read_clock
-    from service.words import counted, plain, when
-    from shoal.cli.output import answer_fields, hint, print_json, say
-
     async with call.client() as client:
-        now = (await client.ask(read_clock)).now
-        found = await client.ask(get_channel, name)
+        now = (await client.ask(clock.read_clock)).now
+        found = await client.ask(alert_channels.get_channel, name)
     if call.as_json:
         print_json(answer_fields(found))
         return
@@ -142,12 +134,8 @@ async def test(
     wait: Annotated[float, typer.Option(min=0, max=120, help="Seconds to wait for the result.")] = 40,
 ) -> None:
     """Have a test message sent to a channel by a running sender of alerts, and wait for the result."""
-    from model.errors import Refused
-    from service.alerts.channels import WaitForTest, check_channel
-    from shoal.cli.output import answer_fields, print_json, say
-
     async with call.client() as client:
-        found = await client.ask(check_channel, name, WaitForTest(wait=wait))
+        found = await client.ask(alert_channels.check_channel, name, alert_channels.WaitForTest(wait=wait))
     if call.as_json:
         print_json(answer_fields(found))
     elif not found.is_sent:
@@ -164,24 +152,16 @@ async def delete(
     force: Annotated[bool, typer.Option("--force", help="Though alerts wait for it, which nobody gets then.")] = False,
 ) -> None:
     """Delete a channel, with what became of alerts on it."""
-    from service.alerts.channels import DeleteChannel, delete_channel
-    from shoal.cli.output import print_result
-
     async with call.client() as client:
-        await client.ask(delete_channel, name, DeleteChannel(force=force))
+        await client.ask(alert_channels.delete_channel, name, alert_channels.DeleteChannel(force=force))
     print_result(call, {"name": name, "deleted": True}, f'Channel "{name}" is deleted.')
 
 
 async def channels(call: Invocation) -> None:
     """List the channels, without their secrets: what waits for each, and why it does."""
-    from service.alerts.channels import list_channels
-    from service.cluster.clock import read_clock
-    from service.words import when
-    from shoal.cli.output import Column, answer_fields, hint, print_result, table
-
     async with call.client() as client:
-        now = (await client.ask(read_clock)).now
-        found = (await client.ask(list_channels)).items
+        now = (await client.ask(clock.read_clock)).now
+        found = (await client.ask(alert_channels.list_channels)).items
     if call.as_json or not found:
         fields = [answer_fields(each) for each in found]
         print_result(call, fields, "There is no channel yet.", "Save one: shoal channel set NAME --group default")
@@ -198,7 +178,7 @@ async def channels(call: Invocation) -> None:
     hint(f"Try one: shoal channel test {quote(found[0].name)}")
 
 
-def _state(channel: ChannelAnswer) -> str:
+def _state(channel: alert_channels.ChannelAnswer) -> str:
     if not channel.enabled:
         return "off"
     return "fails" if channel.last_error else "on"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import typer
 
+from service.cluster import clock, members
+from service.words import ago, plain, when
+from shoal.cli import output
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column
 from shoal.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from service.cluster.members import MasterAnswer, NodeAnswer, SlotsAnswer
 
 
 def add_to(app: typer.Typer) -> None:
@@ -23,14 +22,9 @@ def add_to(app: typer.Typer) -> None:
 
 async def slots(call: Invocation) -> None:
     """Show the slot of each master, as it is and as the master itself assumes, and the most recently fenced masters."""
-    from service.cluster.clock import read_clock
-    from service.cluster.members import get_slots
-    from service.words import plain
-    from shoal.cli import output
-
     async with call.client() as client:
-        found = await client.ask(get_slots)
-        now = (await client.ask(read_clock)).now
+        found = await client.ask(members.get_slots)
+        now = (await client.ask(clock.read_clock)).now
     if call.as_json:
         output.print_json(output.answer_fields(found))
         return
@@ -44,11 +38,7 @@ async def slots(call: Invocation) -> None:
         output.hint("No master is alive. Start one: shoal master")
 
 
-def _print_slots(call: Invocation, found: SlotsAnswer, now: datetime) -> None:
-    from service.words import when
-    from shoal.cli import output
-    from shoal.cli.output import Column
-
+def _print_slots(call: Invocation, found: members.SlotsAnswer, now: datetime) -> None:
     rows = [_master_row(master) for master in found.masters]
     for node in found.fenced:
         why = f"{when(node.fenced_at, now, utc=call.utc)}: {node.why}"
@@ -71,13 +61,8 @@ def _print_slots(call: Invocation, found: SlotsAnswer, now: datetime) -> None:
 
 async def workers(call: Invocation) -> None:
     """List the living workers: their groups, and how full they are."""
-    from service.cluster.members import list_workers
-    from service.words import ago
-    from shoal.cli import output
-    from shoal.cli.output import Column
-
     async with call.client() as client:
-        found = (await client.ask(list_workers)).items
+        found = (await client.ask(members.list_workers)).items
     if call.as_json or not found:
         fields = [output.answer_fields(worker) for worker in found]
         output.print_result(call, fields, "No worker is alive.", "Start one: shoal worker")
@@ -101,10 +86,7 @@ async def workers(call: Invocation) -> None:
     output.hint("What waits for them: shoal queue")
 
 
-def _master_row(master: MasterAnswer) -> tuple[object, ...]:
-    from service.words import ago
-    from shoal.cli import output
-
+def _master_row(master: members.MasterAnswer) -> tuple[object, ...]:
     notes = [drain_note(master)] if master.drain else []
     notes += [master.because] if master.because else []
     if not master.agrees:
@@ -124,15 +106,13 @@ def _master_row(master: MasterAnswer) -> tuple[object, ...]:
     )
 
 
-def master_state(master: MasterAnswer) -> str:
+def master_state(master: members.MasterAnswer) -> str:
     """LEAVING, DRAINING, BUSY or NORMAL; ALIVE before its first beat."""
     return master.status if master.status and master.condition in ("ALIVE", "BUSY") else master.condition
 
 
-def drain_note(node: NodeAnswer) -> str:
+def drain_note(node: members.NodeAnswer) -> str:
     """Since when a node is drained, and by whom; empty if it is not."""
-    from service.words import ago, plain
-
     drain = node.drain
     if drain is None:
         return ""

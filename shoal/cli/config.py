@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import typer
 
+from shoal.cli import output
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column
 from shoal.cli.verbs import verb
+from shoal.config import settings_list
 
 
 def add_to(app: typer.Typer) -> None:
@@ -17,11 +20,7 @@ def add_to(app: typer.Typer) -> None:
 
 async def show(call: Invocation) -> None:
     """List all settings: value and default. Secrets are masked."""
-    from shoal.cli import output
-    from shoal.cli.output import Column
-    from shoal.config.settings_list import settings_of
-
-    found = settings_of(call.settings)
+    found = settings_list.settings_of(call.settings)
     if call.as_json:
         output.print_json({each.name: each.value for each in found})
         return

@@ -7,7 +7,13 @@ from typing import Annotated
 
 import typer
 
+from dao.secrets import data_source_url
+from model.errors import Refused, Unavailable
+from service.cluster import clock, data_sources
+from service.words import when
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column, answer_fields, hint, print_result, table
+from shoal.cli.secrets import read_secret
 from shoal.cli.verbs import verb
 
 Name = Annotated[str, typer.Argument(help="The data source's name.")]
@@ -33,20 +39,16 @@ async def put(
     ] = "-",
 ) -> None:
     """Save or replace a data source. A URL with a password comes from standard input or a prompt."""
-    from dao.secrets.data_source_url import parse_data_source_url, secrets_of
-    from model.errors import Refused
-    from service.cluster.data_sources import DataSourceUrl, save_data_source
-    from shoal.cli.output import print_result
-    from shoal.cli.secrets import read_secret
-
-    if url != "-" and secrets_of(parse_data_source_url(url)):
+    if url != "-" and data_source_url.secrets_of(data_source_url.parse_data_source_url(url)):
         raise Refused(
             "the URL contains a password, and everybody on this machine can read the arguments of a command: "
             f"say `shoal datasource set {quote(name)}` and give it on standard input"
         )
     given = read_secret("URL") if url == "-" else url
     async with call.client() as client:
-        shown = (await client.ask(save_data_source, name, DataSourceUrl.read(url=given.strip()))).url
+        shown = (
+            await client.ask(data_sources.save_data_source, name, data_sources.DataSourceUrl.read(url=given.strip()))
+        ).url
     said = f'Data source "{name}" is saved: {shown}'
     print_result(call, {"name": name, "url": shown}, said, f"Try it: shoal datasource test {quote(name)}")
 
@@ -56,12 +58,8 @@ async def test(call: Invocation, name: Name) -> None:
 
     A worker may be elsewhere in the network.
     """
-    from model.errors import Refused, Unavailable
-    from service.cluster.data_sources import check_data_source
-    from shoal.cli.output import print_result
-
     async with call.client() as client:
-        found = await client.ask(check_data_source, name)
+        found = await client.ask(data_sources.check_data_source, name)
     if not found.answers:
         raise (Refused if found.is_reached else Unavailable)(found.reason or "it does not answer")
     print_result(call, {"name": name, "answers": True}, f'Data source "{name}" answers ({found.dialect}).')
@@ -69,24 +67,16 @@ async def test(call: Invocation, name: Name) -> None:
 
 async def remove(call: Invocation, name: Name) -> None:
     """Delete a data source. Tasks that use it fail from then on."""
-    from service.cluster.data_sources import delete_data_source
-    from shoal.cli.output import print_result
-
     async with call.client() as client:
-        await client.ask(delete_data_source, name)
+        await client.ask(data_sources.delete_data_source, name)
     print_result(call, {"name": name}, f'Data source "{name}" is removed.')
 
 
 async def datasources(call: Invocation) -> None:
     """List the data sources, without their passwords, each with the key that encrypts it."""
-    from service.cluster.clock import read_clock
-    from service.cluster.data_sources import list_data_sources
-    from service.words import when
-    from shoal.cli.output import Column, answer_fields, hint, print_result, table
-
     async with call.client() as client:
-        now = (await client.ask(read_clock)).now
-        found = (await client.ask(list_data_sources)).items
+        now = (await client.ask(clock.read_clock)).now
+        found = (await client.ask(data_sources.list_data_sources)).items
     if call.as_json or not found:
         fields = [answer_fields(each) for each in found]
         print_result(call, fields, "There is no data source yet.", "Save one: shoal datasource set NAME")

@@ -7,8 +7,19 @@ from typing import Annotated
 
 import typer
 
+from dao.cluster import cluster
+from dao.postgres import address, schema, schema_scripts
+from dao.postgres import roles as dao_roles
+from dao.views import node_listings
+from model import timing as times_of_nodes
+from model.errors import Refused, Unavailable
+from shoal import psql as psql_program
+from shoal.cli import output
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column
 from shoal.cli.verbs import verb
+from shoal.cluster import registry_move
+from shoal.config import logging
 
 
 def add_to(app: typer.Typer) -> None:
@@ -29,16 +40,12 @@ def add_to(app: typer.Typer) -> None:
 
 async def init(call: Invocation) -> None:
     """Create the schema in an empty database; an existing one is upgraded."""
-    from model.errors import Unavailable
-    from shoal.cli.output import say
-    from shoal.cluster.registry_move import record_named
-
     await _upgrade(call)
     try:
         async with call.database() as database:
-            await record_named(database, call.settings)
+            await registry_move.record_named(database, call.settings)
     except Unavailable as away:
-        say(f"Note: the registry is not recorded yet, the first node will do it: {away}")
+        output.say(f"Note: the registry is not recorded yet, the first node will do it: {away}")
 
 
 async def upgrade(
@@ -53,13 +60,10 @@ async def upgrade(
 
 async def check(call: Invocation) -> None:
     """Check that the database can be reached and has the schema that this program needs."""
-    from dao.postgres import schema_scripts
-    from shoal.cli.output import print_result
-
     async with call.reading() as reading:
         version, shown = schema_scripts.read_scripts().version, reading.database.shown
     said = f"The database {shown} has schema version {version}, as this program needs."
-    print_result(call, {"database": shown, "schema_version": version}, said)
+    output.print_result(call, {"database": shown, "schema_version": version}, said)
 
 
 async def psql(
@@ -67,18 +71,13 @@ async def psql(
     arguments: Annotated[list[str] | None, typer.Argument(metavar="[ARGUMENT]...", help="Passed on to psql.")] = None,
 ) -> None:
     """Start psql on the database. The password is in the environment, since `ps` shows arguments to all users."""
-    from shoal.psql import become_psql
-
-    become_psql(call.settings.database(), arguments or [])
+    psql_program.become_psql(call.settings.database(), arguments or [])
 
 
 async def url(call: Invocation) -> None:
     """Print the database's URL, with its password, for other clients. Do not use it as an argument: `ps` shows it."""
-    from dao.postgres.address import Address
-    from shoal.cli.output import print_result
-
-    plain = Address.of(call.settings.database()).url()
-    print_result(call, {"url": plain}, plain)
+    plain = address.Address.of(call.settings.database()).url()
+    output.print_result(call, {"url": plain}, plain)
 
 
 async def roles(
@@ -86,15 +85,11 @@ async def roles(
     prefix: Annotated[str, typer.Option(help="Prefix of the role names.")] = "shoal_",
 ) -> None:
     """Create the database roles, one for each part of Shoal, with their privileges. Safe to run twice."""
-    from dao.postgres import roles as dao_roles
-    from dao.postgres import schema
-    from shoal.cli.output import print_result
-
     async with call.database() as database:
         await schema.check(database)
         made = await dao_roles.grant(database, prefix)
     said = f"Roles {', '.join(made)} have their rights. Give a user one: CREATE USER name IN ROLE {made[1]}."
-    print_result(call, {"roles": made}, said)
+    output.print_result(call, {"roles": made}, said)
 
 
 async def registry(
@@ -104,19 +99,15 @@ async def registry(
     ] = None,
 ) -> None:
     """Show the cluster's registry, the default of nodes and verbs; --set moves the cluster to another."""
-    from dao.cluster import cluster
-    from shoal.cli.output import print_result
-    from shoal.cluster.registry_move import move_to
-
     async with call.reading() as reading:
         found: cluster.RecordedRegistry | None
         if url is not None:
-            found = await move_to(reading.database, url, call.settings)
+            found = await registry_move.move_to(reading.database, url, call.settings)
         else:
             found = await cluster.registry(reading.connection)
     place = found.place if found else None
     said = f"The registry of the cluster is {place}." if place else "No node has started yet: the first decides."
-    print_result(call, {"registry": place}, said)
+    output.print_result(call, {"registry": place}, said)
 
 
 async def timing(
@@ -126,17 +117,11 @@ async def timing(
     ] = None,
 ) -> None:
     """Show the timing that all nodes of the cluster use; --set changes it. A node reads it when it starts."""
-    from dao.cluster import cluster
-    from dao.views import node_listings
-    from model.timing import Timing
-    from shoal.cli import output
-    from shoal.cli.output import Column
-
     wanted = _times(changes or ())
     async with call.reading() as reading:
         if wanted:
             async with reading.database.writing() as connection:
-                found: Timing | None = await cluster.set_timing(connection, wanted)
+                found: times_of_nodes.Timing | None = await cluster.set_timing(connection, wanted)
         else:
             found = await cluster.timing(reading.connection)
         living = [*await node_listings.masters(reading.connection), *await node_listings.workers(reading.connection)]
@@ -156,31 +141,26 @@ async def timing(
 
 def _times(changes: Sequence[str]) -> dict[str, object]:
     """`NAME=SECONDS`, each. Raises `Refused`."""
-    from model.errors import Refused
-    from model.timing import Timing
-
     found: dict[str, object] = {}
     for change in changes:
         name, equals, value = change.partition("=")
         name = name.strip().removeprefix("timing.")
-        if not equals or name not in Timing.model_fields:
-            raise Refused(f'"{change}" changes no time; write NAME=SECONDS, of {", ".join(Timing.model_fields)}')
+        if not equals or name not in times_of_nodes.Timing.model_fields:
+            raise Refused(
+                f'"{change}" changes no time; write NAME=SECONDS, of {", ".join(times_of_nodes.Timing.model_fields)}'
+            )
         found[name] = value.strip()
     return found
 
 
 async def _upgrade(call: Invocation, *, nobody_runs: bool = False) -> None:
-    from dao.postgres import schema
-    from shoal.cli.output import print_json, say
-    from shoal.config.logging import configure_logging
-
-    configure_logging("quiet")
+    logging.configure_logging("quiet")
     async with call.database() as database:
         done = await schema.upgrade(database, nobody_runs=nobody_runs)
     if call.as_json:
-        print_json({"database": database.shown, "schema_version": done.version, "ran": list(done.ran)})
+        output.print_json({"database": database.shown, "schema_version": done.version, "ran": list(done.ran)})
         return
     what = f"ran {', '.join(done.ran)}" if done.ran else "nothing was to do"
-    say(f"The database {database.shown} has schema version {done.version}: {what}.")
+    output.say(f"The database {database.shown} has schema version {done.version}: {what}.")
     for name in done.changed:
-        say(f"Note: the script {name} has changed since it ran here; databases of one version may differ.")
+        output.say(f"Note: the script {name} has changed since it ran here; databases of one version may differ.")

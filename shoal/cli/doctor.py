@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import typer
 
+from service.cluster import examination
+from service.words import counted, plain
+from shoal.cli import output
 from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from service.cluster.examination import CheckAnswer
 
 EXIT_FAILED = 1
 EXIT_UNREACHABLE = 3
@@ -28,11 +26,8 @@ def add_to(app: typer.Typer) -> None:
 
 async def doctor(call: Invocation) -> None:
     """Check servers, cluster and tables, and say how to fix what failed; exit code 1 if a check failed."""
-    from service.cluster.examination import examine_cluster
-    from shoal.cli import output
-
     async with call.client(checks=False) as client:
-        found = await client.ask(examine_cluster)
+        found = await client.ask(examination.examine_cluster)
     if call.as_json:
         output.print_json(output.answer_fields(found))
     else:
@@ -45,14 +40,9 @@ async def doctor(call: Invocation) -> None:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _say(check: CheckAnswer) -> None:
-    from rich.text import Text
-
-    from service.words import plain
-    from shoal.cli import output
-
+def _say(check: examination.CheckAnswer) -> None:
     sign, style = SIGNS[check.verdict]
-    line = Text.assemble((f"{sign} ", style), (check.condition, "" if check.verdict == "PASSED" else style))
+    line = output.assembled((f"{sign} ", style), (check.condition, "" if check.verdict == "PASSED" else style))
     if check.detail:
         is_wide = output.console().width > 2 * ALIGNED_AT
         line.append(" " * (max(1, ALIGNED_AT - line.cell_len) if is_wide else 2))
@@ -66,10 +56,7 @@ def _say(check: CheckAnswer) -> None:
         output.say(f"    → {plain(check.fix)}")
 
 
-def _say_sum(checks: Sequence[CheckAnswer]) -> None:
-    from service.words import counted
-    from shoal.cli import output
-
+def _say_sum(checks: Sequence[examination.CheckAnswer]) -> None:
     count = {verdict: sum(check.verdict == verdict for check in checks) for verdict in SIGNS}
     failed = f", {count['FAILED']} failed" if count["FAILED"] else ""
     notes = f", {counted(count['NOTE'], 'note')}" if count["NOTE"] else ""

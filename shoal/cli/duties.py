@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import typer
 
+from service.cluster import clock
+from service.cluster import duties as cluster_duties
+from service.words import ahead, duration, exact, period, plain, when
+from shoal.cli import output
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column
 from shoal.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from service.cluster.duties import DutyAnswer
 
 
 def add_to(app: typer.Typer) -> None:
@@ -22,15 +22,9 @@ def add_to(app: typer.Typer) -> None:
 
 async def duties(call: Invocation) -> None:
     """List what is done once in a while for the whole cluster: when, by which master, and what came of it."""
-    from service.cluster.clock import read_clock
-    from service.cluster.duties import list_duties
-    from service.words import duration, period
-    from shoal.cli import output
-    from shoal.cli.output import Column
-
     async with call.client() as client:
-        found = (await client.ask(list_duties)).items
-        now = (await client.ask(read_clock)).now
+        found = (await client.ask(cluster_duties.list_duties)).items
+        now = (await client.ask(clock.read_clock)).now
     if call.as_json or not found:
         fields = [output.answer_fields(each) for each in found]
         output.print_result(call, fields, "There are no duties yet.", "The first master adds them: shoal master")
@@ -47,15 +41,11 @@ async def duties(call: Invocation) -> None:
     output.hint("Which master has which slot: shoal slots   What is wrong: shoal doctor")
 
 
-def _done(duty: DutyAnswer, now: datetime, *, utc: bool) -> str:
-    from service.words import when
-
+def _done(duty: cluster_duties.DutyAnswer, now: datetime, *, utc: bool) -> str:
     return when(duty.last.ended_at, now, utc=utc) if duty.last is not None else "-"
 
 
-def _next(duty: DutyAnswer, now: datetime, *, utc: bool) -> str:
-    from service.words import ahead, exact
-
+def _next(duty: cluster_duties.DutyAnswer, now: datetime, *, utc: bool) -> str:
     if duty.master is not None:
         return f"{duty.master} is at it"
     if duty.is_idle:
@@ -63,9 +53,7 @@ def _next(duty: DutyAnswer, now: datetime, *, utc: bool) -> str:
     return exact(duty.due_at) if utc else ahead((duty.due_at - now).total_seconds())
 
 
-def _result(duty: DutyAnswer) -> str:
-    from service.words import plain
-
+def _result(duty: cluster_duties.DutyAnswer) -> str:
     if duty.error is not None:
         return f"failed, and is tried again: {plain(duty.error)}"
     if duty.last is not None:

@@ -10,7 +10,13 @@ from typing import Annotated
 
 import typer
 
+from model.errors import Refused
+from service.cluster import clock
+from service.cluster import environments as stored_environments
+from service.words import when
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column, answer_fields, hint, print_result, table
+from shoal.cli.secrets import read_secret
 from shoal.cli.verbs import verb
 
 Name = Annotated[str, typer.Argument(help="The environment's name.")]
@@ -31,17 +37,14 @@ async def put(
     file: Annotated[Path, typer.Argument(help="A bash script; - or none: from standard input.")] = Path("-"),
 ) -> None:
     """Save or replace an environment: a bash script of exports."""
-    from model.errors import Refused
-    from service.cluster.environments import EnvironmentScript, save_environment
-    from shoal.cli.output import print_result
-    from shoal.cli.secrets import read_secret
-
     try:
         script = read_secret("script") if str(file) == "-" else file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise Refused(f"the script {file} cannot be read as UTF-8 text ({error.__class__.__name__})") from None
     async with call.client() as client:
-        saved = await client.ask(save_environment, name, EnvironmentScript.read(script=script))
+        saved = await client.ask(
+            stored_environments.save_environment, name, stored_environments.EnvironmentScript.read(script=script)
+        )
     for sentence in saved.warnings:
         typer.echo(f"shoal: warning: {sentence}", err=True)
     print_result(call, {"name": name}, f'Environment "{name}" is saved.', f"Use it in a task: environment: {name}")
@@ -49,24 +52,16 @@ async def put(
 
 async def remove(call: Invocation, name: Name) -> None:
     """Delete an environment. Tasks that use it fail from then on."""
-    from service.cluster.environments import delete_environment
-    from shoal.cli.output import print_result
-
     async with call.client() as client:
-        await client.ask(delete_environment, name)
+        await client.ask(stored_environments.delete_environment, name)
     print_result(call, {"name": name}, f'Environment "{name}" is removed.')
 
 
 async def environments(call: Invocation) -> None:
     """List the environments, each with the key that encrypts it; their scripts are never shown."""
-    from service.cluster.clock import read_clock
-    from service.cluster.environments import list_environments
-    from service.words import when
-    from shoal.cli.output import Column, answer_fields, hint, print_result, table
-
     async with call.client() as client:
-        now = (await client.ask(read_clock)).now
-        found = (await client.ask(list_environments)).items
+        now = (await client.ask(clock.read_clock)).now
+        found = (await client.ask(stored_environments.list_environments)).items
     if call.as_json or not found:
         fields = [answer_fields(each) for each in found]
         print_result(call, fields, "There is no environment yet.", "Save one: shoal environment set NAME FILE")

@@ -11,12 +11,17 @@ import typer
 from model.choices import FailureStrategy, Priority
 from model.command_moves import CommandType
 from model.errors import Refused
+from service import pages
+from service.cluster import clock
+from service.runs import corrected_command, error_commands, requests
+from service.words import counted, when
+from shoal.cli import output
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column
 from shoal.cli.values import Params, read_values
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from service.runs.error_commands import ErrorCommandAnswer, RetriedAnswer, SkippedAnswer
     from shoal.clients.client import Client
 
 TYPE_LENGTH_MAX = 40
@@ -36,13 +41,8 @@ async def errors(
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many, newest first.")] = 20,
 ) -> None:
     """List the commands that could not be handled, newest first, each with the reason."""
-    from service.cluster.clock import read_clock
-    from service.words import when
-    from shoal.cli import output
-    from shoal.cli.output import Column
-
     async with call.client() as client:
-        now = (await client.ask(read_clock)).now
+        now = (await client.ask(clock.read_clock)).now
         found = [each async for each in _error_commands(client, limit)]
     if call.as_json or not found:
         others = "What waits: shoal queue   What ran: shoal runs"
@@ -88,24 +88,19 @@ async def retry(
     ] = None,
 ) -> None:
     """Retry with a new command, as it was, or one of them corrected by the options. Fix the cause first."""
-    from service.runs.corrected_command import CorrectedCommand
-    from service.runs.error_commands import RetriedAnswer, retry_error_command
-    from service.runs.requests import WaitQuery
-    from shoal.cli import output
-
     if bool(commands) == everything:
         raise Refused("say which error commands to retry: their ids, or --all")
     params: dict[str, str | None] = {**dict.fromkeys(without_param or ()), **read_values(param or ())}
-    corrected = CorrectedCommand.read(params=params, **vars(correction))
-    refused: Sequence[SkippedAnswer] = ()
+    corrected = corrected_command.CorrectedCommand.read(params=params, **vars(correction))
+    refused: Sequence[error_commands.SkippedAnswer] = ()
     async with call.client() as client:
-        if corrected == CorrectedCommand.read():
+        if corrected == corrected_command.CorrectedCommand.read():
             asked, refused = await _retried(client, commands)
         elif commands is None or len(commands) != 1:
             raise Refused("a correction is of one error command; name one")
         else:
-            retried = await client.ask(retry_error_command, commands[0], corrected, WaitQuery())
-            asked = [RetriedAnswer(id=retried.id, command_id=retried.command_id)]
+            retried = await client.ask(error_commands.retry_error_command, commands[0], corrected, requests.WaitQuery())
+            asked = [error_commands.RetriedAnswer(id=retried.id, command_id=retried.command_id)]
     if call.as_json:
         output.print_json([output.answer_fields(each) for each in asked])
         return
@@ -124,43 +119,38 @@ async def drop(
     everything: Annotated[bool, typer.Option("--all", help="All error commands.")] = False,
 ) -> None:
     """Delete error commands. The history still contains them."""
-    from service.runs.error_commands import ErrorCommandIds, drop_error_commands
-    from service.words import counted
-    from shoal.cli import output
-
     if bool(commands) == everything:
         raise Refused("say which error commands to drop: their ids, or --all")
     dropped: list[int] = []
     async with call.client() as client:
         for ids in _pages(commands or [each.id async for each in _error_commands(client)]):
-            dropped += (await client.ask(drop_error_commands, ErrorCommandIds.read(ids=ids))).dropped
+            dropped += (
+                await client.ask(error_commands.drop_error_commands, error_commands.ErrorCommandIds.read(ids=ids))
+            ).dropped
     said = f"Dropped {counted(len(dropped), 'error command')}."
     output.print_result(call, [str(id_) for id_ in dropped], said, "What is left: shoal errors")
 
 
-async def _retried(client: Client, commands: Sequence[int] | None) -> tuple[list[RetriedAnswer], list[SkippedAnswer]]:
+async def _retried(
+    client: Client, commands: Sequence[int] | None
+) -> tuple[list[error_commands.RetriedAnswer], list[error_commands.SkippedAnswer]]:
     """Retry these, or all that there are, in the order in which they were created."""
-    from service.runs.error_commands import RetryCommands, retry_error_commands
-
-    asked: list[RetriedAnswer] = []
-    refused: list[SkippedAnswer] = []
+    asked: list[error_commands.RetriedAnswer] = []
+    refused: list[error_commands.SkippedAnswer] = []
     for ids in _pages(commands or [each.id async for each in _error_commands(client)]):
-        body = RetryCommands.read(ids=ids, skip_refused=commands is None)
-        found = await client.ask(retry_error_commands, body)
+        body = error_commands.RetryCommands.read(ids=ids, skip_refused=commands is None)
+        found = await client.ask(error_commands.retry_error_commands, body)
         asked += found.retried
         refused += found.refused
     return asked, refused
 
 
-async def _error_commands(client: Client, limit: int | None = None) -> AsyncIterator[ErrorCommandAnswer]:
+async def _error_commands(client: Client, limit: int | None = None) -> AsyncIterator[error_commands.ErrorCommandAnswer]:
     """The error commands, newest first; at most `limit`."""
-    from service.pages import LIMIT_MAX, PageQuery
-    from service.runs.error_commands import list_error_commands
-
     cursor, left = None, limit
     while left is None or left > 0:
-        size = LIMIT_MAX if left is None else min(left, LIMIT_MAX)
-        page = await client.ask(list_error_commands, PageQuery.read(limit=size, cursor=cursor))
+        size = pages.LIMIT_MAX if left is None else min(left, pages.LIMIT_MAX)
+        page = await client.ask(error_commands.list_error_commands, pages.PageQuery.read(limit=size, cursor=cursor))
         for each in page.items:
             yield each
         left = None if left is None else left - size
@@ -170,7 +160,5 @@ async def _error_commands(client: Client, limit: int | None = None) -> AsyncIter
 
 def _pages(ids: Sequence[int]) -> Iterator[list[int]]:
     """As many as are handled in one transaction at most, oldest first."""
-    from service.pages import LIMIT_MAX
-
     ordered = sorted(ids)
-    return (ordered[at : at + LIMIT_MAX] for at in range(0, len(ordered), LIMIT_MAX))
+    return (ordered[at : at + pages.LIMIT_MAX] for at in range(0, len(ordered), pages.LIMIT_MAX))

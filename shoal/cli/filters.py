@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from model.durations import read_duration
 from model.states import WorkflowState
 from model.triggers import Trigger
 
@@ -37,8 +38,6 @@ class Filters:
 
     def given(self) -> dict[str, object]:
         """What was given, by the names of the API. Raises `Refused` for a `--since` that is no duration."""
-        from model.durations import read_duration
-
         if self.since is not None:
             read_duration(self.since, "--since")
         return {name: value for name, value in vars(self).items() if value is not None and value != []}

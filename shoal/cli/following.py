@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from model.errors import Refused
+from model.durations import read_duration
+from model.errors import Refused, Unavailable
 from model.states import TaskState, WorkflowState
+from service.explain import answer
+from service.words import counted, duration, plain
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import json_fields, print_result
+from shoal.clients.waiting import NotDone, RunEnd, follow_command
 
 if TYPE_CHECKING:
-    from model.errors import Unavailable
     from service.runs.answers import CommandAnswer, RunAnswer, TaskAnswer
     from service.runs.command_asked import CommandAsked
     from shoal.clients.client import Client
-    from shoal.clients.waiting import RunEnd
 
 TAKEN_WITHIN_S = 5.0
 """A master takes a command within moments; after this time it is better to report that none did."""
@@ -35,10 +38,8 @@ def name_of(run: RunAnswer) -> str:
 
 def tell_newer(run: RunAnswer, asked: CommandAsked) -> None:
     """Say on standard error that a run, or one below it, goes on with its version though there is a newer one."""
-    from service.explain.answer import names_of
-
     if (newer := asked.newer) is not None and asked.reason is None:
-        changes = names_of(newer.changes) if newer.changes else "no task"
+        changes = answer.names_of(newer.changes) if newer.changes else "no task"
         keeps = f"it keeps v{run.version}; v{newer.version} changes {changes}"
         sys.stderr.write(f"shoal: {keeps}; with v{newer.version}: shoal rerun {run.id} --newest\n")
     for below in asked.older_below if asked.reason is None else ():
@@ -58,9 +59,6 @@ async def report_change(
     Raises:
         NotDone: the master that took the command refused it.
     """
-    from shoal.cli.output import json_fields, print_result
-    from shoal.clients.waiting import NotDone
-
     if asked.reason is not None:
         raise NotDone(asked.reason)
     command, run = asked.command_id, asked.run_id
@@ -84,8 +82,6 @@ async def follow(client: Client, command: int, *, within_s: float | None = None)
         NotDone: it took longer than `within_s`.
         Refused: the command was refused.
     """
-    from shoal.clients.waiting import NotDone, follow_command
-
     progress = _Progress(command)
     sentence = f"shoal: command {command} still waits for a master; `shoal why command {command}` says why\n"
     late = asyncio.get_running_loop().call_later(LATE_S, sys.stderr.write, sentence)
@@ -107,8 +103,6 @@ async def follow(client: Client, command: int, *, within_s: float | None = None)
 
 def wait_limit_s(timeout: str | None, *, wait: bool) -> float | None:
     """The seconds of --timeout. Raises `Refused` if it is no time span, or if nothing is waited for."""
-    from model.durations import read_duration
-
     if timeout is not None and not wait:
         raise Refused("--timeout limits --wait; give that too")
     return None if timeout is None else read_duration(timeout, "--timeout").total_seconds()
@@ -147,9 +141,6 @@ class _Progress:
 
 def print_end(call: Invocation, command: int, end: RunEnd, *, fine: Collection[WorkflowState]) -> None:
     """Report how a run ended, and exit with code 1 unless its state is in `fine`."""
-    from service.words import counted, duration, plain
-    from shoal.cli.output import json_fields, print_result
-
     why = f": {plain(end.reason)}" if end.reason else ""
     said = f"Run {end.run} of {end.workflow}: {end.state}, {counted(end.tasks, 'task')} in {duration(end.took_s)}{why}"
     fields = json_fields({"command_id": command, "run_id": end.run, **asdict(end)})

@@ -9,8 +9,14 @@ from typing import Annotated
 import typer
 
 from model.errors import Forbidden, Refused
+from model.rights import Scope
+from service.accounts import own_account, own_tokens
 from shoal.cli.invocation import Invocation, system_user
+from shoal.cli.output import print_result
+from shoal.cli.secrets import read_secret
 from shoal.cli.verbs import verb
+from shoal.clients import remote
+from shoal.config.logins import store_token, stored_token
 
 
 def add_to(app: typer.Typer) -> None:
@@ -25,30 +31,22 @@ async def login(
     link: Annotated[bool, typer.Option("--link", help="With a login link, from standard input or a prompt.")] = False,
 ) -> None:
     """Log in to a server, with a password from a prompt or standard input, and store a token for it."""
-    from model.rights import Scope
-    from service.accounts.own_account import get_me
-    from service.accounts.own_tokens import NewToken, make_token
-    from shoal.cli.output import print_result
-    from shoal.cli.secrets import read_secret
-    from shoal.clients.remote import RemoteClient
-    from shoal.config.logins import store_token
-
     server = _server(call)
     if link:
         given = {"link": read_secret("login link").strip().rpartition("link=")[2]}
     else:
         name = name or str(typer.prompt("Name"))
         given = {"name": name, "password": read_secret("Password")}
-    async with RemoteClient(server, None) as client:
+    async with remote.RemoteClient(server, None) as client:
         await client.log_in(given)
         try:
-            me = await client.ask(get_me)
+            me = await client.ask(own_account.get_me)
             assert me.account is not None
             # Another one each time, since the token of an earlier login may be in use.
             of_machine = f"shoal login of {system_user()} on {socket.gethostname()[:40]}, {secrets.token_hex(3)}"
             proof = {what: secret for what, secret in given.items() if what != "name"}
-            wanted = NewToken.read(name=of_machine, scopes=[Scope.ADMIN], **proof)
-            made = await client.ask(make_token, me.account, wanted)
+            wanted = own_tokens.NewToken.read(name=of_machine, scopes=[Scope.ADMIN], **proof)
+            made = await client.ask(own_tokens.make_token, me.account, wanted)
             file = store_token(server, made.token)
         finally:
             await client.log_out()
@@ -59,21 +57,15 @@ async def login(
 
 async def logout(call: Invocation) -> None:
     """Revoke the token that `shoal login` stored for a server, and remove it."""
-    from service.accounts.own_account import get_me
-    from service.accounts.own_tokens import revoke_token
-    from shoal.cli.output import print_result
-    from shoal.clients.remote import RemoteClient
-    from shoal.config.logins import store_token, stored_token
-
     server = _server(call)
     token = stored_token(server)
     if token is None:
         raise Refused(f"nobody is logged in to {server} here; `shoal login` does that")
-    async with RemoteClient(server, token) as client:
+    async with remote.RemoteClient(server, token) as client:
         try:
-            me = await client.ask(get_me)
+            me = await client.ask(own_account.get_me)
             if me.account is not None and me.token is not None:
-                await client.ask(revoke_token, me.account, me.token)
+                await client.ask(own_tokens.revoke_token, me.account, me.token)
         except Forbidden:
             pass  # it has ended already
     store_token(server, None)

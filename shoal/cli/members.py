@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from model.rights import Role
+from service.accounts import project_access
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column, answer_fields, hint, print_result, table
 from shoal.cli.verbs import verb
 
 Project = Annotated[str, typer.Option(help="Which project.")]
@@ -26,11 +28,8 @@ def add_to(app: typer.Typer) -> None:
 
 async def list_all(call: Invocation, project: Project = "default") -> None:
     """List the members of a project. Admins are none: they may do everything in every project."""
-    from service.accounts.project_access import list_members
-    from shoal.cli.output import Column, answer_fields, hint, print_result, table
-
     async with call.client() as client:
-        found = (await client.ask(list_members, project)).items
+        found = (await client.ask(project_access.list_members, project)).items
     how = f"shoal member set NAME VIEWER|OPERATOR|EDITOR|OWNER --project {quote(project)}"
     if call.as_json or not found:
         fields = [answer_fields(each) for each in found]
@@ -51,20 +50,14 @@ async def put(
     project: Project = "default",
 ) -> None:
     """Give an account a role in a project, in place of another."""
-    from service.accounts.project_access import MemberRole, put_member
-    from shoal.cli.output import answer_fields, print_result
-
     async with call.client() as client:
-        member = await client.ask(put_member, project, name, MemberRole(role=role))
+        member = await client.ask(project_access.put_member, project, name, project_access.MemberRole(role=role))
     print_result(call, answer_fields(member), f'{member.name} is {member.role} of project "{project}".')
 
 
 async def remove(call: Invocation, name: AccountName, project: Project = "default") -> None:
     """Take the role of an account in a project away."""
-    from service.accounts.project_access import remove_member
-    from shoal.cli.output import print_result
-
     async with call.client() as client:
-        await client.ask(remove_member, project, name)
+        await client.ask(project_access.remove_member, project, name)
     fields = {"name": name, "project": project}
     print_result(call, fields, f'{name} is no member of project "{project}" any more.')

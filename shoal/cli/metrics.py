@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from model.errors import Refused
+from shoal.cli import output
 from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
@@ -34,8 +35,6 @@ async def rules(call: Invocation, out: Out) -> None:
 
 
 def _write(call: Invocation, kind: str, suffix: str, out: Path) -> None:
-    from shoal.cli import output
-
     written = []
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from model import zones
+from model.errors import NotFound, Refused
+from service.words import exact
+from service.workflows import fire_times, listing, requests, schedule_listing, schedule_requests
+from service.workflows.typed_names import typed
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column, answer_fields, hint, print_json, say, table
 from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
 
@@ -46,8 +52,6 @@ async def next_fires(
 
     With --cron it is tried when a cron expression would fire.
     """
-    from model.errors import Refused
-
     if workflow is not None and cron is not None:
         raise Refused('say a workflow, or --cron with a text such as "0 0 5 * * ?"')
     if cron is not None:
@@ -59,11 +63,7 @@ async def next_fires(
 
 
 def _show_cron(call: Invocation, text: str, zone: str, number: int) -> None:
-    from model.errors import Refused
-    from service.workflows.fire_times import preview
-    from shoal.cli.output import answer_fields, hint, print_json, say
-
-    found = preview(text, zone, datetime.now(UTC), number)
+    found = fire_times.preview(text, zone, datetime.now(UTC), number)
     if not found.fires:
         raise Refused(f'cron "{found.crontab}" never fires again; change it')
     if call.as_json:
@@ -75,16 +75,11 @@ def _show_cron(call: Invocation, text: str, zone: str, number: int) -> None:
 
 
 async def _show_workflow(call: Invocation, name: str, project: str, number: int) -> None:
-    from model.errors import NotFound
-    from service.workflows.listing import find_workflow
-    from service.workflows.requests import WorkflowReference
-    from service.workflows.schedule_listing import list_fires
-    from service.workflows.schedule_requests import FiresQuery
-    from service.workflows.typed_names import typed
-
     async with call.client() as client:
-        head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
-        found = await client.ask(list_fires, FiresQuery(workflow_code=head.code, count=number))
+        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
+        found = await client.ask(
+            schedule_listing.list_fires, schedule_requests.FiresQuery(workflow_code=head.code, count=number)
+        )
     if not found.schedules:
         named = typed(head.name, head.project, head.code)
         raise NotFound(f'workflow "{head.name}" has no schedule; add one: shoal schedule add {named} "0 0 5 * * ?"')
@@ -92,21 +87,16 @@ async def _show_workflow(call: Invocation, name: str, project: str, number: int)
 
 
 async def _show_all(call: Invocation, project: str | None, number: int) -> None:
-    from model.errors import NotFound
-    from service.workflows.schedule_listing import list_fires
-    from service.workflows.schedule_requests import FiresQuery
-
     async with call.client() as client:
-        found = await client.ask(list_fires, FiresQuery.read(project=project, count=number))
+        found = await client.ask(
+            schedule_listing.list_fires, schedule_requests.FiresQuery.read(project=project, count=number)
+        )
     if not found.schedules:
         raise NotFound("no schedule is ONLINE; `shoal schedules` lists those there are")
     _show(call, found, with_workflow=True)
 
 
 def _show(call: Invocation, found: NextFires, *, with_workflow: bool) -> None:
-    from model.errors import Refused
-    from shoal.cli.output import answer_fields, hint, print_json, say
-
     if not found.fires:
         raise Refused("; ".join(found.faults))
     if call.as_json:
@@ -123,11 +113,7 @@ def _show(call: Invocation, found: NextFires, *, with_workflow: bool) -> None:
 
 
 def _print(fires: Sequence[FireTime], *, with_workflow: bool = False) -> None:
-    from model.zones import zone
-    from service.words import exact
-    from shoal.cli.output import Column, table
-
-    local = [each.utc.astimezone(zone(each.time_zone)) for each in fires]
+    local = [each.utc.astimezone(zones.zone(each.time_zone)) for each in fires]
     ids = [each.schedule_id for each in fires if each.schedule_id is not None]
     days = ["-" if each.day_h is None else f"{each.day_h:g} h" for each in fires]
     table(

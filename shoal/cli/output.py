@@ -64,6 +64,13 @@ def state(name: str) -> Text:
     return Text(f"{sign} {name}", style=style)
 
 
+def assembled(*parts: tuple[str, str]) -> Text:
+    """A line of parts, each with its style."""
+    from rich.text import Text
+
+    return Text.assemble(*parts)
+
+
 def table(*columns: Column, indent: int = 0) -> None:
     """Print a table; nothing without rows, as the caller prints a sentence then."""
     if not columns[0].values:

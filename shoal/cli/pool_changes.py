@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from service.pools import pool_changes, requests
+from service.words import counted, plain
+from shoal import workflow_files
 from shoal.cli.completion import complete_pool, complete_resource
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import answer_fields, hint, print_json, print_result, say
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -38,14 +42,13 @@ async def apply(
     ] = None,
 ) -> None:
     """Save pools from YAML files, all or none. What stays in a pool keeps its holder; what is new is given at once."""
-    from service.pools.pool_changes import apply_pools
-    from service.pools.requests import ApplyPools
-    from shoal.cli.output import answer_fields, hint, print_json
-    from shoal.workflow_files import read_texts
-
-    given = [{"name": name, "content": content} for name, content in read_texts(pool_files)]
+    given = [{"name": name, "content": content} for name, content in workflow_files.read_texts(pool_files)]
     async with call.client() as client:
-        saved = (await client.ask(apply_pools, ApplyPools.read(files=given, dry_run=dry_run, version=version))).pools
+        saved = (
+            await client.ask(
+                pool_changes.apply_pools, requests.ApplyPools.read(files=given, dry_run=dry_run, version=version)
+            )
+        ).pools
     if call.as_json:
         print_json([answer_fields(each) for each in saved])
         return
@@ -62,13 +65,10 @@ async def set_aside(
     reason: Annotated[str, typer.Option(help="Why, in a sentence that everybody sees.")] = "",
 ) -> None:
     """Let nobody get a resource, whatever its check finds, until it is taken back. Whoever holds it goes on."""
-    from service.pools.pool_changes import set_aside_resource
-    from service.pools.requests import SetAsideResource
-    from service.words import plain
-    from shoal.cli.output import answer_fields, print_result
-
     async with call.client() as client:
-        found = await client.ask(set_aside_resource, pool, SetAsideResource.read(resource=resource, reason=reason))
+        found = await client.ask(
+            pool_changes.set_aside_resource, pool, requests.SetAsideResource.read(resource=resource, reason=reason)
+        )
     held = " A task holds it, and goes on." if found.is_held else ""
     if found.is_new:
         said = f'"{plain(resource)}" of pool "{pool}" is set aside: nobody gets it until it is taken back.{held}'
@@ -82,13 +82,10 @@ async def set_aside(
 
 async def take_back(call: Invocation, pool: PoolName, resource: Resource) -> None:
     """Let a resource that is set aside be given again."""
-    from service.pools.pool_changes import take_resource_back
-    from service.pools.requests import TakeBackResource
-    from service.words import plain
-    from shoal.cli.output import answer_fields, print_result
-
     async with call.client() as client:
-        found = await client.ask(take_resource_back, pool, TakeBackResource.read(resource=resource))
+        found = await client.ask(
+            pool_changes.take_resource_back, pool, requests.TakeBackResource.read(resource=resource)
+        )
     when = "when the task that holds it has ended" if found.is_held else "from now on"
     said = f'"{plain(resource)}" of pool "{pool}" is given again {when}.'
     if found.set_aside_at is not None:
@@ -107,20 +104,13 @@ async def delete(
     ] = False,
 ) -> None:
     """Delete a pool of which no task holds a resource."""
-    from service.pools.pool_changes import delete_pool
-    from service.pools.requests import DeletePool
-    from shoal.cli.output import print_result
-
     async with call.client() as client:
-        await client.ask(delete_pool, pool, DeletePool(force=force))
+        await client.ask(pool_changes.delete_pool, pool, requests.DeletePool(force=force))
     print_result(call, {"name": pool, "deleted": True}, f'Pool "{pool}" is deleted.', "What is left: shoal pools")
 
 
 def print_saved(saved: SavedPool, *, dry_run: bool = False) -> None:
     """Say what became of a pool of a file."""
-    from service.words import counted
-    from shoal.cli.output import say
-
     would = "would be " if dry_run else ""
     if not saved.is_new_version:
         said = f"unchanged, version {saved.version}"

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli import pool_changes
+from model.errors import Forbidden
+from service.cluster import clock
+from service.pools import pools as resource_pools
+from service.pools import requests
+from service.words import ahead, counted, period, plain, when
+from shoal.cli import output, pool_changes
 from shoal.cli.completion import complete_pool
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column
 from shoal.cli.verbs import verb
+from shoal.clients.pages import all_items
 
 if TYPE_CHECKING:
     from service.pages import PageOf
@@ -35,15 +43,10 @@ def add_to(app: typer.Typer) -> None:
 
 async def pools(call: Invocation) -> None:
     """List the resource pools: how many of each are free, taken or set aside, and how many tasks wait."""
-    from service.pools.pools import list_pools
-    from service.pools.requests import PoolQuery
-    from shoal.cli import output
-    from shoal.cli.output import Column
-    from shoal.clients.pages import all_items
-
     async with call.client() as client:
         found = await all_items(
-            lambda limit, cursor: client.ask(list_pools, PoolQuery(limit=limit, cursor=cursor)), LIST_MAX
+            lambda limit, cursor: client.ask(resource_pools.list_pools, requests.PoolQuery(limit=limit, cursor=cursor)),
+            LIST_MAX,
         )
     if call.as_json or not found:
         fields = [output.answer_fields(each) for each in found]
@@ -69,16 +72,11 @@ async def show(
     limit: Annotated[int, typer.Option(min=1, max=SHOWN_MAX, help="At most this many resources, and who wait.")] = 50,
 ) -> None:
     """Show a pool: each resource with who holds it until when, what is set aside and why, and the line of who waits."""
-    from service.cluster.clock import read_clock
-    from service.pools.pools import get_pool, get_pool_line, list_resources
-    from service.pools.requests import LineQuery, ResourceQuery
-    from shoal.cli import output
-
     async with call.client() as client:
-        now = (await client.ask(read_clock)).now
-        head = await client.ask(get_pool, pool)
-        resources = await client.ask(list_resources, pool, ResourceQuery(limit=limit))
-        line = await client.ask(get_pool_line, pool, LineQuery(limit=limit))
+        now = (await client.ask(clock.read_clock)).now
+        head = await client.ask(resource_pools.get_pool, pool)
+        resources = await client.ask(resource_pools.list_resources, pool, requests.ResourceQuery(limit=limit))
+        line = await client.ask(resource_pools.get_pool_line, pool, requests.LineQuery(limit=limit))
     if call.as_json:
         shown = output.answer_fields(head)
         more = {"more_resources": resources.has_more, "more_wait": line.has_more}
@@ -96,18 +94,12 @@ async def show(
 
 async def export(call: Invocation, pool: PoolName) -> None:
     """Print a pool as YAML, with the data of its resources; `pool apply` reads it as the same pool."""
-    import sys
-
-    from model.errors import Forbidden
-    from service.pools.pools import get_pool
-    from shoal.cli.output import print_json
-
     async with call.client() as client:
-        found = await client.ask(get_pool, pool)
+        found = await client.ask(resource_pools.get_pool, pool)
     if found.yaml is None:
         raise Forbidden(f'the file of pool "{pool}" may contain passwords: only an admin gets it')
     if call.as_json:
-        print_json({"name": found.name, "version": found.version, "yaml": found.yaml})
+        output.print_json({"name": found.name, "version": found.version, "yaml": found.yaml})
         return
     sys.stdout.write(found.yaml)
 
@@ -119,19 +111,14 @@ def _how_many_more(pool: str, limit: int) -> str:
 
 
 def _items(page: PageOf[ResourceAnswer] | PageOf[WaitingTaskAnswer]) -> list[dict[str, object]]:
-    from shoal.cli.output import answer_fields
-
-    return [answer_fields(each) for each in page.items]
+    return [output.answer_fields(each) for each in page.items]
 
 
 def _print_head(call: Invocation, pool: PoolContent, now: datetime) -> None:
-    from service.words import counted, period, plain, when
-    from shoal.cli.output import say
-
     changed = f"changed {when(pool.changed_at, now, utc=call.utc)} by {plain(pool.changed_by)}"
-    say(f"{pool.name}  {_kind(pool.kind)}  version {pool.version}  {changed}")
+    output.say(f"{pool.name}  {_kind(pool.kind)}  version {pool.version}  {changed}")
     if pool.description:
-        say(plain(pool.description))
+        output.say(plain(pool.description))
     states = (
         (pool.free, "free"),
         (pool.taken, "taken"),
@@ -145,20 +132,16 @@ def _print_head(call: Invocation, pool: PoolContent, now: datetime) -> None:
         if pool.waiting
         else "no task waits"
     )
-    say(f"{counted(pool.total, 'resource')}: {', '.join(shown)}{leaving}. {waiting[:1].upper()}{waiting[1:]}.")
+    output.say(f"{counted(pool.total, 'resource')}: {', '.join(shown)}{leaving}. {waiting[:1].upper()}{waiting[1:]}.")
     if pool.check is not None:
         how = "a script" if pool.check.kind == "SCRIPT" else "a URL"
         often = f"every {period(pool.check.every_s)}" if pool.check.every_s else "before each use"
-        say(f"Checked by {how}, {often}, within {period(pool.check.timeout_s)}.")
+        output.say(f"Checked by {how}, {often}, within {period(pool.check.timeout_s)}.")
 
 
 def _print_resources(
     call: Invocation, resources: list[ResourceAnswer] | tuple[ResourceAnswer, ...], now: datetime
 ) -> None:
-    from service.words import when
-    from shoal.cli import output
-    from shoal.cli.output import Column
-
     if not resources:
         return
     output.say()
@@ -176,10 +159,6 @@ def _print_resources(
 def _print_line(
     call: Invocation, pool: str, line: list[WaitingTaskAnswer] | tuple[WaitingTaskAnswer, ...], now: datetime
 ) -> None:
-    from service.words import when
-    from shoal.cli import output
-    from shoal.cli.output import Column
-
     if not line:
         return
     output.say()
@@ -209,8 +188,6 @@ def _since(resource: ResourceAnswer) -> datetime | None:
 
 def _free(resource: ResourceAnswer) -> str:
     """When it is given back, by the usual time of such tasks; a stream does that only when it is stopped."""
-    from service.words import ahead
-
     if resource.taken_at is None:
         return "-"
     if resource.task is not None and resource.task.is_stream:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from model.errors import Refused
+from service.projects import projects
+from service.words import counted
+from shoal.cli import output
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column
+from shoal.cli.secrets import read_secret
 from shoal.cli.values import read_values
 from shoal.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from service.projects.projects import ProjectPageAnswer
 
 Project = Annotated[str, typer.Option(help="Which project.")]
 
@@ -32,10 +35,8 @@ def add_to(app: typer.Typer) -> None:
 
 async def params(call: Invocation, project: Project = "default") -> None:
     """List the parameters of a project. Those of a workflow, of its start and of its tasks override them."""
-    from service.projects.projects import get_project
-
     async with call.client() as client:
-        found = await client.ask(get_project, project)
+        found = await client.ask(projects.get_project, project)
     _print(call, found)
 
 
@@ -48,16 +49,14 @@ async def set_(
     ] = None,
 ) -> None:
     """Set parameters of a project, for all runs that begin from now on."""
-    from model.errors import Refused
-    from service.projects.projects import ChangeProject, change_project
-    from shoal.cli.secrets import read_secret
-
     if not param and secret is None:
         raise Refused("there is nothing to set; give NAME=VALUE, or --secret NAME and its value on standard input")
     values = read_values(param or [], "the parameter")
     secrets = {} if secret is None else {secret: read_secret("value")}
     async with call.client() as client:
-        found = await client.ask(change_project, project, ChangeProject.read(params=values, secrets=secrets))
+        found = await client.ask(
+            projects.change_project, project, projects.ChangeProject.read(params=values, secrets=secrets)
+        )
     _print(call, found)
 
 
@@ -67,10 +66,8 @@ async def unset(
     project: Project = "default",
 ) -> None:
     """Remove parameters from a project, for all runs that begin from now on."""
-    from service.projects.projects import ChangeProject, change_project
-
     async with call.client() as client:
-        found = await client.ask(change_project, project, ChangeProject.read(without=name))
+        found = await client.ask(projects.change_project, project, projects.ChangeProject.read(without=name))
     _print(call, found)
 
 
@@ -80,16 +77,11 @@ async def keep(
     project: Project = "default",
 ) -> None:
     """Say for how many days ended runs of a project are kept; then the masters delete them."""
-    from model.errors import Refused
-    from service.projects.projects import ChangeProject, change_project
-    from service.words import counted
-    from shoal.cli import output
-
     if days != "default" and not (days.isascii() and days.isdecimal()):
         raise Refused(f'"{days[:40]}" is no number of days; give one such as 30, 0 for ever, or the word default')
-    asked = ChangeProject.read(kept_days="default" if days == "default" else int(days))
+    asked = projects.ChangeProject.read(kept_days="default" if days == "default" else int(days))
     async with call.client() as client:
-        found = await client.ask(change_project, project, asked)
+        found = await client.ask(projects.change_project, project, asked)
     days_said = counted(found.kept_days or 0, "day")
     kept = {None: "as long as the masters' settings say", 0: "for ever"}.get(found.kept_days, days_said)
     fields = {"project": found.name, "kept_days": found.kept_days}
@@ -102,10 +94,7 @@ async def keep(
     output.hint("What was deleted, and when it is checked again: shoal duties")
 
 
-def _print(call: Invocation, found: ProjectPageAnswer) -> None:
-    from shoal.cli import output
-    from shoal.cli.output import Column
-
+def _print(call: Invocation, found: projects.ProjectPageAnswer) -> None:
     if call.as_json or not found.params:
         none = f'Project "{found.name}" has no parameters.'
         how = f"Give it one: shoal project set name=value --project {quote(found.name)}"

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from service.cluster import command_queue
+from service.words import counted, duration
+from shoal.cli import output
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from service.cluster.command_queue import QueueAnswer, WaitingCommandAnswer
     from service.cluster.members import WorkerGroupAnswer
 
 
@@ -23,11 +26,8 @@ async def queue(
     call: Invocation, limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many commands.")] = 20
 ) -> None:
     """List what waits: commands for the masters, tasks for the worker groups."""
-    from service.cluster.command_queue import QueueQuery, get_queue
-    from shoal.cli import output
-
     async with call.client() as client:
-        waiting = await client.ask(get_queue, QueueQuery(limit=limit))
+        waiting = await client.ask(command_queue.get_queue, command_queue.QueueQuery(limit=limit))
     if call.as_json or not (waiting.commands or waiting.worker_groups):
         others = "What ran: shoal runs   Start something: shoal run NAME"
         output.print_result(call, output.answer_fields(waiting), "Nothing waits.", others)
@@ -40,11 +40,7 @@ async def queue(
         output.hint("Who runs them: shoal workers   What runs: shoal runs --state running_execution")
 
 
-def _print_commands(waiting: QueueAnswer) -> None:
-    from service.words import counted, duration
-    from shoal.cli import output
-    from shoal.cli.output import Column
-
+def _print_commands(waiting: command_queue.QueueAnswer) -> None:
     if not waiting.total:
         output.say(f"{_why_none(waiting)}, so no command is taken.")
     else:
@@ -73,17 +69,13 @@ def _print_commands(waiting: QueueAnswer) -> None:
     )
 
 
-def _why_none(waiting: QueueAnswer) -> str:
+def _why_none(waiting: command_queue.QueueAnswer) -> str:
     if not waiting.masters:
         return "No master is alive"
     return "All masters are draining" if waiting.drained_masters >= waiting.masters else "No master has a slot yet"
 
 
-def _print_groups(waiting: QueueAnswer) -> None:
-    from service.words import counted, duration
-    from shoal.cli import output
-    from shoal.cli.output import Column
-
+def _print_groups(waiting: command_queue.QueueAnswer) -> None:
     count = sum(each.waiting for each in waiting.worker_groups)
     output.say(f"Waiting for a worker: {counted(count, 'task')}.")
     groups = waiting.worker_groups
@@ -103,7 +95,7 @@ def _serving(group: WorkerGroupAnswer) -> str:
     return f"{group.workers}{f' ({notes})' if notes else ''}"
 
 
-def _workflow(command: WaitingCommandAnswer) -> str:
+def _workflow(command: command_queue.WaitingCommandAnswer) -> str:
     if command.workflow is None and command.workflow_code is None:
         return "-"
     return command.workflow or f"code {command.workflow_code}"

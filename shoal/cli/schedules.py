@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from model.choices import Misfire, ReleaseState
+from model.errors import Refused
+from model.moments import begin_of
+from model.zones import zone
+from service.cluster import clock
+from service.words import ahead, exact, when
+from service.workflows import listing, requests, schedule_changes, schedule_listing, schedule_requests
+from service.workflows.typed_names import typed
+from shoal.cli import output
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column
 from shoal.cli.values import Params, Project, StartOptions, read_values
 from shoal.cli.verbs import verb
+from shoal.clients.pages import all_items
 
 if TYPE_CHECKING:
     from service.operation import Operation
@@ -53,19 +63,13 @@ async def schedules(
     ] = None,
 ) -> None:
     """List the schedules by id: when each fires next, and why one does not."""
-    from service.cluster.clock import read_clock
-    from service.workflows.schedule_listing import list_schedules
-    from service.workflows.schedule_requests import ScheduleQuery
-    from service.workflows.typed_names import typed
-    from shoal.cli import output
-    from shoal.cli.output import Column
-    from shoal.clients.pages import all_items
-
-    asked = ScheduleQuery.read(project=project, workflow=workflow, state=state)
+    asked = schedule_requests.ScheduleQuery.read(project=project, workflow=workflow, state=state)
     async with call.client() as client:
-        now = (await client.ask(read_clock)).now
+        now = (await client.ask(clock.read_clock)).now
         found = await all_items(
-            lambda size, cursor: client.ask(list_schedules, asked.model_copy(update={"limit": size, "cursor": cursor})),
+            lambda size, cursor: client.ask(
+                schedule_listing.list_schedules, asked.model_copy(update={"limit": size, "cursor": cursor})
+            ),
             LIST_MAX,
         )
     if call.as_json or not found:
@@ -110,9 +114,6 @@ class Times:
 
     def check(self) -> None:
         """Raises `Refused`, naming the option, for what is no time."""
-        from model.moments import begin_of
-        from model.zones import zone
-
         for option, text in (("--start", self.start_time), ("--end", self.end_time)):
             if text is not None and text != NONE:
                 begin_of(text, option, zone("UTC"))
@@ -132,14 +133,8 @@ async def add(
     project: Project = "default",
 ) -> None:
     """Start a workflow by a cron rule. It applies from now on: earlier times do not fire."""
-    from service.workflows.listing import find_workflow
-    from service.workflows.requests import WorkflowReference
-    from service.workflows.schedule_changes import add_schedule
-    from service.workflows.schedule_requests import NewSchedule
-    from shoal.cli.output import answer_fields, print_json, say
-
     times.check()
-    asked = NewSchedule.read(
+    asked = schedule_requests.NewSchedule.read(
         cron=cron,
         **vars(times),
         state=ReleaseState.OFFLINE if off else ReleaseState.ONLINE,
@@ -148,13 +143,13 @@ async def add(
         again=again,
     )
     async with call.client() as client:
-        head = await client.ask(find_workflow, WorkflowReference.read(name=workflow, project=project))
-        made = await client.ask(add_schedule, head.code, asked)
+        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=workflow, project=project))
+        made = await client.ask(schedule_changes.add_schedule, head.code, asked)
     if call.as_json:
-        print_json(answer_fields(made))
+        output.print_json(output.answer_fields(made))
         return
     whose = " (the workflow's time zone)" if made.is_workflow_zone else ""
-    say(f'Schedule {made.id} starts workflow "{head.name}": {made.rule}, in {made.time_zone}{whose}.')
+    output.say(f'Schedule {made.id} starts workflow "{head.name}": {made.rule}, in {made.time_zone}{whose}.')
     _hint_first(made.id, made.first_fire_at, head.name, head.project)
 
 
@@ -170,14 +165,9 @@ async def edit(
     again: Again = False,
 ) -> None:
     """Change a schedule; what is not given stays unchanged. If its times change, they count from now."""
-    from model.errors import Refused
-    from service.workflows.schedule_changes import change_schedule
-    from service.workflows.schedule_requests import ChangeSchedule
-    from shoal.cli.output import answer_fields, print_json, say
-
     times.check()
     state = None if on is None else ReleaseState.ONLINE if on else ReleaseState.OFFLINE
-    changes = ChangeSchedule.read(
+    changes = schedule_requests.ChangeSchedule.read(
         cron=cron,
         **vars(times),
         state=state,
@@ -189,27 +179,23 @@ async def edit(
     if not changes.model_fields_set - {"again"}:
         raise Refused("say what to change, such as --cron, --zone, --start, --end, --param or --off")
     async with call.client() as client:
-        saved = await client.ask(change_schedule, schedule, changes)
+        saved = await client.ask(schedule_changes.change_schedule, schedule, changes)
     if call.as_json:
-        print_json(answer_fields(saved))
+        output.print_json(output.answer_fields(saved))
         return
     rule = f"{saved.rule}, in {saved.time_zone}"
-    say(f'Schedule {saved.id} starts workflow "{saved.workflow}": {rule}.{_note_of_file(saved)}')
+    output.say(f'Schedule {saved.id} starts workflow "{saved.workflow}": {rule}.{_note_of_file(saved)}')
     if saved.fault is not None:
-        say(f"It does not fire: {saved.fault}.")
+        output.say(f"It does not fire: {saved.fault}.")
     else:
         _hint_first(saved.id, saved.first_fire_at, saved.workflow or "", saved.project)
 
 
 def _hint_first(id_: int, first: datetime | None, workflow: str, project: str | None) -> None:
-    from service.words import exact
-    from service.workflows.typed_names import typed
-    from shoal.cli.output import hint
-
     if first is None:
-        hint(f"It is OFFLINE; turn it on: shoal schedule on {id_}")
+        output.hint(f"It is OFFLINE; turn it on: shoal schedule on {id_}")
     else:
-        hint(f"First at {exact(first)}; then: shoal next {typed(workflow, project)}")
+        output.hint(f"First at {exact(first)}; then: shoal next {typed(workflow, project)}")
 
 
 def _note_of_file(schedule: ScheduleAnswer) -> str:
@@ -219,41 +205,30 @@ def _note_of_file(schedule: ScheduleAnswer) -> str:
 
 async def turn_on(call: Invocation, schedule: Id) -> None:
     """Enable a schedule, from now on. One with a problem is retried."""
-    from service.workflows.schedule_changes import turn_on_schedule
-
-    await _set_state(call, schedule, turn_on_schedule)
+    await _set_state(call, schedule, schedule_changes.turn_on_schedule)
 
 
 async def turn_off(call: Invocation, schedule: Id) -> None:
     """Disable a schedule. Times that pass meanwhile do not count as missed."""
-    from service.workflows.schedule_changes import turn_off_schedule
-
-    await _set_state(call, schedule, turn_off_schedule)
+    await _set_state(call, schedule, schedule_changes.turn_off_schedule)
 
 
 async def _set_state(call: Invocation, schedule: int, operation: Operation[[int], ScheduleAnswer]) -> None:
-    from shoal.cli.output import answer_fields, print_result
-
     async with call.client() as client:
         now = await client.ask(operation, schedule)
     said = f"Schedule {now.id} is {now.state}.{_note_of_file(now)}"
-    print_result(call, answer_fields(now), said, "All of them: shoal schedules")
+    output.print_result(call, output.answer_fields(now), said, "All of them: shoal schedules")
 
 
 async def remove(call: Invocation, schedule: Id) -> None:
     """Delete a schedule. The runs that it started continue."""
-    from service.workflows.schedule_changes import delete_schedule
-    from shoal.cli.output import print_result
-
     async with call.client() as client:
-        gone = await client.ask(delete_schedule, schedule)
+        gone = await client.ask(schedule_changes.delete_schedule, schedule)
     said = f"Removed schedule {schedule}.{_note_of_file(gone)}"
-    print_result(call, str(schedule), said, "What is left: shoal schedules")
+    output.print_result(call, str(schedule), said, "What is left: shoal schedules")
 
 
 def _when(time: datetime | str | None, now: datetime, *, utc: bool) -> str:
-    from service.words import ahead, exact, when
-
     if not isinstance(time, datetime):
         return time or "-"
     if time > now:

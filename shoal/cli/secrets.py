@@ -8,7 +8,13 @@ from typing import Annotated
 
 import typer
 
+from dao.secrets import parameters
+from model.errors import Refused
+from service import secret_keys
+from service.cluster import secrets as stored_secrets
+from service.words import counted
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import answer_fields, print_json, print_result
 from shoal.cli.verbs import verb
 
 
@@ -28,8 +34,6 @@ def read_secret(what: str) -> str:
 
     Without a byte order mark and one line break at its end, as editors add them. Raises `Refused`.
     """
-    from model.errors import Refused
-
     if sys.stdin.isatty():
         return str(typer.prompt(what, hide_input=True))
     try:
@@ -46,14 +50,10 @@ async def add_key(
 
     From then on this key encrypts. Give the file to all workers and restart them, then `shoal secrets rotate`.
     """
-    from model.errors import Refused
-    from service.secret_keys import add_key as add
-    from shoal.cli.output import print_result
-
     path = file or call.settings.secrets.key_file
     if path is None:
         raise Refused("no key file is named; say `shoal secrets add-key FILE`, or set secrets.key_file")
-    key_id = add(path)
+    key_id = secret_keys.add_key(path)
     said = f"Key {key_id} is the first in {path} now."
     next_step = "Restart the workers with it, then: shoal secrets rotate"
     print_result(call, {"key_id": key_id, "file": str(path)}, said, next_step)
@@ -61,12 +61,8 @@ async def add_key(
 
 async def rotate(call: Invocation) -> None:
     """Encrypt all that is stored encrypted with the first key; all or none. Older keys are not needed then."""
-    from service.cluster.secrets import rotate_secrets
-    from service.words import counted
-    from shoal.cli.output import answer_fields, print_result
-
     async with call.client() as client:
-        found = await client.ask(rotate_secrets)
+        found = await client.ask(stored_secrets.rotate_secrets)
     parts = [counted(found.data_sources, "data source"), counted(found.environments, "environment")]
     parts += [counted(found.alert_channels, "alert channel")] if found.alert_channels else []
     said = f"{', '.join(parts[:-1])} and {parts[-1]} encrypted again; all are under key {found.key_id}."
@@ -82,12 +78,8 @@ async def seal(
 
     It is valid for a parameter of this name in this project only. One line break at its end is ignored.
     """
-    from dao.secrets.parameters import seal as sealed
-    from service.secret_keys import open_vault
-    from shoal.cli.output import print_json
-
     given = read_secret("value")
-    text = sealed(name, given, open_vault(call.settings.secrets), project)
+    text = parameters.seal(name, given, secret_keys.open_vault(call.settings.secrets), project)
     if call.as_json:
         print_json({"name": name, "project": project, "sealed": text})
         return

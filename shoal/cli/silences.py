@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from model.alerts import AlertKind
+from model.durations import read_duration
+from service.alerts import silences as alert_silences
+from service.cluster import clock
+from service.words import past_or_ahead, plain
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column, answer_fields, print_result, table
 from shoal.cli.verbs import verb
-
-if TYPE_CHECKING:
-    from service.alerts.silences import SilenceAnswer
 
 
 def add_to(app: typer.Typer) -> None:
@@ -40,19 +42,13 @@ async def add(
     reason: Annotated[str, typer.Option(help="Why, in a sentence that everybody sees.")] = "",
 ) -> None:
     """Silence alerts for a time: they are kept, and not sent."""
-    from model.durations import read_duration
-    from service.alerts.silences import NewSilence, add_silence
-    from service.cluster.clock import read_clock
-    from service.words import past_or_ahead
-    from shoal.cli.output import answer_fields, print_result
-
     lasts_s = read_duration(span, "the duration").total_seconds()
-    body = NewSilence.read(
+    body = alert_silences.NewSilence.read(
         lasts_s=lasts_s, starts_at=starts, project=project, workflow=workflow, kind=kind, reason=reason
     )
     async with call.client() as client:
-        made = await client.ask(add_silence, body)
-        now = (await client.ask(read_clock)).now
+        made = await client.ask(alert_silences.add_silence, body)
+        now = (await client.ask(clock.read_clock)).now
     until = past_or_ahead(made.ends_at, now, utc=call.utc)
     said = f"Silence {made.id} covers {_what(made)}; it ends {until}."
     print_result(call, answer_fields(made), said, f"End it now: shoal silence end {made.id}")
@@ -60,11 +56,8 @@ async def add(
 
 async def end(call: Invocation, silence: Annotated[int, typer.Argument(min=1, help="The silence's id.")]) -> None:
     """End a silence now; one that has not begun is deleted. What it has silenced stays so."""
-    from service.alerts.silences import end_silence
-    from shoal.cli.output import answer_fields, print_result
-
     async with call.client() as client:
-        ended = await client.ask(end_silence, silence)
+        ended = await client.ask(alert_silences.end_silence, silence)
     print_result(call, answer_fields(ended), f"Silence {silence} is over.")
 
 
@@ -72,14 +65,9 @@ async def silences(
     call: Invocation, past: Annotated[bool, typer.Option("--past", help="Those too that are over.")] = False
 ) -> None:
     """List the silences, the newest first."""
-    from service.alerts.silences import SilencesQuery, list_silences
-    from service.cluster.clock import read_clock
-    from service.words import past_or_ahead
-    from shoal.cli.output import Column, answer_fields, print_result, table
-
     async with call.client() as client:
-        now = (await client.ask(read_clock)).now
-        found = (await client.ask(list_silences, SilencesQuery(past=past))).items
+        now = (await client.ask(clock.read_clock)).now
+        found = (await client.ask(alert_silences.list_silences, alert_silences.SilencesQuery(past=past))).items
     if call.as_json or not found:
         fields = [answer_fields(each) for each in found]
         print_result(call, fields, "There is no silence.", "Make one: shoal silence add 2h --project PROJECT")
@@ -94,9 +82,7 @@ async def silences(
     )
 
 
-def _what(silence: SilenceAnswer) -> str:
-    from service.words import plain
-
+def _what(silence: alert_silences.SilenceAnswer) -> str:
     kind = f"{silence.kind} alerts" if silence.kind else "all alerts"
     if silence.workflow is not None:
         return f'{kind} of workflow "{plain(silence.workflow)}" of project "{plain(silence.project or "")}"'

@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from model.durations import read_duration
 from model.errors import Refused
+from model.rights import parse_scopes
+from service import pages
+from service.accounts import own_account, own_tokens, people
+from service.cluster import clock
+from service.words import ahead, exact, when
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column, answer_fields, hint, print_result, table
 from shoal.cli.verbs import verb
+from shoal.clients.pages import all_items
 
 if TYPE_CHECKING:
-    from service.accounts.own_tokens import TokenAnswer
     from shoal.clients.client import Client
 
 User = Annotated[str | None, typer.Option(help="Whose; else that of the caller.", metavar="NAME")]
@@ -32,30 +39,23 @@ def add_to(app: typer.Typer) -> None:
 
 async def list_all(call: Invocation, user: User = None) -> None:
     """List the tokens of an account, newest first, with those that ended."""
-    from service.accounts.own_tokens import list_tokens
-    from service.cluster.clock import read_clock
-    from service.pages import PageQuery
-    from service.words import ahead, exact, when
-    from shoal.cli.output import Column, answer_fields, hint, print_result, table
-    from shoal.clients.pages import all_items
-
     async with call.client() as client:
         account = await _account(client, user)
         found = await all_items(
-            lambda size, cursor: client.ask(list_tokens, account, PageQuery(limit=size, cursor=cursor))
+            lambda size, cursor: client.ask(own_tokens.list_tokens, account, pages.PageQuery(limit=size, cursor=cursor))
         )
-        now = (await client.ask(read_clock)).now
+        now = (await client.ask(clock.read_clock)).now
     if call.as_json or not found:
         fields = [answer_fields(each) for each in found]
         print_result(call, fields, "There is no token.", "Make one: shoal token make NAME --scope runs:write")
         return
 
-    def ends(token: TokenAnswer) -> str:
+    def ends(token: own_tokens.TokenAnswer) -> str:
         if token.revoked_at is not None or token.expires_at < now:
             return "revoked" if token.revoked_at is not None else "ended"
         return exact(token.expires_at) if call.utc else ahead((token.expires_at - now).total_seconds())
 
-    def used(token: TokenAnswer) -> str:
+    def used(token: own_tokens.TokenAnswer) -> str:
         if token.last_used_at is None:
             return "never"
         return f"{when(token.last_used_at, now, utc=call.utc)} from {token.last_used_from}"
@@ -80,15 +80,12 @@ async def make(
     user: User = None,
 ) -> None:
     """Make a token. It is shown this once: put it where secrets are kept."""
-    from model.durations import read_duration
-    from model.rights import parse_scopes
-    from service.accounts.own_tokens import NewToken, make_token
-    from shoal.cli.output import answer_fields, print_result
-
     lives_s = read_duration(expires_in, "--expires-in").total_seconds()
-    wanted = NewToken.read(name=name, scopes=sorted(parse_scopes(scope)), projects=project or None, lives_s=lives_s)
+    wanted = own_tokens.NewToken.read(
+        name=name, scopes=sorted(parse_scopes(scope)), projects=project or None, lives_s=lives_s
+    )
     async with call.client() as client:
-        made = await client.ask(make_token, await _account(client, user), wanted)
+        made = await client.ask(own_tokens.make_token, await _account(client, user), wanted)
     print_result(
         call, answer_fields(made), made.token, "It is not shown again. Programs send it; verbs take SHOAL_TOKEN."
     )
@@ -100,22 +97,16 @@ async def revoke(
     user: User = None,
 ) -> None:
     """End a token."""
-    from service.accounts.own_tokens import revoke_token
-    from shoal.cli.output import answer_fields, print_result
-
     async with call.client() as client:
-        ended = await client.ask(revoke_token, await _account(client, user), token)
+        ended = await client.ask(own_tokens.revoke_token, await _account(client, user), token)
     print_result(call, answer_fields(ended), f'Token {ended.id} "{ended.name}" is revoked.')
 
 
 async def _account(client: Client, user: str | None) -> int:
     """Whose tokens are meant. Raises `NotFound`, `Refused` if the caller is no account and names none."""
-    from service.accounts.own_account import get_me
-    from service.accounts.people import UserReference, find_user
-
-    me = await client.ask(get_me)
+    me = await client.ask(own_account.get_me)
     if me.account is not None and user in (None, me.name):
         return me.account
     if user is None:
         raise Refused("on the database itself there is no account of yours; say whose tokens: --user NAME")
-    return (await client.ask(find_user, UserReference.read(name=user))).id
+    return (await client.ask(people.find_user, people.UserReference.read(name=user))).id

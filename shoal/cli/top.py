@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
-from collections.abc import Iterator
+import termios
+import tty
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from model.errors import Denied, Unavailable
+from service.cluster import claims as cluster_claims
+from service.cluster import clock, command_queue, members
+from service.runs import answers, listing, requests
+from service.words import exact
+from shoal.cli import output, top_view
 from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from shoal.cli.top_view import Frame
     from shoal.clients.client import Client
 
 EVERY_S = 1.0
@@ -29,6 +39,18 @@ def add_to(app: typer.Typer) -> None:
     verb(app, "shoal top", "shoal top --once")(top)
 
 
+@dataclass(frozen=True)
+class Frame:
+    """What there was at `now`, the database's time."""
+
+    now: datetime
+    slots: members.SlotsAnswer
+    claims: Sequence[cluster_claims.ClaimsAnswer]
+    workers: Sequence[members.NodeAnswer]
+    queue: command_queue.QueueAnswer
+    runs: Sequence[answers.RunAnswer]
+
+
 async def top(
     call: Invocation, once: Annotated[bool, typer.Option("--once", help="Print one picture, and end.")] = False
 ) -> None:
@@ -36,55 +58,49 @@ async def top(
 
     Where standard output is no terminal, or with --json, it is one picture.
     """
-    from shoal.cli import output
-    from shoal.cli.top_view import drawn, fields_of
-
     async with call.client() as client:
         if not (once or call.as_json) and sys.stdout.isatty():
             await _live(client)
             return
         frame = await _read(client)
     if call.as_json:
-        output.print_json(fields_of(frame))
+        output.print_json(_fields_of(frame))
         return
     console = output.console()
     with console.capture() as captured:
-        console.print(drawn(frame, console.width))
+        console.print(top_view.drawn(frame, console.width))
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
 async def _read(client: Client) -> Frame:
     """What is so now. The answers follow each other, so they are not of one moment."""
-    from service.cluster.claims import list_claims
-    from service.cluster.clock import read_clock
-    from service.cluster.command_queue import QueueQuery, get_queue
-    from service.cluster.members import get_slots, list_workers
-    from service.runs.listing import list_runs
-    from service.runs.requests import RunQuery
-    from shoal.cli.top_view import Frame
-
     return Frame(
-        now=(await client.ask(read_clock)).now,
-        slots=await client.ask(get_slots),
-        claims=(await client.ask(list_claims)).items,
-        workers=(await client.ask(list_workers)).items,
-        queue=await client.ask(get_queue, QueueQuery(limit=1)),
-        runs=(await client.ask(list_runs, RunQuery(limit=RUNS_SHOWN))).items,
+        now=(await client.ask(clock.read_clock)).now,
+        slots=await client.ask(members.get_slots),
+        claims=(await client.ask(cluster_claims.list_claims)).items,
+        workers=(await client.ask(members.list_workers)).items,
+        queue=await client.ask(command_queue.get_queue, command_queue.QueueQuery(limit=1)),
+        runs=(await client.ask(listing.list_runs, requests.RunQuery(limit=RUNS_SHOWN))).items,
     )
+
+
+def _fields_of(frame: Frame) -> dict[str, Any]:
+    """A picture for programs."""
+    return {
+        "now": exact(frame.now),
+        "slots": output.answer_fields(frame.slots),
+        "claims": [output.answer_fields(each) for each in frame.claims],
+        "workers": [output.answer_fields(each) for each in frame.workers],
+        "queue": output.answer_fields(frame.queue),
+        "runs": [output.answer_fields(each) for each in frame.runs],
+    }
 
 
 async def _live(client: Client) -> None:
     """Show it until the user ends it, also while the server is away."""
-    from rich.console import Console
-    from rich.live import Live
-
-    from model.errors import Denied, Unavailable
-    from shoal.cli.top_view import drawn
-
-    console = Console(markup=False, highlight=False, emoji=False)
     ended = asyncio.Event()
     frame = None
-    with _keys(ended), Live(console=console, screen=True, auto_refresh=False) as live:
+    with _keys(ended), top_view.whole_screen() as show:
         while not ended.is_set():
             fault = None
             try:
@@ -96,7 +112,7 @@ async def _live(client: Client) -> None:
                 fault = f"no answer within {ANSWER_WITHIN_S:g} s"
             except Unavailable as error:
                 fault = str(error)
-            live.update(drawn(frame, console.width, height=console.height, fault=fault, is_live=True), refresh=True)
+            show(frame, fault)
             try:
                 async with asyncio.timeout(EVERY_S):
                     await ended.wait()
@@ -110,10 +126,6 @@ def _keys(ended: asyncio.Event) -> Iterator[None]:
     if not sys.stdin.isatty():
         yield
         return
-    import os
-    import termios
-    import tty
-
     loop, terminal = asyncio.get_running_loop(), sys.stdin.fileno()
 
     def read() -> None:

@@ -2,48 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.text import Text
 
-from service.cluster.claims import ClaimsAnswer
-from service.cluster.command_queue import QueueAnswer
-from service.cluster.members import NodeAnswer, SlotsAnswer
-from service.runs.answers import RunAnswer
 from service.words import ago, counted, duration, exact, plain
 from shoal.cli.cluster import master_state
-from shoal.cli.output import Column, answer_fields, laid_out, state
+from shoal.cli.output import Column, laid_out, state
+
+if TYPE_CHECKING:
+    from service.cluster.members import NodeAnswer
+    from service.runs.answers import RunAnswer
+    from shoal.cli.top import Frame
 
 WORKERS_SHOWN = 10
 RUNS_SHOWN_MIN = 3
 
 
-@dataclass(frozen=True)
-class Frame:
-    """What there was at `now`, the database's time."""
+@contextmanager
+def whole_screen() -> Iterator[Callable[[Frame | None, str | None], None]]:
+    """Take the whole terminal; what it gives shows a picture there, and what is wrong."""
+    console = Console(markup=False, highlight=False, emoji=False)
+    with Live(console=console, screen=True, auto_refresh=False) as live:
 
-    now: datetime
-    slots: SlotsAnswer
-    claims: Sequence[ClaimsAnswer]
-    workers: Sequence[NodeAnswer]
-    queue: QueueAnswer
-    runs: Sequence[RunAnswer]
+        def show(frame: Frame | None, fault: str | None) -> None:
+            picture = drawn(frame, console.width, height=console.height, fault=fault, is_live=True)
+            live.update(picture, refresh=True)
 
-
-def fields_of(frame: Frame) -> dict[str, Any]:
-    """The same for programs."""
-    return {
-        "now": exact(frame.now),
-        "slots": answer_fields(frame.slots),
-        "claims": [answer_fields(each) for each in frame.claims],
-        "workers": [answer_fields(each) for each in frame.workers],
-        "queue": answer_fields(frame.queue),
-        "runs": [answer_fields(each) for each in frame.runs],
-    }
+        yield show
 
 
 def drawn(

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from model.tokens import TokensEnd
+from service import pages
+from service.accounts import people
+from service.cluster import clock
+from service.words import when
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column, answer_fields, hint, print_result, table
+from shoal.cli.secrets import read_secret
 from shoal.cli.verbs import verb
+from shoal.clients.pages import all_items
 
 if TYPE_CHECKING:
-    from service.accounts.people import UserAnswer
     from shoal.clients.client import Client
 
 AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account.")]
@@ -33,16 +39,11 @@ def add_to(app: typer.Typer) -> None:
 
 async def list_all(call: Invocation) -> None:
     """List the accounts."""
-    from service.accounts.people import list_users
-    from service.cluster.clock import read_clock
-    from service.pages import PageQuery
-    from service.words import when
-    from shoal.cli.output import Column, answer_fields, hint, print_result, table
-    from shoal.clients.pages import all_items
-
     async with call.client() as client:
-        found = await all_items(lambda size, cursor: client.ask(list_users, PageQuery(limit=size, cursor=cursor)))
-        now = (await client.ask(read_clock)).now
+        found = await all_items(
+            lambda size, cursor: client.ask(people.list_users, pages.PageQuery(limit=size, cursor=cursor))
+        )
+        now = (await client.ask(clock.read_clock)).now
     if call.as_json or not found:
         fields = [answer_fields(each) for each in found]
         print_result(call, fields, "There is no account yet.", "Make one: shoal user add NAME --admin")
@@ -63,23 +64,17 @@ async def add(
     is_admin: Annotated[bool, typer.Option("--admin", help="It may do everything.")] = False,
 ) -> None:
     """Make an account, and a link by which it logs in for the first time."""
-    from service.accounts.people import NewUser, create_user, make_login_link
-    from shoal.cli.output import answer_fields, print_result
-
     async with call.client() as client:
-        made = await client.ask(create_user, NewUser.read(name=name, is_admin=is_admin))
-        link = await client.ask(make_login_link, made.id)
+        made = await client.ask(people.create_user, people.NewUser.read(name=name, is_admin=is_admin))
+        link = await client.ask(people.make_login_link, made.id)
     said = f"Account {made.name} is made. It logs in once, within 5 minutes, by /login?link={link.secret}"
     print_result(call, {**answer_fields(made), "link": link.secret}, said, _role_hint(made.name))
 
 
 async def link(call: Invocation, name: AccountName) -> None:
     """Make a link by which an account logs in once, within 5 minutes, without its password."""
-    from service.accounts.people import make_login_link
-    from shoal.cli.output import answer_fields, print_result
-
     async with call.client() as client:
-        made = await client.ask(make_login_link, (await _found(client, name)).id)
+        made = await client.ask(people.make_login_link, (await _found(client, name)).id)
     said = f"{made.name} logs in once, within 5 minutes, by /login?link={made.secret}"
     print_result(call, answer_fields(made), said, "It follows the address of an API; or: shoal login --link")
 
@@ -92,14 +87,12 @@ async def password(
     ] = TokensEnd.MADE_BY_SESSIONS,
 ) -> None:
     """Give an account a password, from standard input or a prompt. It is logged out everywhere."""
-    from service.accounts.people import NewPassword, set_user_password
-    from shoal.cli.output import print_result
-    from shoal.cli.secrets import read_secret
-
     given = read_secret("new password")
     async with call.client() as client:
         user = await _found(client, name)
-        await client.ask(set_user_password, user.id, NewPassword.read(password=given, end_tokens=end_tokens))
+        await client.ask(
+            people.set_user_password, user.id, people.NewPassword.read(password=given, end_tokens=end_tokens)
+        )
     print_result(call, {"name": user.name}, f"{user.name} has a new password, and is logged out everywhere.")
 
 
@@ -123,21 +116,16 @@ async def admin(
 
 
 async def _change(call: Invocation, name: str, said: str, **what: bool) -> None:
-    from service.accounts.people import ChangeUser, change_user
-    from shoal.cli.output import answer_fields, print_result
-
     async with call.client() as client:
-        changed = await client.ask(change_user, (await _found(client, name)).id, ChangeUser(**what))
+        changed = await client.ask(people.change_user, (await _found(client, name)).id, people.ChangeUser(**what))
     print_result(call, answer_fields(changed), f"{changed.name} {said}.")
 
 
-async def _found(client: Client, name: str) -> UserAnswer:
-    from service.accounts.people import UserReference, find_user
-
-    return await client.ask(find_user, UserReference.read(name=name))
+async def _found(client: Client, name: str) -> people.UserAnswer:
+    return await client.ask(people.find_user, people.UserReference.read(name=name))
 
 
-def _state(user: UserAnswer) -> str:
+def _state(user: people.UserAnswer) -> str:
     if user.disabled_at is not None:
         return "disabled"
     return "has a password" if user.has_password else "no password yet"

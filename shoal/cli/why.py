@@ -8,6 +8,10 @@ import typer
 
 from model.errors import NotFound, Refused
 from model.names import as_id
+from service.explain import why as explanations
+from service.runs import requests, showing
+from service.words import plain
+from shoal.cli import output
 from shoal.cli.completion import complete_run
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import AnyProject
@@ -32,20 +36,16 @@ async def why(
     project: AnyProject = None,
 ) -> None:
     """Explain in one sentence why something does not move, and what to do about it."""
-    from service.explain.why import explain_command, explain_run
-    from service.runs.requests import RunReference, WhyQuery
-    from service.runs.showing import find_run
-    from service.words import plain
-    from shoal.cli import output
-
     async with call.client() as client:
         match what:
             case ["command", named]:
-                found = await client.ask(explain_command, _command_id(named))
+                found = await client.ask(explanations.explain_command, _command_id(named))
             case [named] if named != "command":
                 of_run, slash, task = named.partition("/")
-                run = await client.ask(find_run, RunReference.read(name=of_run, project=project))
-                found = await client.ask(explain_run, run.id, WhyQuery.read(task=task if slash else None))
+                run = await client.ask(showing.find_run, requests.RunReference.read(name=of_run, project=project))
+                found = await client.ask(
+                    explanations.explain_run, run.id, requests.WhyQuery.read(task=task if slash else None)
+                )
             case _:
                 raise Refused("say what to explain: a run, RUN/task, or `command ID`")
     if call.as_json:

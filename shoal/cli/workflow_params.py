@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from model.secret_values import without_sealed
+from service.words import counted, plain
+from service.workflows import workflow_text
+from shoal.cli.output import hint, say
+
 if TYPE_CHECKING:
     from model.workflow import WorkflowSpec
 
@@ -17,15 +22,10 @@ def print_params(spec: WorkflowSpec, whole: str | None) -> None:
     Args:
         whole: the command line that shows all lines; None = this is it.
     """
-    from model.secret_values import without_sealed
-    from service.words import counted, plain
-    from service.workflows.workflow_text import to_yaml
-    from shoal.cli.output import hint, say
-
     for task in spec.tasks:
         if not task.params:
             continue
-        lines = without_sealed(to_yaml(task.params)).splitlines()
+        lines = without_sealed(workflow_text.to_yaml(task.params)).splitlines()
         kept = len(lines) if whole is None or len(lines) <= LINES_MAX + 1 else LINES_MAX
         say(f"  {plain(task.name)}:", style="bold")
         for line in lines[:kept]:

@@ -9,7 +9,11 @@ from typing import Annotated
 import typer
 
 from model.choices import ReleaseState
+from model.errors import Refused
+from service.workflows import listing, requests, saving
+from service.workflows.typed_names import typed
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import answer_fields, hint, json_fields, print_json, print_result, say
 from shoal.cli.values import Project, WorkflowName
 from shoal.cli.verbs import verb
 
@@ -38,34 +42,22 @@ async def delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Delete a workflow with all its versions, if nothing uses it. Its runs stay listed, and cannot run again."""
-    from model.errors import Refused
-    from service.workflows.listing import find_workflow
-    from service.workflows.requests import WorkflowReference
-    from service.workflows.saving import delete_workflow
-    from shoal.cli.output import json_fields, print_result
-
     async with call.client() as client:
-        head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
+        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
         question = f'Delete workflow "{head.name}" (code {head.code}) with all its versions?'
         if not yes:
             if not sys.stdin.isatty():
                 raise Refused(f"{question} Nobody is there to answer; say it with --yes")
             typer.confirm(question, abort=True)
-        await client.ask(delete_workflow, head.code)
+        await client.ask(saving.delete_workflow, head.code)
     fields = json_fields({"code": head.code, "name": head.name, "deleted": True})
     print_result(call, fields, f'Workflow "{head.name}" is deleted.', "What is left: shoal workflow list")
 
 
 async def _set_state(call: Invocation, name: str, project: str, state: ReleaseState) -> None:
-    from service.workflows.listing import find_workflow
-    from service.workflows.requests import SetReleaseState, WorkflowReference
-    from service.workflows.saving import set_release_state
-    from service.workflows.typed_names import typed
-    from shoal.cli.output import answer_fields, hint, print_json, say
-
     async with call.client() as client:
-        head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
-        done = await client.ask(set_release_state, head.code, SetReleaseState(release_state=state))
+        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
+        done = await client.ask(saving.set_release_state, head.code, requests.SetReleaseState(release_state=state))
     if call.as_json:
         print_json(answer_fields(done))
         return
@@ -79,8 +71,6 @@ async def _set_state(call: Invocation, name: str, project: str, state: ReleaseSt
 
 def print_firing(schedules: Sequence[int]) -> None:
     """Say that an OFFLINE workflow has schedules that still fire."""
-    from shoal.cli.output import say
-
     if schedules:
         ids = ", ".join(map(str, schedules))
         fires = f"Its schedule {ids} still fires" if len(schedules) == 1 else f"Its schedules {ids} still fire"

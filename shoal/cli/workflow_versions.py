@@ -8,9 +8,18 @@ from typing import Annotated
 
 import typer
 
+from model.errors import Refused
+from service import pages
+from service.cluster import clock
+from service.words import plain, when
+from service.workflows import applying, history, listing, requests
+from service.workflows.typed_names import typed
+from shoal import workflow_files
 from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column, answer_fields, hint, print_json, say, state, table
 from shoal.cli.values import Project, WorkflowName
 from shoal.cli.verbs import verb
+from shoal.clients.pages import all_items
 
 LIST_MAX = 10_000
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -30,23 +39,15 @@ def add_to(group: typer.Typer) -> None:
 
 async def versions(call: Invocation, name: WorkflowName, project: Project = "default") -> None:
     """List the versions of a workflow, the newest first, and how many runs use each."""
-    from service.cluster.clock import read_clock
-    from service.pages import PageQuery
-    from service.words import when
-    from service.workflows.history import list_workflow_versions
-    from service.workflows.listing import find_workflow
-    from service.workflows.requests import WorkflowReference
-    from service.workflows.typed_names import typed
-    from shoal.cli.output import Column, answer_fields, hint, print_json, say, state, table
-    from shoal.clients.pages import all_items
-
     async with call.client() as client:
-        head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
+        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
         found = await all_items(
-            lambda limit, cursor: client.ask(list_workflow_versions, head.code, PageQuery(limit=limit, cursor=cursor)),
+            lambda limit, cursor: client.ask(
+                history.list_workflow_versions, head.code, pages.PageQuery(limit=limit, cursor=cursor)
+            ),
             LIST_MAX,
         )
-        now = (await client.ask(read_clock)).now
+        now = (await client.ask(clock.read_clock)).now
     if call.as_json:
         print_json([answer_fields(each) for each in found])
         return
@@ -73,14 +74,9 @@ async def export(
     version: Annotated[int | None, typer.Option(min=1, help="An older version than the current one.")] = None,
 ) -> None:
     """Print a workflow and its schedules as a YAML file, which `workflow apply` reads as the same definition."""
-    from service.workflows.history import export_workflow
-    from service.workflows.listing import find_workflow
-    from service.workflows.requests import ExportQuery, WorkflowReference
-    from shoal.cli.output import answer_fields, print_json
-
     async with call.client() as client:
-        head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
-        answer = await client.ask(export_workflow, head.code, ExportQuery.read(version=version))
+        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
+        answer = await client.ask(history.export_workflow, head.code, requests.ExportQuery.read(version=version))
     if call.as_json:
         print_json(answer_fields(answer))
         return
@@ -98,24 +94,19 @@ async def diff(
     project: Project = "default",
 ) -> None:
     """Show what changed from one version to another, or what applying a file would change."""
-    from model.errors import Refused
-    from service.words import plain
-    from service.workflows.applying import diff_workflow_files
-    from service.workflows.history import diff_workflow_versions
-    from service.workflows.listing import find_workflow
-    from service.workflows.requests import CompareFiles, DiffQuery, WorkflowReference
-    from shoal.cli.output import answer_fields, print_json, say
-    from shoal.workflow_files import read_texts
-
     if file is not None and newer is not None:
         raise Refused("--to names a version, and the file stands for it; leave out one of them")
-    given = [{"name": named, "content": content} for named, content in read_texts([file])] if file else []
+    given = (
+        [{"name": named, "content": content} for named, content in workflow_files.read_texts([file])] if file else []
+    )
     async with call.client() as client:
-        head = await client.ask(find_workflow, WorkflowReference.read(name=name, project=project))
+        head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=name, project=project))
         answer = await (
-            client.ask(diff_workflow_files, head.code, CompareFiles.read(files=given, version=older))
+            client.ask(applying.diff_workflow_files, head.code, requests.CompareFiles.read(files=given, version=older))
             if given
-            else client.ask(diff_workflow_versions, head.code, DiffQuery.read(older=older, newer=newer))
+            else client.ask(
+                history.diff_workflow_versions, head.code, requests.DiffQuery.read(older=older, newer=newer)
+            )
         )
     if call.as_json:
         print_json(answer_fields(answer))
