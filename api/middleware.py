@@ -14,8 +14,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api import problems
-from api.connections import HEALTH
 from api.rate_limits import RateLimit
+from http_server.asgi import host_name
 from metrics import api as metrics
 from model.errors import ShoalError, TooMany
 from model.login_limits import counted_address
@@ -26,6 +26,8 @@ log = structlog.get_logger()
 
 BODY_BYTES_MAX = 4 << 20
 PATH_BYTES_MAX = 8_192
+HEALTH = ("/healthz", "/readyz")
+"""What load balancers ask: it is answered however many ask."""
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -119,7 +121,7 @@ class Entrance:
             await _too_large(request_id)(scope, receive, answer)
 
     def _refusal(self, scope: Scope, headers: Headers, request_id: str) -> ASGIApp | None:
-        if self._hosts and _host_name(headers.get("host", "")) not in self._hosts:
+        if self._hosts and host_name(headers.get("host", "")) not in self._hosts:
             said = "this server is not reached under that name; add it to api.hosts in the settings if it is right"
             return problems.problem(kinds.WRONG_HOST, said, request_id)
         if len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > PATH_BYTES_MAX:
@@ -166,9 +168,3 @@ def _request_id(headers: Headers) -> str:
 def _operation(scope: Scope) -> str | None:
     """The name of the operation whose route was taken; None if there was none, or it is a part of the page."""
     return getattr(scope.get("route"), "operation_id", None)
-
-
-def _host_name(host: str) -> str:
-    """The name in a Host header, without the port."""
-    name = host[: host.rindex("]") + 1] if host.startswith("[") and "]" in host else host.partition(":")[0]
-    return name.lower()

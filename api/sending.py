@@ -12,13 +12,13 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from api import problems
+from http_server.asgi import STALLED_S_MAX
 from model.errors import ShoalError
 from service import problems as kinds
 
 log = structlog.get_logger()
 
 PART_BYTES = 1 << 16
-STALLED_S_MAX = 30.0
 ASK_AGAIN_S = 30
 CHECK_EVERY_S = 3.0
 """With the time of the check itself, a right that was taken away ends an answer within five seconds."""

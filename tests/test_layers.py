@@ -19,19 +19,20 @@ ROOT = Path(__file__).parent.parent
 
 BELOW = {
     "model": set[str](),
-    "metrics": {"model"},
+    "http_server": {"model"},
+    "metrics": {"model", "http_server"},
     "sql": set[str](),
     "logstore": {"model"},
     "dao": {"model", "sql"},
     "registry": {"model", "dao"},
     "node": {"model", "dao", "registry", "metrics"},
     "master": {"model", "dao", "registry", "node", "metrics"},
-    "worker": {"model", "logstore", "dao", "registry", "node", "metrics"},
+    "worker": {"model", "http_server", "logstore", "dao", "registry", "node", "metrics"},
     "service": {"model", "logstore", "dao", "registry", "sql"},
-    "api": {"model", "dao", "registry", "node", "service", "metrics"},
+    "api": {"model", "http_server", "dao", "registry", "node", "service", "metrics"},
     "alert": {"model", "dao", "registry", "node", "service", "metrics"},
     "shoal": {
-        *("model", "logstore", "dao", "registry", "node", "service", "sql", "metrics"),
+        *("model", "http_server", "logstore", "dao", "registry", "node", "service", "sql", "metrics"),
         *("master", "worker", "api", "alert"),
     },
 }

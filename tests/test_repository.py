@@ -17,6 +17,7 @@ from tests.conftest import LONG, PARTLY_LONG, short_name
 ROOT = Path(__file__).parent.parent
 FOLDERS = (
     "model",
+    "http_server",
     "metrics",
     "dao",
     "registry",

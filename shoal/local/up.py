@@ -250,7 +250,7 @@ def _free_port(host: str, usual: int, wanted: int | None) -> int:
             holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             holder.bind((host, port))
             return int(holder.getsockname()[1])
-    raise Refused(f"the API cannot listen on {host}:{wanted}; stop what has that address, or give another --port")
+    raise Refused(f"the API cannot be served on {host}:{wanted}; stop what has that address, or give another --port")
 
 
 async def _cancel(tasks: list[asyncio.Task[None]]) -> None:

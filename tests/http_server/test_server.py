@@ -1,0 +1,153 @@
+"""How a server begins and ends, in the loop of its caller or in a thread, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import threading
+import time
+import urllib.request
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from http_server.asgi import Receive, Scope, Send, answer, host_name
+from http_server.connections import Limits
+from http_server.server import HttpServer, in_thread, listen, load_tls
+from model.errors import Refused, Unavailable
+from tests.http_server.raw import Raw, serving, small_app
+
+LIMITS = Limits(connections=10, head_s=5.0, body_s=5.0, head_bytes=16_384)
+
+
+async def test_an_answer_does_not_wait_until_the_client_has_acknowledged_its_head() -> None:
+    """Else each takes 40 ms more on a connection that is kept: the fastest shows it, however loaded the machine is."""
+    async with serving() as url, httpx.AsyncClient(base_url=url, trust_env=False) as client:
+        took_s = []
+        for _ in range(30):
+            began_s = time.perf_counter()
+            assert (await client.get("/")).text == "ok\n"
+            took_s.append(time.perf_counter() - began_s)
+    assert min(took_s[10:]) < 0.035
+
+
+async def test_an_answer_says_its_time_and_not_by_what_it_is_served() -> None:
+    async with serving() as url, httpx.AsyncClient(base_url=url, trust_env=False) as client:
+        headers = (await client.get("/")).headers
+    assert abs(parsedate_to_datetime(headers["Date"]).timestamp() - time.time()) < 60
+    assert "Server" not in headers
+
+
+def test_an_address_that_cannot_be_had_is_one_sentence_with_the_setting() -> None:
+    with listen("127.0.0.1", 0, LIMITS, what="a test", instead="set another port") as first:
+        port = first.getsockname()[1]
+        said = rf"^a test cannot be served on 127\.0\.0\.1:{port} \(.+\); stop what .+, or set another port$"
+        for error in (Refused, Unavailable):
+            with pytest.raises(error, match=said):
+                listen("127.0.0.1", port, LIMITS, what="a test", instead="set another port", error=error)
+    with pytest.raises(Refused, match=r"cannot be served on 192\.0\.2\.1:0 \("):
+        listen("192.0.2.1", 0, LIMITS, what="a test", instead="set another port")
+
+
+def test_a_certificate_that_is_none_is_refused_with_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "c.pem").write_text("none")
+    for wrong in (tmp_path / "c.pem", tmp_path / "missing.pem"):
+        with pytest.raises(Refused, match=r"^a test cannot .+ x\.log_certificate .+\.pem: .+ x\.log_private_key its"):
+            load_tls(wrong, None, what="a test", settings="x.log_")
+    assert load_tls(None, None, what="a test", settings="x.log_") is None
+
+
+async def test_a_stop_answers_what_has_begun_and_waits_for_nobody_else() -> None:
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        await may_end.wait()
+        await answer(send, 200, "late\n")
+
+    began_s = time.monotonic()
+    async with serving(app, stop_s=30) as url:
+        silent, asking = await Raw.to(url), await Raw.to(url)
+        asking.ask("/")
+        await begun.wait()
+        asyncio.get_running_loop().call_later(0.3, may_end.set)
+    assert time.monotonic() - began_s < 10
+    assert await silent.rest() == b""
+    assert (await asking.rest()).endswith(b"late\n")
+    with pytest.raises(ConnectionRefusedError):
+        await Raw.to(url)
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_stop_loses_nobody_who_has_just_been_accepted(turns: int) -> None:
+    async with serving() as url:
+        place = urlsplit(url)
+        # Without the loop, in whose next turns they are accepted and get their places.
+        waiting = [socket.create_connection((place.hostname, place.port)) for _ in range(5)]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+    async with asyncio.timeout(20):
+        for each in waiting:
+            with suppress(ConnectionError):
+                assert await Raw(*await asyncio.open_connection(sock=each)).rest() == b""
+
+
+async def test_a_stop_ends_what_never_ends() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with serving(app, stop_s=0.2) as url:
+        asking = await Raw.to(url)
+        asking.ask("/")
+        await begun.wait()
+    async with asyncio.timeout(20):
+        assert await asking.rest() == b""
+        await ended.wait()
+
+
+async def test_it_leaves_the_signals_alone() -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    async with serving() as url:
+        assert (await (await Raw.to(url)).get()).startswith(b"HTTP/1.1 200")
+        assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+async def test_in_a_thread_it_answers_while_the_loop_of_its_caller_hangs() -> None:
+    threads = threading.active_count()
+    with listen("127.0.0.1", 0, LIMITS, what="a test", instead="") as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        with in_thread(HttpServer(small_app, listener, LIMITS), "test"):
+            # Without an await: the loop of this test does nothing meanwhile.
+            with urllib.request.urlopen(url, timeout=20) as answered:
+                assert answered.read() == b"ok\n"
+            silent = await Raw.to(url)
+            began_s = time.monotonic()
+        assert time.monotonic() - began_s < 5
+    assert threading.active_count() == threads
+    assert await silent.rest() == b""
+
+
+def test_what_prevents_the_start_in_a_thread_is_raised_to_its_caller() -> None:
+    listener = listen("127.0.0.1", 0, LIMITS, what="a test", instead="")
+    listener.close()
+    with pytest.raises((OSError, ValueError)), in_thread(HttpServer(small_app, listener, LIMITS), "test"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [("LocalHost:9465", "localhost"), ("[::1]:9465", "[::1]"), ("[::1]", "[::1]"), ("a.b", "a.b"), ("", "")],
+)
+def test_the_name_of_a_host_has_no_port_and_small_letters(header: str, name: str) -> None:
+    assert host_name(header) == name
