@@ -42,12 +42,12 @@ SECURITY = (
         "29",
         "100 idle connections kept all readers out",
         Patch(
-            "worker/log_service.py",
-            "                http=partial(LogConnection, line={}),  # type: ignore[arg-type]\n",
-            "                limit_concurrency=64,\n",
-            "uvicorn's own protocol and limit",
+            "http_server/connections.py",
+            "        return list(islice(chain(idle, answered), max(count, 0)))\n",
+            "        return list(islice(chain(idle, answered), 0))\n",
+            "silent connections that make no room",
         ),
-        "tests/worker/test_log_service.py::test_a_hundred_connections_that_say_nothing_keep_nobody_out",
+        "tests/http_server/test_connections.py::test_hundreds_of_connections_that_say_nothing_keep_nobody_out",
     ),
     Bug(
         "30",

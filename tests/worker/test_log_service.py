@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import datetime
 import ipaddress
-import signal
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlencode
@@ -24,8 +24,9 @@ from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.log_name import LogName
 from model.log_signature import LIVES_S, TIME_HEADER, signed
 from registry.clock import boottime_s
+from tests.http_server.raw import Raw
+from worker import log_service
 from worker.folder import WorkerFolder
-from worker.log_connections import CONNECTIONS_MAX
 from worker.log_service import SLICE_BYTES_MAX, LogService
 from worker.task_log import LogFile
 
@@ -142,18 +143,18 @@ async def test_only_what_is_signed_is_given_and_only_in_its_time(root: Path) -> 
         assert (await client.get("/healthz")).status_code == 200
 
 
-async def test_a_hundred_connections_that_say_nothing_keep_nobody_out(root: Path) -> None:
-    async with served(root) as client:
-        host, port = client.base_url.host, client.base_url.port
-        silent = [await asyncio.open_connection(host, port) for _ in range(2 * CONNECTIONS_MAX)]
-        for _, writer in silent[::2]:
-            writer.write(b"GET /log/")  # and no more
-        for _ in range(20):
-            assert (await client.get(ask())).status_code == 200
-        async with asyncio.timeout(20):
-            assert [await reader.read() for reader, _ in silent] == [b""] * len(silent)
-        for _, writer in silent:
-            writer.close()
+async def test_a_connection_has_one_answer_and_little_time(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = log_service.LIMITS
+    assert (limits.connections, limits.head_s, limits.connection_s) == (100, 5.0, 30.0)
+    monkeypatch.setattr(log_service, "LIMITS", replace(limits, connections=2, head_s=0.5))
+    async with served(root) as client, asyncio.timeout(20):
+        for path in (ask(), LOG, "/nowhere"):
+            assert (await client.get(path)).headers["Connection"] == "close"
+        silent = [await Raw.to(str(client.base_url)) for _ in range(3)]
+        await silent[0].rest()
+        assert (await client.get(ask())).status_code == 200
+        for each in silent:
+            assert await each.rest() == b""
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
@@ -213,13 +214,6 @@ def test_a_workers_key_is_made_once_and_its_owners_alone(tmp_path: Path) -> None
 async def test_a_taken_port_is_told(root: Path) -> None:
     first = LogService(root, KEY)
     await first.start()
-    with pytest.raises(Unavailable, match="cannot be served"):
+    with pytest.raises(Unavailable, match=r"^logs cannot be served on .+ worker\.log_port$"):
         await LogService(root, KEY, port=first.address[1]).start()
     await first.stop()
-
-
-async def test_it_leaves_the_signals_alone(root: Path) -> None:
-    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-    async with served(root) as client:
-        await client.get("/healthz")
-        assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
