@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import ssl
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,12 +15,18 @@ from prometheus_client import (
     generate_latest,
 )
 
+from http_server.connections import Limits
+from http_server.server import HttpServer, in_thread, listen, load_tls
 from metrics.declaring import Part
-from metrics.responder import BACKLOG, Responder
+from metrics.responder import Responder
 from metrics.settings import MetricsSettings
 from model.errors import Refused
 
 TOKEN_LENGTH_MIN = 16
+LIMITS = Limits(
+    connections=100, head_s=5.0, body_s=5.0, connection_s=15.0, head_bytes=16_384, one_request=True, at_once=64
+)
+"""Within `connection_s` a client must have sent its request and taken the answer."""
 
 
 @contextmanager
@@ -37,18 +41,17 @@ def served(
     if not settings.enabled:
         yield None
         return
-    token, tls = _token(settings), _tls(settings)
-    listener = _listen(settings)
+    token = _token(settings)
+    tls = load_tls(settings.certificate, settings.private_key, what="/metrics", settings="metrics.")
     shown = list(parts)
     refreshing = [part.refresh for part in shown if part.refresh is not None]
-    text = partial(generate_latest, _shown(shown, role, name, version))
-    responder = Responder(listener, text, token, tls, refreshing)
-    try:
-        responder.start()
+    responder = Responder(partial(generate_latest, _shown(shown, role, name, version)), token, refreshing)
+    instead = "set another metrics.port"
+    with listen(settings.host, settings.port, LIMITS, what="/metrics", instead=instead) as listener:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        yield f"{'https' if tls else 'http'}://{host}:{listener.getsockname()[1]}/metrics"
-    finally:
-        responder.stop()
+        url = f"{'https' if tls else 'http'}://{host}:{listener.getsockname()[1]}/metrics"
+        with in_thread(HttpServer(responder, listener, LIMITS, tls=tls), "metrics"):
+            yield url
 
 
 def _shown(parts: Iterable[Part], role: str, name: str, version: str) -> CollectorRegistry:
@@ -89,33 +92,3 @@ def _token(settings: MetricsSettings) -> str | None:
             f"metrics.token_file, or serve it on 127.0.0.1"
         )
     return token
-
-
-def _tls(settings: MetricsSettings) -> ssl.SSLContext | None:
-    if settings.certificate is None:
-        return None
-    try:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(settings.certificate, settings.private_key)
-    except OSError as error:
-        raise Refused(
-            f"/metrics cannot be served by TLS with metrics.certificate {settings.certificate}: {error}; it must "
-            f"contain a certificate in PEM, and metrics.private_key its key"
-        ) from None
-    return context
-
-
-def _listen(settings: MetricsSettings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((settings.host, settings.port))
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise Refused(
-            f"/metrics cannot be served on {settings.host}:{settings.port} ({error.strerror}); stop what has that "
-            f"address, or set another metrics.port"
-        ) from None
-    return listener

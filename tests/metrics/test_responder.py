@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import ssl
 import time
@@ -11,13 +12,14 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from pydantic import SecretStr
 
-from metrics import responder
+from metrics import responder, serving
 from metrics.declaring import Part
 from metrics.serving import served
 from metrics.settings import MetricsSettings
@@ -49,7 +51,6 @@ def sent(url: str, data: bytes) -> bytes:
     place = urlsplit(url)
     with socket.create_connection((place.hostname or "", place.port or 0), 20) as client:
         client.sendall(data)
-        client.shutdown(socket.SHUT_WR)
         parts = []
         while part := client.recv(65536):
             parts.append(part)
@@ -66,6 +67,7 @@ def test_it_shows_the_process_and_who_it_is(url: str) -> None:
 def test_a_head_request_has_the_length_and_no_body(url: str) -> None:
     answer = sent(url, b"HEAD /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert int(re.findall(rb"content-length: (\d+)", answer)[0]) > 1000
     assert answer.endswith(b"\r\n\r\n")
 
 
@@ -75,12 +77,13 @@ def test_a_head_request_has_the_length_and_no_body(url: str) -> None:
         (b"nonsense\r\n\r\n", 400),
         (b"GET /metrics\r\n\r\n", 400),
         (b"GET  /metrics HTTP/1.1\r\n\r\n", 400),
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"x" * 500, 400),
-        (b"GET /metrics HTTP/1.1\r\nX: " + b"y" * 20_000 + b"\r\n\r\n", 431),
-        (b"GET /secrets HTTP/1.1\r\n\r\n", 404),
-        (b"GET /metrics/../etc HTTP/1.1\r\n\r\n", 404),
-        (b"POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", 405),
-        (b"GET /metrics?format=\xff HTTP/1.1\r\n\r\n", 200),
+        (b"GET /metrics HTTP/1.1\r\n\r\n", 400),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"x" * 500 + b"\r\n\r\n", 400),
+        (b"GET /metrics?format=\xff HTTP/1.1\r\n\r\n", 400),
+        (b"GET /secrets HTTP/1.0\r\n\r\n", 404),
+        (b"GET /metrics/../etc HTTP/1.0\r\n\r\n", 404),
+        (b"POST /metrics HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc", 405),
+        (b"GET /metrics?format=text HTTP/1.0\r\n\r\n", 200),
         (b"GET /metrics HTTP/1.1\r\nHost: evil.example.org:80\r\n\r\n", 421),
         (b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1.example.org\r\n\r\n", 421),
         (b"GET /metrics HTTP/1.1\r\nHost: LocalHost:9465\r\n\r\n", 200),
@@ -92,17 +95,28 @@ def test_a_bad_request_gets_an_answer_and_harms_nobody(url: str, request_: bytes
     assert asked(url)[0] == 200
 
 
-def test_a_client_that_sends_slowly_is_ended(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(responder, "REQUEST_S_MAX", 0.2)
-    place = urlsplit(url)
-    with socket.create_connection((place.hostname or "", place.port or 0), 20) as client:
-        client.sendall(b"GET /metr")
-        assert client.recv(100).startswith(b"HTTP/1.1 408 ")
+def test_a_head_that_is_too_long_gets_nothing(url: str) -> None:
+    try:
+        told = sent(url, b"GET /metrics HTTP/1.0\r\nX: " + b"y" * 20_000 + b"\r\n\r\n")
+    except ConnectionError:  # closed before all of it was read
+        told = b""
+    assert told[:12] in (b"HTTP/1.1 431", b"HTTP/1.1 400", b"")
+    assert asked(url)[0] == 200
+
+
+def test_a_client_has_little_time_and_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = serving.LIMITS
+    assert (limits.connections, limits.head_s, limits.connection_s, limits.head_bytes) == (100, 5.0, 15.0, 16_384)
+    assert limits.one_request
+    monkeypatch.setattr(serving, "LIMITS", replace(limits, head_s=0.2))
+    with _serving() as url:
+        assert url is not None
+        assert sent(url, b"GET /metr") == b""
 
 
 async def test_clients_that_say_nothing_take_no_place(url: str) -> None:
     place = urlsplit(url)
-    silent = [await asyncio.open_connection(place.hostname, place.port) for _ in range(3 * responder.CONNECTIONS_MAX)]
+    silent = [await asyncio.open_connection(place.hostname, place.port) for _ in range(3 * serving.LIMITS.connections)]
     try:
         # One that comes while others come may be the oldest by the time it is read.
         await eventually(lambda: asked(url)[0] == 200)
