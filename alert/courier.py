@@ -21,7 +21,7 @@ from typing import Any
 from alert.http_traces import HttpTraces
 from alert.letter import Letter, Outcome, Receipt
 from alert.places import Places
-from model.alert_channels import ChannelUrl, parse_channel_url
+from model.alerts.channels import ChannelUrl, parse_channel_url
 from model.errors import Refused
 from node import prctl
 

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from dao.alerts.deliveries import WaitingAlert
-from model.alert_templates import FACT, filled
+from model.alerts.templates import FACT, filled
 from model.errors import Refused
 
 SUBJECT_LENGTH_MAX = 250

@@ -25,7 +25,7 @@ from dao.alerts.deliveries import ClaimedChannel, WaitingAlert
 from dao.postgres.database import Database
 from dao.secrets.vault import Vault
 from metrics import alert as metrics
-from model.alert_channels import CHANNEL_PURPOSE
+from model.alerts.channels import CHANNEL_PURPOSE
 from model.backoff import Backoff
 from model.errors import Refused, ShoalError, Unavailable
 from node.waiting import set_within

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_settings import NoDecode
 
-from model.timing import Duration
+from model.cluster.timing import Duration
 
 
 def _split(given: Any) -> Any:

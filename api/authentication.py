@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import Request
 
 from model.errors import Forbidden, Refused, Unauthenticated
-from model.traces import read_traceparent
+from model.runs.traces import read_traceparent
 from service.call import Backend, Call, Replay
 from service.callers import Caller, Visitor
 from service.operation import Operation

@@ -17,8 +17,8 @@ from api.authentication import authenticate
 from api.open_streams import OpenStreams
 from api.routes import PROBLEMS
 from api.sending import SentInParts
+from model.accounts.rights import Right, Scope
 from model.errors import Forbidden
-from model.rights import Right, Scope
 from service.call import Backend
 from service.callers import Caller
 from service.live.hub import Hub

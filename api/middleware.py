@@ -17,9 +17,9 @@ from api import problems
 from api.rate_limits import RateLimit
 from http_server.asgi import host_name
 from metrics import api as metrics
+from model.accounts.login_limits import counted_address
 from model.errors import ShoalError, TooMany
-from model.login_limits import counted_address
-from model.traces import read_traceparent
+from model.runs.traces import read_traceparent
 from service import problems as kinds
 
 log = structlog.get_logger()

@@ -15,9 +15,9 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from api import languages
+from model.definitions.problems import InvalidWorkflow
 from model.errors import Denied, ShoalError, TooMany
-from model.pool_spec import InvalidPool
-from model.workflow_problems import InvalidWorkflow
+from model.pools.spec import InvalidPool
 from service.fields import fault_of
 from service.problems import NOT_FOUND, Kind, kind_of
 from service.workflows.workflow_file import BadWorkflowFile

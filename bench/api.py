@@ -25,7 +25,7 @@ from bench.figures import Figure, Target
 from bench.http_client import HttpClient
 from bench.server import BenchServer
 from bench.sizes import Sizes
-from model import tokens
+from model.accounts import tokens
 from tests.servers.child import Child
 
 PART = "REST API: one process of it, clients in another, over HTTP"

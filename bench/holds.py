@@ -17,8 +17,8 @@ from bench.figures import Figure, Target
 from bench.server import BenchServer
 from bench.sizes import Sizes
 from master.server import Master
-from model.master_settings import MasterSettings
-from model.timing import Timing
+from model.cluster.master_settings import MasterSettings
+from model.cluster.timing import Timing
 
 PART = "The event loop: one large workflow"
 HELD_MS_MAX = 50

@@ -31,12 +31,12 @@ from dao.runs.workflow_instances import NewInstance
 from dao.tasks import task_instances
 from dao.tasks.task_instances import NewTask
 from model.choices import FailureStrategy, Priority
-from model.commands import CommandRow
+from model.cluster.nodes import NodeKind, Slot
 from model.fields import DEFAULT_WORKER_GROUP
 from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import TaskAttempt
-from model.nodes import NodeKind, Slot
-from model.states import TaskState
+from model.runs.commands import CommandRow
+from model.runs.instances import TaskAttempt
+from model.runs.states import TaskState
 
 PART = "Limits: PostgreSQL alone"
 _PGBENCH_CLIENTS = 4

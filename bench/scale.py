@@ -19,7 +19,7 @@ from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.postgres.database import CONNECTIONS_MAX, Database
 from dao.tasks import task_claims
-from model.nodes import Heartbeat, NodeKind, ProcessIdentity
+from model.cluster.nodes import Heartbeat, NodeKind, ProcessIdentity
 
 PART = "Scale"
 _EVERY_S = 2.0

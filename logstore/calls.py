@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import TypeVar
 
 from logstore.protocol import Advanced, LogStore
+from model.cluster.means import NO_THREAD
 from model.errors import Unavailable
-from model.means import NO_THREAD
 
 R = TypeVar("R")
 

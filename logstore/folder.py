@@ -17,7 +17,7 @@ from pathlib import Path
 from logstore.paths import FILE_FLAGS, open_folder
 from logstore.protocol import MARK, Advanced
 from model.errors import NotFound, Unavailable
-from model.log_name import name_of
+from model.logs.name import name_of
 
 PIECE_BYTES = 1 << 20
 PART_SUFFIX = ".part"

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from model.timing import Duration
+from model.cluster.timing import Duration
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
 _PREFIX = re.compile(r"[A-Za-z0-9!_.*'()/-]{0,500}", re.ASCII)

@@ -22,10 +22,10 @@ from master.drive.driver import Driver
 from master.membership.membership import Membership
 from master.schedules import Schedules
 from model.backoff import Backoff
+from model.cluster.master_settings import MasterSettings
 from model.errors import Fenced, ShoalError
 from model.ids import TaskInstanceId
-from model.master_settings import MasterSettings
-from model.queue_places import Queued
+from model.runs.queue_places import Queued
 from node.life import Life
 from node.waiting import set_within
 

@@ -26,11 +26,11 @@ from dao.definitions.schedules import DueSchedules, Fire
 from dao.postgres.errors import BadData
 from master.membership.membership import Membership
 from model.blame import LONG_S, Blame, Verdict
+from model.cluster.master_settings import MasterSettings
+from model.cluster.means import is_passing
 from model.errors import Fenced, Refused, ShoalError
 from model.ids import ScheduleId
-from model.master_settings import MasterSettings
-from model.means import is_passing
-from model.schedules import ScheduleRow, Timetable, compute, stored_time
+from model.time.schedules import ScheduleRow, Timetable, compute, stored_time
 from node.life import Life
 from node.threads import in_thread
 from node.waiting import set_within

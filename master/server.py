@@ -30,11 +30,11 @@ from master.tracing.otlp import OtlpSender
 from master.tracing.traces import Traces
 from master.watcher import Watcher
 from metrics import master as metrics
+from model.cluster.master_settings import MasterSettings
+from model.cluster.nodes import NodeKind
+from model.cluster.timing import Timing
 from model.errors import ShoalError
-from model.master_settings import MasterSettings
-from model.nodes import NodeKind
-from model.timing import Timing
-from model.zones import load_zones
+from model.time.zones import load_zones
 from node.cluster_figures import SHOWING_SLOTS, show_figures
 from node.life import Life
 from node.lives import end_all, ending_life, live_until_stopped, new_life

@@ -19,13 +19,13 @@ from dao.postgres.database import FencedTransaction
 from dao.tasks import stream_claims, streams
 from dao.tasks.streams import AskedRestart, FirstInLine, LivingStream
 from master.membership.membership import Membership
-from model.duties import is_turn_of
+from model.cluster.duties import is_turn_of
+from model.cluster.master_settings import MasterSettings
 from model.errors import Fenced, ShoalError, Unknown
 from model.ids import TaskInstanceId
-from model.master_settings import MasterSettings
-from model.rolling import Turn, turns
-from model.spread import surplus
-from model.states import TaskState
+from model.runs.states import TaskState
+from model.streams.rolling import Turn, turns
+from model.streams.spread import surplus
 from node.life import Life
 from node.stream_workers import loads_of
 from node.write_loop import blaming_the_data

@@ -20,9 +20,9 @@ from dao.checks.stuck_runs import NO_CHILD, NO_TIME, NOTHING_UNDER_WAY, UnderWay
 from master.claim.batch import AdaptiveBatch
 from master.drive.driver import Driver
 from master.drive.runnable import WorkflowRunnable
+from model.cluster.master_settings import MasterSettings
 from model.errors import Fenced, ShoalError
 from model.ids import WorkflowInstanceId
-from model.master_settings import MasterSettings
 from node.life import Life
 from node.write_loop import blaming_the_data
 from registry.clock import boottime_s

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metrics.declaring import WAITS_S, Part
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 
 PART = Part()
 commands_claimed = PART.counter("shoal_master_commands_claimed_total", "Commands taken, whatever became of them.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from prometheus_client import Counter, Histogram
 
 from metrics import master, worker
-from model.nodes import Counted
+from model.cluster.nodes import Counted
 
 _MICROSECOND_DIGITS = 6
 

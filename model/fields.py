@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from model.durations import seconds_of
+from model.time.durations import seconds_of
 
 MINUTES_MAX = 366 * 24 * 60
 NAME_LENGTH_MAX = 200

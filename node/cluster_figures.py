@@ -19,9 +19,9 @@ from dao.postgres.database import Database
 from dao.views import cluster_figures
 from dao.views.cluster_figures import ClusterFigures
 from metrics.cluster import Figure, collector, reads_failed
+from model.cluster.nodes import NodeKind, NodeStatus
 from model.errors import ShoalError
-from model.nodes import NodeKind, NodeStatus
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 from registry.clock import boottime_s
 
 log = structlog.get_logger()

@@ -28,9 +28,9 @@ from typing import NamedTuple
 import structlog
 
 from dao.cluster.node_rows import NodeRow
+from model.cluster.means import is_passing
+from model.cluster.nodes import NodeKind, ProcessIdentity
 from model.ids import Epoch
-from model.means import is_passing
-from model.nodes import NodeKind, ProcessIdentity
 from registry.process import is_gone, place_of, this_process
 
 log = structlog.get_logger()

@@ -23,9 +23,9 @@ from dao.postgres.notify import changed
 from metrics import node as metrics
 from metrics.database import DatabaseMetrics
 from model.changes import Changes
+from model.cluster.nodes import Heartbeat, NodeKind, NodeStatus, Slot
+from model.cluster.timing import Timing
 from model.errors import Denied, Fenced, Unavailable, Unknown
-from model.nodes import Heartbeat, NodeKind, NodeStatus, Slot
-from model.timing import Timing
 from node.namesakes import Namesakes
 from registry.clock import boottime_s
 from registry.process import this_process

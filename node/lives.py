@@ -16,10 +16,10 @@ from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from metrics import node as metrics
 from model.backoff import Backoff
+from model.cluster.means import is_passing
+from model.cluster.nodes import NodeKind, WhenFenced
+from model.cluster.timing import Timing
 from model.errors import Denied, Fenced, Outdated, ShoalError, Unavailable, Unknown
-from model.means import is_passing
-from model.nodes import NodeKind, WhenFenced
-from model.timing import Timing
 from node.life import Life
 from node.watchdog import watched
 from registry import belonging

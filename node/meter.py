@@ -12,8 +12,8 @@ from pathlib import Path
 
 import psutil
 
-from model.load import Measure
-from model.means import is_passing
+from model.cluster.load import Measure
+from model.cluster.means import is_passing
 from node.cgroup import Cgroups
 from registry.clock import boottime_s
 

@@ -13,9 +13,9 @@ import asyncio
 from dao.cluster import fencing, nodes
 from dao.cluster.node_rows import NodeRow
 from dao.postgres.database import Database
+from model.cluster.nodes import NodeKind
+from model.cluster.timing import TASKS_END_S, WORKER_CUT_MARGIN_S, Timing
 from model.errors import Refused
-from model.nodes import NodeKind
-from model.timing import TASKS_END_S, WORKER_CUT_MARGIN_S, Timing
 from node.left_tasks import LeftTasks
 from registry.clock import boottime_s
 from registry.presence import present

@@ -10,9 +10,9 @@ from pathlib import Path
 import structlog
 
 from dao.postgres import reserved_descriptors
-from model.load import Hysteresis, Limit, LoadSettings, Measure
-from model.means import is_passing
-from model.nodes import NodeStatus
+from model.cluster.load import Hysteresis, Limit, LoadSettings, Measure
+from model.cluster.means import is_passing
+from model.cluster.nodes import NodeStatus
 from node.meter import Meter
 
 log = structlog.get_logger()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dao.cluster.node_rows import NodeRow
+from model.cluster.nodes import NodeKind, NodeState, NodeStatus
 from model.ids import Epoch
-from model.nodes import NodeKind, NodeState, NodeStatus
-from model.spread import WorkerLoad
+from model.streams.spread import WorkerLoad
 
 SILENT_BEATS = 3
 """A worker that was silent for so many beats takes none: it may be dead."""

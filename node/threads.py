@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from model.cluster.means import NO_THREAD
 from model.errors import Unavailable
-from model.means import NO_THREAD
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -11,8 +11,8 @@ import structlog
 
 from dao.postgres.errors import BadData, translating
 from model.backoff import Backoff
+from model.cluster.means import is_passing
 from model.errors import ShoalError, Unavailable, Unknown
-from model.means import is_passing
 from node.life import Life
 
 log = structlog.get_logger()

@@ -14,8 +14,8 @@ from dao.cluster import cluster
 from dao.cluster.cluster import RecordedRegistry
 from dao.postgres.address import Address
 from dao.postgres.database import Database
+from model.cluster.nodes import NodeKind
 from model.errors import Refused, Unavailable
-from model.nodes import NodeKind
 from registry.ensemble import SCHEME, Ensemble
 from registry.protocol import Registry
 

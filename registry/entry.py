@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pydantic import ValidationError
 
 from dao.logger import logger
-from model.nodes import Heartbeat, NodeKind
+from model.cluster.nodes import Heartbeat, NodeKind
 
 log = logger()
 

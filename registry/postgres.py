@@ -22,8 +22,8 @@ from dao.postgres.connection import Connection
 from dao.postgres.listen import Listener, probe
 from dao.postgres.query_line import QueryLine
 from model.backoff import Backoff
+from model.cluster.nodes import Heartbeat, NodeKind
 from model.errors import Denied, Refused, ShoalError, Unavailable
-from model.nodes import Heartbeat, NodeKind
 from registry.clock import boottime_s
 from registry.contact import Contact
 from registry.entry import EntryReader, write_entry

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from model.cluster.nodes import NodeKind
 from model.errors import Unavailable
 from model.ids import Epoch
-from model.nodes import NodeKind
 from registry.clock import boottime_s
 from registry.protocol import ConnectionState, Registry
 

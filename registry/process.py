@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from model.nodes import ProcessIdentity
+from model.cluster.nodes import ProcessIdentity
 
 
 @cache

@@ -10,7 +10,7 @@ import asyncio
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from model.nodes import Heartbeat, NodeKind
+from model.cluster.nodes import Heartbeat, NodeKind
 
 if TYPE_CHECKING:
     from dao.postgres.listen import Listener

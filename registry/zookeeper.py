@@ -17,8 +17,8 @@ from datetime import timedelta
 
 from dao.logger import logger
 from dao.postgres.listen import Listener
+from model.cluster.nodes import Heartbeat, NodeKind
 from model.errors import Denied, Refused, Unavailable
-from model.nodes import Heartbeat, NodeKind
 from registry.clock import boottime_s
 from registry.contact import Contact
 from registry.ensemble import Ensemble

@@ -7,7 +7,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 from pydantic.main import IncEx
 
-from model.secret_values import has_sealed, without_sealed
+from model.parameters.secret_values import has_sealed, without_sealed
 
 R = TypeVar("R")
 

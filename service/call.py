@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from dao.accounts import audit, idempotency
-from model.audits import Outcome
+from model.accounts.audits import Outcome
+from model.accounts.rights import CLUSTER_RIGHTS, Right
 from model.errors import Changed, Forbidden, Hidden, VersionNeeded
 from model.ids import AccountId, TokenId
-from model.rights import CLUSTER_RIGHTS, Right
 from service.answered import headers_of, json_of
 from service.batches import Batches
 from service.callers import Caller

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dao.accounts import audit, sessions
-from model import tokens
-from model.audits import ActorKind, Outcome
+from model.accounts import tokens
+from model.accounts.audits import ActorKind, Outcome
+from model.accounts.rights import CLUSTER_RIGHTS, Right, Role, Scope, covers, left_by, rights_in
 from model.errors import Forbidden, Refused, Unauthenticated
 from model.ids import AccountId, LoginSessionId, TokenId
-from model.rights import CLUSTER_RIGHTS, Right, Role, Scope, covers, left_by, rights_in
 from service.batches import Batches
 from service.tokens_sent import TokenSent, find_tokens
 

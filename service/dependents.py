@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from model.accounts.rights import Right
 from model.errors import Forbidden
-from model.rights import Right
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition

@@ -19,8 +19,8 @@ from pydantic import (
 )
 
 from model.errors import Refused
-from model.parameters import is_storable
-from model.secret_values import SEALED_TEXT, has_sealed
+from model.parameters.parameters import is_storable
+from model.parameters.secret_values import SEALED_TEXT, has_sealed
 
 ID_MAX = 2**63 - 1
 

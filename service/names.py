@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dao.views import names, pools
+from model.accounts.rights import Right
 from model.fields import NAME_LENGTH_MAX
-from model.rights import Right
 from service.call import Call
 from service.fields import Answer, Asked, Text
 from service.operation import operation

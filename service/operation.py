@@ -13,8 +13,8 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
+from model.accounts.rights import Right, Scope
 from model.errors import Forbidden, Hidden, NotFound, Refused
-from model.rights import Right, Scope
 from service.deprecation import Deprecation
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.views import search as views
+from model.accounts.rights import Right, Scope
 from model.fields import NAME_LENGTH_MAX
 from model.ids import WorkflowCode
-from model.rights import Right, Scope
 from service.call import Call
 from service.fields import Answer, Asked, Id, Text
 from service.operation import operation

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from logstore.settings import LogStoreSettings
-from model.master_settings import MasterSettings
-from model.timing import Timing
+from model.cluster.master_settings import MasterSettings
+from model.cluster.timing import Timing
 from service.secret_keys import SecretSettings
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec, Protocol
 
 from pydantic import Field
 
+from model.accounts.rights import Right
 from model.errors import Unavailable
-from model.rights import Right
 from service.fields import ID_MAX, Asked
 from service.operation import Operation
 

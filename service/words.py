@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-from model.progress import Progress
+from model.runs.progress import Progress
 
 STATES: dict[str, tuple[str, str]] = {
     "SUCCESS": ("✓", "green"),

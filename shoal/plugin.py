@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from model.choices import ParameterType
 from model.errors import Fenced, Refused, ShoalError, Unavailable
-from model.states import TaskState
+from model.runs.states import TaskState
 from worker.tasks.inserted import arguments, as_written, mark, only_plain, plain, plain_all, put_in
 from worker.tasks.plugin import ProcessRunner, Task, TaskContext, TaskLog, TaskParams, TaskResult
 from worker.tasks.process import run_process

@@ -1502,7 +1502,7 @@ CREATE FUNCTION refuse_transition() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION '% % cannot go from % to %', TG_TABLE_NAME, OLD.id, OLD.state, NEW.state USING ERRCODE = 'restrict_violation';
 END $$;
--- The pairs are the table in model/states.py; a test compares them. In WHEN, so that a legal change calls no function.
+-- The pairs are the table in model/runs/states.py; a test compares them. In WHEN, so that a legal change calls no function.
 CREATE TRIGGER workflow_instance_moves_legally BEFORE UPDATE OF state ON workflow_instance FOR EACH ROW
     WHEN (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (
         ('SERIAL_WAIT', 'PAUSE'),

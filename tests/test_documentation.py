@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from model.workflow import TaskSpec, WorkflowSpec
+from model.definitions.workflow import TaskSpec, WorkflowSpec
 from service.workflows.workflow_file import Head
 
 ROOT = Path(__file__).parent.parent

@@ -17,4 +17,4 @@ def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     class Unread(ZoneInfo):
         """Each subclass has a cache of its own."""
 
-    monkeypatch.setattr("model.zones.ZoneInfo", Unread)
+    monkeypatch.setattr("model.time.zones.ZoneInfo", Unread)

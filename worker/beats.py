@@ -8,19 +8,19 @@ import structlog
 
 from metrics import worker as metrics
 from metrics.tally import Tally
+from model.cluster.nodes import Heartbeat, NodeKind, NodeStatus
 from model.errors import Fenced, ShoalError
-from model.nodes import Heartbeat, NodeKind, NodeStatus
-from model.states import TaskState
+from model.runs.states import TaskState
 from node.life import Life
 from node.meter import load_a_core
 from node.overload import Overload
 from node.waiting import set_within
 from registry.clock import boottime_s
 from registry.protocol import Registry
+from worker.attempts.tenants import runs_as_root
+from worker.claims.writer import Writer
 from worker.launcher.client import Launcher
 from worker.settings import WorkerSettings
-from worker.tenants import runs_as_root
-from worker.writer import Writer
 
 log = structlog.get_logger()
 

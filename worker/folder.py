@@ -13,10 +13,10 @@ from pathlib import Path
 
 import structlog
 
+from model.cluster.means import is_passing
 from model.errors import Refused, Unavailable
-from model.means import is_passing
 from node.address import host_name
-from worker.log_service import LogService
+from worker.logs.service import LogService
 from worker.private_folder import make_private
 from worker.settings import WorkerSettings
 

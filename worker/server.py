@@ -18,12 +18,12 @@ from dao.tasks import task_claims
 from logstore.calls import StoreCalls
 from logstore.opening import open_store
 from logstore.settings import LogStoreSettings
+from model.cluster.nodes import NodeKind
+from model.cluster.timing import Timing
 from model.errors import ShoalError
-from model.nodes import NodeKind
-from model.queue_places import of_streams
-from model.states import TaskState
-from model.timing import Timing
-from model.zones import load_zones
+from model.runs.queue_places import of_streams
+from model.runs.states import TaskState
+from model.time.zones import load_zones
 from node.address import advertised, joined
 from node.left_tasks import mark_of
 from node.life import Life
@@ -33,23 +33,23 @@ from node.threads import in_thread
 from registry.clock import boottime_s
 from registry.process import this_process
 from registry.protocol import Registry
+from worker.attempts.executor import Executor
+from worker.attempts.news import News
+from worker.attempts.tenants import account_for, runs_as_root
 from worker.beats import Beats
-from worker.copying import Copying
-from worker.executor import Executor
+from worker.claims.pool_checks import PoolChecks
+from worker.claims.writer import Writer
 from worker.folder import WorkerFolder
-from worker.last_words import LastWords
-from worker.late_results import LateResults
 from worker.launcher.client import Launcher
-from worker.left_results import report_last_words, report_left_results
-from worker.log_service import LogService
-from worker.named_secrets import NamedSecrets
-from worker.news import News
-from worker.old_logs import delete_old_logs
-from worker.pool_checks import PoolChecks
+from worker.logs.copying import Copying
+from worker.logs.deletion import delete_old_logs
+from worker.logs.service import LogService
+from worker.results.former_lives import report_last_words, report_left_results
+from worker.results.late import LateResults
+from worker.results.recorded_ends import LastWords
+from worker.results.spool import Spool
+from worker.secrets.named import NamedSecrets
 from worker.settings import WorkerSettings
-from worker.spool import Spool
-from worker.tenants import account_for, runs_as_root
-from worker.writer import Writer
 
 log = structlog.get_logger()
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_settings import NoDecode
 
+from model.cluster.load import WorkerLoadSettings
+from model.cluster.nodes import WhenFenced
+from model.cluster.timing import Duration
 from model.fields import DEFAULT_WORKER_GROUP, GroupName
-from model.load import WorkerLoadSettings
-from model.nodes import WhenFenced
-from model.timing import Duration
 
 
 def _split(given: Any) -> Any:

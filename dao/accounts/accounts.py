@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from model.accounts import sent_name
+from model.accounts.accounts import sent_name
 from model.errors import Changed, NotFound, Refused
 from model.ids import AccountId
 

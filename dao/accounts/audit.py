@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
-from model.audits import ActorKind, Outcome, masked
+from model.accounts.audits import ActorKind, Outcome, masked
 from model.ids import AccountId, AuditId
 
 

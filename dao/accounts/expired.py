@@ -9,7 +9,7 @@ from sqlalchemy import text
 from dao.accounts.idempotency import KEPT
 from dao.accounts.sessions import IDLE_MAX
 from dao.postgres.engine import AsyncConnection
-from model.login_limits import WINDOW
+from model.accounts.login_limits import WINDOW
 
 BATCH_MAX = 1_000
 

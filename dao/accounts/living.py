@@ -9,8 +9,8 @@ from sqlalchemy import text
 
 from dao.accounts.sessions import IDLE_MAX
 from dao.postgres.engine import AsyncConnection
+from model.accounts.rights import Role, Scope
 from model.ids import LoginSessionId, TokenId
-from model.rights import Role, Scope
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from typing import NewType
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from model.accounts import sent_name
-from model.login_limits import FREE_OF_ADDRESS, FREE_OF_NAME, WINDOW, counted_address, wait
+from model.accounts.accounts import sent_name
+from model.accounts.login_limits import FREE_OF_ADDRESS, FREE_OF_NAME, WINDOW, counted_address, wait
 
 AttemptId = NewType("AttemptId", int)
 

@@ -9,9 +9,9 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from model.accounts.project_limits import LIMIT_COLUMNS, NO_LIMITS, ProjectLimits, limits_of
+from model.accounts.rights import Role
 from model.ids import AccountId, WorkflowCode, WorkflowInstanceId
-from model.project_limits import LIMIT_COLUMNS, NO_LIMITS, ProjectLimits, limits_of
-from model.rights import Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from model.accounts.rights import Role
 from model.ids import AccountId, LoginSessionId
-from model.rights import Role
 
 IDLE_MAX = timedelta(hours=12)
 """A session that was not used for so long has ended."""

@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy import Row, text
 
 from dao.postgres.engine import AsyncConnection
+from model.accounts.rights import Role, Scope
+from model.accounts.tokens import TokensEnd
 from model.errors import Refused, Unauthenticated
 from model.ids import AccountId, TokenId
-from model.rights import Role, Scope
-from model.tokens import TokensEnd
 
 SEEN_EVERY = timedelta(minutes=1)
 _SCOPES = frozenset(Scope)

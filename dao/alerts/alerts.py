@@ -15,7 +15,7 @@ from sqlalchemy import text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
-from model.alerts import NewAlert
+from model.alerts.alerts import NewAlert
 from model.ids import Epoch, ScheduleId, WorkflowInstanceId
 
 _ALERTS = RowArrays(

@@ -13,7 +13,7 @@ from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Sealed, Vault
 from dao.views.tables import alert_channel
-from model.alert_channels import CHANNEL_PURPOSE, parse_channel_url
+from model.alerts.channels import CHANNEL_PURPOSE, parse_channel_url
 from model.errors import NotFound
 from model.near import cure_of
 

@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
-from model.alerts import AlertKind
+from model.alerts.alerts import AlertKind
 
 
 @dataclass(frozen=True, slots=True)

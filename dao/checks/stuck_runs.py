@@ -18,7 +18,7 @@ from sqlalchemy import TextClause, text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from model.timing import Timing
+from model.cluster.timing import Timing
 
 _MAKE = text("INSERT INTO cluster DEFAULT VALUES ON CONFLICT DO NOTHING")
 _READ_TIMING = text("SELECT timing FROM cluster")

@@ -16,7 +16,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import DRAIN, changed, notify
 from model.changes import Changes
-from model.nodes import NodeKind
+from model.cluster.nodes import NodeKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Row
 
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
+from model.cluster.timing import Silence
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
-from model.timing import Silence
 
 
 @dataclass(frozen=True, slots=True)

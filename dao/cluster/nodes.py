@@ -22,9 +22,9 @@ from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import NODE, announce_last_changes, changed, notify
 from dao.postgres.pipeline import Opening, Statement
 from model.changes import Changes
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 from model.errors import Fenced
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 
 
 @dataclass(frozen=True, slots=True)

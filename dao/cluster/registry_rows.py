@@ -9,8 +9,8 @@ from datetime import timedelta
 
 from dao.postgres.connection import Connection
 from dao.postgres.query_line import QueryLine
+from model.cluster.nodes import NodeKind
 from model.ids import Epoch
-from model.nodes import NodeKind
 
 CHANNEL = "shoal_registry"
 """Notified when a node comes, goes or changes; the payload is its kind."""

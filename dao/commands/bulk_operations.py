@@ -18,12 +18,12 @@ from sqlalchemy import text
 from dao.postgres.engine import AsyncConnection
 from dao.views.bulk import Matching
 from dao.views.run_conditions import RunConditions
-from model.audits import ActorKind
-from model.bulk import BulkAction
+from model.accounts.audits import ActorKind
 from model.errors import NotFound, Refused
 from model.ids import AccountId
-from model.states import WorkflowState
-from model.triggers import Trigger
+from model.runs.bulk import BulkAction
+from model.runs.states import WorkflowState
+from model.runs.triggers import Trigger
 
 
 class BulkState(StrEnum):

@@ -18,10 +18,10 @@ from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
 from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
-from model.command_moves import CommandType
-from model.commands import CommandRow
+from model.cluster.nodes import Slot
 from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
-from model.nodes import Slot
+from model.runs.command_moves import CommandType
+from model.runs.commands import CommandRow
 
 # The columns are those of a `CommandRow`, in its order. The slot is that of `Slot.owns`: where `total` is 0 there is no
 # slot and no command of it.
@@ -224,13 +224,13 @@ class NewCommand:
     """A command to be inserted. None = the value of the definition or the table applies.
 
     Args:
-        type: see `model/command_moves.py`.
+        type: see `model/runs/command_moves.py`.
         workflow_code: of the definition to start.
         workflow_instance_id: of the run to change.
         params: JSON object as text; values for the run.
         start_tasks: names or codes, a JSON list or separated by commas.
         schedule_time: aware; the time that the run is for.
-        traceparent: the trace that the run joins (`model/traces.py`).
+        traceparent: the trace that the run joins (`model/runs/traces.py`).
         created_by: who requests it; None = the database's user.
     """
 

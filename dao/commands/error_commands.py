@@ -12,9 +12,9 @@ from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType
-from model.command_moves import CommandType
 from model.errors import NotFound, Refused
 from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
+from model.runs.command_moves import CommandType
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from model.commands import CommandRow
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+from model.runs.commands import CommandRow
 
 # The columns are those of a `CommandRow`, in its order, and `inherited`.
 _OLDER = text("""

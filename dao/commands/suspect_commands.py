@@ -18,8 +18,8 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
+from model.cluster.nodes import Slot
 from model.ids import CommandId, Epoch
-from model.nodes import Slot
 
 GROUPS = (500, 22, 1)
 """The size of a group after one death, two and three."""

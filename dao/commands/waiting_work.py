@@ -8,8 +8,8 @@ from datetime import timedelta
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from model.cluster.nodes import Slot
 from model.ids import Epoch
-from model.nodes import Slot
 
 # The first in the order of an index is read up to its first match, whatever the statistics contain. EXISTS may read a
 # whole table if the planner wrongly expects an early match; of `task_event` it may read all pages of rows deleted long

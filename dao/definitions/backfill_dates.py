@@ -7,12 +7,12 @@ from datetime import datetime
 
 from dao.definitions import schedules
 from dao.postgres.engine import AsyncConnection
-from model.backfill import BackfillSpec, FireTimes, chains
 from model.choices import ReleaseState
-from model.cron import Cron
 from model.ids import WorkflowCode
-from model.schedules import ScheduleRow
-from model.zones import zone
+from model.runs.backfill import BackfillSpec, FireTimes, chains
+from model.time.cron import Cron
+from model.time.schedules import ScheduleRow
+from model.time.zones import zone
 
 
 async def dates_of(

@@ -12,16 +12,16 @@ from sqlalchemy import Row, text
 from dao.definitions import layouts, source_texts
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
+from model.accounts.project_limits import NO_LIMITS, ProjectLimits, limits_of
 from model.changes import Changes
 from model.choices import ReleaseState
 from model.cost import READ_SPEC_US, spend
+from model.definitions.layout import Layout
+from model.definitions.names import fault_of_workflow_name
+from model.definitions.problems import InvalidWorkflow, Problem, faults_of_task_names
+from model.definitions.workflow import WorkflowSpec
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
-from model.layout import Layout
-from model.names import fault_of_workflow_name
-from model.project_limits import NO_LIMITS, ProjectLimits, limits_of
-from model.workflow import WorkflowSpec
-from model.workflow_problems import InvalidWorkflow, Problem, faults_of_task_names
 
 
 @dataclass(frozen=True, slots=True)

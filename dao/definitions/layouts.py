@@ -6,8 +6,8 @@ from pydantic import ValidationError
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from model.definitions.layout import Layout
 from model.ids import WorkflowCode
-from model.layout import Layout
 
 _READ = text("SELECT layout::text FROM workflow_version WHERE workflow_code = :code AND version = :version")
 _WRITE = text("""

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound, Refused
-from model.parameters import parse_parameters
+from model.parameters.parameters import parse_parameters
 
 # Few rows: what the projects are is read whole, and counted for those of the page only.
 _PAGE = text("""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import WorkflowCode
 from model.logic.references import Reference, references
-from model.workflow import WorkflowSpec
 
 # Rarely run, and reads definitions only: no index for it.
 _NAMING = text("""

@@ -14,7 +14,7 @@ from model.changes import Changes
 from model.choices import FailureStrategy, Misfire, Priority, WarningType
 from model.errors import Refused
 from model.ids import ScheduleId, WorkflowCode
-from model.schedules import ScheduleSpec, stored_time
+from model.time.schedules import ScheduleSpec, stored_time
 
 _CONTENTS = text("""
     SELECT id, state, from_file, crontab, time_zone, start_time::text, end_time::text, params, misfire, misfire_grace_s,

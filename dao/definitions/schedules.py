@@ -18,10 +18,10 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import SCHEDULE, changed, notify
 from model.changes import Changes
+from model.cluster.nodes import Slot
 from model.errors import NotFound
 from model.ids import ScheduleId, WorkflowCode
-from model.nodes import Slot
-from model.schedules import ScheduleRow, ScheduleSpec
+from model.time.schedules import ScheduleRow, ScheduleSpec
 
 # Times as text, here and below: an infinite one, or one in the year 10000, would otherwise fail the fetch of all.
 

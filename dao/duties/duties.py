@@ -19,7 +19,7 @@ from sqlalchemy import text
 from dao.cluster.nodes import Me
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
-from model.duties import HELD, OVERDUE, PAUSE_MAX, DutyName, Step, pause_after
+from model.cluster.duties import HELD, OVERDUE, PAUSE_MAX, DutyName, Step, pause_after
 from model.ids import Epoch
 
 

@@ -23,9 +23,9 @@ from dao.tasks.pool_checks import SECONDS_MAX
 from model.changes import Changes
 from model.errors import NotFound, Refused
 from model.near import cure_of
-from model.pool_check import PoolCheck
-from model.pool_spec import PoolSpec
-from model.pool_variables import resource_variable
+from model.pools.check import PoolCheck
+from model.pools.spec import PoolSpec
+from model.pools.variables import resource_variable
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from psycopg.abc import PQGen
 from dao.postgres import reserved_descriptors
 from dao.postgres.address import Address
 from dao.postgres.pipeline import Cursor, PipelinedConnection
+from model.cluster.means import is_passing
 from model.errors import Denied, Refused
-from model.means import is_passing
 
 CONNECT_S_MAX = 5.0
 """The longest time to make a connection: name resolution, TCP, TLS, login, and all addresses of the server."""

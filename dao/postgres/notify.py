@@ -20,7 +20,7 @@ from model.changes import Changes
 COMMAND = "shoal_command"
 """Commands were inserted (a trigger in `sql/schema.sql`)."""
 TASK = "shoal_task"
-"""Tasks were queued; payload: their worker groups, and where in the queue they are (`model/queue_places.py`)."""
+"""Tasks were queued; payload: their worker groups, and where in the queue they are (`model/runs/queue_places.py`)."""
 POOL = "shoal_pool"
 """Attempts wait for resources of a pool, or some became free (`free_resources`); payload: their worker groups."""
 EVENT = "shoal_event"

@@ -10,9 +10,9 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from model.commands import BACKFILL
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
-from model.states import WorkflowState
+from model.runs.commands import BACKFILL
+from model.runs.states import WorkflowState
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from dao.postgres.notify import EVENT, notify
 from dao.postgres.row_arrays import RowArrays
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import ChildState, Parent
-from model.states import TaskState, WorkflowState
+from model.runs.instances import ChildState, Parent
+from model.runs.states import TaskState, WorkflowState
 
 SUB_WORKFLOW = "sub-workflow"
 """`created_by` of the commands that a task sends to its children: a name for display, no more."""

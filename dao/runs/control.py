@@ -21,9 +21,9 @@ from dao.runs.workflow_instances import read_instance
 from model.changes import Changes
 from model.choices import ExecutionType, FailureStrategy, Priority
 from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import Parent, WorkflowInstance
-from model.lines import Line
-from model.states import WorkflowState
+from model.runs.instances import Parent, WorkflowInstance
+from model.runs.serial_lines import Line
+from model.runs.states import WorkflowState
 
 NO_COMMAND = CommandId(0)
 

@@ -16,7 +16,7 @@ from dao.postgres.notify import DEPENDENCY, changed, notify_each
 from dao.postgres.row_arrays import RowArrays
 from model.changes import Changes
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.states import TaskState, WorkflowState
+from model.runs.states import TaskState, WorkflowState
 
 
 @dataclass(frozen=True, slots=True)

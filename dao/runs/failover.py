@@ -13,8 +13,8 @@ from dao.postgres.notify import changed
 from dao.runs.workflow_instances import read_instance
 from model.changes import Changes
 from model.ids import Epoch, WorkflowInstanceId
-from model.instances import WorkflowInstance
-from model.states import WorkflowState
+from model.runs.instances import WorkflowInstance
+from model.runs.states import WorkflowState
 
 TAKEOVERS_MAX = 3
 """A run ends as FAILURE after this many owners were fenced, each soon after it began to drive the run: the run may be

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 
 
 @dataclass(frozen=True, slots=True)

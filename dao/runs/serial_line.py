@@ -17,8 +17,8 @@ from sqlalchemy import text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
-from model.lines import Line
-from model.states import WorkflowState
+from model.runs.serial_lines import Line
+from model.runs.states import WorkflowState
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from dao.runs.code_lists import read_codes
 from model.changes import Changes
 from model.choices import ExecutionType, FailureStrategy, Priority, WarningType
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import Parent, WorkflowInstance
-from model.states import WorkflowState
+from model.runs.instances import Parent, WorkflowInstance
+from model.runs.states import WorkflowState
 
 
 class OwnershipLost(BadData):

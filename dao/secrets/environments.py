@@ -13,8 +13,8 @@ from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Sealed, Vault
 from dao.views.tables import environment
 from model.errors import NotFound, Refused
-from model.parameters import is_storable
-from model.scripts import plain_script
+from model.parameters.parameters import is_storable
+from model.scripts.normal_form import plain_script
 
 PURPOSE = "environment"
 SCRIPT_BYTES_MAX = 1_000_000

@@ -7,9 +7,10 @@ from collections.abc import Collection, Mapping
 
 from dao.secrets.vault import Sealed, Vault
 from model.choices import ParameterType
+from model.definitions.workflow import TaskSpec, WorkflowSpec
 from model.errors import Refused
-from model.local_params import NAME, LocalParam
-from model.secret_values import (
+from model.parameters.local import NAME, LocalParam
+from model.parameters.secret_values import (
     MASK,
     SEALED_TEXT,
     SECRET_CHARACTERS_MIN,
@@ -18,7 +19,6 @@ from model.secret_values import (
     mark_of,
     sealed_value,
 )
-from model.workflow import TaskSpec, WorkflowSpec
 
 PURPOSE = "parameter"
 

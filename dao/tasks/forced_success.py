@@ -13,7 +13,7 @@ from dao.postgres.notify import changed
 from model.changes import Changes
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowInstanceId
-from model.states import TASK_TRANSITIONS, TaskState, WorkflowState
+from model.runs.states import TASK_TRANSITIONS, TaskState, WorkflowState
 
 _HOLD = text("""
     SELECT i.id, i.state FROM workflow_instance i

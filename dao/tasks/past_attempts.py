@@ -11,8 +11,8 @@ from sqlalchemy import Row, text
 from dao.postgres.engine import AsyncConnection
 from dao.runs.code_lists import read_codes
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import TaskAttempt
-from model.states import TaskState
+from model.runs.instances import TaskAttempt
+from model.runs.states import TaskState
 
 ROWS_AT_ONCE = 1_000
 """How many rows are read before other coroutines get a turn."""

@@ -2,7 +2,7 @@
 
 A transaction of its own, so that the claim of what needs none never waits for it. It holds the rows of the pools,
 always in the order of their codes; one that somebody else holds is left out and tried again soon, so that nobody waits
-for a worker that was stopped in here. Whose turn it is is decided in between (`model/pool_turns.py`).
+for a worker that was stopped in here. Whose turn it is is decided in between (`model/pools/turns.py`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dao.tasks.task_claims import ClaimedTask
 from model.changes import Changes
 from model.choices import Priority
 from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
-from model.pool_turns import PoolRoom, Waiter
-from model.queue_places import Places
+from model.pools.turns import PoolRoom, Waiter
+from model.runs.queue_places import Places
 
 FREE_READ_MAX = 500
 """So many of each line that need the same and may get it are read at once."""

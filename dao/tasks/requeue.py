@@ -16,7 +16,7 @@ from dao.postgres.notify import EVENT, POOL, changed, notify
 from model.changes import Changes
 from model.choices import Priority
 from model.ids import Epoch, TaskInstanceId
-from model.queue_places import QueuedAttempt
+from model.runs.queue_places import QueuedAttempt
 
 # The tasks of a run that is missing or has ended are ended. By a scalar subquery, so that a task without a run is ended
 # too, and not found again and again.

@@ -11,8 +11,8 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.row_arrays import RowArrays
 from model.ids import TaskInstanceId
-from model.log_name import LogName
-from model.states import TaskState
+from model.logs.name import LogName
+from model.runs.states import TaskState
 
 
 @dataclass(frozen=True, slots=True)

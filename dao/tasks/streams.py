@@ -18,8 +18,8 @@ from dao.postgres.notify import KILL, changed, notify
 from dao.tasks.stream_claims import OVERDUE
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
-from model.rolling import Restart
-from model.states import TaskState
+from model.runs.states import TaskState
+from model.streams.rolling import Restart
 
 WITHIN_S = 60.0
 """How long a restart waits for a stream whose definition says nothing about it."""
@@ -182,9 +182,10 @@ _DONE = text("""
           AS n (run, code, has_begun)
     WHERE r.workflow_instance_id = n.run AND r.task_code = n.code AND (r.begun_at IS NOT NULL) = n.has_begun
 """)
-# Of one whose turn has not come, it says that it need not wait for one that does not become ready (`model/rolling.py`).
-# A restart that is under way is enough, unless its new attempt has begun already: that one knows nothing of what has
-# changed since. One that pauses has ended since, or the restart is about to end that pause.
+# Of one whose turn has not come, it says that it need not wait for one that does not become ready
+# (`model/streams/rolling.py`). A restart that is under way is enough, unless its new attempt has begun already: that
+# one knows nothing of what has changed since. One that pauses has ended since, or the restart is about to end that
+# pause.
 _ASK_RESTART = text("""
     INSERT INTO stream_restart (workflow_instance_id, task_code, asked_by)
     SELECT :run, code, :asked_by FROM unnest(CAST(:codes AS bigint[])) AS code

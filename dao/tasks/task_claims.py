@@ -22,8 +22,8 @@ from dao.tasks.pool_checks import LATE_S
 from model.changes import Changes
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.queue_places import Places
-from model.states import TaskState
+from model.runs.queue_places import Places
+from model.runs.states import TaskState
 
 
 @dataclass(frozen=True, slots=True)

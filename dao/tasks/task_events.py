@@ -15,8 +15,8 @@ from sqlalchemy import text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
-from model.instances import AttemptEnd, ChildState, HaltRequest
-from model.states import TaskState, WorkflowState
+from model.runs.instances import AttemptEnd, ChildState, HaltRequest
+from model.runs.states import TaskState, WorkflowState
 
 # Picks events addressed to this master and consumes those whose run it owns; the others are passed on to the owner. The
 # owner is looked up by primary key for each event: a join could start with all runs that it ever owned. By ctid, not by

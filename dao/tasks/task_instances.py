@@ -19,8 +19,8 @@ from dao.runs.workflow_instances import OwnershipLost, named
 from model.changes import Changes
 from model.choices import Priority, TimeoutStrategy
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
-from model.instances import AttemptEnd, TaskAttempt
-from model.states import TaskState
+from model.runs.instances import AttemptEnd, TaskAttempt
+from model.runs.states import TaskState
 
 
 @dataclass(frozen=True, slots=True)

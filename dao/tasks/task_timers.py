@@ -12,7 +12,7 @@ from dao.postgres.notify import EVENT, changed, notify
 from dao.tasks.requeue import put_back
 from model.changes import Changes
 from model.ids import TaskInstanceId
-from model.queue_places import QueuedAttempt
+from model.runs.queue_places import QueuedAttempt
 
 # What began to wait in the future: the clock has been set back since. It waits for as long as was meant, from now on.
 _RESUME = text("""

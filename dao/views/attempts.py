@@ -23,7 +23,7 @@ from dao.views.run_counts import CHECKED_MAX, Count, planned_rows
 from dao.views.tables import node, task_instance, workflow_definition, workflow_instance
 from model.errors import NotFound
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.states import TaskState
+from model.runs.states import TaskState
 
 WALK_MAX = 4_000
 FAILED_WALK_MAX = 1_000

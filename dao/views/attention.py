@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from model.ids import ScheduleId, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.schedules import ScheduleRow
+from model.time.schedules import ScheduleRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dao.views.run_conditions import ANY_RUN, RunConditions
 from dao.views.run_pages import WantedRuns
 from dao.views.tables import workflow_definition, workflow_instance
 from model.ids import CommandId, WorkflowInstanceId
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 
 _ASKED = func.coalesce(workflow_instance.c.requested_state, workflow_instance.c.state)
 _UNFINISHED = frozenset(state for state in WorkflowState if not state.is_final)

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from model.ids import Epoch, WorkflowCode
-from model.states import TaskState, WorkflowState
+from model.runs.states import TaskState, WorkflowState
 
 SEED = "demo_workflows.sql"
 

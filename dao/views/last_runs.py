@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.states import TaskState, WorkflowState
+from model.runs.states import TaskState, WorkflowState
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from dao.views.tables import node, task_instance, workflow_definition, workflow_
 from model.choices import ExecutionType, Flag, Priority
 from model.errors import NotFound
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.progress import Progress
-from model.states import TaskState, WaitReason, WorkflowState
+from model.runs.progress import Progress
+from model.runs.states import TaskState, WaitReason, WorkflowState
 
 
 @dataclass(frozen=True, slots=True)

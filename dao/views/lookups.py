@@ -10,9 +10,9 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from dao.views.listings import TaskRun
+from model.cluster.nodes import NodeState, Slot
 from model.errors import NotFound
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId
-from model.nodes import NodeState, Slot
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from model.ids import WorkflowInstanceId
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 
 NEWEST = 1_000
 """Of the runs only so many are compared with what was typed."""

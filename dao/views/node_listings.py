@@ -10,8 +10,8 @@ from sqlalchemy import text
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
 from dao.postgres.engine import AsyncConnection
+from model.cluster.nodes import NodeKind
 from model.ids import Epoch
-from model.nodes import NodeKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from model.pools import ResourceState
+from model.pools.resources import ResourceState
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import Any
 
 from sqlalchemy import TextClause, text
 
-from model.names import as_id
-from model.triggers import Trigger
+from model.definitions.names import as_id
+from model.runs.triggers import Trigger
 
 # A child has the type START_PROCESS too.
 _TRIGGER = """

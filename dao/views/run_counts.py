@@ -12,7 +12,7 @@ from dao.postgres.engine import AsyncConnection
 from dao.views import run_pages, run_walks
 from dao.views.bulk import Matching, matching
 from dao.views.run_conditions import ANY_RUN
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 
 CHECKED_MAX = 20_000
 """So many runs are checked for a count under conditions that no index has."""

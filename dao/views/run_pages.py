@@ -25,7 +25,7 @@ from typing import Any
 
 from sqlalchemy import TextClause, text
 
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 
 RANGES_MAX = 500
 """Of more ranges than these the newest runs of all are read first; of a fifth as many, if all states are wanted."""

@@ -11,8 +11,8 @@ from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData
 from dao.runs.code_lists import read_codes
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.progress import Progress
-from model.states import TaskState, WorkflowState
+from model.runs.progress import Progress
+from model.runs.states import TaskState, WorkflowState
 
 
 @dataclass(frozen=True, slots=True)

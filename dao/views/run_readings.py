@@ -22,13 +22,13 @@ from dao.views.listings import Run, TaskRun
 from dao.views.pool_readings import PoolReading
 from dao.views.queue_listings import GroupQueue
 from dao.views.streams import OpenRestart
-from model.commands import read_parent
+from model.cluster.nodes import NodeState
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.instances import Parent
-from model.nodes import NodeState
-from model.states import TaskState, WorkflowState
-from model.workflow import WorkflowSpec
+from model.runs.commands import read_parent
+from model.runs.instances import Parent
+from model.runs.states import TaskState, WorkflowState
 
 LEVELS_BELOW_MAX = 5
 """The maximum depth of nested runs in a readable sentence."""

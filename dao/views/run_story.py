@@ -9,9 +9,9 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from model.cluster.nodes import Slot
 from model.ids import CommandId, Epoch, TaskCode, WorkflowInstanceId
-from model.nodes import Slot
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 
 
 @dataclass(frozen=True, slots=True)

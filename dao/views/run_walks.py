@@ -17,8 +17,8 @@ from dao.views import id_prefixes, run_pages
 from dao.views.run_conditions import RunConditions
 from dao.views.run_pages import WantedRuns
 from model.ids import WorkflowInstanceId
-from model.states import WorkflowState
-from model.triggers import Trigger
+from model.runs.states import WorkflowState
+from model.runs.triggers import Trigger
 
 WALK_MAX = 2_000
 

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from model.ids import ScheduleId
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 
 EACH_MAX = 2_000
 """Of a schedule so many runs are read, the latest."""

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from model.choices import ReleaseState
-from model.schedules import ScheduleRow
+from model.time.schedules import ScheduleRow
 
 # A listing of all goes by the primary key and stops at its limit. Without a workflow (LEFT JOIN) only those are listed
 # who may see everything. Times as text: an infinite one would otherwise fail the fetch of all.

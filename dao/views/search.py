@@ -14,9 +14,9 @@ from sqlalchemy import TextClause, text
 
 from dao.postgres.engine import AsyncConnection
 from model.choices import ReleaseState
+from model.cluster.nodes import NodeKind
 from model.ids import Epoch, ScheduleId, WorkflowCode, WorkflowInstanceId
-from model.nodes import NodeKind
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 
 ID_DIGITS = 19
 """Of the longest id."""

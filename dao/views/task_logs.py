@@ -8,11 +8,11 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from model.cluster.nodes import NodeState
 from model.errors import NotFound
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.log_name import LogName
-from model.nodes import NodeState
-from model.states import TaskState
+from model.logs.name import LogName
+from model.runs.states import TaskState
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from dao.commands.commands import NewCommand
 from dao.definitions import definitions, references
 from dao.definitions.backfill_dates import dates_of
 from dao.postgres.engine import AsyncConnection
-from model.backfill import BackfillSpec, rest
-from model.command_moves import CommandType
-from model.commands import BACKFILL, Start
+from model.definitions.plan import Plan
 from model.errors import Refused
 from model.ids import WorkflowCode
-from model.plan import Plan
-from model.secret_values import without_foreign
+from model.parameters.secret_values import without_foreign
+from model.runs.backfill import BackfillSpec, rest
+from model.runs.command_moves import CommandType
+from model.runs.commands import BACKFILL, Start
 
 
 async def first_date(connection: AsyncConnection, command: Start, plan: Plan) -> Start:

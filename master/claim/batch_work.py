@@ -7,8 +7,8 @@ from dao.postgres.database import FencedTransaction
 from master.claim.serial import Lines
 from master.drive.plans import Fetched
 from master.drive.work import Work
-from model.commands import CommandRow, Start
 from model.ids import WorkflowInstanceId
+from model.runs.commands import CommandRow, Start
 
 
 class BatchWork(Work):

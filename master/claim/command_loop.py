@@ -34,12 +34,12 @@ from master.drive.driver import Driver
 from master.membership.membership import Membership
 from metrics import master as metrics
 from model.blame import Verdict
-from model.command_moves import HALTING, URGENT, CommandType
-from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
+from model.cluster.master_settings import MasterSettings
+from model.cluster.nodes import Slot
 from model.errors import Refused
 from model.ids import CommandId
-from model.master_settings import MasterSettings
-from model.nodes import Slot
+from model.runs.command_moves import HALTING, URGENT, CommandType
+from model.runs.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
 from node.life import Life
 from node.write_loop import blaming_the_data, run_rounds
 from registry.clock import boottime_s

@@ -1,6 +1,6 @@
 """Commands that change an instance: PAUSE, STOP, and those by which one leaves a final state or a wait.
 
-Each is checked against the table in `model/command_moves.py`, with the row of its instance locked; one that is not
+Each is checked against the table in `model/runs/command_moves.py`, with the row of its instance locked; one that is not
 allowed is refused with the reason as a sentence, and nothing is changed. Two commands of one batch for one instance see
 each other. A child that its parent task asks to continue while another run of its line is before it waits for its turn;
 if it cannot continue at all, that task is notified.
@@ -25,17 +25,17 @@ from master.claim.revival import revival
 from master.claim.serial import next_of
 from master.claim.version_changes import Onto, onto_version
 from master.drive.driver import Driver
+from model.accounts.project_limits import used_by_start
 from model.choices import ExecutionType
-from model.command_moves import COMMAND_MOVES, HALTING, REVIVING, CommandType, why_not
-from model.commands import CommandRow, Move, RecoverSerialWait
+from model.definitions.plan import Plan
 from model.errors import NotFound, Refused
 from model.ids import CommandId, Epoch, WorkflowInstanceId
-from model.instances import WorkflowInstance
-from model.lines import Line
-from model.parameters import parse_parameters
-from model.plan import Plan
-from model.project_limits import used_by_start
-from model.states import WorkflowState
+from model.parameters.parameters import parse_parameters
+from model.runs.command_moves import COMMAND_MOVES, HALTING, REVIVING, CommandType, why_not
+from model.runs.commands import CommandRow, Move, RecoverSerialWait
+from model.runs.instances import WorkflowInstance
+from model.runs.serial_lines import Line
+from model.runs.states import WorkflowState
 
 C, W = CommandType, WorkflowState
 LINES_MAX = 100

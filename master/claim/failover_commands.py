@@ -11,8 +11,8 @@ from dao.runs.failover import TAKEOVERS_MAX
 from dao.tasks import task_events
 from master.claim.batch_work import BatchWork
 from master.drive.driver import Driver
-from model.commands import CommandRow, RecoverToleranceFault
 from model.ids import Epoch
+from model.runs.commands import CommandRow, RecoverToleranceFault
 
 log = structlog.get_logger()
 

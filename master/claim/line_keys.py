@@ -21,11 +21,11 @@ from master.claim import to_start
 from master.claim.batch_work import BatchWork
 from master.claim.to_start import ToStart, is_serial, parameters_of
 from master.drive.plans import Plans
-from model.command_moves import CommandType
-from model.commands import CommandRow, Start, read_command
 from model.errors import Refused
 from model.ids import CommandId, WorkflowCode
-from model.lines import Line
+from model.runs.command_moves import CommandType
+from model.runs.commands import CommandRow, Start, read_command
+from model.runs.serial_lines import Line
 
 OLDER_MAX = 1_000
 """How many older commands of a workflow are read. A run with more before it waits: they are being taken meanwhile."""

@@ -15,11 +15,11 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
 from dao.runs import serial_line
 from master.claim.start_commands import notify_parent
-from model.command_moves import STARTING, CommandType
-from model.commands import CommandRow
+from model.cluster.nodes import Slot
+from model.definitions.names import as_id
 from model.ids import Epoch, WorkflowCode
-from model.names import as_id
-from model.nodes import Slot
+from model.runs.command_moves import STARTING, CommandType
+from model.runs.commands import CommandRow
 
 
 async def refuse_alone(

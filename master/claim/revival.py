@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from model.command_moves import CommandType
-from model.commands import Move
+from model.definitions.plan import Plan
 from model.ids import TaskCode
-from model.instances import TaskAttempt
-from model.plan import Plan
-from model.states import TaskState
+from model.runs.command_moves import CommandType
+from model.runs.commands import Move
+from model.runs.instances import TaskAttempt
+from model.runs.states import TaskState
 
 C, T = CommandType, TaskState
 _FAILED = (T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE)

@@ -21,8 +21,8 @@ from dao.runs.workflow_instances import NewInstance
 from model.choices import ExecutionType
 from model.errors import Refused
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
-from model.lines import Line
-from model.states import WorkflowState
+from model.runs.serial_lines import Line
+from model.runs.states import WorkflowState
 from node.life import Life
 
 log = structlog.get_logger()

@@ -13,10 +13,10 @@ import structlog
 from dao.commands import commands, suspect_commands
 from dao.commands.suspect_commands import Suspect
 from dao.postgres.database import FencedTransaction
-from model.commands import CommandRow
+from model.cluster.master_settings import MasterSettings
+from model.cluster.nodes import Slot
 from model.ids import CommandId, Epoch
-from model.master_settings import MasterSettings
-from model.nodes import Slot
+from model.runs.commands import CommandRow
 from node.life import Life
 
 log = structlog.get_logger()

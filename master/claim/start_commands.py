@@ -28,14 +28,14 @@ from master.drive.events import Started
 from master.drive.handling import feed
 from master.drive.runnable import WorkflowRunnable
 from model.choices import ExecutionType
-from model.command_moves import CommandType
-from model.commands import CommandRow, Start, read_parent, scrubbed
+from model.definitions.names import as_id
+from model.definitions.plan import Plan
 from model.errors import NotFound, Refused
 from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
-from model.instances import Parent, WorkflowInstance
-from model.names import as_id
-from model.plan import Plan
-from model.states import WorkflowState
+from model.runs.command_moves import CommandType
+from model.runs.commands import CommandRow, Start, read_parent, scrubbed
+from model.runs.instances import Parent, WorkflowInstance
+from model.runs.states import WorkflowState
 
 W = WorkflowState
 NOT_FROM_ABOVE = (

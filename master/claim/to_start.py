@@ -11,15 +11,15 @@ from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
 from master.drive.parameters import INSTANCE_ID, base_parameters, builtins_of
 from master.drive.plans import Fetched, PlanKey, Plans
+from model.accounts.project_limits import NO_LIMITS, used_by_start
 from model.choices import ExecutionType, ReleaseState
-from model.commands import Start
+from model.definitions.plan import Plan
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode, WorkflowInstanceId
-from model.lines import value_of_key
-from model.parameters import parse_parameters
-from model.plan import Plan
-from model.project_limits import NO_LIMITS, used_by_start
-from model.zones import zone
+from model.parameters.parameters import parse_parameters
+from model.runs.commands import Start
+from model.runs.serial_lines import value_of_key
+from model.time.zones import zone
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from dao.runs.control import VersionChange
 from master.drive.parameters import EPOCH, base_parameters
+from model.definitions.newer_version import changed_parameters, changed_tasks
+from model.definitions.plan import Plan
 from model.errors import Refused
 from model.ids import TaskCode
-from model.instances import WorkflowInstance
-from model.newer_version import changed_parameters, changed_tasks
-from model.parameters import parse_parameters
-from model.plan import Plan
+from model.parameters.parameters import parse_parameters
+from model.runs.instances import WorkflowInstance
 
 
 @dataclass(frozen=True, slots=True)

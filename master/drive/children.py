@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 from master.drive.events import ResumeChild, StartChild
 from master.drive.outcome import STOPPED
+from model.definitions.plan import Plan, PlannedTask
 from model.ids import TaskCode
-from model.instances import AttemptEnd, ChildState, TaskAttempt
 from model.logic.dynamic import OUTPUT, DynamicParams, Tuples, own_output, tuples
 from model.logic.sub_process import SubProcessParams
-from model.out_parameters import CURE, OutParameters
-from model.parameters import PARAMETERS_BYTES_MAX, Room, parse_parameters, replace_references
-from model.plan import Plan, PlannedTask
-from model.states import TaskState, WorkflowState
+from model.parameters.outputs import CURE, OutParameters
+from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room, parse_parameters, replace_references
+from model.runs.instances import AttemptEnd, ChildState, TaskAttempt
+from model.runs.states import TaskState, WorkflowState
 
 W = WorkflowState
 _ENDS = {W.SUCCESS: TaskState.SUCCESS, W.FAILURE: TaskState.FAILURE, W.STOP: TaskState.KILL, W.PAUSE: TaskState.PAUSE}

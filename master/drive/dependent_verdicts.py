@@ -12,13 +12,13 @@ from dao.postgres.engine import AsyncConnection
 from dao.runs import dependencies
 from dao.runs.dependencies import Found, Span, WaitingTask
 from model.choices import TimeoutStrategy
+from model.cluster.means import is_passing
 from model.errors import Refused, Unavailable
 from model.ids import WorkflowCode
 from model.logic.date_cycles import intervals
 from model.logic.dependent import DependentItem, DependentParams, Outcome, State, Verdict, evaluate
-from model.means import is_passing
-from model.states import TaskState, WorkflowState
-from model.zones import zone
+from model.runs.states import TaskState, WorkflowState
+from model.time.zones import zone
 
 T, W = TaskState, WorkflowState
 AGAIN_IN_MINUTES = 0.1

@@ -27,7 +27,7 @@ from model.blame import LONG_S
 from model.errors import Fenced, ShoalError
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.logic.dependent import Outcome, Verdict
-from model.states import TaskState
+from model.runs.states import TaskState
 from node.life import Life
 from node.waiting import set_within
 from node.write_loop import blaming_the_data

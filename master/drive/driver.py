@@ -37,8 +37,8 @@ from master.drive.work import Transactions, Work
 from metrics import master as metrics
 from model.blame import LONG_S
 from model.ids import WorkflowInstanceId
-from model.instances import AttemptEnd
-from model.states import TaskState
+from model.runs.instances import AttemptEnd
+from model.runs.states import TaskState
 from node.life import Life
 from node.write_loop import run_rounds
 from registry.clock import boottime_s

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from model.ids import TaskCode
-from model.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt
-from model.states import WorkflowState
+from model.runs.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt
+from model.runs.states import WorkflowState
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from master.drive.garbage_collection import collector_paused
 from master.drive.runnable import WorkflowRunnable
 from master.drive.writes import Writes
 from model.errors import Refused
-from model.instances import AttemptEnd, HaltRequest
+from model.runs.instances import AttemptEnd, HaltRequest
 from node.threads import in_thread
 
 log = structlog.get_logger()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from model.definitions.plan import Plan
 from model.ids import TaskCode
 from model.logic import conditions, switch
 from model.logic.conditions import ConditionsParams
 from model.logic.switch import SwitchParams
-from model.plan import Plan
 
 
 def chosen_branch(

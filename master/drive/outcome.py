@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from model.definitions.plan import Plan
 from model.ids import TaskCode
-from model.plan import Plan
-from model.ready_tasks import Progress
-from model.states import TaskState, WorkflowState
+from model.runs.ready_tasks import Progress
+from model.runs.states import TaskState, WorkflowState
 
 T, W = TaskState, WorkflowState
 STOPPED = "it was stopped"

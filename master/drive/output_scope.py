@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from model.graph import Graph
+from model.definitions.graph import Graph
 from model.ids import TaskCode
 
 Context = Mapping[str, frozenset[TaskCode]]

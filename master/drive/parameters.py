@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from master.drive.output_scope import Contexts
-from model.builtin_parameters import builtin_parameters
+from model.definitions.plan import Plan, PlannedTask
 from model.errors import Refused
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import WorkflowInstance
-from model.parameter_resolution import resolve
-from model.parameters import parse_parameters
-from model.plan import Plan, PlannedTask
-from model.secret_values import check_sealed, has_sealed, without_foreign
-from model.zones import zone
+from model.parameters.builtin import builtin_parameters
+from model.parameters.parameters import parse_parameters
+from model.parameters.resolution import resolve
+from model.parameters.secret_values import check_sealed, has_sealed, without_foreign
+from model.runs.instances import WorkflowInstance
+from model.time.zones import zone
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 INSTANCE_ID = "system.workflow.instance.id"

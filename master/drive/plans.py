@@ -15,10 +15,10 @@ from dao.definitions import definitions
 from dao.definitions.definitions import Whereabouts, read_spec
 from dao.postgres.database import Database
 from master.drive.garbage_collection import collector_paused, keep_for_good
+from model.definitions.plan import Plan
 from model.errors import NotFound, Refused, ShoalError
 from model.ids import WorkflowCode
-from model.instances import WorkflowInstance
-from model.plan import Plan
+from model.runs.instances import WorkflowInstance
 from node.threads import in_thread
 
 PlanKey = tuple[WorkflowCode, int]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from zlib import crc32
 
 from model.choices import OnWorkerLoss
+from model.definitions.plan import PlannedTask
 from model.ids import TaskCode, WorkflowInstanceId
-from model.plan import PlannedTask
-from model.states import TaskState
+from model.runs.states import TaskState
 
 
 def is_repeated(task: PlannedTask, state: TaskState, used: int, *, dry_run: bool) -> bool:

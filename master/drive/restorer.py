@@ -14,11 +14,11 @@ from master.drive.plans import Plans, plan_key
 from master.drive.run_limit import Delay
 from master.drive.runnable import WorkflowRunnable
 from master.drive.work import Work
+from model.definitions.plan import Plan
 from model.errors import Refused
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import HaltRequest, WorkflowInstance
-from model.plan import Plan
-from model.states import WorkflowState
+from model.runs.instances import HaltRequest, WorkflowInstance
+from model.runs.states import WorkflowState
 
 
 class Restorer:

@@ -12,8 +12,8 @@ from datetime import timedelta
 
 from master.drive.runnable import WorkflowRunnable
 from model.choices import TimeoutStrategy
+from model.definitions.workflow import WorkflowSpec
 from model.ids import WorkflowInstanceId
-from model.workflow import WorkflowSpec
 from registry.clock import boottime_s
 
 MARGIN_S = 0.02

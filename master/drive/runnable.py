@@ -21,13 +21,13 @@ from master.drive.parameters import Parameters
 from master.drive.repeats import is_repeated, repeated, used_before
 from master.drive.task_starter import TaskStarter
 from model.choices import FailureStrategy
+from model.definitions.plan import Plan
 from model.ids import TaskCode
-from model.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt, WorkflowInstance
 from model.logic.dynamic import DynamicParams
 from model.logic.sub_process import SubProcessParams
-from model.plan import Plan
-from model.ready_tasks import Progress
-from model.states import WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
+from model.runs.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt, WorkflowInstance
+from model.runs.ready_tasks import Progress
+from model.runs.states import WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
 
 T, W = TaskState, WorkflowState
 _FAILED = (T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE)

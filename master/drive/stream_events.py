@@ -9,7 +9,7 @@ from dao.postgres.engine import AsyncConnection
 from dao.tasks import stream_ends
 from dao.tasks.task_events import TaskEvent
 from master.drive.held_runs import HeldRuns
-from model.instances import AttemptEnd
+from model.runs.instances import AttemptEnd
 
 
 async def with_run_times(

@@ -12,16 +12,16 @@ from master.drive.events import Effect
 from master.drive.logic import chosen_branch
 from master.drive.outcome import Ends
 from master.drive.parameters import Parameters
+from model.definitions.plan import Plan
 from model.errors import Refused
 from model.ids import TaskCode
-from model.instances import ChildState, TaskAttempt
 from model.logic.dependent import DependentParams
 from model.logic.dynamic import DynamicParams
 from model.logic.sub_process import SubProcessParams
 from model.logic.switch import SwitchParams
-from model.plan import Plan
-from model.ready_tasks import Progress
-from model.states import TaskState, WaitReason
+from model.runs.instances import ChildState, TaskAttempt
+from model.runs.ready_tasks import Progress
+from model.runs.states import TaskState, WaitReason
 
 T = TaskState
 

@@ -30,12 +30,12 @@ from master.drive.plans import Fetched
 from master.drive.run_limit import Delay
 from master.drive.runnable import WorkflowRunnable
 from model.choices import OnWorkerLoss
+from model.definitions.plan import PlannedTask
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
-from model.instances import AttemptEnd, Parent, TaskAttempt, WorkflowInstance
-from model.plan import PlannedTask
-from model.queue_places import Queued, QueuedAttempt
-from model.states import TaskState, WorkflowState
-from model.streams import ATTEMPTS_KEPT
+from model.runs.instances import AttemptEnd, Parent, TaskAttempt, WorkflowInstance
+from model.runs.queue_places import Queued, QueuedAttempt
+from model.runs.states import TaskState, WorkflowState
+from model.streams.streams import ATTEMPTS_KEPT
 
 SIZE_MAX = 128_000_000
 """About the characters of what one transaction writes for several runs. A batch grows while runs are small, and may

@@ -11,7 +11,7 @@ from dao.alerts import alerts, conditions
 from dao.alerts.conditions import Lasting, Standing
 from dao.postgres.database import FencedTransaction
 from dao.views.queue_listings import GroupQueue
-from model.alerts import AlertKind, NewAlert, Severity
+from model.alerts.alerts import AlertKind, NewAlert, Severity
 
 STANDS_AFTER = timedelta(minutes=10)
 """A queue or pool stands if a task has waited for so long, and nothing has begun for so long."""

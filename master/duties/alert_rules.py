@@ -16,13 +16,13 @@ from dao.alerts import alerts, refused_commands, rules
 from dao.alerts.refused_commands import RefusedCommands
 from dao.alerts.rules import EndedRun, Expected, LongRule, StoredRule
 from dao.postgres.database import FencedTransaction
-from model.alert_rule_ends import Mark, Raised, RunEnd, Window, at_end, failures_after, is_late, last_window, too_long
-from model.alert_rules import Late, Rule, TakesLonger, parse_rule
-from model.alerts import AlertKind, NewAlert, Severity
-from model.duties import Step
+from model.alerts.alerts import AlertKind, NewAlert, Severity
+from model.alerts.rule_ends import Mark, Raised, RunEnd, Window, at_end, failures_after, is_late, last_window, too_long
+from model.alerts.rules import Late, Rule, TakesLonger, parse_rule
+from model.cluster.duties import Step
 from model.errors import Refused
 from model.ids import WorkflowCode
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 
 BATCH = 500
 COMMANDS_AT_ONCE = 10_000

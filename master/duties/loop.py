@@ -15,7 +15,7 @@ from dao.duties import duties, queue_statistics
 from dao.duties.duties import Next, TakenDuty
 from master.duties.steps import STEPS, Context
 from master.membership.membership import Membership
-from model.duties import (
+from model.cluster.duties import (
     PAUSE_SHARE,
     PERIODS,
     STEP_PAUSE_S_MIN,
@@ -26,8 +26,8 @@ from model.duties import (
     pause_between_steps_s,
     turns_of,
 )
+from model.cluster.master_settings import MasterSettings
 from model.errors import Fenced, ShoalError, Unknown
-from model.master_settings import MasterSettings
 from node.life import Life
 from node.write_loop import blaming_the_data
 from registry.clock import boottime_s

@@ -10,10 +10,10 @@ from dao.definitions import references
 from dao.postgres.database import FencedTransaction
 from dao.retention import old_audit, old_commands, old_runs
 from dao.retention.old_runs import OldRuns
-from model import duties
-from model.duties import Step
+from model.cluster import duties
+from model.cluster.duties import Step
 from model.ids import WorkflowCode
-from model.retention import ATTEMPTS_FIRST, ATTEMPTS_MAX, ATTEMPTS_MIN, PAUSE_SHARE, Part, attempts_of_next
+from model.runs.retention import ATTEMPTS_FIRST, ATTEMPTS_MAX, ATTEMPTS_MIN, PAUSE_SHARE, Part, attempts_of_next
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from dao.tasks import pool_leases
 from dao.views import queue_listings
 from dao.views.queue_listings import GroupQueue
 from master.duties import alert_conditions, alert_rules, retention
-from model.duties import DutyName, Step
-from model.nodes import NodeKind
+from model.cluster.duties import DutyName, Step
+from model.cluster.nodes import NodeKind
 
 BATCH = 500
 NODES_KEPT = timedelta(days=30)

@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Iterable
 
 from dao.cluster.node_rows import NodeRow
+from model.cluster.nodes import NodeKind
+from model.cluster.timing import Timing
 from model.ids import Epoch
-from model.nodes import NodeKind
-from model.timing import Timing
 from registry.process import is_gone
 
 DOUBTFUL_BEATS = 2

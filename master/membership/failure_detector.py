@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
+from model.cluster.nodes import NodeKind
+from model.cluster.timing import TASKS_END_S, WORKER_CUT_MARGIN_S, Silence, Timing
 from model.ids import Epoch
-from model.nodes import NodeKind
-from model.timing import TASKS_END_S, WORKER_CUT_MARGIN_S, Silence, Timing
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,12 @@ from master.membership.failure_detector import FailureDetector, Sight
 from master.membership.slot_record import SlotRecord
 from metrics import master as metrics
 from metrics.tally import Tally
+from model.cluster.load import RUNS_LIMIT, Measure
+from model.cluster.master_settings import MasterSettings
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
+from model.cluster.slots import SlotView, slot_view
 from model.errors import ShoalError, Unavailable, Unknown
 from model.ids import Epoch
-from model.load import RUNS_LIMIT, Measure
-from model.master_settings import MasterSettings
-from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
-from model.slots import SlotView, slot_view
 from node.left_tasks import LeftTasks
 from node.life import Life
 from node.meter import load_a_core

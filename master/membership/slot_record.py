@@ -9,10 +9,10 @@ import structlog
 
 from dao.cluster import slot_changes
 from dao.postgres.errors import BadData
+from model.cluster.nodes import Heartbeat, NodeStatus
+from model.cluster.slots import SlotView
 from model.errors import Unavailable, Unknown
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeStatus
-from model.slots import SlotView
 from node.life import Life
 from node.waiting import set_within
 

@@ -17,8 +17,8 @@ import structlog
 
 from master.tracing.spans import Span
 from metrics import master as metrics
+from model.cluster.tracing_settings import TracingSettings
 from model.errors import Refused
-from model.tracing_settings import TracingSettings
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dao.views.run_spans import EndedAttempt, EndedRun
-from model.states import TaskState, WorkflowState
-from model.traces import TraceParent, attempt_span_id, read_traceparent, run_span_id, trace_id_of
+from model.runs.states import TaskState, WorkflowState
+from model.runs.traces import TraceParent, attempt_span_id, read_traceparent, run_span_id, trace_id_of
 
 REASON_LENGTH_MAX = 1_000
 _FAILED = {

@@ -21,8 +21,8 @@ from pydantic import BeforeValidator, Field
 from model.errors import Refused
 from model.fields import Name
 from model.logic.fields import LogicParams, Part, Workflow
-from model.parameter_text import ParameterValue
-from model.parameters import replace_references
+from model.parameters.parameters import replace_references
+from model.parameters.text import ParameterValue
 
 OUTPUT = "dynamic.out"
 """The parameter that has the outputs of all children."""

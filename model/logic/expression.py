@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from model.errors import Refused
 from model.near import nearest
-from model.parameters import is_storable
+from model.parameters.parameters import is_storable
 
 if TYPE_CHECKING:
     from cel import Program
@@ -38,7 +38,7 @@ VALUES_LENGTH_MAX = 100_000
 """In characters, over the values in one condition, each counted as often as it occurs."""
 EXAMPLE = '${a} > 5 && "${b}" == "x"'
 
-_NAME = r"[A-Za-z_][A-Za-z0-9_.]*"  # as in model/parameters.py
+_NAME = r"[A-Za-z_][A-Za-z0-9_.]*"  # as in model/parameters/parameters.py
 _TOKEN = re.compile(
     rf"""(?P<space>\s+|//[^\n]*)
     |(?P<text>[rR]"[^"\r\n]*"|[rR]'[^'\r\n]*'|"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\\\r\n]|\\.)*')

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Pla
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX, Name
 from model.near import nearest
-from model.parameters import is_storable
+from model.parameters.parameters import is_storable
 
 CODE_MAX = 2**63 - 1
 

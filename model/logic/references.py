@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from model.definitions.workflow import TaskSpec
 from model.errors import Refused
 from model.logic.dependent import DependentParams
 from model.logic.dynamic import DynamicParams
 from model.logic.sub_process import SubProcessParams
-from model.workflow import TaskSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from model.fields import Name
 from model.logic.fields import LogicParams, Workflow
-from model.parameter_text import ParameterValue
+from model.parameters.text import ParameterValue
 
 PARAMS_MAX = 1_000
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from dao.accounts import audit
-from model.audits import ActorKind, Outcome
+from model.accounts.audits import ActorKind, Outcome
+from model.accounts.rights import Right
 from model.fields import NAME_LENGTH_MAX
 from model.ids import AuditId
-from model.rights import Right
 from service.call import Call
 from service.fields import Answer, Id, Moment, Text
 from service.operation import operation

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from dao.accounts import accounts, audit, login_attempts, login_links, sessions
 from dao.logger import logger
-from model.accounts import sent_name
-from model.audits import ActorKind
+from model.accounts.accounts import sent_name
+from model.accounts.audits import ActorKind
+from model.accounts.tokens import hash_of
 from model.errors import TooMany, Unauthenticated
 from model.ids import AccountId, LoginSessionId
-from model.tokens import hash_of
 from service.callers import Caller, Visitor
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pydantic import Field
 
 from dao.accounts import accounts
-from model.audits import ActorKind
+from model.accounts.audits import ActorKind
+from model.accounts.rights import Right, Role, Scope
+from model.accounts.tokens import TokensEnd
 from model.errors import Refused
-from model.rights import Right, Role, Scope
-from model.tokens import TokensEnd
 from service.accounts.own_password import check_own_password, check_unchanged
 from service.accounts.people import END_TOKENS, Password, store_password
 from service.call import Call, Subject

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from dao.accounts import accounts, sessions
 from dao.accounts.sessions import SessionRow
+from model.accounts.rights import Right
 from model.errors import NotFound
 from model.ids import AccountId, LoginSessionId
-from model.rights import Right
 from service.call import Call, Subject
 from service.fields import Answer, Id, Moment
 from service.operation import operation

@@ -15,11 +15,11 @@ from pydantic import Field
 from dao.accounts import accounts, login_links
 from dao.accounts import tokens as token_rows
 from dao.accounts.tokens import TokenRow
-from model import tokens
+from model.accounts import tokens
+from model.accounts.rights import Right, Scope
 from model.errors import NotFound, Refused, Unauthenticated
 from model.fields import NAME_LENGTH_MAX
 from model.ids import AccountId, TokenId
-from model.rights import Right, Scope
 from service.accounts.own_password import check_own_password, check_unchanged
 from service.accounts.people import Password
 from service.call import Call, Subject

@@ -12,7 +12,7 @@ from typing import TypeVar
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from model.accounts import check_password, fits
+from model.accounts.accounts import check_password, fits
 from model.errors import Unavailable
 
 _Result = TypeVar("_Result")

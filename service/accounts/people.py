@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from dao.accounts import accounts, audit, login_links, sessions, tokens
-from model.accounts import NAME_CHARACTERS_MAX, check_account_name
+from model.accounts.accounts import NAME_CHARACTERS_MAX, check_account_name
+from model.accounts.rights import Right
+from model.accounts.tokens import TokensEnd, hash_of
 from model.errors import Refused
 from model.ids import AccountId, LoginSessionId
-from model.rights import Right
-from model.tokens import TokensEnd, hash_of
 from service.accounts.logins import SECRET_BYTES
 from service.call import Call, Change, Subject
 from service.callers import Caller

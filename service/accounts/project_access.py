@@ -8,10 +8,10 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.accounts import accounts, members
+from model.accounts.project_limits import LIMIT_COLUMNS, ProjectLimits
+from model.accounts.rights import Right, Role
 from model.errors import NotFound
 from model.fields import GroupName, Name, TenantName
-from model.project_limits import LIMIT_COLUMNS, ProjectLimits
-from model.rights import Right, Role
 from service.accounts.people import AccountName
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Id, Moment

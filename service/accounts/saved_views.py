@@ -15,8 +15,8 @@ from pydantic import Field, ValidationError
 from dao.accounts import saved_views
 from dao.accounts.saved_views import SavedView
 from model import fields
+from model.accounts.rights import Right
 from model.errors import Refused
-from model.rights import Right
 from service.accounts.audit_pages import AuditQuery
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from dao.alerts import channels, retrying
 from dao.views import alerts
-from model.alert_channels import URL_BYTES_MAX, parse_channel_url
-from model.alert_templates import LENGTH_MAX, check_template
+from model.accounts.rights import Right
+from model.alerts.channels import URL_BYTES_MAX, parse_channel_url
+from model.alerts.templates import LENGTH_MAX, check_template
 from model.errors import NotFound, Refused, Unavailable
-from model.rights import Right
 from service.call import ANY_VERSION, Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from dao.alerts import groups
 from model import fields
+from model.accounts.rights import Right
 from model.errors import NotFound
-from model.rights import Right
 from service.alerts.channels import DESCRIPTION_LENGTH_MAX
 from service.alerts.channels import Name as ChannelName
 from service.call import ANY_VERSION, Call, Subject

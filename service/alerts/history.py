@@ -11,9 +11,9 @@ from dao.alerts import channels, retrying
 from dao.views import alerts
 from dao.views.alerts import AlertFilter
 from model import fields
-from model.alerts import AlertKind
+from model.accounts.rights import Right
+from model.alerts.alerts import AlertKind
 from model.errors import Refused
-from model.rights import Right
 from service.alerts.channels import Name as ChannelName
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Id, Moment

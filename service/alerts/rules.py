@@ -10,10 +10,10 @@ from dao.accounts import members
 from dao.alerts import groups, saved_rules
 from dao.definitions import definitions
 from model import fields
-from model.alert_rules import parse_rule
+from model.accounts.project_limits import Resource
+from model.accounts.rights import Right
+from model.alerts.rules import parse_rule
 from model.errors import NotFound, Refused
-from model.project_limits import Resource
-from model.rights import Right
 from service.call import ANY_VERSION, Call, Subject
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation

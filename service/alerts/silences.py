@@ -9,9 +9,9 @@ from pydantic import Field
 
 from dao.alerts import silences
 from model import fields
-from model.alerts import AlertKind
+from model.accounts.rights import Right
+from model.alerts.alerts import AlertKind
 from model.errors import Refused
-from model.rights import Right
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from dao.views import claims
-from model.rights import Right
+from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer, Id
 from service.operation import operation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dao.postgres import database
-from model.rights import Right
+from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer, Moment
 from service.operation import operation

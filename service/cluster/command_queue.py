@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from dao.views import node_listings, queue_listings
-from model.nodes import Slot
-from model.rights import Right
+from model.accounts.rights import Right
+from model.cluster.nodes import Slot
 from service.call import Call
 from service.cluster.members import WorkerGroupAnswer, groups_of
 from service.cluster.slot_report import SlotReport, read_slots

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dao.cluster import nodes, slot_changes
 from dao.views import lookups
+from model.accounts.rights import Right
+from model.cluster.nodes import Slot
 from model.ids import CommandId
-from model.nodes import Slot
-from model.rights import Right
 from service.call import Call
 from service.explain.explanation import why_command
 from service.explain.facts import Masters, command_facts

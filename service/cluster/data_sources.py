@@ -10,9 +10,9 @@ from pydantic import Field
 
 from dao.secrets import data_sources
 from dao.secrets.data_source_url import URL_BYTES_MAX, checkable_host, parse_data_source_url, pinned
-from model.audits import ActorKind
+from model.accounts.audits import ActorKind
+from model.accounts.rights import Right
 from model.errors import NotFound, Refused, Unavailable
-from model.rights import Right
 from service.call import Call, Subject
 from service.cluster.reach import reachable_address
 from service.fields import Answer, Asked, Moment, Text

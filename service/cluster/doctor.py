@@ -16,8 +16,8 @@ from dao.cluster.node_rows import NodeRow
 from dao.postgres import schema, schema_scripts
 from dao.postgres.database import Database, database_time
 from dao.views import node_listings
+from model.cluster.timing import Timing
 from model.errors import Refused, ShoalError
-from model.timing import Timing
 from registry.belonging import OWN_DATABASE, AnotherRegistry
 from registry.clock import boottime_s
 from service.cluster import log_service_health, log_store_health

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from dao.cluster import drains, nodes
+from model.accounts.rights import Right
+from model.cluster.nodes import NodeKind, NodeState
 from model.errors import NotFound, Refused, Unavailable
-from model.nodes import NodeKind, NodeState
-from model.rights import Right
 from service.call import Call, Subject
 from service.explain.answer import names_of
 from service.fields import Answer, Asked, Text

@@ -11,8 +11,8 @@ from typing import Annotated, Protocol
 
 from pydantic import Field
 
+from model.accounts.rights import Right
 from model.errors import Refused
-from model.rights import Right
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Text
 from service.operation import operation

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dao.views import duties
 from dao.views.duties import Duty, DutyDone
-from model.rights import Right
+from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer, Id, Moment
 from service.operation import operation

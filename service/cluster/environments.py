@@ -9,8 +9,8 @@ from pydantic import Field
 
 from dao.secrets import environments
 from dao.secrets.environments import SCRIPT_BYTES_MAX, Environment
-from model.rights import Right
-from model.scripts import changed_script
+from model.accounts.rights import Right
+from model.scripts.normal_form import changed_script
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation

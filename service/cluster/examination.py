@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from model.rights import Right
+from model.accounts.rights import Right
 from service.call import Call
 from service.cluster.check_result import Result, Verdict
 from service.cluster.doctor import examine

@@ -12,7 +12,7 @@ from dao.cluster.slot_changes import MemberChange, SlotChange, SlotReason
 from dao.postgres.engine import AsyncConnection
 from dao.views import receipts
 from dao.views.receipts import TakenBy
-from model.rights import Right
+from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer, Id, Moment
 from service.operation import operation

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from model.node_rates import Beat, NodeRate, Rates, following, rates_of
+from model.cluster.node_rates import Beat, NodeRate, Rates, following, rates_of
 from registry.clock import boottime_s
 
 if TYPE_CHECKING:

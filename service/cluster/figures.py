@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from model.rights import Right
+from model.accounts.rights import Right
 from service.call import Call
 from service.cluster.figure_samples import EVERY_S
 from service.fields import Answer, Asked, Moment

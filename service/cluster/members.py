@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from dao.views import node_listings, queue_listings
-from model.nodes import NodeKind, NodeState, NodeStatus
-from model.rights import Right
+from model.accounts.rights import Right
+from model.cluster.nodes import NodeKind, NodeState, NodeStatus
 from service.call import Call
 from service.cluster.drains import DrainState
 from service.cluster.slot_report import MasterSlot, SlotReport, read_slots

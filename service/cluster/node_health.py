@@ -13,8 +13,8 @@ from dao.cluster.node_rows import NodeRow
 from dao.commands import commands
 from dao.postgres.engine import AsyncConnection
 from dao.views import node_listings, queue_listings
-from model.nodes import NodeKind, NodeState
-from model.timing import Timing
+from model.cluster.nodes import NodeKind, NodeState
+from model.cluster.timing import Timing
 from service.cluster.check_result import Result, Verdict, passed, result_of
 from service.cluster.registered_masters import Registered
 from service.cluster.slot_report import SlotReport, read_slots

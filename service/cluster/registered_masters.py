@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from dao.cluster import cluster
 from dao.postgres.database import Database
+from model.cluster.nodes import Heartbeat, NodeKind
 from model.errors import Refused, Unavailable
-from model.nodes import Heartbeat, NodeKind
 from registry import belonging
 from registry.clock import boottime_s
 from registry.connect import make_registry

@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from dao.alerts import channels
 from dao.secrets import data_sources, environments
+from model.accounts.rights import Right
 from model.errors import Refused
-from model.rights import Right
 from service.call import Call, Subject
 from service.fields import Answer, Moment
 from service.operation import operation

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dao.cluster import cluster
 from dao.views import server_load
-from model.rights import Right
+from model.accounts.rights import Right
 from registry.belonging import OWN_DATABASE
 from service.call import Call
 from service.fields import Answer, Id, Moment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dao.cluster import cluster
-from model.rights import Right
+from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer
 from service.operation import operation

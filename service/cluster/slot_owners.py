@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from dao.postgres.database import Database
 from dao.views import node_listings
+from model.cluster.nodes import Slot
 from model.errors import ShoalError
-from model.nodes import Slot
 from registry.clock import boottime_s
 from service.cluster.slot_report import report
 

@@ -11,8 +11,8 @@ from pydantic import Field
 from dao.postgres.database import database_time
 from dao.views import arrivals, claims, queue_listings
 from dao.views.arrivals import Arrival
+from model.accounts.rights import Right
 from model.errors import Refused
-from model.rights import Right
 from service.call import Call
 from service.cluster.claims import LATELY, ClaimsAnswer
 from service.cluster.command_queue import SlotQueueAnswer

@@ -11,8 +11,8 @@ from pydantic import Field
 from dao.cluster import slot_changes
 from dao.cluster.slot_changes import MemberChange, SlotChange, SlotMember, SlotReason
 from dao.postgres.database import database_time
-from model.durations import read_duration
-from model.rights import Right
+from model.accounts.rights import Right
+from model.time.durations import read_duration
 from service.call import Call
 from service.fields import Answer, Id, Moment, Text
 from service.operation import operation

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dao.views import node_listings
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, Slot
+from model.cluster.slots import slot_view
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind, NodeState, Slot
-from model.slots import slot_view
 
 if TYPE_CHECKING:
     from dao.cluster.node_rows import NodeRow

@@ -12,8 +12,8 @@ from dao.checks.table_checks import SHOWN_MAX, Check
 from dao.commands import error_commands
 from dao.postgres.database import Database
 from dao.retention import old_runs
+from model.cluster.timing import Timing
 from model.errors import ShoalError
-from model.timing import Timing
 from service.cluster.check_result import Result, Verdict, result_of, unknown
 from service.settings import ServiceSettings
 from service.words import duration

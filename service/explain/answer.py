@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
 
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 from service.words import counted, duration
 
 MOVES_WITHIN_S = 10.0

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dao.postgres.engine import AsyncConnection
 from dao.views import lookups
 from dao.views.listings import TaskRun
+from model.definitions.plan import Plan
 from model.errors import Refused
 from model.ids import TaskCode, TaskInstanceId
 from model.logic.conditions import ConditionsParams
 from model.logic.expression import read_condition
 from model.logic.switch import SwitchParams
-from model.parameters import parse_parameters
-from model.plan import Plan
-from model.secret_values import MASK, without_sealed
+from model.parameters.parameters import parse_parameters
+from model.parameters.secret_values import MASK, without_sealed
 
 VALUE_LENGTH_MAX = 60
 

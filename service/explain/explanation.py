@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from shlex import quote
 
-from model.states import NotBegun, TaskState, WaitReason, WorkflowState
+from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.explain.answer import (
     MOVES_WITHIN_S,
     NAMES_MAX,

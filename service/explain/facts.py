@@ -11,15 +11,15 @@ from dao.views.listings import Run, TaskRun
 from dao.views.lookups import CommandFate
 from dao.views.queue_listings import GroupQueue
 from dao.views.run_readings import LEVELS_BELOW_MAX, OpenCommand, RunReading
+from model.accounts.rights import is_seen
 from model.choices import OnWorkerLoss
-from model.command_moves import URGENT, CommandType
+from model.cluster.master_settings import MasterSettings
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
+from model.definitions.plan import Plan
 from model.ids import Epoch, WorkflowInstanceId
 from model.logic.dependent import DependentParams
-from model.master_settings import MasterSettings
-from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
-from model.plan import Plan
-from model.rights import is_seen
-from model.states import NotBegun, TaskState, WorkflowState
+from model.runs.command_moves import URGENT, CommandType
+from model.runs.states import NotBegun, TaskState, WorkflowState
 from service.cluster.slot_report import MasterSlot, report
 from service.explain.choices import choice_behind, choices_of
 from service.explain.explanation import SILENT_AFTER_S, why_command

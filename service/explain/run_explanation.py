@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from model.states import NotBegun, TaskState, WorkflowState
+from model.runs.states import NotBegun, TaskState, WorkflowState
 from service.explain.answer import Why, dates_waiting, drained_only, going_on, names_of, next_step
 from service.explain.explanation import (
     SILENT_AFTER_S,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dao.views.pool_readings import PoolReading
-from model.nodes import Slot
-from model.progress import Progress
-from model.states import NotBegun, TaskState, WaitReason, WorkflowState
+from model.cluster.nodes import Slot
+from model.runs.progress import Progress
+from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.explain.answer import Why, names_of
 
 

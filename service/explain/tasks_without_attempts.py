@@ -1,6 +1,6 @@
 """The state of a task that has no attempt: it waits, is skipped or disabled, or was not selected to run.
 
-Pure; computed from the rows by the rules with which a master decides what may begin (`model/ready_tasks.py`).
+Pure; computed from the rows by the rules with which a master decides what may begin (`model/runs/ready_tasks.py`).
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from model.definitions.plan import Plan
 from model.ids import TaskCode
-from model.plan import Plan
-from model.ready_tasks import Progress
-from model.states import NotBegun, TaskState
+from model.runs.ready_tasks import Progress
+from model.runs.states import NotBegun, TaskState
 
 if TYPE_CHECKING:
     from dao.views.listings import TaskRun

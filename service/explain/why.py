@@ -8,10 +8,10 @@ from dao.checks import alert_checks
 from dao.checks.alert_checks import Unheard
 from dao.cluster import nodes
 from dao.views import listings, lookups, run_readings
+from model.accounts.rights import Right
 from model.errors import NotFound
 from model.ids import CommandId, WorkflowInstanceId
-from model.rights import Right
-from model.states import NotBegun, WorkflowState
+from model.runs.states import NotBegun, WorkflowState
 from service.call import Call
 from service.explain.answer import Why
 from service.explain.explanation import why_command, why_task

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Mapping
 
 from dao.accounts import living
 from dao.postgres.database import Database
-from model.audits import ActorKind
-from model.rights import Right
+from model.accounts.audits import ActorKind
+from model.accounts.rights import Right
 from service.callers import Caller
 from service.live.hub import Recheck
 

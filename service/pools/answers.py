@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from model.choices import Priority
-from model.pools import ResourceState
+from model.pools.resources import ResourceState
 from service.fields import Answer, Id, Moment, WrittenId
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from dao.accounts import audit
 from dao.pools import resource_changes, saved_pools
+from model.accounts.rights import Right
+from model.definitions.problems import Problem
 from model.errors import Refused
-from model.pool_spec import InvalidPool, PoolSpec, fault_of_pool_name
-from model.rights import Right
-from model.workflow_problems import Problem
+from model.pools.spec import InvalidPool, PoolSpec, fault_of_pool_name
 from service.call import ANY_VERSION, Call, Subject
 from service.operation import operation
 from service.pools.answers import AppliedPools, ResourceChange, SavedPool

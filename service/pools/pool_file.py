@@ -1,4 +1,4 @@
-"""Resource pools in YAML files: documents of `kind: pool`, read as `model.pool_spec.PoolSpec`, and written again."""
+"""Resource pools in YAML files: documents of `kind: pool`, read as `model.pools.spec.PoolSpec`, and written again."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from model.pool_check import PoolCheck
-from model.pool_spec import InvalidPool, PoolSpec, fault_of_pool_name, faults_of_variables
-from model.pool_variables import resource_variable
-from model.workflow_problems import Problem
+from model.definitions.problems import Problem
+from model.pools.check import PoolCheck
+from model.pools.spec import InvalidPool, PoolSpec, fault_of_pool_name, faults_of_variables
+from model.pools.variables import resource_variable
 from service.pools.resource_lines import resource_lines
 from service.workflows.workflow_file import POOL, BadWorkflowFile, FileFault, plain
 from service.workflows.workflow_text import to_yaml

@@ -6,8 +6,8 @@ import asyncio
 
 from dao.pools import saved_pools
 from dao.views import pools
-from model.pools import LINE_SHOWN_MAX
-from model.rights import Right
+from model.accounts.rights import Right
+from model.pools.resources import LINE_SHOWN_MAX
 from service.call import Call
 from service.operation import operation
 from service.pages import PageOf, page_of, pair_page_of

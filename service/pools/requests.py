@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from model.definitions.names import as_id
 from model.errors import Refused
-from model.names import as_id
-from model.pool_spec import RESOURCE_NAME_LENGTH_MAX
-from model.pools import LINE_SHOWN_MAX, ResourceState
+from model.pools.resources import LINE_SHOWN_MAX, ResourceState
+from model.pools.spec import RESOURCE_NAME_LENGTH_MAX
 from service.fields import Asked, Text
 from service.pages import NamedPageQuery, PageQuery, PairPageQuery
 from service.workflows.requests import Files, Version, Yaml

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dao.accounts.audit import AuditEntry
     from dao.pools.saved_pools import PoolHead, PutPool
     from dao.postgres.engine import AsyncConnection
-    from model.workflow import WorkflowSpec
+    from model.definitions.workflow import WorkflowSpec
     from service.callers import Caller
     from service.pools.pool_file import PoolDocument
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from dao.postgres.database import database_time
 from dao.views import usual_times
-from model.estimate import task_left_s
 from model.ids import TaskCode, WorkflowCode
+from model.runs.estimate import task_left_s
 
 if TYPE_CHECKING:
     from dao.postgres.engine import AsyncConnection

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from dao.accounts import members
 from dao.definitions import definitions
+from model.accounts.project_limits import NO_LIMITS, StartOptions, Used, used_by, used_by_start
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import WorkflowInstanceId
-from model.project_limits import NO_LIMITS, StartOptions, Used, used_by, used_by_start
-from model.workflow import WorkflowSpec
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition

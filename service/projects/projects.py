@@ -17,13 +17,13 @@ from dao.definitions.projects import Project
 from dao.postgres.engine import AsyncConnection
 from dao.secrets.parameters import sealed_values
 from model import fields
+from model.accounts.project_limits import LIMIT_COLUMNS
+from model.accounts.rights import Right
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX
-from model.parameter_resolution import resolve
-from model.parameters import parse_parameters
-from model.project_limits import LIMIT_COLUMNS
-from model.retention import KEPT_DAYS_MAX
-from model.rights import Right
+from model.parameters.parameters import parse_parameters
+from model.parameters.resolution import resolve
+from model.runs.retention import KEPT_DAYS_MAX
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from model.accounts.rights import is_seen
 from model.choices import Priority
-from model.progress import Progress
-from model.rights import is_seen
-from model.states import NotBegun, TaskState, WaitReason, WorkflowState
+from model.runs.progress import Progress
+from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.fields import Answer, Id, Moment
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dao.views import attempts, run_conditions, run_counts
+from model.accounts.rights import Right
+from model.definitions.names import as_id
 from model.ids import TaskInstanceId
-from model.names import as_id
-from model.rights import Right
 from service.call import Call
 from service.fields import Id
 from service.operation import operation

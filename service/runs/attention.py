@@ -13,10 +13,10 @@ from pydantic import Field
 from dao.postgres.engine import AsyncConnection
 from dao.views import attention, usual_times
 from dao.views.attention import FailedRun, LongRun
-from model.estimate import late_s
+from model.accounts.rights import Right
 from model.ids import ScheduleId, WorkflowCode
-from model.rights import Right
-from model.schedules import ScheduleRow
+from model.runs.estimate import late_s
+from model.time.schedules import ScheduleRow
 from service.call import Call
 from service.fields import Answer, Asked, Id, Moment
 from service.operation import operation

@@ -10,7 +10,7 @@ from dao.postgres.engine import AsyncConnection
 from dao.runs import backfills
 from dao.runs.backfills import DateRun, RefusedDates
 from model.ids import CommandId, WorkflowCode
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 from service.explain.answer import going_on
 from service.fields import Answer, Id, Moment
 

@@ -15,13 +15,13 @@ from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
 from dao.runs import backfills
 from dao.views import lookups
-from model.backfill import BackfillSpec
-from model.command_moves import CommandType
-from model.commands import BACKFILL
+from model.accounts.project_limits import used_by_start
+from model.accounts.rights import Right
 from model.errors import Refused
 from model.ids import CommandId, WorkflowCode
-from model.project_limits import used_by_start
-from model.rights import Right
+from model.runs.backfill import BackfillSpec
+from model.runs.command_moves import CommandType
+from model.runs.commands import BACKFILL
 from service.call import Call, Subject
 from service.dependents import check_dependents
 from service.fields import Answer, Id, Moment

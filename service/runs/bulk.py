@@ -10,11 +10,11 @@ from dao.commands.commands import NewCommand
 from dao.postgres.engine import AsyncConnection
 from dao.views import bulk
 from dao.views.bulk import Matching, RunState
-from model.bulk import COMMAND_OF, BulkAction
-from model.command_moves import COMMAND_MOVES, HALTING, REVIVING, CommandType
+from model.accounts.rights import Right, is_seen
 from model.errors import Forbidden, Refused
-from model.rights import Right, is_seen
-from model.states import WorkflowState
+from model.runs.bulk import COMMAND_OF, BulkAction
+from model.runs.command_moves import COMMAND_MOVES, HALTING, REVIVING, CommandType
+from model.runs.states import WorkflowState
 from service.call import Call, Subject
 from service.fields import Answer, Id
 from service.operation import operation

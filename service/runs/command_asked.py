@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from dao.views import listings, lookups
+from model.accounts.rights import Right
 from model.errors import NotFound, Unavailable
 from model.ids import CommandId
-from model.rights import Right
 from service.call import Call
 from service.fields import Answer, Id
 from service.runs.answers import NewerVersionAnswer, OlderBelowAnswer, RunAnswer

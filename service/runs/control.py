@@ -15,11 +15,11 @@ from dao.commands.commands import NewCommand
 from dao.tasks import forced_success
 from dao.views import listings, lookups
 from dao.views.listings import Run
-from model.command_moves import REVIVING, CommandType
+from model.accounts.rights import Right
 from model.errors import Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.rights import Right
-from model.states import TaskState, WorkflowState
+from model.runs.command_moves import REVIVING, CommandType
+from model.runs.states import TaskState, WorkflowState
 from service.call import Call, Change, Subject
 from service.fields import Answer, Id
 from service.operation import operation

@@ -12,10 +12,10 @@ from pydantic import Field
 from dao.commands import error_commands
 from dao.definitions import definitions
 from model.choices import FailureStrategy, Priority, TaskDependType
-from model.command_moves import REVIVING, CommandType
-from model.commands import BACKFILL
 from model.errors import Hidden, NotFound, Refused
 from model.ids import WorkflowCode, WorkflowInstanceId
+from model.runs.command_moves import REVIVING, CommandType
+from model.runs.commands import BACKFILL
 from service.call import Call
 from service.dependents import check_dependents
 from service.fields import Asked, Id, Text

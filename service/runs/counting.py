@@ -12,10 +12,10 @@ from pydantic import Field
 from dao.postgres.database import database_time
 from dao.views import run_counts, run_progress
 from dao.views.run_progress import Reporting
+from model.accounts.rights import Right
 from model.errors import Refused
 from model.ids import WorkflowInstanceId
-from model.rights import Right
-from model.states import TaskState, WorkflowState
+from model.runs.states import TaskState, WorkflowState
 from service.call import Call
 from service.fields import Answer, Asked, Id, Moment
 from service.operation import operation

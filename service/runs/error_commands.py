@@ -12,11 +12,11 @@ from pydantic import Field
 
 from dao.accounts import audit
 from dao.commands import error_commands
-from model.command_moves import HALTING, REVIVING, STARTING
+from model.accounts.rights import Right
 from model.errors import Refused
 from model.ids import CommandId
-from model.rights import Right
-from model.secret_values import without_sealed
+from model.parameters.secret_values import without_sealed
+from model.runs.command_moves import HALTING, REVIVING, STARTING
 from service.call import Call, Change, Subject
 from service.dependents import check_dependents
 from service.fields import Answer, Asked, GivenId, Id, Moment, WrittenId

@@ -17,9 +17,9 @@ from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from dao.views import bulk
 from dao.views.bulk import Matching, RunState
-from model.bulk import COMMAND_OF, BulkAction
-from model.command_moves import COMMAND_MOVES, REVIVING
 from model.errors import ShoalError, Unavailable
+from model.runs.bulk import COMMAND_OF, BulkAction
+from model.runs.command_moves import COMMAND_MOVES, REVIVING
 from service.callers import Caller
 from service.projects.limits import refused_reruns
 from service.runs.audited_runs import subjects_of

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dao.commands.older_starts import first_older
 from dao.runs import relations
 from dao.views import listings
+from model.accounts.rights import Right
 from model.ids import WorkflowInstanceId
-from model.rights import Right
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 from service.call import Call
 from service.fields import Answer, Id
 from service.operation import operation

@@ -11,8 +11,8 @@ from pydantic import Field
 from dao.postgres import database
 from dao.runs import backfills
 from dao.views import bulk, run_counts, run_lists
-from model.durations import read_duration
-from model.rights import Right
+from model.accounts.rights import Right
+from model.time.durations import read_duration
 from service.call import Call
 from service.fields import Answer, Id
 from service.operation import operation

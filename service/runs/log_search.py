@@ -14,9 +14,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from model.accounts.rights import Right
 from model.errors import Refused
 from model.ids import TaskInstanceId
-from model.rights import Right
 from service.call import Call
 from service.fields import ID_MAX, Answer, Asked, Id, Text
 from service.operation import operation

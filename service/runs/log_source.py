@@ -13,10 +13,10 @@ from dao.runs import relations
 from dao.views import listings, task_logs
 from dao.views.listings import Run, TaskRun
 from dao.views.task_logs import LogPlace
+from model.accounts.rights import Right, is_seen
 from model.errors import Forbidden, Refused
 from model.ids import TaskInstanceId
-from model.rights import Right, is_seen
-from model.states import TaskState, WorkflowState
+from model.runs.states import TaskState, WorkflowState
 from service.call import Call
 from service.explain.answer import task_named
 from service.explain.choices import read_choices

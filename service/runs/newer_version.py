@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from dao.definitions import definitions
 from dao.runs import relations
-from model.command_moves import CommandType
+from model.definitions.newer_version import changed_tasks
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
-from model.newer_version import changed_tasks
-from model.workflow import WorkflowSpec
+from model.runs.command_moves import CommandType
 from service.explain.answer import Why, names_of
 from service.projects.limits import check_limits_of_start
 from service.runs.answers import NewerVersionAnswer, OlderBelowAnswer, Visible

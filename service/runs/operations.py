@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dao.commands import bulk_operations
 from dao.commands.bulk_operations import BulkOperation, BulkState
-from model.bulk import BulkAction
+from model.accounts.rights import Right
 from model.errors import NotFound
-from model.rights import Right
+from model.runs.bulk import BulkAction
 from service.call import Call, Subject
 from service.fields import Answer, Id, Moment
 from service.operation import operation

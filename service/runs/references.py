@@ -10,14 +10,14 @@ from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
 from dao.views import listings, lookups
 from dao.views.listings import Run, TaskRun
+from model.accounts.rights import is_seen
 from model.choices import ReleaseState
+from model.definitions.names import as_id
+from model.definitions.plan import Plan
+from model.definitions.workflow import WorkflowSpec
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.names import as_id
-from model.plan import Plan
-from model.rights import is_seen
-from model.states import WorkflowState
-from model.workflow import WorkflowSpec
+from model.runs.states import WorkflowState
 from service.workflows.typed_names import typed
 
 LAST = "@last"

@@ -9,13 +9,13 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, field_validator
 
 from dao.views import run_conditions
-from model.backfill import DATES_MAX, Order
-from model.bulk import BulkAction
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.fields import NAME_LENGTH_MAX
-from model.lines import KEY_LENGTH_MAX
-from model.states import TaskState, WorkflowState
-from model.triggers import Trigger
+from model.runs.backfill import DATES_MAX, Order
+from model.runs.bulk import BulkAction
+from model.runs.serial_lines import KEY_LENGTH_MAX
+from model.runs.states import TaskState, WorkflowState
+from model.runs.triggers import Trigger
 from service.fields import Asked, GivenId, Id, Moment, Text
 from service.pages import HowCounted, PageQuery
 from service.runs.answers import AttemptAnswer, ListedRun

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from dao.commands import error_commands
 from dao.definitions import definitions, references
-from model.backfill import BackfillSpec
-from model.command_moves import REVIVING, CommandType
-from model.commands import BACKFILL
+from model.accounts.project_limits import Resource, Used
 from model.errors import Refused
 from model.ids import WorkflowCode, WorkflowInstanceId
-from model.project_limits import Resource, Used
+from model.runs.backfill import BackfillSpec
+from model.runs.command_moves import REVIVING, CommandType
+from model.runs.commands import BACKFILL
 from service.projects.limits import check_limits_of_reruns, check_limits_of_start
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dao.views import run_progress, usual_times
-from model.estimate import run_left_s
-from model.states import TaskState, WorkflowState
+from model.runs.estimate import run_left_s
+from model.runs.states import TaskState, WorkflowState
 from service.runs.answers import ListedRun
 
 if TYPE_CHECKING:

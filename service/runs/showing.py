@@ -10,9 +10,9 @@ from dao.runs import relations
 from dao.runs.relations import ChildRun
 from dao.views import listings, lookups
 from dao.views.listings import Run, TaskRun
+from model.accounts.rights import Right, is_seen
 from model.ids import CommandId, WorkflowInstanceId
-from model.rights import Right, is_seen
-from model.states import TaskState
+from model.runs.states import TaskState
 from service.call import Call
 from service.explain.choices import read_choices
 from service.explain.tasks_without_attempts import of_this_round, without_attempts

@@ -13,11 +13,11 @@ from dao.commands.commands import NewCommand
 from dao.definitions import definitions
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
+from model.accounts.project_limits import NO_LIMITS, used_by, used_by_start
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import CommandId, WorkflowCode
-from model.parameters import check_size, parse_parameters
-from model.project_limits import NO_LIMITS, used_by, used_by_start
-from model.workflow import WorkflowSpec
+from model.parameters.parameters import check_size, parse_parameters
 from service.runs.start_check import ReadVersion, check_names, check_tasks
 from service.secret_keys import SecretSettings
 from service.workflows.sealing import sealed_for, secrets_among

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dao.definitions import definitions, projects
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.near import nearest
-from model.workflow import WorkflowSpec
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition

@@ -15,10 +15,10 @@ from dao.postgres.engine import AsyncConnection
 from dao.views import listings, run_story
 from dao.views.listings import Run, TaskRun
 from dao.views.run_story import ChildLife, HandledCommand
-from model.command_moves import STARTING, CommandType
+from model.accounts.rights import is_seen
+from model.cluster.nodes import Slot
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId
-from model.nodes import Slot
-from model.rights import is_seen
+from model.runs.command_moves import STARTING, CommandType
 
 
 class EventKind(StrEnum):

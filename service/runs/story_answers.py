@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dao.views import listings
+from model.accounts.rights import Right
 from model.ids import WorkflowInstanceId
-from model.rights import Right
 from service.call import Call
 from service.fields import Answer, Id, Moment
 from service.operation import operation

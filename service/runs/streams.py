@@ -13,10 +13,10 @@ from pydantic import Field
 from dao.tasks import streams
 from dao.views import listings
 from dao.views import streams as streams_shown
+from model.accounts.rights import Right
 from model.errors import NotFound, Refused
 from model.fields import GROUP_NAME_LENGTH_MAX, NAME_LENGTH_MAX
 from model.ids import TaskCode, WorkflowInstanceId
-from model.rights import Right
 from service.call import Call, Subject
 from service.explain.answer import names_of
 from service.fields import Answer, Asked, Id, Text

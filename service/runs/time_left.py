@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dao.views import usual_times
-from model.estimate import run_left_s, task_left_s
 from model.ids import TaskInstanceId, WorkflowInstanceId
-from model.states import TaskState, WorkflowState
+from model.runs.estimate import run_left_s, task_left_s
+from model.runs.states import TaskState, WorkflowState
 
 if TYPE_CHECKING:
     from dao.postgres.engine import AsyncConnection

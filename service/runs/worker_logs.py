@@ -12,7 +12,7 @@ from dao.postgres.database import Database
 from dao.tasks import log_keys
 from dao.views.task_logs import LogPlace
 from model.errors import NotFound, Refused, Unavailable
-from model.log_signature import TIME_HEADER, signed
+from model.logs.signature import TIME_HEADER, signed
 from registry.clock import boottime_s
 
 TIMEOUT_S = 10.0

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 
 from dao.accounts import audit
+from model.accounts.rights import Right
 from model.errors import Forbidden, Hidden, Refused
-from model.rights import Right
 from service.call import Call
 from service.fields import Answer, Id
 from service.operation import operation

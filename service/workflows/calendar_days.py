@@ -8,8 +8,8 @@ from datetime import datetime
 from itertools import islice
 
 from model.errors import Refused
-from model.moments import TICK
-from model.schedules import ScheduleRow, Timetable
+from model.time.moments import TICK
+from model.time.schedules import ScheduleRow, Timetable
 
 SHOWN_MAX = 5
 COUNTED_MAX = 100

@@ -9,9 +9,9 @@ from pydantic import Field
 from dao.definitions import versions
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
+from model.accounts.rights import Right
+from model.definitions.workflow import TaskSpec, WorkflowSpec
 from model.errors import NotFound
-from model.rights import Right
-from model.workflow import TaskSpec, WorkflowSpec
 from service.call import Call
 from service.fields import Id, Moment
 from service.operation import operation

@@ -18,11 +18,11 @@ from dao.definitions.drafts import Draft, DraftHead, ListedDraft
 from dao.definitions.versions import Authorship
 from dao.postgres.database import database_time
 from dao.postgres.engine import AsyncConnection
+from model.accounts.rights import Right
+from model.definitions.line_diff import unified
 from model.errors import Forbidden, NotFound, Refused
 from model.ids import WorkflowCode
-from model.line_diff import unified
-from model.rights import Right
-from model.secret_values import without_sealed
+from model.parameters.secret_values import without_sealed
 from service.call import ANY_VERSION, Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation

@@ -16,7 +16,7 @@ from dao.definitions.drafts import Draft, DraftHead
 from dao.postgres.engine import AsyncConnection
 from model.errors import Changed, NotFound, Refused
 from model.fields import NAME_LENGTH_MAX
-from model.parameters import is_storable
+from model.parameters.parameters import is_storable
 from service.secret_keys import SecretSettings
 from service.workflows.apply import Saved, save_all
 from service.workflows.workflow_file import TaskTypes, WorkflowDocument, parse_workflows

@@ -15,7 +15,7 @@ from dao.definitions.definitions import Definition
 from dao.definitions.schedule_contents import StoredSchedule
 from dao.postgres.engine import AsyncConnection
 from model.ids import ScheduleId
-from model.schedules import ScheduleSpec
+from model.time.schedules import ScheduleSpec
 from service.runs.start_check import check_start
 from service.secret_keys import SecretSettings
 from service.workflows.schedule_entry import ScheduleEntry

@@ -7,11 +7,11 @@ from datetime import datetime
 from heapq import merge
 from itertools import chain, islice
 
-from model.cron import Cron
 from model.errors import Refused
-from model.moments import begin_of, end_of
-from model.schedules import ScheduleRow, Timetable, upcoming
-from model.zones import zone
+from model.time.cron import Cron
+from model.time.moments import begin_of, end_of
+from model.time.schedules import ScheduleRow, Timetable, upcoming
+from model.time.zones import zone
 from service.workflows.schedule_answers import FireTime, NextFires, Preview
 
 Placed = tuple[datetime, int, Timetable]

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from dao.definitions.definitions import Definition
 from dao.definitions.versions import Version, versions_of
+from model.accounts.rights import Right
 from model.errors import Refused
-from model.rights import Right
-from model.secret_values import without_sealed
+from model.parameters.secret_values import without_sealed
 from service.call import Call
 from service.fields import Answer, Id, Moment
 from service.operation import operation

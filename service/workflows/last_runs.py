@@ -11,11 +11,11 @@ from pydantic import Field
 from dao.definitions import definitions
 from dao.views import last_runs, usual_times
 from dao.views.last_runs import Cell, LastRun
+from model.accounts.rights import Right
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import TaskCode, WorkflowCode
-from model.rights import Right
-from model.states import TaskState, WorkflowState
-from model.workflow import WorkflowSpec
+from model.runs.states import TaskState, WorkflowState
 from service.call import Call
 from service.fields import Answer, Asked, Id, Moment
 from service.operation import operation

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dao.definitions import definitions, layouts, versions
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
+from model.accounts.rights import Right
+from model.definitions.layout import Layout, Note, Place
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
-from model.layout import Layout, Note, Place
-from model.rights import Right
 from service.call import Call, Subject
 from service.fields import Answer, Id
 from service.operation import operation

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from dao.definitions import definitions, versions
+from model.accounts.rights import Right
 from model.choices import ReleaseState
 from model.ids import WorkflowCode
-from model.rights import Right
 from service.call import Call
 from service.fields import Answer, Id, Moment
 from service.operation import operation

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from model.choices import Misfire
 from model.errors import Refused
-from model.schedules import ScheduleRow, Timetable, stored_time
+from model.time.schedules import ScheduleRow, Timetable, stored_time
 
 WAIT_MAX = timedelta(minutes=1)
 """A fire that is due for longer than this was fired by nobody."""

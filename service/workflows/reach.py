@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from dao.definitions import definitions
 from dao.postgres.engine import AsyncConnection
+from model.accounts.project_limits import StartOptions
+from model.accounts.rights import Right
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Hidden
 from model.ids import WorkflowCode
 from model.logic.references import references
-from model.project_limits import StartOptions
-from model.rights import Right
-from model.workflow import WorkflowSpec
 from service.call import Call
 from service.projects.limits import check_limits
 

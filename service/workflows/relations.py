@@ -9,7 +9,7 @@ from pydantic import Field
 
 from dao.definitions import references
 from dao.definitions.references import Relation
-from model.rights import Right
+from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer, Id
 from service.operation import operation

@@ -8,8 +8,8 @@ from dao.definitions import definitions, release
 from dao.definitions.definitions import Definition
 from dao.definitions.release import Users
 from dao.postgres.engine import AsyncConnection
+from model.accounts.rights import is_seen
 from model.errors import Refused
-from model.rights import is_seen
 
 
 async def delete(connection: AsyncConnection, head: Definition, visible: Collection[str] | None = None) -> None:

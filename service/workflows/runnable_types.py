@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from model.definitions.problems import Problem
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.logic.catalog import LOGIC_TYPES
 from model.near import nearest
-from model.workflow import WorkflowSpec
-from model.workflow_problems import Problem
 
 if TYPE_CHECKING:
     from service.workflows.workflow_file import TaskTypes

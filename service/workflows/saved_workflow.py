@@ -11,11 +11,11 @@ from dao.definitions import definitions, layouts, schedule_contents
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
 from model.cost import MATCH_LINE_US, spend
+from model.definitions.line_diff import MATCHED_MAX, unified
+from model.definitions.workflow import WorkflowSpec
 from model.errors import NotFound, Refused
-from model.line_diff import MATCHED_MAX, unified
-from model.schedules import ScheduleSpec
-from model.secret_values import without_sealed
-from model.workflow import WorkflowSpec
+from model.parameters.secret_values import without_sealed
+from model.time.schedules import ScheduleSpec
 from service.secret_keys import SecretSettings
 from service.workflows.sealing import masked, sealed_for_saving, sealed_schedule
 from service.workflows.source_text import written

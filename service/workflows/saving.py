@@ -11,13 +11,13 @@ from dao.definitions import release as release_rows
 from dao.definitions.definitions import Definition
 from dao.postgres.database import database_time
 from dao.postgres.engine import AsyncConnection
+from model.accounts.rights import Right
 from model.choices import ReleaseState
+from model.definitions.problems import InvalidWorkflow, Problem
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import WorkflowCode
-from model.rights import Right
-from model.scripts import changed_scripts
-from model.workflow import WorkflowSpec
-from model.workflow_problems import InvalidWorkflow, Problem
+from model.scripts.normal_form import changed_scripts
 from service.call import Call, Change, Subject
 from service.fields import Answer, Id
 from service.operation import operation

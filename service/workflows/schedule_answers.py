@@ -12,8 +12,8 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from model.choices import FailureStrategy, Priority, ReleaseState, WarningType
 from model.errors import Refused
-from model.moments import midnight
-from model.schedules import ScheduleRow, Timetable, stored_time
+from model.time.moments import midnight
+from model.time.schedules import ScheduleRow, Timetable, stored_time
 from service.fields import Answer, Id, Moment
 from service.words import exact
 

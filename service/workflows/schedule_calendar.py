@@ -13,13 +13,13 @@ from pydantic import ConfigDict, Field
 from dao.postgres.database import database_time
 from dao.views import schedule_days, schedule_listings
 from dao.views.schedule_days import DayCount
-from model.clock_changes import clock_change, length_of
+from model.accounts.rights import Right
 from model.errors import Refused
-from model.moments import YEAR_MAX, YEAR_MIN, midnight
-from model.rights import Right
-from model.schedules import ScheduleRow
-from model.states import WorkflowState
-from model.zones import zone
+from model.runs.states import WorkflowState
+from model.time.clock_changes import clock_change, length_of
+from model.time.moments import YEAR_MAX, YEAR_MIN, midnight
+from model.time.schedules import ScheduleRow
+from model.time.zones import zone
 from service.call import Call
 from service.fields import Answer, Asked, Id, Moment
 from service.operation import operation

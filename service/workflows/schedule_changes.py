@@ -6,11 +6,11 @@ from typing import Any
 
 from dao.definitions import definitions, schedules
 from dao.postgres.database import database_time
+from model.accounts.rights import Right
 from model.choices import ReleaseState
 from model.errors import Refused
 from model.ids import ScheduleId, WorkflowCode
-from model.rights import Right
-from model.schedules import ScheduleRow, Timetable
+from model.time.schedules import ScheduleRow, Timetable
 from service.call import Call, Subject
 from service.fields import Id
 from service.operation import operation

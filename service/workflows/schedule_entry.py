@@ -12,15 +12,15 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from model.choices import FailureStrategy, Misfire, Priority, ReleaseState, WarningType
-from model.cron import Cron
+from model.definitions.problems import Problem
 from model.errors import Refused
 from model.fields import GroupName, Name
-from model.moments import begin_of, end_of
 from model.near import nearest
-from model.parameter_text import ParameterValue
-from model.schedules import ScheduleSpec
-from model.workflow_problems import Problem
-from model.zones import zone
+from model.parameters.text import ParameterValue
+from model.time.cron import Cron
+from model.time.moments import begin_of, end_of
+from model.time.schedules import ScheduleSpec
+from model.time.zones import zone
 
 
 def _also(*names: str) -> Any:

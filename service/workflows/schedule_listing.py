@@ -7,12 +7,12 @@ from typing import Any
 from dao.definitions import definitions, schedule_contents, schedules
 from dao.postgres import database
 from dao.views import schedule_listings
+from model.accounts.rights import Right
 from model.errors import Refused
 from model.ids import ScheduleId, WorkflowCode
-from model.parameters import parse_parameters
-from model.rights import Right
-from model.schedules import Timetable, upcoming
-from model.secret_values import without_sealed
+from model.parameters.parameters import parse_parameters
+from model.parameters.secret_values import without_sealed
+from model.time.schedules import Timetable, upcoming
 from service.call import Call
 from service.fields import Id
 from service.operation import operation

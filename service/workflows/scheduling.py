@@ -16,15 +16,15 @@ from dao.definitions.definitions import Definition
 from dao.definitions.schedule_contents import contents_of
 from dao.postgres.engine import AsyncConnection
 from dao.secrets.parameters import sealed_values
+from model.accounts.project_limits import used_by_start
 from model.choices import ReleaseState
+from model.definitions.workflow import WorkflowSpec
 from model.errors import NotFound, Refused
 from model.ids import ScheduleId, WorkflowCode
-from model.moments import begin_of, end_of
-from model.parameters import parse_parameters
-from model.project_limits import used_by_start
-from model.schedules import ScheduleRow, ScheduleSpec, Timetable
-from model.workflow import WorkflowSpec
-from model.zones import zone
+from model.parameters.parameters import parse_parameters
+from model.time.moments import begin_of, end_of
+from model.time.schedules import ScheduleRow, ScheduleSpec, Timetable
+from model.time.zones import zone
 from service.projects.limits import check_limits_of_start
 from service.runs.start_check import check_start
 from service.secret_keys import SecretSettings, open_vault

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, RootModel
 
+from model.accounts.rights import Right
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.logic.catalog import LOGIC_TYPES
-from model.rights import Right
-from model.workflow import WorkflowSpec
 from service.call import Call
 from service.fields import Answer
 from service.operation import operation

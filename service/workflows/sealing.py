@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dao.definitions import definitions
 from dao.secrets.parameters import sealed_spec, sealed_values
+from model.definitions.workflow import WorkflowSpec
 from model.errors import NotFound, Refused
-from model.parameters import parse_parameters
-from model.schedules import ScheduleSpec
-from model.secret_values import without_sealed
-from model.workflow import WorkflowSpec
+from model.parameters.parameters import parse_parameters
+from model.parameters.secret_values import without_sealed
+from model.time.schedules import ScheduleSpec
 from service.secret_keys import SecretSettings, open_vault
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 from dao.definitions import source_texts
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
+from model.definitions.layout import Layout
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
-from model.layout import Layout
-from model.secret_values import MASK, SECRET_CHARACTERS_MIN, sealed_value, without_sealed
-from model.workflow import WorkflowSpec
+from model.parameters.secret_values import MASK, SECRET_CHARACTERS_MIN, sealed_value, without_sealed
 from service.workflows.file_schedules import are_equal
 from service.workflows.workflow_file import WorkflowDocument, parse_workflows
 from service.workflows.workflow_text import WorkflowContent, section_of

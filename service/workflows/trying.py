@@ -19,12 +19,12 @@ from dao.commands.commands import NewCommand
 from dao.definitions import trials
 from dao.postgres.database import database_time
 from model import fields
+from model.accounts.rights import Right
 from model.choices import ReleaseState
-from model.command_moves import CommandType
+from model.definitions.problems import InvalidWorkflow, Problem
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
-from model.rights import Right
-from model.workflow import WorkflowSpec
-from model.workflow_problems import InvalidWorkflow, Problem
+from model.runs.command_moves import CommandType
 from service.call import Call, Subject
 from service.fields import Asked, Text
 from service.operation import operation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shlex import quote
 
-from model.names import fault_of_workflow_name
+from model.definitions.names import fault_of_workflow_name
 
 
 def typed(name: str, project: str | None = "default", code: int | None = None) -> str:

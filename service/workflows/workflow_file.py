@@ -1,6 +1,6 @@
 """Workflow definitions in YAML files: read, and validated as far as possible without running them.
 
-One workflow per document. Its keys are those of `Head` and of `model.workflow.WorkflowSpec`, and `layout`.
+One workflow per document. Its keys are those of `Head` and of `model.definitions.workflow.WorkflowSpec`, and `layout`.
 All problems are reported at once, each with file, line, task and fix; nothing is saved unless there is none.
 """
 
@@ -14,15 +14,15 @@ from typing import Annotated, Any, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from model.choices import ReleaseState
+from model.definitions.layout import Layout
+from model.definitions.names import fault_of_workflow_name
+from model.definitions.problems import InvalidWorkflow, Problem, faults_of_task_names
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX, Name
-from model.layout import Layout
-from model.names import fault_of_workflow_name
 from model.near import nearest
-from model.scripts import changed_scripts
-from model.secret_values import SEALED_TEXT, has_sealed
-from model.workflow import WorkflowSpec
-from model.workflow_problems import InvalidWorkflow, Problem, faults_of_task_names
+from model.parameters.secret_values import SEALED_TEXT, has_sealed
+from model.scripts.normal_form import changed_scripts
 from service.workflows.runnable_types import unrunnable
 from service.workflows.schedule_entry import ScheduleEntry, problem_of_field, problems_of
 from service.workflows.workflow_warnings import one_variable

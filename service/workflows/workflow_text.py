@@ -16,11 +16,11 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarStri
 
 from model.choices import ReleaseState
 from model.cost import YAML_US, spend
-from model.layout import Layout
-from model.parameters import parse_parameters
-from model.schedules import ScheduleSpec
-from model.workflow import WorkflowSpec
-from model.zones import zone
+from model.definitions.layout import Layout
+from model.definitions.workflow import WorkflowSpec
+from model.parameters.parameters import parse_parameters
+from model.time.schedules import ScheduleSpec
+from model.time.zones import zone
 
 _ODD = re.compile(r"[^\x20-\x7e\n\xa1-\ud7ff\ue000-\ufefe\uff00-\ufffd]|[\u2028\u2029]|[ \t]+(?:\n|$)")
 

@@ -7,13 +7,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from model.builtin_parameters import builtin_names
 from model.choices import Direct, Flag, Restart
+from model.definitions.problems import Problem
+from model.definitions.workflow import WorkflowSpec
 from model.logic.dynamic import own_output
 from model.near import nearest
-from model.parameters import parameter_variable, references
-from model.workflow import WorkflowSpec
-from model.workflow_problems import Problem
+from model.parameters.builtin import builtin_names
+from model.parameters.parameters import parameter_variable, references
 
 
 def one_variable(spec: WorkflowSpec) -> Iterator[Problem]:

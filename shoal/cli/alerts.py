@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from model.alerts import AlertKind
+from model.alerts.alerts import AlertKind
 from model.errors import Refused
 from service.alerts import history
 from service.cluster import clock

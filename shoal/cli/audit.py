@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from model.audits import Outcome
-from model.durations import read_duration
+from model.accounts.audits import Outcome
+from model.time.durations import read_duration
 from service.accounts import audit_pages
 from service.cluster import clock
 from service.words import when

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.backfill import Order
 from model.errors import Refused
+from model.runs.backfill import Order
 from service.runs import backfills
 from service.runs import requests as run_requests
 from service.words import counted, exact, plain

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.bulk import BulkAction
 from model.errors import Refused, Unavailable
+from model.runs.bulk import BulkAction
 from service.runs import bulk as bulk_changes
 from service.runs import operations, requests
 from service.words import counted, plain

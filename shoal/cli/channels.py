@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from model.alert_channels import MASK, parse_channel_url
+from model.alerts.channels import MASK, parse_channel_url
 from model.errors import NotFound, Refused
 from service.alerts import channels as alert_channels
 from service.alerts import groups

@@ -11,7 +11,7 @@ from dao.cluster import cluster
 from dao.postgres import address, schema, schema_scripts
 from dao.postgres import roles as dao_roles
 from dao.views import node_listings
-from model import timing as times_of_nodes
+from model.cluster import timing as times_of_nodes
 from model.errors import Refused, Unavailable
 from shoal import psql as psql_program
 from shoal.cli import output

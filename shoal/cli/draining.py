@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model import nodes
+from model.cluster import nodes
 from model.errors import Refused
 from service.cluster import drains, members
 from service.words import ago, counted, plain

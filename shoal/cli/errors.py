@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from model.choices import FailureStrategy, Priority
-from model.command_moves import CommandType
 from model.errors import Refused
+from model.runs.command_moves import CommandType
 from service import pages
 from service.cluster import clock
 from service.runs import corrected_command, error_commands, requests

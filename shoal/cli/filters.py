@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from model.durations import read_duration
-from model.states import WorkflowState
-from model.triggers import Trigger
+from model.runs.states import WorkflowState
+from model.runs.triggers import Trigger
+from model.time.durations import read_duration
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from model.durations import read_duration
 from model.errors import Refused, Unavailable
-from model.states import TaskState, WorkflowState
+from model.runs.states import TaskState, WorkflowState
+from model.time.durations import read_duration
 from service.explain import answer
 from service.words import counted, duration, plain
 from shoal.cli.invocation import Invocation

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 from service.runs import control, requests, showing
 from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change, tell_newer
 from shoal.cli.invocation import Invocation

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from dao.postgres import database as postgres
 from dao.postgres import schema
-from model import traces
 from model.errors import Denied, Refused, Unavailable
+from model.runs import traces
 from service import secret_keys
 from shoal.config import logins, whereabouts
 from shoal.config import settings as configuration

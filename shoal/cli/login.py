@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from model.accounts.rights import Scope
 from model.errors import Forbidden, Refused
-from model.rights import Scope
 from service.accounts import own_account, own_tokens
 from shoal.cli.invocation import Invocation, system_user
 from shoal.cli.output import print_result

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from model.rights import Role
+from model.accounts.rights import Role
 from service.accounts import project_access
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column, answer_fields, hint, print_result, table

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model import zones
 from model.errors import NotFound, Refused
+from model.time import zones
 from service.words import exact
 from service.workflows import fire_times, listing, requests, schedule_listing, schedule_requests
 from service.workflows.typed_names import typed

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from model.errors import Refused
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 from service.runs import control, requests, showing
 from shoal.cli import output
 from shoal.cli.completion import complete_run

@@ -7,7 +7,7 @@ from shlex import quote
 import typer
 
 from model.errors import Refused
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 from service.runs import control
 from service.runs import requests as run_requests
 from service.workflows import listing

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from model.states import NotBegun, TaskState, WorkflowState
+from model.runs.states import NotBegun, TaskState, WorkflowState
 from service.explain import answer
 from service.words import MEANINGS, counted, duration, exact, plain, said_progress, when
 from shoal.cli.output import Column, hint, say, state, table

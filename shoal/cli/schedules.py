@@ -10,8 +10,8 @@ import typer
 
 from model.choices import Misfire, ReleaseState
 from model.errors import Refused
-from model.moments import begin_of
-from model.zones import zone
+from model.time.moments import begin_of
+from model.time.zones import zone
 from service.cluster import clock
 from service.words import ahead, exact, when
 from service.workflows import listing, requests, schedule_changes, schedule_listing, schedule_requests

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from model.alerts import AlertKind
-from model.durations import read_duration
+from model.alerts.alerts import AlertKind
+from model.time.durations import read_duration
 from service.alerts import silences as alert_silences
 from service.cluster import clock
 from service.words import past_or_ahead, plain

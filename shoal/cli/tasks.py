@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.states import TaskState
+from model.runs.states import TaskState
 from service.cluster import clock
 from service.runs import attempts, requests
 from service.words import duration, plain, when

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.durations import read_duration
+from model.accounts.rights import parse_scopes
 from model.errors import Refused
-from model.rights import parse_scopes
+from model.time.durations import read_duration
 from service import pages
 from service.accounts import own_account, own_tokens, people
 from service.cluster import clock

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from model.tokens import TokensEnd
+from model.accounts.tokens import TokensEnd
 from service import pages
 from service.accounts import people
 from service.cluster import clock

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from model.definitions.names import as_id
 from model.errors import NotFound, Refused
-from model.names import as_id
 from service.explain import why as explanations
 from service.runs import requests, showing
 from service.words import plain

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from model.secret_values import without_sealed
+from model.parameters.secret_values import without_sealed
 from service.words import counted, plain
 from service.workflows import workflow_text
 from shoal.cli.output import hint, say
 
 if TYPE_CHECKING:
-    from model.workflow import WorkflowSpec
+    from model.definitions.workflow import WorkflowSpec
 
 LINES_MAX = 12
 """Of one task, unless all are asked for."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from model.errors import Denied, Refused, ShoalError, Unavailable
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 from service.runs import showing
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from dao.cluster.node_rows import NodeRow
-from model.load import Limit, Measure
-from model.nodes import NodeKind
+from model.cluster.load import Limit, Measure
+from model.cluster.nodes import NodeKind
 from node import prctl
 from node.left_tasks import sees_all_processes
 from node.meter import Meter

@@ -9,9 +9,9 @@ from dao.cluster import cluster, nodes
 from dao.cluster.cluster import RecordedRegistry
 from dao.cluster.node_rows import NodeRow
 from dao.postgres.database import Database
+from model.cluster.nodes import NodeKind
+from model.cluster.timing import WORKER_CUT_MARGIN_S
 from model.errors import Refused
-from model.nodes import NodeKind
-from model.timing import WORKER_CUT_MARGIN_S
 from registry import belonging
 from registry.connect import make_registry
 from registry.process import is_gone

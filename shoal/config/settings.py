@@ -25,10 +25,10 @@ from alert.settings import AlertSettings
 from api.settings import ApiSettings
 from logstore.settings import LogStoreSettings
 from metrics.settings import MetricsSettings
+from model.cluster.master_settings import MasterSettings
+from model.cluster.timing import Timing
+from model.cluster.tracing_settings import TracingSettings
 from model.errors import Refused
-from model.master_settings import MasterSettings
-from model.timing import Timing
-from model.tracing_settings import TracingSettings
 from service.secret_keys import SecretSettings
 from service.settings import Setting
 from shoal.config.settings_list import settings_of

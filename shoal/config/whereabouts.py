@@ -11,7 +11,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from model.nodes import ProcessIdentity
+from model.cluster.nodes import ProcessIdentity
 from registry.process import is_gone, this_process
 
 FILE_NAME = "up.json"

@@ -22,10 +22,10 @@ from dao.views import demo as tables
 from dao.views import node_listings
 from dao.views.demo import Tally
 from model.choices import ReleaseState
+from model.cluster.nodes import NodeKind, Slot
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Unavailable
 from model.ids import Epoch, WorkflowCode
-from model.nodes import NodeKind, Slot
-from model.workflow import WorkflowSpec
 from shoal.embedded.server import EmbeddedPostgres
 from shoal.local.demo_summary import Summary
 from shoal.local.demo_view import MasterPicture, Picture, View

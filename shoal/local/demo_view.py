@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 from service.words import STATES
 
 STORY_LINES = 8

@@ -14,8 +14,8 @@ from dao.commands.commands import NewCommand
 from dao.definitions import definitions
 from dao.postgres.database import Database
 from dao.views import lookups
-from model.command_moves import CommandType
 from model.ids import WorkflowCode
+from model.runs.command_moves import CommandType
 from service.workflows.workflow_file import parse_workflows
 from shoal.clients.client import Client
 from shoal.clients.waiting import RunEnd, follow_command

@@ -19,8 +19,8 @@ from dao.cluster.node_rows import NodeRow
 from dao.postgres import schema
 from dao.postgres.database import Database
 from model.backoff import Backoff
+from model.cluster.nodes import NodeKind
 from model.errors import Refused, Unavailable
-from model.nodes import NodeKind
 from service.callers import Caller
 from service.secret_keys import own_key_file
 from shoal.backend import backend_of
@@ -34,7 +34,7 @@ from shoal.local import example_runs, sample
 from shoal.local.browser import open_page
 from shoal.local.drill import DrillServer, socket_in
 from shoal.local.local_cluster import ALERT, API, Child, LocalCluster
-from worker.tenants import runs_as_root
+from worker.attempts.tenants import runs_as_root
 
 STEADY_AFTER_S = 60.0
 """A child that ran this long before it died is restarted at once."""

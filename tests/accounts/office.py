@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 from dao.postgres.database import Database
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
 from service.accounts import logins, own_tokens, people, project_access
 from service.accounts.logins import LoggedIn
 from service.accounts.own_tokens import NewToken, TokenMade

@@ -10,7 +10,7 @@ from dao.accounts import expired, idempotency
 from dao.accounts.idempotency import KeyedRequest
 from dao.postgres import roles
 from dao.postgres.database import Database
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
 from service.accounts import audit_pages, logins, own_account, own_sessions, own_tokens, people, project_access
 from service.accounts.audit_pages import AuditQuery
 from service.accounts.own_account import OwnPassword

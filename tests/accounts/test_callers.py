@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import event
 
+from model.accounts.rights import CLUSTER_RIGHTS, Right, Role, Scope
 from model.errors import Forbidden, Hidden, NotFound, Refused, Unauthenticated
-from model.rights import CLUSTER_RIGHTS, Right, Role, Scope
 from service.accounts import audit_pages, own_tokens, people, project_access
 from service.accounts.audit_pages import AuditQuery
 from service.accounts.own_tokens import NewToken

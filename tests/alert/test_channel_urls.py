@@ -10,8 +10,8 @@ import time
 import pytest
 
 from alert.letter import Letter, Receipt
-from model.alert_channels import KINDS, MASK, parse_channel_url
-from model.alert_templates import check_template, filled
+from model.alerts.channels import KINDS, MASK, parse_channel_url
+from model.alerts.templates import check_template, filled
 from model.errors import Refused
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dao.accounts import accounts, members
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
 from service.call import Backend
 from tests.api.serving import token_of
 

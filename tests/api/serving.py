@@ -22,8 +22,8 @@ from api.settings import ApiSettings
 from dao.accounts import accounts, tokens
 from dao.postgres import roles
 from dao.postgres.database import Database
-from model.rights import Scope
-from model.tokens import RANDOM_BYTES, make
+from model.accounts.rights import Scope
+from model.accounts.tokens import RANDOM_BYTES, make
 from service.accounts.passwords import Passwords
 from service.call import Backend
 from shoal.backend import backend_of, open_heavy_backend

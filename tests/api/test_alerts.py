@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from dao.secrets.vault import Vault, new_key
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
 from tests.alert.conftest import Desk, sending
 from tests.alert.conftest import web as web
 from tests.alert.receivers import HttpReceiver

@@ -6,7 +6,7 @@ import asyncio
 import re
 from pathlib import Path
 
-from model.rights import Role
+from model.accounts.rights import Role
 from service.problems import KINDS
 from tests.accounts.office import Office
 from tests.api.serving import serving

@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from dao.views import attention
-from model.estimate import late_s
+from model.accounts.rights import Role
 from model.ids import ScheduleId, WorkflowCode
-from model.rights import Role
-from model.schedules import ScheduleRow
+from model.runs.estimate import late_s
+from model.time.schedules import ScheduleRow
 from service.workflows.missed_fires import missed_fire
 from tests.api.people import member
 from tests.api.serving import Serving

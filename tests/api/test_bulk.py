@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dao.accounts import members
-from model.rights import Role
+from model.accounts.rights import Role
 from tests.api.serving import BASE, Serving, token_of
 from tests.api.verbs import assert_same, through
 from tests.cluster.cluster import Cluster

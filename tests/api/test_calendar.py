@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from dao.views import schedule_days
-from model.clock_changes import clock_change
+from model.accounts.rights import Role, Scope
 from model.ids import ScheduleId
-from model.rights import Role, Scope
+from model.time.clock_changes import clock_change
 from service.workflows.calendar_days import ALL_MAX, COUNTED_MAX, SHOWN_MAX, fires_of_days
 from tests.api.people import member
 from tests.api.serving import BASE, Serving

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
 from registry.protocol import Registry
 from service.cluster import registered_masters
 from tests.api.people import member

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dao.views import cluster_figures
-from model.rights import Scope
+from model.accounts.rights import Scope
 from service.cluster import figure_samples
 from tests.api.serving import BASE, Serving, token_of
 

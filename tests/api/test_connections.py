@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from api import server
-from model.rights import Scope
+from model.accounts.rights import Scope
 from tests.api.serving import BASE, serving, token_of
 from tests.cluster.tls import certificate
 from tests.eventually import eventually

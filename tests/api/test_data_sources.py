@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import make_url
 
 from dao.secrets.vault import new_key
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
 from service.cluster.reach import may_reach
 from tests.api.people import member
 from tests.api.serving import BASE, Serving, serving, token_of

@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 
 from dao.accounts import accounts, members
 from dao.secrets.vault import new_key
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
 from tests.api.serving import BASE, Serving, serving, token_of
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))

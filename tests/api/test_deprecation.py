@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from model.rights import Right
+from model.accounts.rights import Right
 from service.call import Call
 from service.deprecation import Deprecation
 from service.fields import Answer, Id

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from dao.accounts import accounts, members
-from model.rights import Role
+from model.accounts.rights import Role
 from tests.api.serving import BASE, Serving, token_of
 
 DRAFT = f"{BASE}/workflow-drafts/default/w"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
 from tests.api.people import member
 from tests.api.serving import BASE, Serving, token_of
 from tests.cluster.cluster import Cluster

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from model.rights import Scope
+from model.accounts.rights import Scope
 from tests.api.serving import BASE, Serving, token_of
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually

@@ -10,7 +10,7 @@ import httpx
 import psutil
 
 from api.heavy import LIGHT_BYTES_MAX
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
 from tests.api.people import member
 from tests.api.serving import BASE, Serving, serving, token_of
 from tests.eventually import eventually

@@ -12,8 +12,8 @@ import pytest
 
 from dao.accounts import members
 from dao.commands import bulk_operations
+from model.accounts.rights import Role
 from model.errors import Unavailable
-from model.rights import Role
 from service.runs import large_bulk
 from tests.api.serving import BASE, Serving, serving, token_of
 from tests.cluster.cluster import Cluster

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from dao.postgres.database import Database
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
 from tests.api.people import member
 from tests.api.serving import BASE, Serving
 from tests.dao.scene import Scene

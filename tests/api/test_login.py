@@ -8,7 +8,7 @@ from http.cookies import SimpleCookie
 import httpx
 import pytest
 
-from model.rights import Role
+from model.accounts.rights import Role
 from tests.accounts.office import PASSWORD, Office
 from tests.api.serving import BASE, Serving, client_of, serving
 

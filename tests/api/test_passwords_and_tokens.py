@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 from httpx import AsyncClient
 
-from model.login_limits import FREE_OF_NAME
-from model.rights import Scope
+from model.accounts.login_limits import FREE_OF_NAME
+from model.accounts.rights import Scope
 from service.accounts.own_tokens import NewToken, make_token
 from service.accounts.people import NewUser, create_user
 from tests.accounts.office import PASSWORD, ROOT, Office

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
 from tests.api.people import member
 from tests.api.serving import BASE, Serving, token_of
 from tests.eventually import eventually

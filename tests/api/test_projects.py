@@ -11,7 +11,7 @@ import pytest
 
 from dao.accounts import accounts, members
 from dao.secrets.vault import new_key
-from model.rights import Role
+from model.accounts.rights import Role
 from tests.api.serving import BASE, Serving, serving, token_of
 
 PATH = f"{BASE}/projects"

@@ -19,10 +19,10 @@ import httpx
 
 from dao.accounts import accounts, members, tokens
 from dao.postgres.database import Database
+from model.accounts.rights import CLUSTER_RIGHTS, RIGHTS_OF_ROLE, Role, Scope, covers
+from model.accounts.tokens import RANDOM_BYTES, make
+from model.cluster.nodes import NodeKind
 from model.ids import AccountId
-from model.nodes import NodeKind
-from model.rights import CLUSTER_RIGHTS, RIGHTS_OF_ROLE, Role, Scope, covers
-from model.tokens import RANDOM_BYTES, make
 from service.operation import Operation
 from service.operations import ALL
 from tests.api.rights import ROWS, Row

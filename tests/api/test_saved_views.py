@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from dao.accounts import saved_views
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
 from tests.api.people import member
 from tests.api.serving import BASE, Serving, token_of
 from tests.dao.explaining import Explaining

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from dao.views import search as views
-from model.nodes import NodeKind
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
+from model.cluster.nodes import NodeKind
 from service.search import EACH_MIN, FOUND_MAX, FoundAnswer, FoundKind, chosen
 from tests.api.people import member
 from tests.api.serving import BASE, Serving

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from model.rights import Role
+from model.accounts.rights import Role
 from tests.api.serving import BASE, Serving
 from tests.api.test_definitions import admin as admin
 from tests.api.test_definitions import api as api

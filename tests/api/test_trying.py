@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from dao.definitions import trials
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
 from tests.api.people import member
 from tests.api.serving import BASE, Serving
 from tests.cluster.cluster import Cluster

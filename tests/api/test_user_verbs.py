@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from model.rights import Role
+from model.accounts.rights import Role
 from tests.accounts.office import PASSWORD, Office
 from tests.api.serving import Serving, token_of
 from tests.shoal.command_line import CommandLine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.denials import A_MINUTE_MAX
-from model.rights import Role, Scope
+from model.accounts.rights import Role, Scope
 from tests.accounts.office import PASSWORD, Office
 from tests.api.serving import BASE, Serving, token_of
 

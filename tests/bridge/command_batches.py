@@ -16,13 +16,13 @@ from dao.runs.control import Revival, VersionChange
 from dao.runs.workflow_instances import NewInstance
 from dao.tasks import past_attempts, task_events, task_instances
 from model.choices import ExecutionType, FailureStrategy, Priority
-from model.command_moves import COMMAND_MOVES, CommandType
-from model.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
+from model.cluster.nodes import NodeKind, Slot
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import Parent
-from model.lines import Line
-from model.nodes import NodeKind, Slot
-from model.states import WorkflowState
+from model.runs.command_moves import COMMAND_MOVES, CommandType
+from model.runs.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
+from model.runs.instances import Parent
+from model.runs.serial_lines import Line
+from model.runs.states import WorkflowState
 from tests.bridge.masters import TASKS
 from tests.bridge.program import Program
 

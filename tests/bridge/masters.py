@@ -22,10 +22,10 @@ from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import lost_tasks, past_attempts, task_events, task_instances, task_timers
 from dao.tasks.task_instances import NewTask
 from model.choices import Priority
+from model.cluster.nodes import NodeKind, Slot
 from model.ids import Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.instances import AttemptEnd, Parent, TaskAttempt
-from model.nodes import NodeKind, Slot
-from model.states import TaskState, WaitReason, WorkflowState
+from model.runs.instances import AttemptEnd, Parent, TaskAttempt
+from model.runs.states import TaskState, WaitReason, WorkflowState
 from tests.bridge.program import CODES, Program
 from tests.bridge.workers import GROUPS
 from tests.simulation.statements.runs.dependencies import waits as waits_for_others

@@ -23,10 +23,10 @@ from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from model.choices import Misfire, Priority
-from model.command_moves import COMMAND_MOVES, CommandType
+from model.cluster.nodes import Heartbeat, NodeKind, ProcessIdentity, Slot
 from model.ids import CommandId, ScheduleId, WorkflowCode, WorkflowInstanceId
-from model.nodes import Heartbeat, NodeKind, ProcessIdentity, Slot
-from model.schedules import ScheduleSpec
+from model.runs.command_moves import COMMAND_MOVES, CommandType
+from model.time.schedules import ScheduleSpec
 from tests.bridge.program import ADDRESS, CODES, Program
 from tests.bridge.two_stores import Each
 from tests.simulation.statements.cluster import fencing as model_fencing

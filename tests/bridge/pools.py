@@ -1,4 +1,4 @@
-"""Tasks that need resources: a claim with all its leases, in the order of `worker/pool_claims.py`, and their ends."""
+"""Tasks that need resources: a claim with all its leases, in the order of `worker/claims/pools.py`, and their ends."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dao.postgres.engine import AsyncConnection
 from dao.tasks import lost_tasks, pool_claims, pool_leases, streams, task_claims, task_instances
 from dao.tasks.task_instances import NewTask
 from model.choices import Priority
+from model.cluster.nodes import NodeKind
 from model.ids import WorkflowInstanceId
-from model.nodes import NodeKind
-from model.pool_turns import turns
-from model.queue_places import Places
+from model.pools.turns import turns
+from model.runs.queue_places import Places
 from tests.bridge import people, workers
 from tests.bridge.masters import TASKS, new_task
 from tests.bridge.program import Program

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
 from dao.cluster.nodes import Me
+from model.cluster.nodes import NodeKind, NodeState
 from model.ids import Epoch, WorkflowInstanceId
-from model.nodes import NodeKind, NodeState
 from tests.bridge.two_stores import Each, GivenUp, TwoStores
 from tests.simulation.server import Server
 from tests.simulation.tables import Row, Table, Values

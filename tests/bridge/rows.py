@@ -16,7 +16,7 @@ from math import inf
 from typing import Any
 
 from dao.tasks.task_events import TaskEvent
-from model.nodes import Heartbeat
+from model.cluster.nodes import Heartbeat
 from tests.simulation.server import EPOCH
 from tests.simulation.statements.tasks.pool_claims import waiting
 from tests.simulation.tables import Transaction, Values

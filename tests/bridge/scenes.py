@@ -15,11 +15,11 @@ from dao.tasks import task_claims, task_instances
 from dao.tasks.task_claims import Report
 from dao.tasks.task_instances import NewTask
 from model.choices import ExecutionType, FailureStrategy, Misfire, Priority
-from model.command_moves import CommandType
+from model.cluster.nodes import NodeKind, ProcessIdentity, Slot
 from model.ids import CommandId, Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.instances import TaskAttempt
-from model.nodes import NodeKind, ProcessIdentity, Slot
-from model.states import TaskState, WaitReason, WorkflowState
+from model.runs.command_moves import CommandType
+from model.runs.instances import TaskAttempt
+from model.runs.states import TaskState, WaitReason, WorkflowState
 from tests.bridge.people import ask_in_model, save
 from tests.bridge.two_stores import TwoStores
 from tests.simulation.statements.definitions import schedules as model_schedules

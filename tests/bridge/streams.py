@@ -8,9 +8,9 @@ from dao.tasks import stream_claims, stream_ends, streams, task_claims, task_ins
 from dao.tasks.streams import AskedRestart
 from dao.tasks.task_claims import Report
 from dao.tasks.task_instances import NewTask
+from model.cluster.nodes import NodeKind
 from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
-from model.nodes import NodeKind
-from model.states import TaskState, WaitReason
+from model.runs.states import TaskState, WaitReason
 from tests.bridge.masters import new_task
 from tests.bridge.program import Program
 from tests.bridge.workers import GROUPS, running_on

@@ -15,7 +15,7 @@ import pytest
 
 from dao.cluster.fencing import OUT_OF_REACH
 from dao.postgres.database import Database
-from model.states import TaskState, WorkflowState
+from model.runs.states import TaskState, WorkflowState
 from tests.bridge import scenes
 from tests.bridge.interleaving import Script, orders
 from tests.bridge.rows import Rows, Told

@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
-from model.nodes import NodeKind
+from model.cluster.nodes import NodeKind
 from tests.bridge import command_batches, masters, people, pools, streams, workers
 from tests.bridge.program import CODES, Actions, Program
 from tests.bridge.rows import TABLES

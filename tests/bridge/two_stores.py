@@ -20,8 +20,8 @@ from dao.cluster import drains
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData, translated
+from model.cluster.nodes import NodeKind
 from model.errors import ShoalError
-from model.nodes import NodeKind
 from tests.bridge.rows import SEQUENCES, SNAPSHOT, Moments, Rows, Told, of_database, of_model, plain
 from tests.simulation.invariants import Invariants
 from tests.simulation.loop import VirtualLoop

@@ -9,8 +9,8 @@ from dao.tasks import pool_leases, requeue, stream_readiness, task_claims, task_
 from dao.tasks.stream_readiness import Probed
 from dao.tasks.task_claims import ClaimedTask, Report
 from dao.tasks.task_progress import Reported
-from model.nodes import NodeKind
-from model.states import TaskState
+from model.cluster.nodes import NodeKind
+from model.runs.states import TaskState
 from tests.bridge.program import Program
 from tests.simulation.tables import Values
 

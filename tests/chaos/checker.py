@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 
-from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS
+from model.runs.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS
 from tests.chaos import duty_rules, pool_rules
 from tests.chaos.journal import Line, not_alone, started_again, twice_at_once
 from tests.chaos.load import SCHEDULE_EVERY_S, Promises

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model.duties import DutyName
+from model.cluster.duties import DutyName
 from tests.cluster.cluster import Cluster
 
 EVERY_S = 5.0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import httpx
 
-from model.tokens import RANDOM_BYTES, make
+from model.accounts.tokens import RANDOM_BYTES, make
 from tests.chaos.workflows import KEYED
 from tests.cluster.cluster import Cluster
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from model.duties import DutyName
+from model.cluster.duties import DutyName
 from tests.cluster.cluster import Cluster, Node
 from tests.eventually import eventually
 

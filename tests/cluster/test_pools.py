@@ -23,7 +23,7 @@ import pytest
 
 from dao.pools import saved_pools
 from dao.postgres.database import Database
-from model.pool_spec import PoolSpec
+from model.pools.spec import PoolSpec
 from tests.cluster.cluster import Cluster, Node
 from tests.eventually import eventually
 from tests.servers.postgres import PostgresServer

@@ -11,8 +11,8 @@ from pathlib import Path
 from kazoo.client import KazooClient
 from sqlalchemy import make_url
 
+from model.cluster.nodes import Heartbeat, NodeKind
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind
 from registry import ensemble
 from registry.entry import write_entry
 from tests.chaos.ensemble import Ensemble

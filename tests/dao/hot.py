@@ -9,7 +9,7 @@ from typing import Any
 from dao.postgres.engine import AsyncConnection
 from model.choices import Priority
 from model.ids import TaskInstanceId, WorkflowInstanceId
-from model.pool_turns import Waiter
+from model.pools.turns import Waiter
 
 POOLED_FIRST = 5_000_001
 RUNNING = [WorkflowInstanceId(id_) for id_ in range(4, 1001, 4)]

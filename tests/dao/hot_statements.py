@@ -41,14 +41,14 @@ from dao.tasks.stream_readiness import Probed
 from dao.tasks.task_claims import Report
 from dao.tasks.task_progress import Reported
 from model.choices import Priority
+from model.cluster.nodes import Slot
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.instances import AttemptEnd, Parent
-from model.lines import Line
-from model.log_name import LogName
-from model.nodes import Slot
-from model.pool_turns import PoolRoom
-from model.schedules import ScheduleRow
-from model.states import TaskState, WorkflowState
+from model.logs.name import LogName
+from model.pools.turns import PoolRoom
+from model.runs.instances import AttemptEnd, Parent
+from model.runs.serial_lines import Line
+from model.runs.states import TaskState, WorkflowState
+from model.time.schedules import ScheduleRow
 from tests.dao.hot import RUNNING, WAITERS, Hot
 from tests.dao.hot_views import VIEWS
 from tests.dao.scene import new_task

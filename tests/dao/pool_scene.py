@@ -10,9 +10,9 @@ from dao.cluster.nodes import Me
 from dao.postgres.database import Database
 from dao.tasks import pool_claims, pool_leases, task_claims
 from dao.tasks.task_claims import ClaimedTask, Report
-from model.nodes import served_groups
-from model.pool_turns import turns
-from model.states import TaskState
+from model.cluster.nodes import served_groups
+from model.pools.turns import turns
+from model.runs.states import TaskState
 from tests.dao.scene import Scene
 
 
@@ -44,7 +44,7 @@ class PoolScene(Scene):
     async def claim_for_pools(
         self, worker: Me, places: int = 100, groups: Sequence[str] = ("default",), served: Sequence[str] = ()
     ) -> list[ClaimedTask]:
-        """Have a worker claim what needs resources, as `worker/pool_claims.py` does."""
+        """Have a worker claim what needs resources, as `worker/claims/pools.py` does."""
         async with self.writing() as connection:
             held = await pool_claims.hold_pools(connection, groups, worker.epoch)
             rooms = await pool_claims.rooms(connection, held)
@@ -54,7 +54,7 @@ class PoolScene(Scene):
             return await pool_claims.claim(connection, found.given, worker.epoch)
 
     async def end(self, worker: Me, *tasks: ClaimedTask) -> None:
-        """Have the worker report that these succeeded, as `worker/writer.py` does."""
+        """Have the worker report that these succeeded, as `worker/claims/writer.py` does."""
         reports = [Report(task.id, task.attempt, TaskState.SUCCESS, "", 0, None) for task in tasks]
         async with self.writing() as connection:
             await task_claims.report(connection, reports, worker.epoch)

@@ -20,10 +20,10 @@ from dao.tasks import task_claims, task_instances
 from dao.tasks.task_claims import ClaimedTask
 from dao.tasks.task_instances import NewTask
 from model.choices import FailureStrategy, Priority
+from model.cluster.nodes import NodeKind, ProcessIdentity
 from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import TaskAttempt
-from model.nodes import NodeKind, ProcessIdentity
-from model.states import TaskState
+from model.runs.instances import TaskAttempt
+from model.runs.states import TaskState
 from tests.eventually import eventually
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from dao.accounts import accounts, login_links, members, sessions, tokens
 from dao.accounts.accounts import Account
+from model.accounts.project_limits import ProjectLimits
+from model.accounts.rights import Role, Scope
 from model.errors import Changed, NotFound, Refused
 from model.ids import AccountId
-from model.project_limits import ProjectLimits
-from model.rights import Role, Scope
 from tests.dao.scene import Scene
 
 SECRET, OTHER = b"a" * 32, b"b" * 32

@@ -10,7 +10,7 @@ import pytest
 from dao.accounts import audit, expired, idempotency, login_attempts, login_links, sessions
 from dao.accounts.audit import AuditEntry, AuditFilter
 from dao.accounts.idempotency import Answer, KeyedRequest
-from model.audits import ActorKind, Outcome
+from model.accounts.audits import ActorKind, Outcome
 from model.errors import OtherRequest, Refused, StillRunning
 from model.ids import AccountId
 from tests.dao.scene import Scene

@@ -11,9 +11,9 @@ import pytest
 from dao.checks import table_checks
 from dao.checks.table_checks import AFTER_REASONS, BEFORE_REASONS, RECENT, SHOWN_MAX, Check
 from dao.cluster.nodes import Me
-from model.duties import DutyName
-from model.instances import Parent
-from model.states import TaskState, WaitReason, WorkflowState
+from model.cluster.duties import DutyName
+from model.runs.instances import Parent
+from model.runs.states import TaskState, WaitReason, WorkflowState
 from tests.dao.scene import Scene
 
 CHECKS = {check.name: check for check in (*BEFORE_REASONS, *AFTER_REASONS)}

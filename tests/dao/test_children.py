@@ -14,8 +14,8 @@ from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import task_events, task_instances
 from model.choices import Priority
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import AttemptEnd, ChildState, Parent
-from model.states import TaskState, WorkflowState
+from model.runs.instances import AttemptEnd, ChildState, Parent
+from model.runs.states import TaskState, WorkflowState
 from tests.dao.scene import Scene
 
 T, W = TaskState, WorkflowState

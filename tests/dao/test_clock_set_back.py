@@ -13,11 +13,11 @@ from dao.commands import commands, waiting_work
 from dao.postgres.database import Database
 from dao.tasks import pool_checks, task_timers
 from dao.tasks.pool_checks import Checked
+from model.accounts.login_limits import FREE_OF_NAME
+from model.accounts.rights import Scope
+from model.cluster.nodes import Slot
 from model.ids import Epoch
-from model.login_limits import FREE_OF_NAME
-from model.nodes import Slot
-from model.rights import Scope
-from model.states import WaitReason
+from model.runs.states import WaitReason
 from tests.dao.pool_scene import PoolScene
 
 NOW = "clock_timestamp()"

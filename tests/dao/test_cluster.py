@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from dao.cluster import cluster
+from model.cluster.timing import Timing
 from model.errors import Refused
-from model.timing import Timing
 from tests.dao.scene import Scene
 
 SHORT = Timing.model_validate({"kill_grace": 1, "worker_fence_after": 10})

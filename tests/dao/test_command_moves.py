@@ -1,4 +1,4 @@
-"""The table of `model/command_moves.py` against the database: each listed move is taken, and no other than a legal one.
+"""The table of `model/runs/command_moves.py` against the database: each listed move is taken, and only legal ones.
 
 What a command may do is judged by the master that holds the row; the triggers stand behind it, and refuse what no
 command and no owner may ever do.
@@ -14,9 +14,9 @@ from dao.cluster.nodes import Me
 from dao.postgres.errors import BadData
 from dao.runs import control, failover, workflow_instances
 from dao.runs.control import Revival
-from model.command_moves import COMMAND_MOVES, CommandType
 from model.ids import WorkflowInstanceId
-from model.states import WORKFLOW_TRANSITIONS, WorkflowState
+from model.runs.command_moves import COMMAND_MOVES, CommandType
+from model.runs.states import WORKFLOW_TRANSITIONS, WorkflowState
 from tests.dao.scene import Scene
 
 C, W = CommandType, WorkflowState

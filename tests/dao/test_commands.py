@@ -12,11 +12,11 @@ from dao.commands.commands import NewCommand, Outcome
 from dao.postgres.errors import BadData
 from dao.views import lookups
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
-from model.command_moves import CommandType
-from model.commands import CommandRow
+from model.cluster.nodes import Slot
 from model.errors import NotFound
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
-from model.nodes import Slot
+from model.runs.command_moves import CommandType
+from model.runs.commands import CommandRow
 from tests.dao.scene import Scene
 
 ALL = Slot(0, 1)

@@ -15,8 +15,8 @@ from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import task_events
 from model.choices import ExecutionType, WarningType
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import ChildState, Parent
-from model.states import WorkflowState
+from model.runs.instances import ChildState, Parent
+from model.runs.states import WorkflowState
 from tests.dao.scene import Scene
 
 W = WorkflowState

@@ -14,8 +14,8 @@ from dao.runs.workflow_instances import InstanceEnd, OwnershipLost
 from dao.tasks import task_events
 from model.choices import ExecutionType
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import HaltRequest, Parent, WorkflowInstance
-from model.states import WorkflowState
+from model.runs.instances import HaltRequest, Parent, WorkflowInstance
+from model.runs.states import WorkflowState
 from tests.dao.scene import Scene
 
 W = WorkflowState

@@ -10,9 +10,9 @@ from dao.definitions import definitions
 from dao.definitions.definitions import Whereabouts
 from dao.postgres.engine import AsyncConnection
 from model.choices import ReleaseState
+from model.definitions.workflow import WorkflowSpec
 from model.errors import NotFound
 from model.ids import WorkflowCode
-from model.workflow import WorkflowSpec
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
 

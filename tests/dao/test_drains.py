@@ -8,7 +8,7 @@ from datetime import timedelta
 from dao.cluster import drains, nodes
 from dao.cluster.drains import KnownNode
 from dao.cluster.nodes import fenced_transaction
-from model.nodes import Heartbeat, NodeKind
+from model.cluster.nodes import Heartbeat, NodeKind
 from tests.dao.scene import Scene
 
 WORKER, MASTER = NodeKind.WORKER, NodeKind.MASTER

@@ -15,7 +15,7 @@ from dao.duties import duties
 from dao.duties.duties import TakenDuty
 from dao.postgres import database as dao_database
 from dao.postgres.database import Database
-from model.duties import DutyName, Step
+from model.cluster.duties import DutyName, Step
 from model.errors import Fenced, Unknown
 from tests.conftest import AS_SHIPPED
 from tests.dao.scene import Scene

@@ -9,10 +9,10 @@ from dao.tasks import task_claims
 from dao.tasks.task_claims import Report
 from dao.views import listings, node_listings, queue_listings
 from model.choices import Priority
+from model.cluster.nodes import Heartbeat
 from model.errors import NotFound
 from model.ids import WorkflowInstanceId
-from model.nodes import Heartbeat
-from model.states import TaskState, WorkflowState
+from model.runs.states import TaskState, WorkflowState
 from tests.dao.scene import Scene
 
 

@@ -14,9 +14,9 @@ from dao.cluster import fencing, gone_nodes, nodes
 from dao.cluster.nodes import Me, application_name
 from dao.postgres.database import Database
 from dao.postgres.errors import LockTaken
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus
 from model.errors import Fenced, ShoalError
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 

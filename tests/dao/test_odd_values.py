@@ -18,11 +18,11 @@ from dao.runs import completion, workflow_instances
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import task_claims
 from dao.views import queue_listings
+from model.cluster.nodes import NodeKind, Slot
 from model.errors import Fenced
 from model.ids import WorkflowInstanceId
-from model.instances import Parent
-from model.nodes import NodeKind, Slot
-from model.states import WaitReason, WorkflowState
+from model.runs.instances import Parent
+from model.runs.states import WaitReason, WorkflowState
 from tests.dao.scene import Scene
 
 ODD_TIMES = ("infinity", "-infinity", "200000-01-01", "4000-01-01 BC")

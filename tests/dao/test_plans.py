@@ -35,9 +35,9 @@ from dao.runs.dependencies import BEGINNING, DependentEnd
 from dao.tasks import pool_claims, task_claims, task_events
 from dao.views import attempts, run_readings
 from dao.views.attempts import WALK_MAX, AttemptFilter
+from model.cluster.nodes import Slot
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.nodes import Slot
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.conftest import SCHEMA
 from tests.dao.explaining import Explaining, Plan
 from tests.dao.hot import RUNNING

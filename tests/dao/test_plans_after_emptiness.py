@@ -17,8 +17,8 @@ from dao.commands import commands
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from dao.tasks import task_events
+from model.cluster.nodes import Slot
 from model.ids import Epoch
-from model.nodes import Slot
 from tests.dao.explaining import Explaining
 
 FILL = """

@@ -26,8 +26,8 @@ from dao.runs.workflow_instances import InstanceEnd, OwnershipLost
 from dao.tasks import past_attempts, task_claims, task_instances
 from dao.tasks.task_claims import Report
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
-from model.instances import AttemptEnd, Parent
-from model.states import TaskState, WorkflowState
+from model.runs.instances import AttemptEnd, Parent
+from model.runs.states import TaskState, WorkflowState
 from tests.dao.explaining import Explaining, Plan, undoing
 from tests.dao.scene import new_task
 

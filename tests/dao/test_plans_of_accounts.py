@@ -16,7 +16,7 @@ from dao.commands import bulk_operations
 from dao.definitions import definitions
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
-from model.audits import Outcome
+from model.accounts.audits import Outcome
 from model.ids import AuditId, WorkflowCode
 from tests.dao.explaining import Explaining
 

@@ -15,8 +15,8 @@ from dao.views import attempts, listings, run_counts, run_pages, run_walks
 from dao.views.attempts import WALK_MAX, AttemptFilter
 from dao.views.bulk import Matching
 from dao.views.run_conditions import RunConditions
-from model.states import TaskState, WorkflowState
-from model.triggers import Trigger
+from model.runs.states import TaskState, WorkflowState
+from model.runs.triggers import Trigger
 from tests.dao.explaining import Plan
 
 S, T = WorkflowState, TaskState

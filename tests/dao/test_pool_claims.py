@@ -16,7 +16,7 @@ from dao.tasks.task_claims import ClaimedTask
 from dao.views import pool_readings
 from model.errors import Unavailable
 from model.ids import TaskInstanceId
-from model.pool_turns import turns
+from model.pools.turns import turns
 from tests.dao.pool_scene import PoolScene
 from tests.eventually import eventually
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from dao.definitions import definitions, references
 from model.choices import ReleaseState
+from model.definitions.workflow import WorkflowSpec
 from model.ids import WorkflowCode
-from model.workflow import WorkflowSpec
 from tests.dao.scene import Scene
 
 LEAF = {"name": "leaf", "type": "FAKE"}

@@ -10,7 +10,7 @@ from dao.cluster.nodes import Me
 from dao.runs import workflow_instances
 from dao.tasks import lost_tasks, task_instances, task_timers
 from model.ids import WorkflowInstanceId
-from model.states import TaskState, WaitReason, WorkflowState
+from model.runs.states import TaskState, WaitReason, WorkflowState
 from tests.dao.scene import Scene
 
 T, W = TaskState, WorkflowState

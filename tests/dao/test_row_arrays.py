@@ -13,7 +13,7 @@ from sqlalchemy import TextClause, text
 
 from dao.postgres.database import Database
 from dao.postgres.row_arrays import RowArrays
-from model.states import TaskState
+from model.runs.states import TaskState
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from dao.postgres.engine import AsyncConnection
 from dao.views import listings, run_pages
 from dao.views.run_pages import WantedRuns
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 from tests.dao.scene import Scene
 
 S = WorkflowState

@@ -9,11 +9,11 @@ from dao.cluster.nodes import Me
 from dao.postgres.database import Database
 from dao.views import run_readings
 from dao.views.run_readings import RunReading
+from model.cluster.nodes import NodeState
 from model.errors import NotFound, Unavailable
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import Parent
-from model.nodes import NodeState
-from model.states import TaskState
+from model.runs.instances import Parent
+from model.runs.states import TaskState
 from tests.dao.scene import Scene
 
 MISSING = WorkflowInstanceId(777)

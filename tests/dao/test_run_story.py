@@ -8,8 +8,8 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from dao.views import run_story
+from model.cluster.nodes import Slot
 from model.ids import WorkflowInstanceId
-from model.nodes import Slot
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
 

@@ -14,8 +14,8 @@ from dao.postgres.engine import AsyncConnection
 from dao.views import id_prefixes, run_lists, run_pages, run_walks
 from dao.views.run_conditions import RunConditions
 from dao.views.run_pages import WantedRuns
-from model.states import WorkflowState
-from model.triggers import Trigger
+from model.runs.states import WorkflowState
+from model.runs.triggers import Trigger
 from tests.dao.scene import Scene
 from tests.dao.test_run_pages import DEFINITIONS, RUNS
 

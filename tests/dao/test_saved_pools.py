@@ -15,7 +15,7 @@ from dao.tasks import lost_tasks, pool_checks, pool_leases
 from dao.tasks.pool_checks import Checked, DueCheck
 from model.errors import Refused
 from model.ids import Epoch, TaskInstanceId
-from model.pool_spec import PoolSpec
+from model.pools.spec import PoolSpec
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 

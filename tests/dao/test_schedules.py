@@ -11,10 +11,10 @@ from dao.definitions import schedules
 from dao.definitions.schedules import Fire
 from dao.views import schedule_listings
 from model.choices import FailureStrategy, Misfire, Priority, WarningType
+from model.cluster.nodes import Slot
 from model.errors import NotFound
 from model.ids import ScheduleId, WorkflowCode
-from model.nodes import Slot
-from model.schedules import ScheduleRow, ScheduleSpec
+from model.time.schedules import ScheduleRow, ScheduleSpec
 from tests.dao.scene import Scene
 
 ALONE = Slot(0, 1)

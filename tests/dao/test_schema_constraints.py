@@ -22,8 +22,8 @@ from model.choices import (
     TimeoutStrategy,
     WarningType,
 )
-from model.nodes import NodeKind, NodeState
-from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
+from model.cluster.nodes import NodeKind, NodeState
+from model.runs.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
 from tests.dao.scene import Scene
 from tests.dao.transition_sql import transition_trigger
 

@@ -10,11 +10,11 @@ import pytest
 from dao.commands import commands
 from dao.definitions import definitions
 from model.choices import ReleaseState
-from model.commands import CommandRow, read_command
+from model.cluster.nodes import Slot
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import WorkflowCode
-from model.nodes import Slot
-from model.workflow import WorkflowSpec
+from model.runs.commands import CommandRow, read_command
 from tests.dao.scene import Scene
 from tests.servers.postgres import binaries
 

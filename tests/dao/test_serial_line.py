@@ -18,9 +18,9 @@ from dao.runs.serial_line import InLine
 from dao.runs.workflow_instances import InstanceEnd, NewInstance
 from model.choices import ExecutionType, FailureStrategy, Priority
 from model.ids import CommandId, TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import Parent
-from model.lines import Line
-from model.states import WorkflowState
+from model.runs.instances import Parent
+from model.runs.serial_lines import Line
+from model.runs.states import WorkflowState
 from tests.dao.scene import Scene
 
 W = WorkflowState

@@ -11,7 +11,7 @@ from dao.checks.server_checks import GUARDS, SESSIONS, guards
 from dao.checks.table_checks import Check, Finds
 from dao.cluster.nodes import application_name
 from dao.postgres.database import Database
-from model.nodes import NodeKind
+from model.cluster.nodes import NodeKind
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 from tests.servers.postgres import PostgresServer

@@ -14,8 +14,8 @@ from dao.postgres.engine import AsyncConnection
 from dao.tasks import requeue, stream_claims, stream_ends, streams, task_claims
 from dao.tasks.stream_claims import GroupStreams
 from model.ids import TaskCode, WorkflowInstanceId
-from model.rolling import Turn, turns
-from model.states import WaitReason
+from model.runs.states import WaitReason
+from model.streams.rolling import Turn, turns
 from tests.dao.pool_scene import PoolScene
 from tests.dao.scene import Scene
 

@@ -14,8 +14,8 @@ from dao.runs import control
 from dao.tasks import task_claims
 from dao.tasks.task_claims import Report
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import Parent
-from model.states import TaskState, WaitReason, WorkflowState
+from model.runs.instances import Parent
+from model.runs.states import TaskState, WaitReason, WorkflowState
 from tests.dao.scene import NOBODY, Scene
 
 AT_ONCE = timedelta(0)

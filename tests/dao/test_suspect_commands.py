@@ -10,8 +10,8 @@ from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.commands import commands, suspect_commands, waiting_work
 from dao.commands.suspect_commands import Suspect
+from model.cluster.nodes import Heartbeat, Slot
 from model.ids import CommandId
-from model.nodes import Heartbeat, Slot
 from tests.dao.scene import Scene
 
 ALONE = Slot(0, 1)

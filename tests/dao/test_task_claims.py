@@ -12,7 +12,7 @@ from dao.tasks import task_claims
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.choices import Priority
 from model.ids import TaskInstanceId
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.dao.scene import Scene
 
 

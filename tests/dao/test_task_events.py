@@ -14,8 +14,8 @@ from dao.runs import failover
 from dao.tasks import task_events
 from dao.tasks.task_events import Unreadable
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import AttemptEnd
-from model.states import TaskState
+from model.runs.instances import AttemptEnd
+from model.runs.states import TaskState
 from tests.dao.scene import Scene
 
 

@@ -13,8 +13,8 @@ from dao.postgres.errors import BadData
 from dao.runs.workflow_instances import OwnershipLost
 from dao.tasks import lost_tasks, past_attempts, task_claims, task_events, task_instances
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import AttemptEnd, TaskAttempt
-from model.states import TaskState, WaitReason
+from model.runs.instances import AttemptEnd, TaskAttempt
+from model.runs.states import TaskState, WaitReason
 from tests.dao.scene import Scene, new_task
 
 

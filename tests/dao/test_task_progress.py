@@ -6,7 +6,7 @@ from dao.cluster.nodes import Me
 from dao.tasks import task_claims, task_progress
 from dao.tasks.task_claims import ClaimedTask, Report
 from dao.tasks.task_progress import Reported
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.dao.scene import Scene
 
 

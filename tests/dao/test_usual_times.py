@@ -1,13 +1,13 @@
-"""`dao/views/usual_times.py` and `model/estimate.py`: how long runs and tasks take, and have left."""
+"""`dao/views/usual_times.py` and `model/runs/estimate.py`: how long runs and tasks take, and have left."""
 
 from __future__ import annotations
 
 import pytest
 
 from dao.views import usual_times
-from model.estimate import run_left_s, task_left_s
 from model.ids import TaskCode, WorkflowCode
-from model.progress import Progress
+from model.runs.estimate import run_left_s, task_left_s
+from model.runs.progress import Progress
 from tests.dao.scene import Scene
 
 RUNS = """

@@ -14,7 +14,7 @@ from dao.runs.failover import TAKEOVERS_MAX
 from dao.runs.workflow_instances import InstanceEnd, NewInstance, OwnershipLost
 from model.choices import FailureStrategy, Priority
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 from tests.dao.scene import Scene
 
 

@@ -1,4 +1,4 @@
-"""The tables of `model/states.py` as SQL: the database refuses every other change of a state.
+"""The tables of `model/runs/states.py` as SQL: the database refuses every other change of a state.
 
 `sql/schema.sql` contains the generated text, so that there is one file to read; a test compares the two.
 """

@@ -22,7 +22,7 @@ from model.changes import Changes
 from model.choices import ReleaseState
 from model.errors import Refused, Unavailable
 from model.ids import WorkflowCode
-from model.schedules import ScheduleSpec
+from model.time.schedules import ScheduleSpec
 from service.live import listening as listening_module
 from service.live.hub import Hub
 from service.live.reading import RUNS_MAX

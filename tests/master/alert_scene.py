@@ -12,9 +12,9 @@ from dao.postgres.database import Database
 from dao.runs import workflow_instances
 from dao.runs.workflow_instances import InstanceEnd
 from master.duties.steps import STEPS, Context
-from model.duties import DutyName, Step
+from model.cluster.duties import DutyName, Step
 from model.ids import Epoch, WorkflowInstanceId
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 from tests.dao.scene import Scene
 
 NEW = "INSERT INTO workflow_definition (code, name, project) VALUES (:code, :name, :project)"

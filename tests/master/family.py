@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from random import Random
 
 from master.drive.events import ResumeChild, StartChild
+from model.definitions.plan import Plan
 from model.ids import TaskCode
-from model.instances import AttemptEnd, ChildState
 from model.logic.sub_process import SubProcessParams
-from model.plan import Plan
-from model.states import TaskState as T
-from model.states import WorkflowState as W
+from model.runs.instances import AttemptEnd, ChildState
+from model.runs.states import TaskState as T
+from model.runs.states import WorkflowState as W
 from tests.master.reference import Row, Rows
 
 Place = tuple[TaskCode, int, int]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import uuid4
 
-from model.nodes import NodeKind
-from model.timing import Timing
+from model.cluster.nodes import NodeKind
+from model.cluster.timing import Timing
 from node.life import Life
 from registry.connect import make_registry
 

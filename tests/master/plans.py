@@ -7,11 +7,11 @@ from typing import Any
 
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy, OnWorkerLoss, Priority
+from model.definitions.plan import Plan
+from model.definitions.workflow import WorkflowSpec
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import TaskAttempt, WorkflowInstance
-from model.plan import Plan
-from model.states import TaskState, WaitReason
-from model.workflow import WorkflowSpec
+from model.runs.instances import TaskAttempt, WorkflowInstance
+from model.runs.states import TaskState, WaitReason
 
 Task = dict[str, Any]
 

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from model.definitions.plan import Plan
+from model.definitions.workflow import WorkflowSpec
 from model.ids import TaskCode, WorkflowCode
-from model.plan import Plan
-from model.workflow import WorkflowSpec
 
 
 def plan_of(*tasks: dict[str, Any], **fields: Any) -> Plan:

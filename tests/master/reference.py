@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from model.choices import Direct, OnWorkerLoss
+from model.definitions.plan import Plan
 from model.ids import TaskCode
 from model.logic.conditions import ConditionsParams
-from model.plan import Plan
-from model.states import TaskState as T
-from model.states import WorkflowState as W
+from model.runs.states import TaskState as T
+from model.runs.states import WorkflowState as W
 
 SUCCEEDED = (T.SUCCESS, T.FORCED_SUCCESS)
 FAILED = (T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE)

@@ -11,20 +11,20 @@ from random import Random
 
 from master.drive.events import Effect, Enter, Event, Finish, HoldTasks, KillTasks, ResumeChild, StartChild
 from model.choices import FailureStrategy
+from model.definitions.plan import Plan
 from model.errors import Refused
 from model.ids import TaskCode
-from model.instances import AttemptEnd, TaskAttempt
 from model.logic import conditions, switch
 from model.logic.conditions import ConditionsParams
 from model.logic.dependent import DependentParams
 from model.logic.dynamic import DynamicParams, tuples
 from model.logic.sub_process import SubProcessParams
 from model.logic.switch import SwitchParams
-from model.parameters import replace_references
-from model.plan import Plan
-from model.states import WORKFLOW_TRANSITIONS, WaitReason
-from model.states import TaskState as T
-from model.states import WorkflowState as W
+from model.parameters.parameters import replace_references
+from model.runs.instances import AttemptEnd, TaskAttempt
+from model.runs.states import WORKFLOW_TRANSITIONS, WaitReason
+from model.runs.states import TaskState as T
+from model.runs.states import WorkflowState as W
 from tests.master.family import Family
 from tests.master.reference import Given, Reference, Row, Standing
 

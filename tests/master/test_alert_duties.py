@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 
 from dao.cluster import nodes
-from model.duties import DutyName
-from model.nodes import Heartbeat, NodeKind
+from model.cluster.duties import DutyName
+from model.cluster.nodes import Heartbeat, NodeKind
 from tests.dao.scene import Scene
 from tests.master.alert_scene import add_rule, alerts, begin, do, sales
 

@@ -9,9 +9,9 @@ from uuid import uuid4
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database
 from master.drive.runnable import WorkflowRunnable
+from model.cluster.nodes import NodeKind
+from model.cluster.timing import Timing
 from model.ids import Epoch, WorkflowInstanceId
-from model.nodes import NodeKind
-from model.timing import Timing
 from node.life import Life
 from tests.master.idle_driver import idle_driver
 from tests.master.plans import an_instance, plan_of

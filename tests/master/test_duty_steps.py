@@ -13,8 +13,8 @@ from dao.cluster import nodes
 from dao.duties import duties, queue_statistics
 from dao.postgres.database import Database
 from master.duties.steps import STEPS, Context
-from model.duties import DutyName, Step
-from model.nodes import Heartbeat, NodeKind
+from model.cluster.duties import DutyName, Step
+from model.cluster.nodes import Heartbeat, NodeKind
 from tests.dao.scene import Scene
 
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from master.membership.failure_detector import FailureDetector, Sight, Verdict
+from model.cluster.nodes import NodeKind
+from model.cluster.timing import TASKS_END_S, WORKER_CUT_MARGIN_S, Silence, Timing
 from model.ids import Epoch
-from model.nodes import NodeKind
-from model.timing import TASKS_END_S, WORKER_CUT_MARGIN_S, Silence, Timing
 
 MASTER, WORKER = NodeKind.MASTER, NodeKind.WORKER
 ME, OTHER = Epoch(1), Epoch(2)

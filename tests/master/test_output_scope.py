@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from master.drive.output_scope import Contexts
+from model.definitions.plan import Plan
 from model.ids import TaskCode
-from model.plan import Plan
 from tests.master.random_plans import ancestors_of, logic_plans, plan_of
 
 A, B, C, D, E = map(TaskCode, range(1, 6))

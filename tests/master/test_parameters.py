@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from master.drive.parameters import Parameters, base_parameters
 from model.choices import FailureStrategy, Priority
+from model.definitions.plan import Plan
 from model.errors import Refused
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import WorkflowInstance
-from model.plan import Plan
+from model.runs.instances import WorkflowInstance
 from tests.master.random_plans import plan_of
 
 AT = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)

@@ -17,9 +17,9 @@ from master.drive.handling import MANY, handle
 from master.drive.plans import Fetched, PlanKey, Plans, PlansMissing
 from master.drive.runnable import WorkflowRunnable
 from master.drive.writes import Writes
+from model.definitions.plan import Plan
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode
-from model.plan import Plan
 from tests.dao.scene import Scene
 from tests.master.plans import an_instance, plan_of
 

@@ -15,9 +15,9 @@ from structlog.testing import capture_logs
 
 from dao.tasks import task_timers
 from master.poller import Poller
-from model.master_settings import MasterSettings
-from model.queue_places import QueuedAttempt
-from model.states import WaitReason
+from model.cluster.master_settings import MasterSettings
+from model.runs.queue_places import QueuedAttempt
+from model.runs.states import WaitReason
 from node.life import Life
 from tests.dao.scene import Scene
 from tests.eventually import eventually

@@ -1,4 +1,4 @@
-"""Which task may begin: `model/ready_tasks.py` against a reference that computes all each time."""
+"""Which task may begin: `model/runs/ready_tasks.py` against a reference that computes all each time."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from model.definitions.plan import Plan
 from model.ids import TaskCode
-from model.plan import Plan
-from model.ready_tasks import Progress
+from model.runs.ready_tasks import Progress
 from tests.master.random_plans import logic_plans, plan_of
 
 A, B, C, D, E = map(TaskCode, range(1, 6))

@@ -6,12 +6,12 @@ import pytest
 
 from master.claim.revival import GoingOn, revival
 from model.choices import TaskDependType
-from model.command_moves import CommandType as C
-from model.commands import Move
 from model.errors import Refused
 from model.ids import CommandId, TaskCode, WorkflowInstanceId
-from model.instances import TaskAttempt
-from model.states import TaskState as T
+from model.runs.command_moves import CommandType as C
+from model.runs.commands import Move
+from model.runs.instances import TaskAttempt
+from model.runs.states import TaskState as T
 from tests.master.plans import a_plan
 
 ONE, TWO, THREE, FOUR, FIVE = (TaskCode(number) for number in range(1, 6))

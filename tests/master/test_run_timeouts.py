@@ -10,11 +10,11 @@ import pytest
 import master.drive.run_timeouts
 from master.drive.events import Finish, KillTasks, Started, TookTooLong
 from master.drive.run_timeouts import Lengths, Limits
+from model.definitions.workflow import WorkflowSpec
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import AttemptEnd, HaltRequest
-from model.states import TaskState as T
-from model.states import WorkflowState as W
-from model.workflow import WorkflowSpec
+from model.runs.instances import AttemptEnd, HaltRequest
+from model.runs.states import TaskState as T
+from model.runs.states import WorkflowState as W
 from tests.master.plans import a_plan, a_runnable
 
 A, B = TaskCode(1), TaskCode(2)

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from master.drive.events import Effect, Finish, KillTasks, Restored, Started
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
+from model.definitions.plan import Plan
 from model.ids import TaskCode
-from model.instances import AttemptEnd, TaskAttempt
-from model.plan import Plan
-from model.states import TaskState as T
-from model.states import WaitReason, WorkflowState
+from model.runs.instances import AttemptEnd, TaskAttempt
+from model.runs.states import TaskState as T
+from model.runs.states import WaitReason, WorkflowState
 from tests.master.plans import a_plan, a_runnable, any_plan, queued
 
 END, CONTINUE = FailureStrategy.END, FailureStrategy.CONTINUE

@@ -10,11 +10,11 @@ import pytest
 from master.drive.events import Effect, Finish, KillTasks, Restored, ResumeChild, StartChild, Started
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
+from model.definitions.plan import Plan
 from model.ids import TaskCode
-from model.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt
-from model.plan import Plan
-from model.states import TaskState as T
-from model.states import WorkflowState as W
+from model.runs.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt
+from model.runs.states import TaskState as T
+from model.runs.states import WorkflowState as W
 from tests.master.plans import Task, a_plan, a_runnable, an_instance, queued
 
 A, B = TaskCode(1), TaskCode(2)

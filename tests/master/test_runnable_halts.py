@@ -9,12 +9,12 @@ import pytest
 from master.drive.events import Effect, Enter, Finish, HoldTasks, KillTasks, Restored, Started
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
+from model.definitions.plan import Plan
 from model.ids import TaskCode
-from model.instances import AttemptEnd, HaltRequest, TaskAttempt
-from model.plan import Plan
-from model.states import TaskState as T
-from model.states import WaitReason
-from model.states import WorkflowState as W
+from model.runs.instances import AttemptEnd, HaltRequest, TaskAttempt
+from model.runs.states import TaskState as T
+from model.runs.states import WaitReason
+from model.runs.states import WorkflowState as W
 from tests.master.plans import a_plan, a_runnable, an_instance, queued
 
 A, B, C, D = (TaskCode(number) for number in range(1, 5))

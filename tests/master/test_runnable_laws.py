@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from master.drive.events import Finish
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
-from model.states import TaskState as T
-from model.states import WorkflowState
+from model.runs.states import TaskState as T
+from model.runs.states import WorkflowState
 from tests.master.plans import any_plan
 from tests.master.world import World
 

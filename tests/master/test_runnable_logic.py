@@ -10,12 +10,12 @@ import pytest
 from master.drive.events import Effect, Finish, KillTasks, Restored, Started
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
+from model.definitions.plan import Plan
 from model.ids import TaskCode
-from model.instances import AttemptEnd, TaskAttempt
-from model.parameters import PARAMETERS_BYTES_MAX
-from model.plan import Plan
-from model.states import TaskState as T
-from model.states import WorkflowState as W
+from model.parameters.parameters import PARAMETERS_BYTES_MAX
+from model.runs.instances import AttemptEnd, TaskAttempt
+from model.runs.states import TaskState as T
+from model.runs.states import WorkflowState as W
 from tests.master.plans import Task, a_plan, a_runnable, an_instance, queued
 
 A, B, C, D, E = (TaskCode(number) for number in range(1, 6))

@@ -10,10 +10,10 @@ import pytest
 from master.drive.events import Finish, HoldTasks, KillTasks, Restored, Started
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.ids import TaskCode
-from model.instances import AttemptEnd, HaltRequest, TaskAttempt
-from model.states import TaskState as T
-from model.states import WaitReason
-from model.states import WorkflowState as W
+from model.runs.instances import AttemptEnd, HaltRequest, TaskAttempt
+from model.runs.states import TaskState as T
+from model.runs.states import WaitReason
+from model.runs.states import WorkflowState as W
 from tests.master.plans import a_plan, a_runnable
 
 A, B = TaskCode(1), TaskCode(2)

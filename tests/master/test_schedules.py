@@ -20,11 +20,11 @@ from dao.postgres.listen import Listener
 from dao.postgres.notify import SCHEDULE
 from master.membership.membership import Membership
 from master.schedules import DUE_PAUSE_S, Schedules, _timer
+from model.cluster.master_settings import MasterSettings
+from model.cluster.nodes import Slot
 from model.errors import Fenced
 from model.ids import ScheduleId, WorkflowCode
-from model.master_settings import MasterSettings
-from model.nodes import Slot
-from model.schedules import ScheduleSpec
+from model.time.schedules import ScheduleSpec
 from node.life import Life
 from node.waiting import set_within
 from tests.eventually import eventually

@@ -10,8 +10,8 @@ import pytest
 
 from dao.cluster import slot_changes
 from master.membership.membership import Membership
-from model.master_settings import MasterSettings
-from model.nodes import NodeKind, Slot
+from model.cluster.master_settings import MasterSettings
+from model.cluster.nodes import NodeKind, Slot
 from registry.connect import make_registry
 from tests.eventually import eventually
 from tests.master.lives import begin_life

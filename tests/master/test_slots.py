@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from model.cluster.nodes import Heartbeat, NodeKind, NodeStatus, Slot
+from model.cluster.slots import SlotView, slot_view
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind, NodeStatus, Slot
-from model.slots import SlotView, slot_view
 
 NORMAL, BUSY = NodeStatus.NORMAL, NodeStatus.BUSY
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dao.cluster.node_rows import NodeRow
 from dao.tasks.streams import FirstInLine, LivingStream
 from master.streams import contested, moves_of
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 from model.ids import Epoch, TaskInstanceId
-from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 
 PROCESS = ProcessIdentity("boot", 1, 1)
 

@@ -10,8 +10,8 @@ from dao.postgres.errors import BadData
 from master.drive.events import Started
 from master.drive.runnable import WorkflowRunnable
 from master.drive.writes import SIZE_MAX, Writes
+from model.definitions.workflow import TASKS_MAX
 from model.ids import WorkflowInstanceId
-from model.workflow import TASKS_MAX
 from tests.master.plans import an_instance, plan_of
 
 WIDE = plan_of(

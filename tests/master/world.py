@@ -16,13 +16,13 @@ from master.claim.revival import revival
 from master.drive.events import Effect, Event, Restored, Started
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy, TaskDependType
-from model.command_moves import COMMAND_MOVES, REVIVING, CommandType
-from model.commands import Move
+from model.definitions.plan import Plan
 from model.ids import CommandId, TaskCode
-from model.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt, WorkflowInstance
-from model.plan import Plan
-from model.states import TaskState as T
-from model.states import WorkflowState as W
+from model.runs.command_moves import COMMAND_MOVES, REVIVING, CommandType
+from model.runs.commands import Move
+from model.runs.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt, WorkflowInstance
+from model.runs.states import TaskState as T
+from model.runs.states import WorkflowState as W
 from tests.master.plans import an_instance
 from tests.master.reference import FAILED, SUCCEEDED, Given
 from tests.master.tables import BASE, STARTUP, Tables

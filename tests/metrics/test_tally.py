@@ -6,7 +6,7 @@ import json
 
 from metrics import worker
 from metrics.tally import Tally
-from model.nodes import Counted
+from model.cluster.nodes import Counted
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from dao.postgres.database import Database
-from model.rights import Scope
+from model.accounts.rights import Scope
 from shoal.backend import backend_of
 from shoal.config.settings import load_settings
 from tests.api.serving import token_of
@@ -206,7 +206,7 @@ def test_without_the_extra_nothing_of_it_is_imported_and_the_setting_is_refused_
         import master.server, worker.server
         assert not any(name.startswith("opentelemetry") for name in sys.modules)
         from master.tracing.otlp import OtlpSender
-        from model.tracing_settings import TracingSettings
+        from model.cluster.tracing_settings import TracingSettings
         OtlpSender(TracingSettings(endpoint="http://127.0.0.1:4318/v1/traces"), "1")
     """
     lines = "\n".join(line.strip() for line in program.splitlines())

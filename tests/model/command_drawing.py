@@ -1,9 +1,9 @@
-"""The table of `model/command_moves.py` in Markdown, for `docs/reference/states.md`; a test compares the two."""
+"""The table of `model/runs/command_moves.py` in Markdown, for `docs/reference/states.md`; a test compares the two."""
 
 from __future__ import annotations
 
-from model.command_moves import COMMAND_MOVES, CommandType
-from model.states import WorkflowState
+from model.runs.command_moves import COMMAND_MOVES, CommandType
+from model.runs.states import WorkflowState
 
 REFUSED = "refused"
 

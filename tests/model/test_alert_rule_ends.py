@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.alert_rule_ends import Mark, RunEnd, Window, at_end, failures_after, is_late, last_window, ordinal
-from model.alert_rules import Condition, Fails, Late, Recovers, Succeeds, TakesLonger
-from model.states import WorkflowState
-from model.zones import zone
+from model.alerts.rule_ends import Mark, RunEnd, Window, at_end, failures_after, is_late, last_window, ordinal
+from model.alerts.rules import Condition, Fails, Late, Recovers, Succeeds, TakesLonger
+from model.runs.states import WorkflowState
+from model.time.zones import zone
 
 BERLIN = zone("Europe/Berlin")
 S, F = WorkflowState.SUCCESS, WorkflowState.FAILURE

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.alert_rules import FORMS, Fails, Late, Recovers, Rule, Succeeds, TakesLonger, parse_rule
+from model.alerts.rules import FORMS, Fails, Late, Recovers, Rule, Succeeds, TakesLonger, parse_rule
 from model.errors import Refused
-from model.zones import zone
+from model.time.zones import zone
 
 BERLIN = zone("Europe/Berlin")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.arithmetic import calculate
+from model.time.arithmetic import calculate
 
 
 @pytest.mark.parametrize(

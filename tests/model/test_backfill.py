@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.backfill import DATES_MAX, BackfillSpec, Order, RunMode, chains, rest
-from model.cron import Cron
 from model.errors import Refused
+from model.runs.backfill import DATES_MAX, BackfillSpec, Order, RunMode, chains, rest
+from model.time.cron import Cron
 
 UTC_ZONE = ZoneInfo("UTC")
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from model.builtin_parameters import builtin_parameters, task_parameters, with_task_parameters
 from model.errors import Refused
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.parameters.builtin import builtin_parameters, task_parameters, with_task_parameters
 
 
 def parameters(at: datetime, zone: str = "UTC") -> dict[str, str]:

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from model.command_moves import COMMAND_MOVES, REVIVING, STARTING, CommandType, why_not
-from model.states import WORKFLOW_TRANSITIONS, WorkflowState
+from model.runs.command_moves import COMMAND_MOVES, REVIVING, STARTING, CommandType, why_not
+from model.runs.states import WORKFLOW_TRANSITIONS, WorkflowState
 
 C, W = CommandType, WorkflowState
 

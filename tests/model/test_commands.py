@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
-from model.command_moves import COMMAND_MOVES, CommandType
-from model.commands import Command, CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
 from model.errors import Refused
 from model.ids import CommandId, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
-from model.instances import Parent
-from model.parameters import is_storable
+from model.parameters.parameters import is_storable
+from model.runs.command_moves import COMMAND_MOVES, CommandType
+from model.runs.commands import Command, CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
+from model.runs.instances import Parent
 
 ID = CommandId(7)
 START = CommandRow(ID, "START_PROCESS", "1001", None, None, None, None, None, None, "2026-01-31", "ada")

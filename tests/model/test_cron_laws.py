@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model.cron import Cron
+from model.time.cron import Cron
 
 MINUTE = timedelta(minutes=1)
 

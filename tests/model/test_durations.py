@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from model.durations import read_duration, seconds_of
 from model.errors import Refused
+from model.time.durations import read_duration, seconds_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.duties import (
+from model.cluster.duties import (
     HELD,
     OVERDUE,
     PAUSE_MAX,
@@ -20,7 +20,7 @@ from model.duties import (
     pause_between_steps_s,
     turns_of,
 )
-from model.nodes import Slot
+from model.cluster.nodes import Slot
 
 
 @given(name=st.text(max_size=40), total=st.integers(min_value=1, max_value=100))

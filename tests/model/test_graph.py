@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from model.graph import Graph, find_cycle
+from model.definitions.graph import Graph, find_cycle
 from model.ids import TaskCode
 
 Waits = dict[str, list[str]]

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from model.java_dates import java_date
+from model.time.java_dates import java_date
 
 FRIDAY = datetime(2022, 8, 26, 13, 5, 9, 7000, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.line_diff import MATCHED_MAX, unified
+from model.definitions.line_diff import MATCHED_MAX, unified
 
 LINES = st.lists(st.sampled_from("abcd"), max_size=30)
 

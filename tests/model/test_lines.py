@@ -1,4 +1,4 @@
-"""`model/lines.py` and the field `serial_key`: what a key may be, and how a wrong one is said."""
+"""`model/runs/serial_lines.py` and the field `serial_key`: what a key may be, and how a wrong one is said."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from model.definitions.problems import InvalidWorkflow
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
-from model.lines import KEY_LENGTH_MAX, Line, called_by, value_of_key
-from model.workflow import WorkflowSpec
-from model.workflow_problems import InvalidWorkflow
+from model.runs.serial_lines import KEY_LENGTH_MAX, Line, called_by, value_of_key
 from service.workflows.workflow_file import parse_workflows
 from worker.tasks.catalog import TaskCatalog
 

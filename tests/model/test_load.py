@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from model.load import MIB, RUNS_LIMIT, Hysteresis, Limit, LoadSettings, Measure, WorkerLoadSettings
-from model.nodes import NodeStatus
+from model.cluster.load import MIB, RUNS_LIMIT, Hysteresis, Limit, LoadSettings, Measure, WorkerLoadSettings
+from model.cluster.nodes import NodeStatus
 
 NORMAL, BUSY = NodeStatus.NORMAL, NodeStatus.BUSY
 MEMORY = Limit(Measure.MEMORY, enter=0.9, leave=0.85)

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.choices import Direct, ParameterType
+from model.definitions.problems import InvalidWorkflow
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
-from model.local_params import LocalParam, misfit, typed
-from model.workflow import WorkflowSpec
-from model.workflow_problems import InvalidWorkflow
+from model.parameters.local import LocalParam, misfit, typed
 
 P = ParameterType
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from model.names import fault_of_workflow_name
-from model.workflow import WorkflowSpec
-from model.workflow_problems import faults_of_task_names
+from model.definitions.names import fault_of_workflow_name
+from model.definitions.problems import faults_of_task_names
+from model.definitions.workflow import WorkflowSpec
 
 REFUSED = [
     ("12", "has only digits, as an id; add a letter"),

@@ -54,4 +54,4 @@ def test_no_other_code_compares_letter_by_letter_or_line_by_line() -> None:
         for path in (ROOT / layer).rglob("*.py")
         if "get_close_matches" in path.read_text() or "SequenceMatcher" in path.read_text()
     }
-    assert found == {"model/near.py", "model/line_diff.py"}
+    assert found == {"model/near.py", "model/definitions/line_diff.py"}

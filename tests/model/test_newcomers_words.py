@@ -8,11 +8,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from model.cron import Cron
+from model.cluster.timing import Timing
+from model.definitions.problems import InvalidWorkflow
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
-from model.timing import Timing
-from model.workflow import WorkflowSpec
-from model.workflow_problems import InvalidWorkflow
+from model.time.cron import Cron
 
 TASK = {"name": "a", "type": "SHELL", "params": {"script": ":"}}
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from model.newer_version import changed_tasks
-from model.workflow import WorkflowSpec
+from model.definitions.newer_version import changed_tasks
+from model.definitions.workflow import WorkflowSpec
 
 EXTRACT = {"name": "extract", "type": "SHELL", "params": {"script": "fetch ${source}"}}
 LOAD = {"name": "load", "type": "SHELL", "params": {"script": "load ${day}"}, "after": ["extract"]}

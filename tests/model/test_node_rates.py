@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from model.cluster.node_rates import Beat, following, rates_of
+from model.cluster.nodes import Counted, Heartbeat, NodeKind
 from model.ids import Epoch
-from model.node_rates import Beat, following, rates_of
-from model.nodes import Counted, Heartbeat, NodeKind
 
 ONE, TWO = Epoch(1), Epoch(2)
 

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.errors import Refused
-from model.parameters import PARAMETERS_BYTES_MAX, is_plain, is_storable, parse_parameters, replace_references
+from model.parameters.parameters import (
+    PARAMETERS_BYTES_MAX,
+    is_plain,
+    is_storable,
+    parse_parameters,
+    replace_references,
+)
 
 storable = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.]{0,10}", fullmatch=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from model.pool_secrets import secrets_held, secrets_of
+from model.pools.secrets import secrets_held, secrets_of
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from model.definitions.problems import InvalidWorkflow
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
-from model.pool_spec import (
+from model.pools.spec import (
     DATA_BYTES_MAX,
     RESOURCES_MAX,
     InvalidPool,
@@ -16,9 +18,7 @@ from model.pool_spec import (
     fault_of_pool_name,
     faults_of_variables,
 )
-from model.pool_variables import resource_variable, resource_variables
-from model.workflow import WorkflowSpec
-from model.workflow_problems import InvalidWorkflow
+from model.pools.variables import resource_variable, resource_variables
 
 
 def problems_of(content: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:

@@ -1,4 +1,4 @@
-"""`model/pool_turns.py`: whose turn it is, who reserves, and that nobody is overtaken for ever."""
+"""`model/pools/turns.py`: whose turn it is, who reserves, and that nobody is overtaken for ever."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from model.choices import Priority
 from model.ids import Epoch, TaskInstanceId, WorkflowInstanceId
-from model.pool_turns import PoolRoom, Spread, Turns, Waiter, turns
-from model.pool_variables import resource_variable, resource_variables
-from model.spread import Deal, WorkerLoad
+from model.pools.turns import PoolRoom, Spread, Turns, Waiter, turns
+from model.pools.variables import resource_variable, resource_variables
+from model.streams.spread import Deal, WorkerLoad
 
 
 def waiter(id_: int, group: str = "g", priority: Priority = Priority.MEDIUM, **needs: int) -> Waiter:

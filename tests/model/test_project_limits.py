@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from model.accounts.project_limits import NO_LIMITS, ProjectLimits, limits_of, used_by, used_by_start
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
-from model.project_limits import NO_LIMITS, ProjectLimits, limits_of, used_by, used_by_start
-from model.workflow import WorkflowSpec
 
 LIMITS = ProjectLimits(
     tenants=frozenset({"etl"}),

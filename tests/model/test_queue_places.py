@@ -1,4 +1,4 @@
-"""`model/queue_places.py`: a claim searches little, and finds whatever was said, in its order."""
+"""`model/runs/queue_places.py`: a claim searches little, and finds whatever was said, in its order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.choices import Priority
-from model.queue_places import AGAIN_S, ALL_EVERY_S, HINTS_BYTES_MAX, Places, Queued, QueuedAttempt, QueuePlaces
+from model.runs.queue_places import AGAIN_S, ALL_EVERY_S, HINTS_BYTES_MAX, Places, Queued, QueuedAttempt, QueuePlaces
 
 HIGH, MEDIUM, LOW = Priority.HIGH, Priority.MEDIUM, Priority.LOW
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model import tokens
-from model.accounts import check_account_name, check_password
-from model.audits import masked
+from model.accounts import tokens
+from model.accounts.accounts import check_account_name, check_password
+from model.accounts.audits import masked
+from model.accounts.login_limits import FREE_OF_NAME, WAIT_MAX, counted_address, wait
+from model.accounts.rights import RIGHTS_OF_ROLE, Right, Role, Scope, covers, left_by, parse_scopes, rights_in
 from model.errors import Refused
-from model.login_limits import FREE_OF_NAME, WAIT_MAX, counted_address, wait
-from model.rights import RIGHTS_OF_ROLE, Right, Role, Scope, covers, left_by, parse_scopes, rights_in
 
 V, O, E, W, C, A = Right.VIEW, Right.OPERATE, Right.EDIT, Right.OWN, Right.VIEW_CLUSTER, Right.ADMINISTER  # noqa: E741
 

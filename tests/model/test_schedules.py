@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.choices import Misfire
-from model.cron import Cron
 from model.errors import Refused
 from model.ids import ScheduleId
-from model.schedules import (
+from model.time.cron import Cron
+from model.time.schedules import (
     FIRES_MAX,
     Computed,
     ScheduleRow,

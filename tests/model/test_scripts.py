@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from model.scripts import changed_script, changed_scripts, plain_script
-from model.workflow import WorkflowSpec
+from model.definitions.workflow import WorkflowSpec
+from model.scripts.normal_form import changed_script, changed_scripts, plain_script
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import pytest
 
 from dao.secrets.parameters import seal, sealed_spec
 from dao.secrets.vault import Vault, new_key
-from model.commands import CommandRow, scrubbed
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import CommandId
-from model.secret_values import sealed_value, without_sealed
-from model.workflow import WorkflowSpec
+from model.parameters.secret_values import sealed_value, without_sealed
+from model.runs.commands import CommandRow, scrubbed
 
 VAULT = Vault([new_key()])
 SECRET = {"password": {"type": "SECRET", "value": "hunter22"}}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.ids import Epoch
-from model.spread import WorkerLoad, shares, surplus
+from model.streams.spread import WorkerLoad, shares, surplus
 
 
 @st.composite

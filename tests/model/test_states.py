@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
+from model.runs.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
 from tests.dao.transition_sql import transition_trigger
 
 W = WorkflowState

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from model.command_moves import STARTING, CommandType
-from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
+from model.runs.command_moves import STARTING, CommandType
+from model.runs.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
 from tests.model.command_drawing import command_drawing
 from tests.model.transition_drawing import transition_drawing
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.choices import Restart
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
-from model.rolling import Restart as Rolling
-from model.rolling import Turn, turns
-from model.states import TaskState
-from model.streams import StreamRule
-from model.workflow import WorkflowSpec
+from model.runs.states import TaskState
+from model.streams.rolling import Restart as Rolling
+from model.streams.rolling import Turn, turns
+from model.streams.streams import StreamRule
 
 T = TaskState
 DONE_BEGIN = [Turn.DONE, Turn.BEGIN]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.time_expressions import replace_time_expressions, time_expression
+from model.time.time_expressions import replace_time_expressions, time_expression
 
 FRIDAY = datetime(2022, 8, 26, 13, 5, 9, 7000, tzinfo=UTC)
 FULL = "yyyy-MM-dd HH:mm:ss"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from model.timing import Timing
+from model.cluster.timing import Timing
 
 
 def test_the_usual_times_fit_together() -> None:

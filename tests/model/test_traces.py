@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model.ids import TaskInstanceId, WorkflowInstanceId
-from model.traces import TraceParent, attempt_span_id, read_traceparent, run_span_id, trace_id_of
+from model.runs.traces import TraceParent, attempt_span_id, read_traceparent, run_span_id, trace_id_of
 
 GIVEN = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.choices import Priority
+from model.definitions.problems import InvalidWorkflow
+from model.definitions.workflow import TASK_CODE_MAX, TASKS_MAX, WorkflowSpec
 from model.errors import Refused
-from model.parameter_text import NESTING_MAX
-from model.workflow import TASK_CODE_MAX, TASKS_MAX, WorkflowSpec
-from model.workflow_problems import InvalidWorkflow
+from model.parameters.text import NESTING_MAX
 
 TASK = {"name": "a", "type": "SHELL"}
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from model.choices import Flag
-from model.workflow import TaskSpec, WorkflowSpec
-from model.workflow_problems import InvalidWorkflow
+from model.definitions.problems import InvalidWorkflow
+from model.definitions.workflow import TaskSpec, WorkflowSpec
 from tests.model.test_workflow import TASK, a_task, fault, nested
 
 NUL = "must not contain a NUL or half a character, which no process takes"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from model import zones
 from model.errors import Refused, Unavailable
-from model.zones import load_zones, zone
+from model.time import zones
+from model.time.zones import load_zones, zone
 from tests.no_descriptors import no_descriptors
 from tests.zones import empty_cache
 

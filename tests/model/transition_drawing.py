@@ -1,4 +1,4 @@
-"""The tables of `model/states.py` as a diagram, for `docs/reference/states.md`; a test compares the two."""
+"""The tables of `model/runs/states.py` as a diagram, for `docs/reference/states.md`; a test compares the two."""
 
 from __future__ import annotations
 

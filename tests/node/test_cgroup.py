@@ -151,7 +151,7 @@ def test_a_process_in_a_real_group_knows_how_full_that_is(group: Path) -> None:
 import os, sys
 open(sys.argv[1] + "/cgroup.procs", "w").write(str(os.getpid()))
 from node.meter import Meter
-from model.load import Measure
+from model.cluster.load import Measure
 meter = Meter([Measure.MEMORY], None)
 before = meter.measure()[Measure.MEMORY]
 held = bytearray(b"x") * (256 << 20)

@@ -13,8 +13,8 @@ from dataclasses import replace
 import pytest
 
 from dao.cluster.node_rows import NodeRow
+from model.cluster.nodes import NodeKind, NodeState
 from model.ids import Epoch
-from model.nodes import NodeKind, NodeState
 from node import left_tasks
 from node.left_tasks import VARIABLE, LeftTasks, end_what_is_left, mark_of
 from registry.process import this_process

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import pytest
 
+from model.cluster.nodes import Heartbeat, NodeKind
+from model.cluster.timing import Timing
 from model.errors import Fenced
-from model.nodes import Heartbeat, NodeKind
-from model.timing import Timing
 from node.life import Life
 from registry.connect import make_registry
 

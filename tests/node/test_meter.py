@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from model.load import MIB, Measure, WorkerLoadSettings
-from model.nodes import NodeStatus
+from model.cluster.load import MIB, Measure, WorkerLoadSettings
+from model.cluster.nodes import NodeStatus
 from node.cgroup import Cgroups
 from node.meter import Meter
 from node.overload import Overload

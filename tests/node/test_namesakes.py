@@ -14,9 +14,9 @@ from sqlalchemy import text
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database
+from model.cluster.nodes import Heartbeat, NodeKind, ProcessIdentity
+from model.cluster.timing import Timing
 from model.errors import Refused
-from model.nodes import Heartbeat, NodeKind, ProcessIdentity
-from model.timing import Timing
 from node.namesakes import Namesakes
 from registry.connect import make_registry
 from registry.process import this_process

@@ -13,7 +13,7 @@ from tests.servers.hidden_proc import INVISIBLE, NO_ACCESS, needs_root, seeing
 NEIGHBOURS = """
 import json, os, subprocess, sys
 from dataclasses import asdict
-from model.nodes import ProcessIdentity
+from model.cluster.nodes import ProcessIdentity
 from registry.process import is_gone, this_process
 from node.prctl import hide_from_own_user
 

@@ -6,8 +6,8 @@ from threading import Thread
 
 import pytest
 
+from model.cluster.means import NO_THREAD
 from model.errors import Unavailable
-from model.means import NO_THREAD
 from node.threads import in_thread
 
 

@@ -240,7 +240,7 @@ NEVER_ENDING = (
         "15",
         'a lack of descriptors was reported as "there is no time zone UTC"',
         Patch(
-            "model/zones.py",
+            "model/time/zones.py",
             "        if is_passing(error):\n            raise Unavailable",
             '        if is_passing(error) and name == "":\n            raise Unavailable',
             "`OSError` treated as a missing zone",
@@ -251,7 +251,7 @@ NEVER_ENDING = (
         "15",
         "tasks that could not start for lack of descriptors failed",
         Patch(
-            "worker/failed_attempt.py",
+            "worker/attempts/failed_attempt.py",
             "return is_passing(error) or isinstance(error, NoMeans)",
             'return is_passing(error) and str(error) == ""',
             "a shortage treated as a failure",
@@ -262,7 +262,7 @@ NEVER_ENDING = (
         "16",
         "a new schedule lost the times before a master first saw it",
         Patch(
-            "model/schedules.py",
+            "model/time/schedules.py",
             "begin = min(now, counts_from) if counts_from else now",
             "begin = now",
             "times that count from the first look",

@@ -20,7 +20,7 @@ SECURITY = (
         "28",
         "statements on SQLite and DuckDB reached the worker's files",
         Patch(
-            "worker/executor.py",
+            "worker/attempts/executor.py",
             "            self._settings.local_files,\n",
             "            True,\n",
             "any file allowed",
@@ -31,7 +31,7 @@ SECURITY = (
         "29",
         "anybody on the machine could read all logs",
         Patch(
-            "worker/log_service.py",
+            "worker/logs/service.py",
             "            check(self._key, request.url.path, request.query_params, boottime_s())\n",
             "            str(self._key)\n",
             "requests without a signature",
@@ -75,7 +75,7 @@ SECURITY = (
         "35",
         "the sealed value of a secret could be opened in another project",
         Patch(
-            "model/secret_values.py",
+            "model/parameters/secret_values.py",
             "if found is None or found.name != name or not found.is_of(project):",
             "if found is None or found.name != name:",
             "a sealed value of any project",

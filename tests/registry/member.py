@@ -12,8 +12,8 @@ from datetime import timedelta
 
 import structlog
 
+from model.cluster.nodes import Heartbeat, NodeKind
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind
 from registry.connect import make_registry
 
 

@@ -15,8 +15,8 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 from sqlalchemy import make_url
 
+from model.cluster.nodes import Heartbeat, NodeKind
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind
 from registry.connect import make_registry
 from registry.protocol import Registry
 from registry.zookeeper import ZooKeeperRegistry

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 from structlog.testing import capture_logs
 
+from model.cluster.nodes import NodeKind, NodeStatus
 from model.errors import Refused, Unavailable
-from model.nodes import NodeKind, NodeStatus
 from registry.clock import boottime_s
 from registry.connect import make_registry
 from registry.protocol import ConnectionState, Registry

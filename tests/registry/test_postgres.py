@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from dao.postgres.listen import Listener
+from model.cluster.nodes import NodeKind, NodeStatus
 from model.errors import Refused
-from model.nodes import NodeKind, NodeStatus
 from registry.connect import make_registry
 from registry.protocol import ConnectionState
 from tests.eventually import eventually

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from model.nodes import Heartbeat, NodeKind
+from model.cluster.nodes import Heartbeat, NodeKind
 from registry.clock import boottime_s
 from registry.presence import present
 from registry.protocol import ConnectionState

@@ -7,8 +7,8 @@ import threading
 import pytest
 from kazoo.exceptions import NoAuthError
 
+from model.cluster.nodes import NodeKind
 from model.errors import Refused
-from model.nodes import NodeKind
 from registry.connect import make_registry
 from registry.ensemble import Credentials, Ensemble
 from registry.protocol import ConnectionState

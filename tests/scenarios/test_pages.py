@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from model.command_moves import CommandType
 from model.logic.catalog import LOGIC_TYPES
+from model.runs.command_moves import CommandType
 from tests.scenarios.engine import Engine
 from tests.scenarios.pages import DOCS, Page
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dao.runs.relations import ChildRun
 from model.ids import TaskCode, WorkflowInstanceId
-from model.states import WorkflowState
+from model.runs.states import WorkflowState
 from service.runs.showing import said_children
 
 TASK: Any = SimpleNamespace(code=TaskCode(1), attempt=1)

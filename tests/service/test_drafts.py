@@ -17,8 +17,8 @@ from dao.definitions import definitions, drafts, versions
 from dao.definitions.drafts import DraftHead
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
+from model.definitions.layout import Layout, Note, Place
 from model.errors import NotFound, Refused
-from model.layout import Layout, Note, Place
 from service.secret_keys import SecretSettings
 from service.workflows.apply import Saved, save_all
 from service.workflows.drafts import (

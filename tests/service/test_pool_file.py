@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.pool_spec import InvalidPool, PoolSpec
+from model.pools.spec import InvalidPool, PoolSpec
 from service.pools.pool_file import pools_of, yaml_of_pool
 from service.workflows.definition_files import parse_files
 from service.workflows.workflow_file import BadWorkflowFile, documents_in

@@ -6,7 +6,7 @@ import pytest
 
 from dao.cluster import nodes
 from dao.postgres.database import Database
-from model.nodes import Heartbeat, Slot
+from model.cluster.nodes import Heartbeat, Slot
 from service.cluster import slot_owners
 from service.cluster.slot_owners import Place, SlotOwners
 from tests.dao.scene import Scene

@@ -9,8 +9,8 @@ import pytest
 from dao.secrets.parameters import sealed_spec
 from dao.secrets.vault import Vault, new_key
 from model.choices import ReleaseState
-from model.layout import Layout, Place
-from model.schedules import ScheduleSpec
+from model.definitions.layout import Layout, Place
+from model.time.schedules import ScheduleSpec
 from service.workflows.source_text import saying, to_store
 from service.workflows.workflow_file import WorkflowDocument, parse_workflows
 from service.workflows.workflow_text import WorkflowContent

@@ -16,12 +16,12 @@ from sqlalchemy import event, text
 from dao.commands.commands import NewCommand
 from dao.definitions import definitions
 from dao.postgres.database import Database
-from model.audits import ActorKind
-from model.command_moves import CommandType
+from model.accounts.audits import ActorKind
+from model.accounts.rights import Role
+from model.definitions.workflow import WorkflowSpec
 from model.errors import Forbidden, NotFound, OtherRequest, Refused, StillRunning, Unavailable
 from model.ids import WorkflowCode
-from model.rights import Role
-from model.workflow import WorkflowSpec
+from model.runs.command_moves import CommandType
 from service.call import Backend, Call, Replay, Replayed, Subject
 from service.callers import Caller
 from service.runs.command_asked import CommandAsked

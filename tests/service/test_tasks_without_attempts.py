@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from model.ids import TaskCode
-from model.states import NotBegun, TaskState
+from model.runs.states import NotBegun, TaskState
 from service.explain.tasks_without_attempts import without_attempts
 from tests.master.random_plans import plan_of
 

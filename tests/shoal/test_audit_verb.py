@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from model.audits import ActorKind, Outcome
+from model.accounts.audits import ActorKind, Outcome
 from service.accounts.audit_pages import AuditAnswer
 from shoal.cli.audit import change_of
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from dao.views.demo import Proof, Tally
 from model.ids import Epoch
-from model.states import TaskState, WorkflowState
+from model.runs.states import TaskState, WorkflowState
 from shoal.local.demo_summary import Summary
 from shoal.local.demo_view import MasterPicture, Picture, PlainView, drawn
 from tests.shoal.command_line import CommandLine

@@ -20,11 +20,11 @@ from dao.checks.server_checks import Server
 from dao.cluster.drains import NamedDrain
 from dao.cluster.node_rows import Drain, NodeRow
 from dao.views.queue_listings import GroupQueue
+from model.cluster.load import WorkerLoadSettings
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
+from model.cluster.timing import Timing
 from model.errors import Denied, Unavailable
 from model.ids import Epoch
-from model.load import WorkerLoadSettings
-from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
-from model.timing import Timing
 from registry.process import this_process
 from service.cluster.check_result import Result, Verdict, result_of, unknown
 from service.cluster.log_service_health import Answer, ask, log_service_results

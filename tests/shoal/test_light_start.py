@@ -38,7 +38,16 @@ LISTS = [
     *(["runs"], ["tasks"], ["workflow", "list"], ["schedules"], ["queue"], ["errors"], ["slots"], ["workers"]),
     *(["datasources"], ["environments"], ["audit"], ["user", "list"]),
 ]
-ON_DATABASE = ["sqlalchemy.orm", "structlog", "httpx", "kazoo", "ruamel", "cryptography", "psutil", "model.plan"]
+ON_DATABASE = [
+    "sqlalchemy.orm",
+    "structlog",
+    "httpx",
+    "kazoo",
+    "ruamel",
+    "cryptography",
+    "psutil",
+    "model.definitions.plan",
+]
 THROUGH_API = ["sqlalchemy", "psycopg", "argon2", "structlog", "kazoo", "ruamel", "cryptography", "psutil"]
 CHECKS_DEFINITIONS = (["errors"],)
 """Its requests correct starts."""
@@ -68,6 +77,6 @@ async def test_a_list_through_an_api_imports_no_statement(database_url: str) -> 
     async with serving(database_url) as api:
         token = await token_of(api.backend, "ada", is_admin=True)
         for arguments in lists:
-            heavy = THROUGH_API if arguments in CHECKS_DEFINITIONS else [*THROUGH_API, "model.workflow"]
+            heavy = THROUGH_API if arguments in CHECKS_DEFINITIONS else [*THROUGH_API, "model.definitions.workflow"]
             loaded = await asyncio.to_thread(loaded_by, arguments, heavy, SHOAL_SERVER=api.url, SHOAL_TOKEN=token)
             assert loaded == "heavy: []", arguments

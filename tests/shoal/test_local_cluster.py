@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from model.nodes import NodeKind
+from model.cluster.nodes import NodeKind
 from shoal.local.local_cluster import Child
 
 LOST = '{"event": "database_not_ready", "level": "warning", "timestamp": "t", "error": "refused", "name": "m1"}'

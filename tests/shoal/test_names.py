@@ -14,9 +14,9 @@ from sqlalchemy import make_url
 from dao.definitions import definitions
 from dao.postgres.database import Database
 from model.choices import ReleaseState
-from model.states import WorkflowState
-from model.workflow import WorkflowSpec
-from model.workflow_problems import InvalidWorkflow
+from model.definitions.problems import InvalidWorkflow
+from model.definitions.workflow import WorkflowSpec
+from model.runs.states import WorkflowState
 from service.explain.explanation import why_delayed, why_queued
 from service.explain.run_explanation import RunFacts, why_run
 from service.explain.subjects import GroupFacts, TaskFacts

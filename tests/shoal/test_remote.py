@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from model.accounts.rights import Scope
 from model.errors import ShoalError, Unavailable, Unknown
-from model.rights import Scope
 from service.accounts.own_tokens import NewToken, make_token
 from service.cluster.clock import read_clock
 from service.problems import UNAVAILABLE, UNEXPECTED, Kind

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dao.cluster.node_rows import NodeRow
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, ProcessIdentity, Slot
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, ProcessIdentity, Slot
 from service.cluster.slot_report import report
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from model.nodes import Slot
-from model.states import TaskState, WaitReason, WorkflowState
+from model.cluster.nodes import Slot
+from model.runs.states import TaskState, WaitReason, WorkflowState
 from service.explain.answer import Why
 from service.explain.explanation import why_command, why_task
 from service.explain.run_explanation import RunFacts, why_run

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from model.states import NotBegun, TaskState, WorkflowState
+from model.runs.states import NotBegun, TaskState, WorkflowState
 from service.explain.answer import Why
 from service.explain.explanation import why_task
 from service.explain.run_explanation import RunFacts, why_run

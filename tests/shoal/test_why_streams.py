@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from model.states import TaskState, WaitReason, WorkflowState
+from model.runs.states import TaskState, WaitReason, WorkflowState
 from service.explain.explanation import why_task
 from service.explain.run_explanation import RunFacts, why_run
 from service.explain.subjects import RestartFacts, TaskFacts

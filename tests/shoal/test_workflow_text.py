@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model.choices import ReleaseState
-from model.workflow import WorkflowSpec
+from model.definitions.workflow import WorkflowSpec
 from service.workflows.workflow_text import WorkflowContent, comparable_yaml_of, to_yaml, yaml_of
 from service.workflows.yaml_lines import Number, read_documents
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from model.workflow import WorkflowSpec
+from model.definitions.workflow import WorkflowSpec
 from tests.shoal.command_line import CommandLine
 
 ROOT = Path(__file__).parents[2]

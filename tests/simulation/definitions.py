@@ -8,8 +8,8 @@ from typing import Any
 
 from dao.definitions.definitions import Definition, Whereabouts
 from model.choices import ReleaseState
+from model.definitions.workflow import WorkflowSpec
 from model.ids import WorkflowCode
-from model.workflow import WorkflowSpec
 
 PLAIN = 40
 """Workflows 1 to here have no others under them; those up to `COUNT` do."""

@@ -1,6 +1,7 @@
 """The disks of the workers' machines: what lies on one outlives the process that wrote it.
 
-`SimulatedSpool` stands for `worker/spool.py`, with its rule of who may read a file: nobody while its writer lives.
+`SimulatedSpool` stands for `worker/results/spool.py`, with its rule of who may read a file: nobody while its writer
+lives.
 """
 
 from __future__ import annotations

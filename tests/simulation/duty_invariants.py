@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from model.instances import Parent
+from model.runs.instances import Parent
 from tests.simulation.tables import Row, Values
 from tests.simulation.trace import Trace
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from dao.cluster import fencing, nodes
 from dao.postgres.notify import DRAIN
-from model.command_moves import CommandType
+from model.cluster.nodes import NodeKind, NodeState
 from model.errors import ShoalError
-from model.nodes import NodeKind, NodeState
-from model.states import TaskState
+from model.runs.command_moves import CommandType
+from model.runs.states import TaskState
 from node import life
 from tests.simulation.definitions import PLAIN
 from tests.simulation.loop import Process

@@ -1,8 +1,8 @@
 """What must hold after every step, read off each commit and each start of a process; and what must hold at the end.
 
 The numbers are those of the invariants in the reliability study that tables and processes can show. I7, states change
-only along `model/states.py`, is held with each statement, by the triggers' model in `tables.py`: whatever the database
-would have to refuse is a violation.
+only along `model/runs/states.py`, is held with each statement, by the triggers' model in `tables.py`: whatever the
+database would have to refuse is a violation.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from dao.runs.failover import SOON_MIN, TAKEOVERS_MAX
 from model.choices import ExecutionType
-from model.command_moves import URGENT, CommandType
-from model.nodes import Heartbeat, NodeState
-from model.states import TaskState, WorkflowState
+from model.cluster.nodes import Heartbeat, NodeState
+from model.runs.command_moves import URGENT, CommandType
+from model.runs.states import TaskState, WorkflowState
 from tests.simulation.duty_invariants import DutyInvariants
 from tests.simulation.pool_invariants import BEGINNING, PoolInvariants
 from tests.simulation.stream_shares import took_too_many

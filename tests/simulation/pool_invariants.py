@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.simulation.statements.tasks.task_claims import urgency
 from tests.simulation.tables import Change, Row, Values
 from tests.simulation.trace import Trace

@@ -80,10 +80,10 @@ class Protections:
     (`dao/commands/older_starts.py`)."""
 
     shares: bool = True
-    """A worker takes only its share of the streams that wait (`worker/stream_claims.py`)."""
+    """A worker takes only its share of the streams that wait (`worker/claims/streams.py`)."""
 
     dealt: bool = True
-    """Nor more than its share of those whose resources are there (`worker/leased_streams.py`)."""
+    """Nor more than its share of those whose resources are there (`worker/claims/leased_streams.py`)."""
 
     troubled: bool = True
     """A worker on which streams fail gets none of others (`stream_claims.troubled`)."""
@@ -92,7 +92,7 @@ class Protections:
     """Masters move streams where they are spread unevenly (`master/streams.py`)."""
 
     handover: bool = True
-    """A worker that takes nothing any more hands over its streams (`worker/writer.py`)."""
+    """A worker that takes nothing any more hands over its streams (`worker/claims/writer.py`)."""
     duty: bool = True
     """A duty is taken under the lock of its row, and its step recorded only for who took it (`duties.take`)."""
 
@@ -115,7 +115,7 @@ class Protections:
     """A run whose time is over before its takeover is committed is checked again (`master/drive/driver.py`)."""
 
     reserved: bool = True
-    """The first that is short of a pool reserves what there is (`model/pool_turns.py`)."""
+    """The first that is short of a pool reserves what there is (`model/pools/turns.py`)."""
 
     def without(self, name: str) -> Protections:
         """One of them off."""

@@ -9,9 +9,9 @@ import asyncio
 from datetime import timedelta
 from random import Random
 
+from model.cluster.nodes import Heartbeat, NodeKind
 from model.errors import Unavailable
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind
 from registry.clock import boottime_s
 from registry.contact import Contact
 from registry.protocol import ConnectionState

@@ -18,8 +18,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from dao.postgres.errors import BadData, LockTaken
+from model.cluster.nodes import NodeKind
 from model.errors import ShoalError, Unavailable, Unknown
-from model.nodes import NodeKind
 from tests.simulation.loop import Process, VirtualLoop
 from tests.simulation.protections import Protections
 from tests.simulation.tables import Blocked, Row, Table, Transaction

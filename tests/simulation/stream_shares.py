@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus
-from model.spread import WorkerLoad, shares
+from model.streams.spread import WorkerLoad, shares
 from node.stream_workers import SILENT_BEATS
 from tests.simulation.pool_invariants import could_begin
 from tests.simulation.statements.tasks.stream_claims import early_ends

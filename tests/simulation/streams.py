@@ -14,14 +14,14 @@ from functools import partial
 from random import Random
 from typing import Any
 
-import worker.stream_claims
+import worker.claims.streams
 from dao.postgres.notify import DRAIN
 from dao.tasks.lost_tasks import SUSPECT
 from master.streams import Streams
-from model.command_moves import CommandType
+from model.cluster.nodes import NodeKind, NodeState
 from model.ids import TaskCode, WorkflowInstanceId
-from model.nodes import NodeKind, NodeState
-from model.states import TaskState, WorkflowState
+from model.runs.command_moves import CommandType
+from model.runs.states import TaskState, WorkflowState
 from tests.simulation.broken_worker import BrokenWorker
 from tests.simulation.definitions import LEASED, STREAMING, specs
 from tests.simulation.pool_invariants import could_begin
@@ -29,9 +29,9 @@ from tests.simulation.statements.tasks.streams import ask_restart
 from tests.simulation.statements.tasks.task_claims import urgency
 from tests.simulation.tables import Blocked, Values
 from tests.simulation.world import FAULTS_S, World
-from worker.leased_streams import LeasedStreams
-from worker.stream_claims import Share
-from worker.writer import Writer
+from worker.claims.leased_streams import LeasedStreams
+from worker.claims.streams import Share
+from worker.claims.writer import Writer
 
 C = CommandType
 JUDGED_AFTER_S = 60.0
@@ -57,7 +57,7 @@ def replaced(world: World) -> list[tuple[Any, str, Any]]:
     if not world.protections.handover:
         made.append((Writer, "_hand_over_streams", lambda _writer: None))
     if not world.protections.shares:
-        made.append((worker.stream_claims, "share_of", lambda *of: Share(of[2].waiting, 0)))
+        made.append((worker.claims.streams, "share_of", lambda *of: Share(of[2].waiting, 0)))
     if not world.protections.dealt:
         made.append((LeasedStreams, "spread", _nobody_deals))
     return made

@@ -10,7 +10,7 @@ from master.claim.serial import Lines
 from master.drive.held_runs import HeldRuns
 from master.membership.failure_detector import FailureDetector
 from master.membership.membership import Membership
-from model.pool_turns import turns
+from model.pools.turns import turns
 from tests.simulation.protections import Protections
 from tests.simulation.registry import SimulatedRegistry
 from worker.beats import Beats
@@ -57,5 +57,5 @@ def switched_off(protections: Protections) -> list[tuple[Any, str, Any]]:
     if not protections.line:
         made.append((Lines, "goes_on", lambda *_: None))
     if not protections.reserved:
-        made.append((sys.modules["worker.pool_claims"], "turns", _turns_of_what_fits))
+        made.append((sys.modules["worker.claims.pools"], "turns", _turns_of_what_fits))
     return made

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from dao.postgres.errors import BadData
-from model.nodes import NodeState
-from model.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
+from model.cluster.nodes import NodeState
+from model.runs.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
 
 if TYPE_CHECKING:
     from tests.simulation.server import Server

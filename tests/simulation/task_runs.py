@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dao.tasks.task_claims import ClaimedTask, Report
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.simulation.broken_worker import FAILS_AFTER_S
 from tests.simulation.definitions import TIMED
 from tests.simulation.loop import PROCESS, Process
-from worker.report import report
+from worker.attempts.report import report
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -156,7 +156,7 @@ class SimulatedLauncher:
 
 
 class SimulatedExecutor:
-    """`worker/executor.py`: one attempt from its claim to its report."""
+    """`worker/attempts/executor.py`: one attempt from its claim to its report."""
 
     def __init__(self, world: World, launcher: SimulatedLauncher, grace_s: float) -> None:
         self._world = world

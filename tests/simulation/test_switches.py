@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from model.command_moves import CommandType
+from model.runs.command_moves import CommandType
 from tests.simulation.loop import Process
 from tests.simulation.protections import NAMES, Protections
 from tests.simulation.run import run

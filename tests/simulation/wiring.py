@@ -39,9 +39,9 @@ from dao.postgres.database import ANSWER_WITHIN_S, Database
 from dao.postgres.listen import Listener
 from dao.postgres.notify import NODE
 from master.duties.loop import Duties
-from model.duties import DutyName, Step
-from model.nodes import Counted, ProcessIdentity
-from model.timing import Timing
+from model.cluster.duties import DutyName, Step
+from model.cluster.nodes import Counted, ProcessIdentity
+from model.cluster.timing import Timing
 from node.overload import Overload
 from registry.connect import make_registry
 from tests.simulation import disk, statements, streams
@@ -55,11 +55,11 @@ from tests.simulation.switched_off import idle, switched_off
 from tests.simulation.task_runs import SimulatedExecutor, SimulatedLauncher, SimulatedListener
 from tests.simulation.trace import TracedLog
 from tests.simulation.world import World
-from worker import spool
-from worker.executor import Executor
+from worker.attempts.executor import Executor
+from worker.claims.pool_checks import PoolChecks
 from worker.launcher.client import Launcher
-from worker.pool_checks import PoolChecks
-from worker.spool import Spool
+from worker.results import spool
+from worker.results.spool import Spool
 
 _SHELL = ("master.", "worker.", "node.", "registry.")
 _WITHOUT_LOG = ("worker.launcher", "worker.tasks", "worker.statements")

@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 
 from model.choices import ExecutionType
-from model.command_moves import RERUNNING, CommandType
-from model.states import WorkflowState
+from model.runs.command_moves import RERUNNING, CommandType
+from model.runs.states import WorkflowState
 from tests.simulation import streams
 from tests.simulation.definitions import (
     COUNT,

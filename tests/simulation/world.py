@@ -16,11 +16,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from master.server import Master
+from model.cluster.master_settings import MasterSettings
+from model.cluster.means import NO_THREAD
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState
+from model.cluster.timing import Timing
 from model.errors import Refused, Unavailable
-from model.master_settings import MasterSettings
-from model.means import NO_THREAD
-from model.nodes import Heartbeat, NodeKind, NodeState
-from model.timing import Timing
 from node.lives import live_until_stopped
 from tests.simulation.broken_worker import BrokenWorker
 from tests.simulation.definitions import POOLS, STREAM_POOLS, TIMED

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
-from model.nodes import NodeKind
+from model.cluster.nodes import NodeKind
 from registry.connect import make_registry
 from tests.chaos.proxy import Gate, Proxies
 from tests.cluster.cluster import Cluster

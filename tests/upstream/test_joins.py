@@ -8,8 +8,8 @@ import pytest
 
 from master.drive.events import Finish, Restored
 from model.ids import TaskCode
-from model.instances import TaskAttempt
-from model.states import TaskState
+from model.runs.instances import TaskAttempt
+from model.runs.states import TaskState
 from tests.eventually import eventually
 from tests.master.plans import a_plan, a_runnable
 from tests.scenarios.engine import BY_HAND, Engine

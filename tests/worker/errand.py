@@ -13,14 +13,14 @@ from dao.postgres.database import Database
 from dao.secrets.vault import Vault
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.log_name import LogName
-from model.states import TaskState
+from model.logs.name import LogName
+from model.runs.states import TaskState
 from node.overload import Overload
-from worker.executor import Executor
+from worker.attempts.executor import Executor
 from worker.launcher.client import Launcher
-from worker.named_secrets import NamedSecrets
+from worker.logs.task_log import read_log
+from worker.secrets.named import NamedSecrets
 from worker.settings import WorkerSettings
-from worker.task_log import read_log
 
 DAY = "20220826"
 NOWHERE = "postgresql://nobody@127.0.0.1:1/none"

@@ -1,4 +1,4 @@
-"""`worker/attempts.py`: what was claimed is run, and its end is reported, with as little as one attempt needs."""
+"""`worker/attempts/attempts.py`: what was claimed is run and its end reported, with as little as one attempt needs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 from dao.postgres.database import Database
 from dao.secrets.vault import Vault
 from model.ids import Epoch, TaskInstanceId
-from model.states import TaskState
+from model.runs.states import TaskState
 from node.overload import Overload
 from tests.worker.errand import NOWHERE, claimed
-from worker.attempts import Attempts
-from worker.executor import Executor
-from worker.named_secrets import NamedSecrets
+from worker.attempts.attempts import Attempts
+from worker.attempts.executor import Executor
+from worker.secrets.named import NamedSecrets
 from worker.settings import WorkerSettings
 
 NOBODY = cast(Any, None)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.worker.errand import Errands, claimed
 from tests.worker.http_server import http_server, says
-from worker.executor import BROKEN_TRIES_MAX
+from worker.attempts.executor import BROKEN_TRIES_MAX
 from worker.launcher import client
 
 ROOT = str(Path(client.__file__).parents[2])

@@ -6,7 +6,7 @@ import pytest
 
 from model.errors import Refused
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
-from worker.environment import task_environment
+from worker.attempts.environment import task_environment
 
 
 def environment(own: dict[str, str], extra: dict[str, str]) -> dict[str, str]:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-import worker.executor
+import worker.attempts.executor
 from model.choices import ParameterType
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.worker.errand import Errands, claimed
+from worker.attempts.work_folder import WorkFolder
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
-from worker.work_folder import WorkFolder
 
 HELD = {"host": "10.0.0.1", "password": "sword fish", "url": "http://me:tuna-fish@10.0.0.1/"}
 
@@ -108,7 +108,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
         ended.set()
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(worker.executor, "probed", slow)
+    monkeypatch.setattr(worker.attempts.executor, "probed", slow)
     return ended
 
 
@@ -128,7 +128,7 @@ async def test_a_known_end_whose_secrets_cannot_be_masked_fails_and_leaves_nothi
     def odd(*_: object) -> None:
         raise TypeError("what it gave is odd")
 
-    monkeypatch.setattr(worker.executor, "_without_secrets", odd)
+    monkeypatch.setattr(worker.attempts.executor, "_without_secrets", odd)
     running = errands.start("echo '${setValue(rows=10)}'", stream="{}")
     await ended.wait()
     running.cancel()

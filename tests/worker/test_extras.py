@@ -1,4 +1,4 @@
-"""`worker/extras.py`: the command that works where the worker was installed."""
+"""`worker/attempts/extras.py`: the command that works where the worker was installed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from worker import extras
+from worker.attempts import extras
 
 
 def test_in_a_clone_it_is_make_setup(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.eventually import eventually
 from tests.worker.errand import Errands
 from tests.worker.scene import FAMILY, FAMILY_SIZE, processes_of
-from worker.task_log import ENDING_BYTES
+from worker.logs.task_log import ENDING_BYTES
 
 MIB = 1 << 20
 FULL = "the disk of its worker is full (No space left on device); make room in the worker's folder"

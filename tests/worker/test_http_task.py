@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from model.errors import Refused
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.worker.http_server import HttpServer, Seen, http_server, says
 from tests.worker.scene import Scene
 from tests.worker.test_tasks import context

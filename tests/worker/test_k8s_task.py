@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from model.errors import Refused, Unavailable
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.worker.kubernetes_server import TOKEN, KubernetesServer, kubernetes_server
 from tests.worker.scene import Scene
 from tests.worker.test_spark_task import context

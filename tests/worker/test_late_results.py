@@ -1,4 +1,4 @@
-"""`worker/late_results.py`: what is told at once costs nothing, what waits is kept, what was told goes."""
+"""`worker/results/late.py`: what is told at once costs nothing, what waits is kept, what was told goes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dao.tasks.task_claims import Report
 from model.ids import TaskInstanceId
 from tests.eventually import eventually
 from tests.worker.test_spool import ME, left, report
-from worker import late_results
-from worker.late_results import SPARE_LINES_MAX, LateResults
-from worker.spool import Spool
+from worker.results import late as late_results
+from worker.results.late import SPARE_LINES_MAX, LateResults
+from worker.results.spool import Spool
 
 
 class Scene:

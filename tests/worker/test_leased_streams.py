@@ -11,11 +11,11 @@ from dao.cluster.node_rows import NodeRow
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database, FencedTransaction
 from dao.tasks import pool_claims, stream_claims
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
-from model.pool_turns import Turns, turns
+from model.pools.turns import Turns, turns
 from tests.dao.pool_scene import PoolScene
-from worker.leased_streams import LeasedStreams
+from worker.claims.leased_streams import LeasedStreams
 
 GROUPS = ("default",)
 
@@ -34,7 +34,7 @@ def _row(epoch: Epoch, running: int = 0) -> NodeRow:
 
 
 class Claims:
-    """A worker that claims as `worker/pool_claims.py` does, beside another."""
+    """A worker that claims as `worker/claims/pools.py` does, beside another."""
 
     def __init__(self, pools: PoolScene, me: Me, other: Me) -> None:
         self.me = me

@@ -1,4 +1,4 @@
-"""`worker/left_results.py`: what a former life left is told in its name, once, and not after it was fenced."""
+"""`worker/results/former_lives.py`: what a former life left is told in its name, once, and not after it was fenced."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database
 from dao.tasks.task_claims import ClaimedTask, Report
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.dao.scene import Scene
-from worker.left_results import report_left_results
-from worker.spool import Spool
+from worker.results.former_lives import report_left_results
+from worker.results.spool import Spool
 
 
 @pytest_asyncio.fixture

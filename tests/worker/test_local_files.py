@@ -12,13 +12,13 @@ import pytest
 
 from dao.tasks.task_claims import Report
 from model.ids import Epoch, WorkflowCode
-from model.states import TaskState
+from model.runs.states import TaskState
 from node.overload import Overload
 from tests.cluster.test_tenants import as_root, open_folder
 from tests.worker.errand import Errands, claimed
-from worker.executor import Executor
+from worker.attempts.executor import Executor
 from worker.launcher.client import Launcher
-from worker.named_secrets import NamedSecrets
+from worker.secrets.named import NamedSecrets
 from worker.settings import WorkerSettings
 
 __all__ = ["open_folder"]

@@ -16,15 +16,15 @@ from logstore.calls import StoreCalls
 from logstore.folder import FolderStore
 from logstore.protocol import Advanced
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.log_name import LogName
+from model.logs.name import LogName
 from node.life import Life
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 from tests.master.lives import begin_life
-from worker import log_copies
-from worker.log_copies import LogCopies
-from worker.store_access import StoreAccess
-from worker.task_log import LogFile
+from worker.logs import copies as log_copies
+from worker.logs.copies import LogCopies
+from worker.logs.store_access import StoreAccess
+from worker.logs.task_log import LogFile
 
 NAME = "w1"
 

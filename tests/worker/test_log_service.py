@@ -21,14 +21,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from model.errors import Refused, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.log_name import LogName
-from model.log_signature import LIVES_S, TIME_HEADER, signed
+from model.logs.name import LogName
+from model.logs.signature import LIVES_S, TIME_HEADER, signed
 from registry.clock import boottime_s
 from tests.http_server.raw import Raw
-from worker import log_service
 from worker.folder import WorkerFolder
-from worker.log_service import SLICE_BYTES_MAX, LogService
-from worker.task_log import LogFile
+from worker.logs import service as log_service
+from worker.logs.service import SLICE_BYTES_MAX, LogService
+from worker.logs.task_log import LogFile
 
 LOG = "/log/20260131/7/8/9"
 KEY = "a" * 64

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.masking import Masking
+from worker.secrets.masking import Masking
 from worker.tasks.inserted import mark
 from worker.tasks.python_values import python_script
 

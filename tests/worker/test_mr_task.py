@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 import pytest
 
 from model.errors import Refused
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.worker.scene import QUICK_JAVA, Scene
 from tests.worker.test_spark_task import context
 from worker.tasks.catalog import TaskCatalog

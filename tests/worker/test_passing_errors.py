@@ -14,15 +14,15 @@ from dao.runs.dependencies import WaitingTask
 from master.drive.dependent_verdicts import evaluate_all
 from model.errors import Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.log_name import LogName
 from model.logic.dependent import Outcome
+from model.logs.name import LogName
 from node.left_tasks import end_what_is_left
 from tests.no_descriptors import no_descriptors
 from tests.zones import empty_cache
+from worker.attempts.tenants import account_of
 from worker.folder import WorkerFolder
 from worker.launcher.leftovers import kill_marked
-from worker.task_log import LogFile, read_log
-from worker.tenants import account_of
+from worker.logs.task_log import LogFile, read_log
 
 NAME = LogName("20220826", WorkflowCode(1001), WorkflowInstanceId(8), TaskInstanceId(5))
 DEPENDS = '{"groups": [{"items": [{"workflow": 1, "cycle": "today"}]}]}'
@@ -62,7 +62,7 @@ def test_processes_that_cannot_be_seen_now_are_not_said_to_be_gone(
 
 
 async def test_a_zone_that_cannot_be_read_now_lets_a_dependent_task_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("model.zones._loaded", {})
+    monkeypatch.setattr("model.time.zones._loaded", {})
     empty_cache(monkeypatch)
     task = WaitingTask(
         TaskInstanceId(1), DEPENDS, "p", datetime(2022, 8, 26, tzinfo=UTC), "Asia/Tbilisi", 1, None, None

@@ -12,16 +12,16 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import text
 
-import worker.pool_checks
+import worker.claims.pool_checks
 from dao.postgres.database import Database
 from dao.tasks.pool_checks import CHECKS_AT_ONCE
+from model.cluster.timing import Timing
 from model.errors import Refused, Unavailable, Unknown
-from model.timing import Timing
 from node.life import Life
 from tests.dao.pool_scene import PoolScene
 from tests.eventually import eventually
+from worker.claims.pool_checks import PoolChecks
 from worker.launcher.errors import DeadlinePassed, LauncherKilled, NoMeans
-from worker.pool_checks import PoolChecks
 from worker.settings import WorkerSettings
 
 STATE = "SELECT name, set_aside_why, checked_at IS NOT NULL, checking_by IS NOT NULL FROM pool_resource ORDER BY name"
@@ -70,8 +70,8 @@ async def checks(
     pools: PoolScene, launches: Launches, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[PoolChecks]:
     """Those of a worker that runs."""
-    monkeypatch.setattr(worker.pool_checks.REST, "first_s", 0.01)
-    monkeypatch.setattr(worker.pool_checks.REST, "max_s", 0.01)
+    monkeypatch.setattr(worker.claims.pool_checks.REST, "first_s", 0.01)
+    monkeypatch.setattr(worker.claims.pool_checks.REST, "max_s", 0.01)
     await pools.pool("a", 1, {"script": "true", "every_s": 3600})
     processes: Any = launches
     made = PoolChecks(
@@ -134,7 +134,7 @@ async def test_a_check_that_ends_long_after_its_timeout_was_held_up_by_its_worke
         clock_s += 60
         return clock_s
 
-    monkeypatch.setattr(worker.pool_checks, "boottime_s", now_s)
+    monkeypatch.setattr(worker.claims.pool_checks, "boottime_s", now_s)
     await pools.sql("UPDATE resource_pool SET validity_check = validity_check || '{\"timeout_s\": 0.05}'")
     checks.notice()
     await eventually(lambda: launches.begun >= 2)
@@ -148,7 +148,7 @@ async def test_a_check_whose_processes_end_slowly_sets_its_resource_aside(
     """It ignores SIGTERM, so it ends long after its time was up."""
     launches.gate = asyncio.Event()
     launches.ends_slowly = ending = asyncio.Event()
-    monkeypatch.setattr(worker.pool_checks, "boottime_s", lambda: 60.0 * ending.is_set())
+    monkeypatch.setattr(worker.claims.pool_checks, "boottime_s", lambda: 60.0 * ending.is_set())
     await pools.sql("UPDATE resource_pool SET validity_check = validity_check || '{\"timeout_s\": 0.05}'")
     checks.notice()
     why = "its check took longer than 0.05 s"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-import worker.pool_claims
-from model.pool_turns import Turns
+import worker.claims.pools
+from model.pools.turns import Turns
 from tests.eventually import eventually
-from worker.pool_claims import PoolClaims
+from worker.claims.pools import PoolClaims
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def rounds() -> list[int]:
 @pytest.fixture
 def claims(monkeypatch: pytest.MonkeyPatch, rounds: list[int]) -> PoolClaims:
     """Of a worker whose places are all taken."""
-    monkeypatch.setattr(worker.pool_claims, "GOES_FIRST_S", 0.02)
+    monkeypatch.setattr(worker.claims.pools, "GOES_FIRST_S", 0.02)
     nothing: Any = None
     full: Any = SimpleNamespace(places=0)
     return PoolClaims(

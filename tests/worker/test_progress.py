@@ -1,4 +1,4 @@
-"""`worker/progress.py`: what a task reports of its progress, in whatever pieces and however much it prints."""
+"""`worker/attempts/progress.py`: what a task reports of its progress, in whatever pieces and however much it prints."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.ids import TaskInstanceId
-from model.progress import LINE_BYTES_MAX, TEXT_LENGTH_MAX, Progress
+from model.runs.progress import LINE_BYTES_MAX, TEXT_LENGTH_MAX, Progress
 from tests.worker.scene import MemoryLog
-from worker.progress import FILE, VARIABLE, ProgressBoard, ProgressFile, ProgressLog
+from worker.attempts.progress import FILE, VARIABLE, ProgressBoard, ProgressFile, ProgressLog
 
 
 def last(*pieces: bytes) -> Progress | None:

@@ -11,8 +11,8 @@ import pytest
 
 from dao.tasks.stream_readiness import Probed
 from model.ids import TaskInstanceId, WorkflowInstanceId
-from model.streams import Readiness
-from worker.readiness import ReadinessBoard, Verdict, _is_fine
+from model.streams.streams import Readiness
+from worker.attempts.readiness import ReadinessBoard, Verdict, _is_fine
 
 
 def test_one_success_makes_ready_and_so_many_failures_in_a_row_make_not_ready() -> None:

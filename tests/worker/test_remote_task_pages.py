@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from model.states import TaskState
+from model.runs.states import TaskState
 from service.workflows.workflow_file import WorkflowDocument, parse_workflows
 from tests.worker.http_server import http_server, says
 from tests.worker.kubernetes_server import kubernetes_server

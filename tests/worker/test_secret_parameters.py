@@ -15,16 +15,16 @@ from dao.postgres.database import Database
 from dao.secrets.parameters import seal
 from dao.secrets.vault import Vault, key_id_of, new_key
 from dao.tasks.task_claims import ClaimedTask, Report
+from model.cluster.nodes import NodeKind
 from model.ids import Epoch
-from model.nodes import NodeKind
-from model.secret_values import mark_of
-from model.states import TaskState
+from model.parameters.secret_values import mark_of
+from model.runs.states import TaskState
 from node.overload import Overload
 from tests.dao.scene import Scene as Rows
 from tests.worker.http_server import http_server, says
 from tests.worker.scene import Scene
-from worker.executor import Executor
-from worker.named_secrets import NamedSecrets
+from worker.attempts.executor import Executor
+from worker.secrets.named import NamedSecrets
 from worker.settings import WorkerSettings
 
 SECRET = 'can\'ary "zq4"&more'

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from model.errors import Refused
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.worker.errand import Errands, claimed
 from worker.statements.binding import Binder
 from worker.statements.grammar import Grammar

@@ -16,7 +16,7 @@ import pytest
 
 from model.errors import Refused
 from model.ids import TaskInstanceId, WorkflowInstanceId
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.worker.scene import QUICK_JAVA, MemoryLog, Scene
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import TaskContext, TaskResult

@@ -1,4 +1,4 @@
-"""`worker/spool.py`: what was kept is read again, by one who may, whatever happened to the disk or to its writer."""
+"""`worker/results/spool.py`: what was kept is read again by one who may, whatever happened to disk or writer."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from structlog.testing import capture_logs
 
 from dao.cluster.nodes import Me
 from dao.tasks.task_claims import Report
+from model.cluster.nodes import NodeKind
 from model.ids import Epoch, TaskInstanceId
-from model.nodes import NodeKind
-from model.states import TaskState
-from worker.spool import Left, Spool, left_by_former_lives
+from model.runs.states import TaskState
+from worker.results.spool import Left, Spool, left_by_former_lives
 
 ME = Me(Epoch(7), UUID(int=7), NodeKind.WORKER, "127.0.0.1:1234")
 LATER = Me(Epoch(11), UUID(int=11), NodeKind.WORKER, "127.0.0.1:1235")
@@ -120,7 +120,7 @@ KEEPER = """
 import sys
 from pathlib import Path
 from tests.worker.test_spool import ME, report
-from worker.spool import Spool
+from worker.results.spool import Spool
 spool = Spool(Path(sys.argv[1]), ME)
 spool.store([report(1)])
 print("kept", flush=True)

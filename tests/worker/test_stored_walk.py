@@ -16,9 +16,9 @@ from model.errors import Unavailable
 from node.life import Life
 from tests.dao.scene import Scene
 from tests.master.lives import begin_life
-from worker import stored_walk
-from worker.store_access import StoreAccess
-from worker.stored_walk import walk_step
+from worker.logs import stored_walk
+from worker.logs.store_access import StoreAccess
+from worker.logs.stored_walk import walk_step
 
 
 @pytest_asyncio.fixture

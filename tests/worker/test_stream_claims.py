@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from dao.cluster.node_rows import Drain, NodeRow
 from dao.tasks.stream_claims import GroupStreams
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, ProcessIdentity
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, ProcessIdentity
-from worker.stream_claims import Share, share_of
+from worker.claims.streams import Share, share_of
 
 PROCESS = ProcessIdentity("boot", 1, 1)
 

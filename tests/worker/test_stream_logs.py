@@ -7,10 +7,10 @@ from pathlib import Path
 
 from dao.tasks.task_claims import ClaimedTask
 from model.ids import TaskInstanceId, WorkflowInstanceId
-from model.streams import ATTEMPTS_KEPT
+from model.streams.streams import ATTEMPTS_KEPT
 from tests.worker.errand import claimed
-from worker.last_words import log_name
-from worker.stream_logs import STREAMS_MAX, StreamLogs
+from worker.logs.stream_logs import STREAMS_MAX, StreamLogs
+from worker.results.recorded_ends import log_name
 
 
 def _log(root: Path, task: ClaimedTask) -> Path:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from model.definitions.plan import Plan
+from model.definitions.workflow import WorkflowSpec
 from model.ids import TaskCode, WorkflowCode
-from model.plan import Plan
-from model.states import TaskState
-from model.workflow import WorkflowSpec
+from model.runs.states import TaskState
 from tests.worker.errand import Errands, claimed
-from tests.worker.test_last_words import written
+from tests.worker.test_recorded_ends import written
 
 OUTS = {"rows": {"direct": "OUT"}, "usual": {"direct": "OUT", "value": "7"}}
 GIVEN = "echo '#{setValue(rows=3)}'"

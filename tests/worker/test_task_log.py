@@ -15,9 +15,9 @@ import pytest
 
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.log_name import LogName
-from worker import holes
-from worker.task_log import ENDING_BYTES, LogFile, read_log
+from model.logs.name import LogName
+from worker.logs import holes
+from worker.logs.task_log import ENDING_BYTES, LogFile, read_log
 
 NAME = LogName("20260131", WorkflowCode(7), WorkflowInstanceId(8), TaskInstanceId(9))
 MIB = 1 << 20

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from model.choices import Direct
-from model.states import TaskState
+from model.runs.states import TaskState
 from service.workflows.workflow_file import parse_workflows
 from tests.worker.errand import Errands, claimed
 from worker.tasks.catalog import TaskCatalog

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.eventually import eventually
 from tests.worker.errand import Errands, claimed
 from tests.worker.scene import FAMILY, FAMILY_SIZE

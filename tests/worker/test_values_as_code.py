@@ -13,7 +13,7 @@ import pytest
 
 from model.choices import ParameterType
 from model.errors import Refused
-from model.parameters import replace_references
+from model.parameters.parameters import replace_references
 from worker.tasks.bash_values import bash_script
 from worker.tasks.inserted import mark
 

@@ -12,7 +12,7 @@ import pytest
 
 from model.choices import ParameterType
 from model.errors import Refused
-from model.parameters import replace_references
+from model.parameters.parameters import replace_references
 from worker.tasks.inserted import mark
 from worker.tasks.python_values import python_script
 

@@ -12,12 +12,12 @@ from typing import NoReturn
 
 import pytest
 
-from model.means import NO_THREAD
-from model.states import TaskState
+from model.cluster.means import NO_THREAD
+from model.runs.states import TaskState
 from tests.no_descriptors import no_descriptors
 from tests.worker.errand import Errands, claimed
 from tests.worker.http_server import http_server, says
-from worker.executor import TRIES_MAX
+from worker.attempts.executor import TRIES_MAX
 
 
 @contextmanager

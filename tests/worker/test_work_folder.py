@@ -1,4 +1,4 @@
-"""`worker/work_folder.py`: nothing of an attempt's folder is left, and nothing beside it is touched."""
+"""`worker/attempts/work_folder.py`: nothing of an attempt's folder is left, and nothing beside it is touched."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.work_folder import FEW, SMALL_BYTES, WorkFolder
+from worker.attempts.work_folder import FEW, SMALL_BYTES, WorkFolder
 
 
 def script(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""`worker/writer.py`: what a worker says of its rows is said while they are its own."""
+"""`worker/claims/writer.py`: what a worker says of its rows is said while they are its own."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from structlog.testing import capture_logs
 from dao.postgres.database import Database
 from dao.tasks import pool_claims, task_claims
 from dao.tasks.task_claims import ClaimedTask, Report
+from model.cluster.timing import Timing
 from model.errors import Fenced, Unknown
-from model.timing import Timing
 from node.life import Life
 from node.lives import end_all
 from node.overload import Overload
 from tests.dao.pool_scene import PoolScene
 from tests.dao.scene import Scene
 from tests.eventually import eventually
+from worker.claims.writer import Writer
 from worker.settings import WorkerSettings
-from worker.writer import Writer
 
 
 class Endless:

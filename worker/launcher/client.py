@@ -16,7 +16,8 @@ from pathlib import Path
 
 import structlog
 
-from model.means import is_passing
+from model.cluster.means import is_passing
+from worker.attempts.order import Order, result_of
 from worker.launcher.deadline import Deadline
 from worker.launcher.errors import BrokenLauncher, DeadlinePassed, LauncherKilled, NoMeans, TreeLeft
 from worker.launcher.idle_keepers import IdleKeepers
@@ -24,7 +25,6 @@ from worker.launcher.last_word import LastWord
 from worker.launcher.leftovers import reap
 from worker.launcher.task_process import NeverStarted, TaskProcess
 from worker.launcher.wire import Identity, Request, answer_in
-from worker.order import Order, result_of
 from worker.tasks.plugin import TaskLog, TaskResult
 
 logger = structlog.get_logger()

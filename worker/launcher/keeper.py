@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn, Protocol
 
-from model.means import is_passing
+from model.cluster.means import is_passing
 from node import prctl
 from registry.clock import boottime_s
 from worker.launcher import tree, wire

@@ -26,7 +26,7 @@ class LastWord(NamedTuple):
     about: str
 
     def write(self, exit_code: int, answer: bytes | None, rest: bytes) -> None:
-        """`answer` is that of an order (`worker/order.py`), `rest` the unread output."""
+        """`answer` is that of an order (`worker/attempts/order.py`), `rest` the unread output."""
         if exit_code > EXIT_CODE_MAX:
             return
         given = base64.b64encode(answer).decode() if answer is not None else None

@@ -13,7 +13,7 @@ import signal
 import time
 from pathlib import Path
 
-from model.means import is_passing
+from model.cluster.means import is_passing
 from worker.launcher import tree
 
 PAUSE_S = 0.1

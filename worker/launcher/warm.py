@@ -36,7 +36,7 @@ class Orders:
         """Load the task type `module:Class`, and what its attempts need."""
         if name in self._prepared:
             return
-        import_module("worker.child")
+        import_module("worker.attempts.child")
         module, _, path = name.partition(":")
         task_type: Any = import_module(module)
         for each in path.split("."):
@@ -47,8 +47,8 @@ class Orders:
 
     def run(self, request: Request, request_fd: int) -> NoReturn:
         """Run it; the answer replaces the request."""
-        from worker.child import carry_out
-        from worker.order import Order
+        from worker.attempts.child import carry_out
+        from worker.attempts.order import Order
 
         close_all_but(request_fd)  # the channel too: its end must mean the keeper's end
         os.environ.clear()

@@ -57,7 +57,7 @@ class Request(NamedTuple):
     no_new_privileges: bool
     identity: Identity | None
     order: str = ""
-    """For a warm zygote instead of `argv`: what its task types understand (`worker/order.py`)."""
+    """For a warm zygote instead of `argv`: what its task types understand (`worker/attempts/order.py`)."""
     last_word: LastWord | None = None
     """Where the keeper records that the task has ended by itself."""
 

@@ -21,7 +21,7 @@ from contextlib import suppress
 from enum import Enum, auto
 from typing import NoReturn, Protocol
 
-from model.means import is_passing
+from model.cluster.means import is_passing
 from node import prctl
 from worker.launcher import tree
 from worker.launcher.deadline import Deadline

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field, replace
 
 from model.choices import ParameterType
 from model.errors import Refused
-from model.local_params import typed
-from model.parameters import Room
+from model.parameters.local import typed
+from model.parameters.parameters import Room
 from worker.statements.grammar import Grammar, Kind, Piece
 
 _MARK = "\0"

@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
 from model.errors import Refused
-from worker.extras import how_to_install
+from worker.attempts.extras import how_to_install
 from worker.statements.binding import Bind, Statement
 from worker.statements.files import ANYWHERE, Files
 from worker.statements.grammar import STANDARD, Grammar

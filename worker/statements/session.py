@@ -39,7 +39,7 @@ class Session:
 
         Raises:
             Refused: the database refused it, in its own words, on one line and without the password. The whole
-                line: it is cut once the task's secrets are masked (`worker/child.py`).
+                line: it is cut once the task's secrets are masked (`worker/attempts/child.py`).
         """
         self._check()
         try:

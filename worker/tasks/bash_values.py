@@ -1,7 +1,7 @@
 """Parameters in a SHELL script: each `${name}` becomes a reference to a variable of the environment, never its text.
 
-The form of the reference depends on its place (`model/shell_script.py`); what its value may be, on what the script
-does (`model/foreign_values.py`).
+The form of the reference depends on its place (`model/scripts/shell_script.py`); what its value may be, on what the
+script does (`model/parameters/foreign_values.py`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 from model.choices import ParameterType
 from model.errors import Refused
-from model.foreign_values import Need
-from model.parameters import PARAMETER_PREFIX, file_variable, parameter_variable
-from model.shell_reader import read_script
-from model.shell_script import FIRST, REFERENCE, Form, NamedScript, Place
+from model.parameters.foreign_values import Need
+from model.parameters.parameters import PARAMETER_PREFIX, file_variable, parameter_variable
+from model.scripts.shell_reader import read_script
+from model.scripts.shell_script import FIRST, REFERENCE, Form, NamedScript, Place
 from worker.tasks.inserted import pieces
 
 VARIABLE_BYTES_MAX = 120_000

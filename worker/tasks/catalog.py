@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from model.cluster.means import is_passing
 from model.errors import Refused
-from model.means import is_passing
 from model.near import nearest
-from model.parameters import Room, replace_references
+from model.parameters.parameters import Room, replace_references
 from worker.launcher.errors import NoMeans
 from worker.tasks.plugin import Task
 

@@ -18,9 +18,9 @@ from typing import Annotated, Any, Literal, Self
 import httpx
 from pydantic import Field, field_validator, model_validator
 
+from model.cluster.means import is_passing
 from model.errors import Refused
-from model.means import is_passing
-from worker.masking import Masking
+from worker.secrets.masking import Masking
 from worker.tasks.http_request import basic_authorization, request_body, request_headers, request_url, shown_url
 from worker.tasks.inserted import mark, plain
 from worker.tasks.json_path import Missing, parse_json, parse_path, value_at

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from model.errors import Refused
-from model.parameters import is_plain
+from model.parameters.parameters import is_plain
 
 _MARK = re.compile("\0\\[([^\0]*)\0=([^\0]*)\0\\]")
 _NUMBER = re.compile(r"-[0-9]+(\.[0-9]+)?")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from xml.sax.saxutils import escape
 
 from model.errors import Refused
-from model.parameters import is_plain
+from model.parameters.parameters import is_plain
 from worker.tasks.inserted import put_in
 
 Setting = str | int | float | bool

@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from model.cluster.means import is_passing
 from model.errors import NotFound, Refused, Unavailable
-from model.means import is_passing
-from worker.extras import how_to_install
+from worker.attempts.extras import how_to_install
 
 if TYPE_CHECKING:
     from kubernetes.aio.client import ApiClient, Configuration

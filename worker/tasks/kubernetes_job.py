@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from model.choices import ParameterType
-from model.foreign_values import Need, check_declared, check_foreign
-from model.shell_reader import need_of_arguments
+from model.parameters.foreign_values import Need, check_declared, check_foreign
+from model.scripts.shell_reader import need_of_arguments
 from worker.tasks.inserted import arguments, mark, only_plain, pieces, plain, put_in
 from worker.tasks.kubernetes_api import MARK, Json, one_line
 from worker.tasks.plugin import TaskContext, TaskParams

@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict
 
 from model.choices import ParameterType
 from model.ids import TaskInstanceId, WorkflowInstanceId
-from model.states import TaskState
+from model.runs.states import TaskState
 
 
 class TaskParams(BaseModel):

@@ -14,8 +14,8 @@ import json
 import re
 
 from model.errors import Refused
-from model.local_params import NAME
-from model.parameters import is_storable
+from model.parameters.local import NAME
+from model.parameters.parameters import is_storable
 from worker.tasks.plugin import TaskLog
 
 VALUE_BYTES_MAX = 65_536

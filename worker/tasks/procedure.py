@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from model.choices import ParameterType
 from model.errors import Refused
-from model.local_params import NAME, typed
+from model.parameters.local import NAME, typed
 from worker.statements.binding import Bind, Statement
 from worker.statements.drivers import load_drivers
 from worker.statements.files import files_of

@@ -15,9 +15,9 @@ from math import isfinite
 
 from model.choices import ParameterType
 from model.errors import Refused
-from model.local_params import typed
-from model.parameters import is_plain, parameter_variable
-from model.python_script import NUMBER, NamedPython
+from model.parameters.local import typed
+from model.parameters.parameters import is_plain, parameter_variable
+from model.scripts.python_script import NUMBER, NamedPython
 from worker.tasks.inserted import pieces
 
 _FIRST = 0xF0000

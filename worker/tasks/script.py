@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from model.errors import Refused
-from model.parameters import PARAMETER_PREFIX, file_variable, parameter_variable
+from model.parameters.parameters import PARAMETER_PREFIX, file_variable, parameter_variable
 from worker.tasks.bash_values import VARIABLE_BYTES_MAX
 from worker.tasks.exports import no_exports, with_exports, write_exports, write_file
 from worker.tasks.plugin import TaskContext, TaskResult

@@ -19,10 +19,10 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from model.cluster.means import is_passing
 from model.errors import Refused
-from model.means import is_passing
 from node.threads import in_thread_if_large
-from worker.extras import how_to_install
+from worker.attempts.extras import how_to_install
 from worker.tasks.exports import exported
 from worker.tasks.inserted import arguments, mark, plain
 from worker.tasks.job_conf import Setting, properties_text, settings, with_utf8

@@ -14,7 +14,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from model.errors import Refused
-from model.parameters import PARAMETERS_BYTES_MAX
+from model.parameters.parameters import PARAMETERS_BYTES_MAX
 from worker.statements.binding import Binder, Statement, reference, resolved
 from worker.statements.driver import Result
 from worker.statements.drivers import load_drivers

@@ -15,8 +15,8 @@ from dao.definitions.schedules import Fire
 from dao.postgres.engine import AsyncConnection
 from dao.runs import serial_line, workflow_instances
 from model.ids import CommandId, ScheduleId
-from model.lines import Line
-from model.states import WorkflowState
+from model.runs.serial_lines import Line
+from model.runs.states import WorkflowState
 from tests.bridge.interleaving import Script, call
 from tests.bridge.people import edit
 from tests.bridge.scenes import ALL, CODE, new_run

@@ -11,7 +11,7 @@ from dao.cluster.nodes import Me
 from dao.postgres.engine import AsyncConnection
 from dao.runs import failover
 from dao.tasks import lost_tasks, past_attempts, task_events
-from model.nodes import Heartbeat, NodeKind, NodeState
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState
 from tests.bridge.interleaving import Script, call, commit
 from tests.bridge.people import fence_in_model, fence_within
 from tests.bridge.scenes import PROCESS, RUN

@@ -14,8 +14,8 @@ from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import requeue, task_claims, task_events, task_instances, task_timers
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
-from model.instances import Parent
-from model.states import TaskState, WorkflowState
+from model.runs.instances import Parent
+from model.runs.states import TaskState, WorkflowState
 from tests.bridge.interleaving import Script, call
 from tests.bridge.scenes import RUN, new_run, report_of, task
 from tests.simulation.tables import Transaction

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from model.errors import Refused
 from model.logic.expression import LENGTH_MAX, TOKENS_MAX, VALUES_LENGTH_MAX, looks_like, read_condition
 from model.logic.switch import SwitchParams, check, choose
-from model.parameters import replace_references
+from model.parameters.parameters import replace_references
 
 storable = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 hostile = st.sampled_from(

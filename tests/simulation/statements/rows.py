@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from dao.postgres.notify import EVENT
-from model.command_moves import CommandType
+from model.cluster.nodes import NodeKind, NodeState
 from model.ids import Epoch, TaskCode
-from model.instances import WorkflowInstance
-from model.nodes import NodeKind, NodeState
-from model.states import TaskState
+from model.runs.command_moves import CommandType
+from model.runs.instances import WorkflowInstance
+from model.runs.states import TaskState
 from tests.simulation.tables import Row, Transaction, Values
 
 GONE = (NodeState.FENCED, NodeState.LEFT)

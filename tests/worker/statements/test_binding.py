@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from model.choices import ParameterType
 from model.errors import Refused
-from model.parameters import replace_references
+from model.parameters.parameters import replace_references
 from tests.worker.statements.targets import Attempt, Target
 from tests.worker.statements.test_grammar import GRAMMARS, SQLISH
 from worker.statements.binding import Binder, Statement

@@ -10,7 +10,7 @@ import pytest
 
 from model.choices import ParameterType
 from model.errors import Refused, Unavailable
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.eventually import eventually
 from tests.worker.statements.targets import Attempt, Target
 

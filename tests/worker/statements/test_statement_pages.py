@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from model.states import TaskState
+from model.runs.states import TaskState
 from service.workflows.workflow_file import WorkflowDocument, parse_workflows
 from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer

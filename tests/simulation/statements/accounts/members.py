@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dao.accounts.members import LimitedRun
+from model.accounts.project_limits import NO_LIMITS, ProjectLimits
 from model.ids import WorkflowCode, WorkflowInstanceId
-from model.project_limits import NO_LIMITS, ProjectLimits
 from tests.simulation.tables import Transaction
 
 

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from datetime import timedelta
 
 from dao.checks.stuck_runs import HALT_UNREPORTED, NO_CHILD, NO_TIME, NOTHING_UNDER_WAY, Stuck, UnderWay, Walked
-from model.command_moves import CommandType
 from model.ids import Epoch, WorkflowInstanceId
-from model.states import TaskState, WorkflowState
+from model.runs.command_moves import CommandType
+from model.runs.states import TaskState, WorkflowState
 from tests.simulation.tables import Row, Transaction, Values
 
 C, T, W = CommandType, TaskState, WorkflowState

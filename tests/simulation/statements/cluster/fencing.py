@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dao.cluster.fencing import BEAT_NO_MAX, OUT_OF_REACH
 from dao.cluster.nodes import application_name
+from model.cluster.nodes import NodeKind, NodeState
 from model.ids import Epoch
-from model.nodes import NodeKind, NodeState
 from tests.simulation.server import Session
 from tests.simulation.statements.cluster.nodes import LIVING, end
 from tests.simulation.tables import Transaction

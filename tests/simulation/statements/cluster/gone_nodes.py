@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from dao.cluster.gone_nodes import WorkLeft
-from model.nodes import NodeKind
-from model.states import WorkflowState
+from model.cluster.nodes import NodeKind
+from model.runs.states import WorkflowState
 from tests.simulation.statements.rows import RUNNING, open_recovers, owns_no_more
 from tests.simulation.statements.tasks import task_events
 from tests.simulation.tables import Transaction

@@ -6,9 +6,9 @@ from dao.cluster.node_rows import Drain, NodeRow
 from dao.cluster.nodes import Beaten, Me
 from dao.postgres import newer_schema
 from dao.postgres.notify import NODE
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 from model.errors import Fenced
 from model.ids import Epoch
-from model.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 from tests.simulation.tables import Transaction, Values
 
 S = NodeState

@@ -10,10 +10,10 @@ from typing import Any
 from dao.commands.commands import Outcome
 from dao.postgres.errors import BadData
 from dao.postgres.notify import COMMAND
-from model.command_moves import URGENT, CommandType
-from model.commands import CommandRow
+from model.cluster.nodes import Slot
 from model.ids import CommandId, Epoch
-from model.nodes import Slot
+from model.runs.command_moves import URGENT, CommandType
+from model.runs.commands import CommandRow
 from tests.simulation.tables import Row, Transaction, Values
 
 RECOVER = CommandType.RECOVER_TOLERANCE_FAULT_PROCESS

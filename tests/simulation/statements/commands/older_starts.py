@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from model.command_moves import STARTING
-from model.commands import CommandRow, read_parent
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+from model.runs.command_moves import STARTING
+from model.runs.commands import CommandRow, read_parent
 from tests.simulation.tables import Transaction
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dao.commands.suspect_commands import GROUPS, SUSPECTS_MAX, Suspect
-from model.command_moves import CommandType
+from model.cluster.nodes import NodeState, Slot
 from model.ids import CommandId, Epoch
-from model.nodes import NodeState, Slot
+from model.runs.command_moves import CommandType
 from tests.simulation.tables import Row, Transaction, Values
 
 NEXT = CommandType.RECOVER_SERIAL_WAIT

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from dao.commands.waiting_work import WaitingWork
+from model.cluster.nodes import Slot
 from model.ids import Epoch
-from model.nodes import Slot
 from tests.simulation.statements.commands import suspect_commands
 from tests.simulation.statements.runs import dependencies
 from tests.simulation.statements.tasks import task_events, task_timers

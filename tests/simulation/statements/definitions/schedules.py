@@ -7,10 +7,10 @@ from datetime import datetime
 
 from dao.definitions.schedules import DueSchedules, Fire
 from dao.postgres.notify import SCHEDULE
-from model.command_moves import CommandType
+from model.cluster.nodes import Slot
 from model.ids import ScheduleId
-from model.nodes import Slot
-from model.schedules import ScheduleRow
+from model.runs.command_moves import CommandType
+from model.time.schedules import ScheduleRow
 from tests.simulation.statements.commands import commands
 from tests.simulation.tables import Transaction, Values
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from dao.cluster.nodes import Me
 from dao.duties.duties import Next, TakenDuty
-from model.duties import HELD, OVERDUE, PAUSE_MAX, DutyName, Step, pause_after
+from model.cluster.duties import HELD, OVERDUE, PAUSE_MAX, DutyName, Step, pause_after
 from model.ids import Epoch
 from tests.simulation.server import EPOCH
 from tests.simulation.statements.cluster.nodes import LIVING

@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from dao.retention.old_runs import Deleted, OldRuns
-from model.command_moves import CommandType
 from model.ids import WorkflowCode, WorkflowInstanceId
-from model.retention import ROWS_MAX
+from model.runs.command_moves import CommandType
+from model.runs.retention import ROWS_MAX
 from tests.simulation.server import EPOCH
 from tests.simulation.tables import Row, Transaction, Values
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 
 from dao.runs.children import SUB_WORKFLOW, Above, NewChild, Unmade
-from model.command_moves import CommandType
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import ChildState, Parent
-from model.states import TaskState, WorkflowState
+from model.runs.command_moves import CommandType
+from model.runs.instances import ChildState, Parent
+from model.runs.states import TaskState, WorkflowState
 from tests.simulation.statements.commands import commands
 from tests.simulation.statements.rows import move_child, note_owners, rows_of, tell_event
 from tests.simulation.tables import Row, Transaction, Values

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from model.choices import ExecutionType
 from model.ids import WorkflowInstanceId
-from model.lines import Line
-from model.states import WorkflowState
+from model.runs.serial_lines import Line
+from model.runs.states import WorkflowState
 from tests.simulation.statements.rows import note_owners, rows_of, tell_event
 from tests.simulation.statements.runs import serial_line
 from tests.simulation.tables import Transaction

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dao.runs.control import Locked, Revival, VersionChange
 from model.choices import ExecutionType
 from model.ids import Epoch, TaskCode, WorkflowInstanceId
-from model.instances import WorkflowInstance
-from model.lines import Line
-from model.states import WorkflowState
+from model.runs.instances import WorkflowInstance
+from model.runs.serial_lines import Line
+from model.runs.states import WorkflowState
 from tests.simulation.statements.rows import move_child, note_owners, read_instance, rows_of, tell_event
 from tests.simulation.tables import Transaction, Values
 

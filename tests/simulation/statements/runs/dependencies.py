@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dao.postgres.notify import DEPENDENCY
 from dao.runs.dependencies import DependentEnd, Found, Happened, Place, Span, Stretch, WaitingTask, payloads
 from model.ids import Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.simulation import definitions
 from tests.simulation.statements.rows import tell_event
 from tests.simulation.tables import Row, Transaction, Values

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dao.runs.failover import SOON_MAX, SOON_MIN, SOON_PART, TAKEOVERS_MAX
+from model.cluster.nodes import NodeKind, NodeState
 from model.ids import Epoch, WorkflowInstanceId
-from model.instances import WorkflowInstance
-from model.nodes import NodeKind, NodeState
-from model.states import WorkflowState
+from model.runs.instances import WorkflowInstance
+from model.runs.states import WorkflowState
 from tests.simulation.statements.commands import commands
 from tests.simulation.statements.rows import open_recovers, owns_no_more, read_instance, rows_of
 from tests.simulation.tables import Row, Transaction, Values

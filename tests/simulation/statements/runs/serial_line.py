@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 from dao.runs.serial_line import Deadlock, InLine
 from model.choices import ExecutionType
-from model.command_moves import CommandType
 from model.ids import WorkflowCode, WorkflowInstanceId
-from model.lines import Line
-from model.states import WorkflowState
+from model.runs.command_moves import CommandType
+from model.runs.serial_lines import Line
+from model.runs.states import WorkflowState
 from tests.simulation.statements.commands import commands
 from tests.simulation.tables import Transaction, Values
 

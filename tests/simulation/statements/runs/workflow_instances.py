@@ -9,8 +9,8 @@ from dao.postgres.errors import BadData
 from dao.runs.workflow_instances import InstanceEnd, NewInstance, OwnershipLost, named
 from model.choices import ExecutionType
 from model.ids import CommandId, Epoch, WorkflowInstanceId
-from model.instances import WorkflowInstance
-from model.states import WorkflowState
+from model.runs.instances import WorkflowInstance
+from model.runs.states import WorkflowState
 from tests.simulation.server import Session
 from tests.simulation.statements.rows import is_owned, read_instance, rows_of
 from tests.simulation.tables import Row, Transaction, Values

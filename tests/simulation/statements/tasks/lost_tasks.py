@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dao.tasks.lost_tasks import ATTEMPTS_MAX, LOST, SUSPECT, WORKERS_MAX
+from model.cluster.nodes import NodeKind
 from model.ids import TaskInstanceId
-from model.nodes import NodeKind
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.simulation.statements.rows import RUNNING, owns_no_more, tell_event
 from tests.simulation.statements.tasks import pool_leases, requeue
 from tests.simulation.tables import Row, Transaction, Values

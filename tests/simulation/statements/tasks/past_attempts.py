@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 
 from model.ids import TaskCode, WorkflowInstanceId
-from model.instances import TaskAttempt
-from model.states import TaskState
+from model.runs.instances import TaskAttempt
+from model.runs.states import TaskState
 from tests.simulation.tables import Transaction, Values
 
 

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dao.tasks.pool_claims import FREE_READ_MAX
 from dao.tasks.task_claims import ClaimedTask
 from model.ids import Epoch, TaskInstanceId
-from model.pool_turns import PoolRoom, Waiter
-from model.queue_places import Places
-from model.states import TaskState
+from model.pools.turns import PoolRoom, Waiter
+from model.runs.queue_places import Places
+from model.runs.states import TaskState
 from tests.simulation.statements.tasks.task_claims import claimed_task, is_searched
 from tests.simulation.tables import Row, Transaction, Values
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Collection
 
 from dao.postgres.notify import POOL
+from model.cluster.nodes import NodeKind
 from model.ids import Epoch, TaskInstanceId
-from model.nodes import NodeKind
 from tests.simulation.statements.rows import owns_no_more
 from tests.simulation.tables import Transaction, Values
 

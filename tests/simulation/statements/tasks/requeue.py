@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dao.postgres.notify import POOL
 from model.choices import Priority
 from model.ids import TaskInstanceId
-from model.queue_places import QueuedAttempt
-from model.states import TaskState, WorkflowState
+from model.runs.queue_places import QueuedAttempt
+from model.runs.states import TaskState, WorkflowState
 from tests.simulation.statements.rows import note_owners, tell_event
 from tests.simulation.statements.tasks import pool_leases
 from tests.simulation.tables import Transaction, Values

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from dao.tasks.stream_claims import OVERDUE, GroupStreams
 from dao.tasks.task_claims import ClaimedTask
 from model.ids import Epoch
-from model.states import TaskState
+from model.runs.states import TaskState
 from tests.simulation.statements.rows import RUNNING
 from tests.simulation.statements.tasks.task_claims import claimed_task, urgency
 from tests.simulation.tables import Row, Transaction, Values

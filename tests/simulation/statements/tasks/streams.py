@@ -10,8 +10,8 @@ from dao.postgres.notify import KILL
 from dao.tasks.stream_claims import OVERDUE
 from dao.tasks.streams import WITHIN_S, AskedRestart, FirstInLine, LivingStream
 from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
-from model.rolling import Restart
-from model.states import TaskState
+from model.runs.states import TaskState
+from model.streams.rolling import Restart
 from tests.simulation.statements.rows import RUNNING
 from tests.simulation.statements.tasks.pool_claims import waiting
 from tests.simulation.tables import Row, Transaction, Values

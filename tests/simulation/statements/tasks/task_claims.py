@@ -8,8 +8,8 @@ from operator import itemgetter
 from dao.tasks.task_claims import ClaimedTask, Report, WorkWaits
 from model.choices import Priority
 from model.ids import Epoch, TaskInstanceId
-from model.queue_places import Places
-from model.states import TaskState
+from model.runs.queue_places import Places
+from model.runs.states import TaskState
 from tests.simulation.statements.rows import RUNNING, tell_event
 from tests.simulation.statements.tasks import pool_leases
 from tests.simulation.tables import Transaction, Values

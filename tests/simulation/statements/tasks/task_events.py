@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from dao.postgres.notify import EVENT
 from dao.tasks.task_events import TaskEvent
+from model.cluster.nodes import NodeKind
 from model.ids import Epoch, WorkflowInstanceId
-from model.instances import AttemptEnd, ChildState, HaltRequest
-from model.nodes import NodeKind
-from model.states import TaskState, WorkflowState
+from model.runs.instances import AttemptEnd, ChildState, HaltRequest
+from model.runs.states import TaskState, WorkflowState
 from tests.simulation.statements.rows import owns_no_more
 from tests.simulation.tables import Row, Transaction, Values
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dao.runs.workflow_instances import OwnershipLost, named
 from dao.tasks.task_instances import NewTask
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
-from model.instances import AttemptEnd
-from model.states import TaskState
+from model.runs.instances import AttemptEnd
+from model.runs.states import TaskState
 from tests.simulation.statements.rows import RUNNING, is_owned
 from tests.simulation.statements.tasks.requeue import dispatch_by_s
 from tests.simulation.tables import Transaction, Values

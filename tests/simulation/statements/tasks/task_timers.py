@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 from model.ids import TaskInstanceId
-from model.queue_places import QueuedAttempt
-from model.states import TaskState
+from model.runs.queue_places import QueuedAttempt
+from model.runs.states import TaskState
 from tests.simulation.statements.rows import note_owners, tell_event
 from tests.simulation.statements.tasks import requeue
 from tests.simulation.tables import Row, Transaction, Values

@@ -1,0 +1,1 @@
+"""Accounts: who may do what, tokens, limits of logins and of projects, the audit."""

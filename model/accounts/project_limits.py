@@ -1,0 +1,133 @@
+"""What a project may use: tenants, worker groups, environments, data sources and alert groups.
+
+A limit is a boundary. So what a run uses is gathered here, whichever way it is named: by the definition, by a start, a
+schedule, a backfill, a parent run, or a row inserted by SQL. A task that names no tenant would run as the worker's own
+user, so it is refused where tenants are limited. Masters ask when they make a run or let one go on, workers where a
+name is known only when the task runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Protocol
+
+from model.alerts.alerts import DEFAULT_GROUP
+from model.choices import WarningType
+from model.definitions.workflow import TaskSpec, WorkflowSpec
+from model.errors import Refused
+from model.logic.catalog import LOGIC_TYPES
+
+Used = frozenset[tuple["Resource", str | None]]
+"""Kinds and names; None: not named."""
+
+
+class StartOptions(Protocol):
+    """A start, a schedule, a command or a run: what it says beside its definition."""
+
+    @property
+    def worker_group(self) -> str | None:
+        """For the tasks that name none."""
+
+    @property
+    def environment(self) -> str | None:
+        """For the tasks that name none."""
+
+    @property
+    def alert_group(self) -> str | None:
+        """To which its warnings go."""
+
+    @property
+    def warning_type(self) -> str | None:
+        """Which warnings."""
+
+
+class Resource(StrEnum):
+    """A kind of thing that a project may be limited to some of."""
+
+    TENANT = "tenant"
+    WORKER_GROUP = "worker group"
+    ENVIRONMENT = "environment"
+    DATA_SOURCE = "data source"
+    ALERT_GROUP = "alert group"
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectLimits:
+    """The only ones of each kind that a project may use; empty = all."""
+
+    tenants: frozenset[str] = frozenset()
+    worker_groups: frozenset[str] = frozenset()
+    environments: frozenset[str] = frozenset()
+    data_sources: frozenset[str] = frozenset()
+    alert_groups: frozenset[str] = frozenset()
+
+    def allowed(self, kind: Resource) -> frozenset[str]:
+        """Those of a kind."""
+        found: frozenset[str] = getattr(self, f"{kind.name.lower()}s")
+        return found
+
+    def check(self, project: str, used: Iterable[tuple[Resource, str | None]]) -> None:
+        """Return if the project may use all of these. Raises `Refused`."""
+        if self == NO_LIMITS:
+            return
+        for kind, name in sorted(used, key=lambda each: (each[1] is None, each[0], each[1] or "")):
+            allowed = self.allowed(kind)
+            if not allowed or name in allowed:
+                continue
+            what = f'the {kind} "{name}"' if name is not None else f"a worker's own {kind}: a task names none"
+            raise Refused(
+                f'project "{project}" may not use {what}, only {", ".join(sorted(allowed))}; name one of those, or ask '
+                f"an admin"
+            )
+
+
+NO_LIMITS = ProjectLimits()
+LIMIT_COLUMNS = tuple(each.name for each in fields(ProjectLimits))
+"""In the order of `ProjectLimits`."""
+_NAMED_IN_PARAMS = {"datasource": Resource.DATA_SOURCE, "alert_group": Resource.ALERT_GROUP}
+
+
+def used_by(spec: WorkflowSpec) -> Used:
+    """What the runs of a version use, whatever their starts say. A name with a `$` is known to the worker only."""
+    found: set[tuple[Resource, str | None]] = {(Resource.WORKER_GROUP, spec.worker_group)}
+    if spec.environment is not None:
+        found.add((Resource.ENVIRONMENT, spec.environment))
+    if spec.tenant is not None:
+        found.add((Resource.TENANT, spec.tenant))
+    for task in spec.tasks:
+        found.update(_used_by_task(task, spec))
+    return frozenset(found)
+
+
+def _used_by_task(task: TaskSpec, spec: WorkflowSpec) -> Iterator[tuple[Resource, str | None]]:
+    if task.worker_group is not None:
+        yield Resource.WORKER_GROUP, task.worker_group
+    if task.environment is not None:
+        yield Resource.ENVIRONMENT, task.environment
+    if task.type in LOGIC_TYPES:
+        return
+    yield Resource.TENANT, task.tenant or spec.tenant
+    for field, kind in _NAMED_IN_PARAMS.items():
+        name = task.params.get(field)
+        if isinstance(name, str) and "$" not in name:
+            yield kind, name
+
+
+def used_by_start(start: StartOptions) -> Used:
+    """What a start names beside its definition. Its warnings go to a group, named or not."""
+    found: set[tuple[Resource, str | None]] = set()
+    if start.worker_group:
+        found.add((Resource.WORKER_GROUP, start.worker_group))
+    if start.environment:
+        found.add((Resource.ENVIRONMENT, start.environment))
+    if start.alert_group or (start.warning_type or WarningType.NONE) != WarningType.NONE:
+        found.add((Resource.ALERT_GROUP, start.alert_group or DEFAULT_GROUP))
+    return frozenset(found)
+
+
+def limits_of(row: object) -> ProjectLimits:
+    """The limits in a row that has the columns of `project`; null = all."""
+    named = [getattr(row, name) for name in LIMIT_COLUMNS]
+    return ProjectLimits(*(frozenset(each or ()) for each in named)) if any(named) else NO_LIMITS

@@ -1,0 +1,1 @@
+"""Alerts, the rules that cause them, and the channels that carry them."""

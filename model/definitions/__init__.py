@@ -1,0 +1,1 @@
+"""Definitions: workflows, what is wrong with them, and the plans made from them."""

@@ -1,0 +1,282 @@
+"""A definition version prepared for driving: what all its instances share, computed once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from model.accounts.project_limits import Used, used_by
+from model.choices import Direct, Flag, OnWorkerLoss, ParameterType, Priority, TimeoutStrategy
+from model.definitions.graph import Graph
+from model.definitions.workflow import TaskSpec, WorkflowSpec
+from model.errors import Refused
+from model.ids import TaskCode, WorkflowCode
+from model.logic.catalog import LOGIC_TYPES
+from model.logic.conditions import ConditionsParams
+from model.logic.dependent import DependentParams
+from model.logic.dynamic import DynamicParams
+from model.logic.fields import LogicParams
+from model.logic.sub_process import SubProcessParams
+from model.near import nearest
+from model.parameters.foreign_values import Need, fits, types_in, written
+from model.parameters.local import LocalParam
+from model.parameters.outputs import OutParameters
+from model.parameters.parameters import PARAMETER_PREFIX, parameter_variable
+from model.parameters.secret_values import check_sealed, sealed_value
+from model.scripts.python_script import NamedPython
+from model.scripts.scripts_in_definitions import written_script
+from model.scripts.shell_script import NamedScript
+from model.streams.streams import StreamRule
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTask:
+    """One task of a plan; `params` and `resources` are already JSON text, times are in minutes, 0 = none. Where
+    `worker_group` and `environment` are None, those of the instance apply.
+
+    `logic` is set for a task that runs in the master; `branches` are the tasks that it may choose. `inputs` are its
+    local parameters with a value of their own, `outputs` its OUT ones with their defaults (None: it outputs all that it
+    prints). `stream` is set for a task that is not expected to end.
+    """
+
+    code: TaskCode
+    name: str
+    type: str
+    params: str
+    priority: Priority
+    worker_group: str | None
+    on_worker_loss: OnWorkerLoss
+    retry_times: int
+    retry_interval: float
+    delay_time: float
+    timeout: float
+    timeout_strategy: TimeoutStrategy
+    dispatch_timeout: float
+    resources: str | None
+    is_forbidden: bool
+    cache: bool
+    environment: str | None
+    tenant: str | None
+    logic: LogicParams | None
+    branches: frozenset[TaskCode]
+    inputs: tuple[LocalParam, ...]
+    outputs: Mapping[str, str] | None
+    parameter_types: str | None
+    uses_builtins: bool
+    stream: StreamRule | None = None
+    script: NamedScript | NamedPython | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One version of a workflow; it never changes, so all its instances share it and it is cached.
+
+    `evaluators` maps each task to the CONDITIONS directly after it, which begin however it ends; `handlers` to those of
+    them that name it, so that its failure is not the run's. `codes` are the tasks by name. `secrets` are the
+    names of the SECRET parameters. `used` is what the limits of its project are about.
+    """
+
+    workflow_code: WorkflowCode
+    version: int
+    spec: WorkflowSpec
+    graph: Graph
+    tasks: Mapping[TaskCode, PlannedTask]
+    codes: Mapping[str, TaskCode]
+    predecessor_count: Mapping[TaskCode, int]
+    evaluators: Mapping[TaskCode, tuple[TaskCode, ...]]
+    handlers: Mapping[TaskCode, tuple[TaskCode, ...]]
+    has_children: bool
+    name: str = ""
+    project: str = "default"
+    project_code: int = 0
+    secrets: frozenset[str] = frozenset()
+    used: Used = frozenset()
+
+    @property
+    def has_dependents(self) -> bool:
+        """Whether one of its tasks waits for other workflows."""
+        return any(isinstance(task.logic, DependentParams) for task in self.tasks.values())
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether one of its tasks is a stream."""
+        return any(task.stream is not None for task in self.tasks.values())
+
+    def check_given(self, given: Mapping[str, str], scope: Collection[TaskCode] | None) -> None:
+        """Raises `Refused` for a value of a start that a script of these tasks (None: of all) could run."""
+        for task in self.tasks.values():
+            if task.script is None or task.is_forbidden or not (scope is None or task.code in scope):
+                continue
+            if names := task.script.names(given):
+                types = types_in(json.loads(task.parameter_types or "{}"), given)
+                for name in sorted(names):
+                    _check_given(task, name, given[name], types.get(name))
+
+    def find(self, names: Iterable[str]) -> list[TaskCode]:
+        """The tasks of these names or codes. Raises `Refused` for one that does not exist."""
+        found = []
+        for name in names:
+            code = self.codes.get(name)
+            if code is None and name.isascii() and name.isdigit() and len(name) < 20 and int(name) in self.tasks:
+                code = TaskCode(int(name))
+            if code is None:
+                near = nearest(name, self.codes)
+                cure = f'did you mean "{near}"?' if near else "see its definition for what there is"
+                raise Refused(f'workflow "{self.name}" version {self.version} has no task "{name[:100]}"; {cure}')
+            found.append(code)
+        return found
+
+    @classmethod
+    def of(
+        cls,
+        code: WorkflowCode,
+        version: int,
+        spec: WorkflowSpec,
+        *,
+        name: str = "",
+        project: str = "default",
+        project_code: int = 0,
+    ) -> Plan:
+        """Compute the plan; tasks without codes (a definition inserted by SQL) are numbered in their order.
+
+        Raises `Refused` for parameters of a logic task that cannot be read, and for a secret in plain text.
+        """
+        coded = spec.coded()
+        codes = {task.name: TaskCode(task.code or 0) for task in coded.tasks}
+        for each in coded.tasks:
+            secrets = [param.name for param in each.local_params if param.type is ParameterType.SECRET]
+            check_sealed(project, secrets, {param.name: param.value for param in each.local_params})
+        tasks = {codes[task.name]: _planned(task, coded, codes, name, project) for task in coded.tasks}
+        graph = coded.graph()
+        evaluators: dict[TaskCode, tuple[TaskCode, ...]] = {}
+        handlers: dict[TaskCode, tuple[TaskCode, ...]] = {}
+        for task in tasks.values():
+            if isinstance(task.logic, ConditionsParams) and not task.is_forbidden:
+                named = {codes[name] for name in task.logic.named() if name in codes}
+                for before in graph.predecessors[task.code]:
+                    evaluators[before] = (*evaluators.get(before, ()), task.code)
+                    if before in named:
+                        handlers[before] = (*handlers.get(before, ()), task.code)
+        counts = {task: len(befores) for task, befores in graph.predecessors.items()}
+        has_children = any(isinstance(task.logic, SubProcessParams | DynamicParams) for task in tasks.values())
+        return cls(
+            *(code, version, coded, graph, tasks, codes, counts, evaluators, handlers, has_children),
+            *(name, project, project_code, spec.secret_names(), used_by(spec)),
+        )
+
+
+def _planned(
+    task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode], workflow: str, project: str
+) -> PlannedTask:
+    params = json.dumps(task.params, ensure_ascii=False)
+    logic = _logic(task)
+    outs = {param.name: param.value for param in task.local_params if param.direct is Direct.OUT}
+    types = {
+        param.name: param.type
+        for param in task.local_params
+        if param.direct is Direct.IN and param.type is not ParameterType.VARCHAR
+    }
+    script = _script(task)
+    if script is not None or task.type == "K8S":
+        own = {
+            **spec.params,
+            "system.task.definition.name": task.name,
+            "system.workflow.definition.name": workflow,
+            "system.project.name": project,
+        }
+        need = script.need if script is not None else Need.NUMBER
+        recorded = {**_written_by_author(task, own, params, need), **types}
+    else:
+        recorded = {**types}
+    if logic is None or isinstance(logic, SubProcessParams | DynamicParams):
+        strict = spec.strict_outputs if task.strict_outputs is None else task.strict_outputs
+        recorded |= OutParameters.of(outs, strict=strict).recorded()
+    return PlannedTask(
+        codes[task.name],
+        task.name,
+        task.type,
+        params,
+        task.priority,
+        task.worker_group,
+        task.on_worker_loss,
+        task.retry_times,
+        task.retry_interval,
+        task.delay_time,
+        task.timeout,
+        task.timeout_strategy,
+        task.dispatch_timeout,
+        json.dumps(task.resources, sort_keys=True) if task.resources else None,
+        task.flag is Flag.NO,
+        task.cache,
+        task.environment,
+        task.tenant or spec.tenant,
+        logic,
+        frozenset(codes[name] for name in logic.branches() if name in codes) if logic else frozenset(),
+        tuple(param for param in task.local_params if param.direct is Direct.IN and param.value),
+        outs or None,
+        json.dumps(recorded) if recorded else None,
+        "{system." in params,
+        _stream(task),
+        script,
+    )
+
+
+def _check_given(task: PlannedTask, name: str, value: str, type_: ParameterType | None) -> None:
+    if task.script is None or sealed_value(value) is not None:
+        return
+    try:
+        task.script.check(name, value, type_)
+    except Refused as error:
+        raise Refused(f'task "{task.name}": {error}') from None
+
+
+def _script(task: TaskSpec) -> NamedScript | NamedPython | None:
+    text = task.params.get("script")
+    if not isinstance(text, str) or ("${" not in text and PARAMETER_PREFIX not in text):
+        return None
+    if task.type == "PYTHON":
+        return NamedPython.of(text)
+    return written_script(text) if task.type == "SHELL" else None
+
+
+def _written_by_author(task: TaskSpec, known: Mapping[str, str], params: str, need: Need) -> dict[str, str]:
+    """What stands in the place of the types of those values that a script might refuse if others had given them."""
+    values = {name: value for name, value in known.items() if name in params or parameter_variable(name) in params}
+    for param in task.local_params:
+        if param.direct is Direct.IN and (param.value or param.type is not ParameterType.VARCHAR):
+            values.pop(param.name, None)
+            if param.type is ParameterType.VARCHAR and (
+                param.name in params or parameter_variable(param.name) in params
+            ):
+                values[param.name] = param.value
+    return {
+        name: written(value)
+        for name, value in values.items()
+        if not re.search(r"\$[{\[]", value)
+        and not (value and (fits(Need.NUMBER, value) or (need <= Need.PLAIN and fits(Need.PLAIN, value))))
+    }
+
+
+def _stream(task: TaskSpec) -> StreamRule | None:
+    if not task.stream:
+        return None
+    return StreamRule(
+        task.restart,
+        task.restart_pause * 60,
+        task.restart_pause_max * 60,
+        task.healthy_after * 60,
+        task.on_worker_loss is OnWorkerLoss.RETRY,
+        task.readiness,
+    )
+
+
+def _logic(task: TaskSpec) -> LogicParams | None:
+    model = LOGIC_TYPES.get(task.type)
+    if model is None:
+        return None
+    try:
+        return model.read(task.params)
+    except Refused as error:
+        raise Refused(f'task "{task.name}": {error}') from None

@@ -1,0 +1,153 @@
+"""What is wrong with a workflow definition: one sentence for each problem, with its place.
+
+The messages of pydantic are translated from Python's terms to those of a workflow's author.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import PydanticCustomError
+
+from model.definitions.names import fault_of_task_name
+from model.errors import Refused
+from model.fields import NAME_LENGTH_MAX
+from model.logic.fields import model_at
+from model.near import nearest
+
+if TYPE_CHECKING:
+    from model.definitions.workflow import WorkflowSpec
+
+_WRONG_TASK = "wrong_task"
+_WRONG_FIELD = "wrong_field"
+
+
+class Problem(BaseModel):
+    """One problem in a definition: its place (a path of keys and indexes) and the sentence."""
+
+    model_config = ConfigDict(frozen=True)
+
+    where: tuple[str | int, ...]
+    sentence: str
+
+
+class InvalidWorkflow(Refused):
+    """A definition that cannot be saved or run."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problem.sentence for problem in problems[:20]))
+
+    @classmethod
+    def of(
+        cls, error: ValidationError, model: type[BaseModel], content: Mapping[str, Any], beside: Sequence[str]
+    ) -> InvalidWorkflow:
+        """The problems of a `content` that is no `model`; for `beside` see `WorkflowSpec.parse`."""
+        return cls([_problem(model, content, part, beside) for part in error.errors()])
+
+
+def faults_of_task_names(spec: WorkflowSpec) -> Iterator[Problem]:
+    """The tasks that may not be saved under their names."""
+    for place, task in enumerate(spec.tasks):
+        if (fault := fault_of_task_name(task.name)) is not None:
+            yield Problem(where=("tasks", place, "name"), sentence=f"task {place + 1}: {fault}")
+
+
+def wrong_task(task: int, sentence: str) -> PydanticCustomError:
+    """For a validator to raise: the index of a task, and what is wrong with it beside the others."""
+    return PydanticCustomError(_WRONG_TASK, "{sentence}", {"task": task, "sentence": sentence})
+
+
+def wrong_field(field: str, sentence: str) -> PydanticCustomError:
+    """For a validator to raise: a field of the workflow, and what is wrong with it beside the others."""
+    return PydanticCustomError(_WRONG_FIELD, "{sentence}", {"field": field, "sentence": sentence})
+
+
+_SAID = {
+    "tuple_type": "must be a list, such as [a, b]",
+    "dict_type": "must be a mapping of names to values",
+    "model_type": "must be a mapping of fields to values",
+    "string_type": "must be a text; write it in quotes",
+    "string_unicode": "must not contain half a character",
+}
+
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("depends_on", "upstream", "upstream_tasks", "dependencies", "depends", "needs", "pre_tasks"), "after"
+    ),
+    **dict.fromkeys(("retries", "max_retries", "fail_retry_times", "retry"), "retry_times"),
+    **dict.fromkeys(("retry_delay", "retry_delay_seconds", "fail_retry_interval"), "retry_interval"),
+    **dict.fromkeys(("execution_timeout", "timeout_seconds"), "timeout"),
+    **dict.fromkeys(("dagrun_timeout",), "timeout_minutes"),
+    **dict.fromkeys(("task_id", "dag_id", "id"), "name"),
+    **dict.fromkeys(("operator", "task_type"), "type"),
+    **dict.fromkeys(("bash_command", "command", "script", "task_params", "args"), "params"),
+    **dict.fromkeys(("queue", "work_pool", "pool"), "worker_group"),
+    **dict.fromkeys(("priority_weight", "task_priority"), "priority"),
+    **dict.fromkeys(("global_params", "parameters"), "params"),
+    **dict.fromkeys(("steps", "jobs", "task_definitions"), "tasks"),
+    **dict.fromkeys(("timezone", "tz"), "time_zone"),
+}
+"""Words of Airflow, Prefect and DolphinScheduler, and the field that is meant."""
+
+_NO_CONTROL = "must not contain control characters"
+_PATTERNS = {
+    "worker_group": "must be 1 to 100 letters, digits and _ . -",
+    "tenant": "must be a user of the operating system: at most 32 small letters, digits and _ . -",
+    "resources": "must name pools, which are 1 to 100 letters (a to z), digits and _ . -, a letter or digit first",
+    "local_params": "must be letters, digits and _ . only, and begin with a letter or _",
+}
+
+
+def _problem(model: type[BaseModel], content: Mapping[str, Any], part: Any, beside: Sequence[str]) -> Problem:
+    where = tuple(step for step in part["loc"] if step != "[key]")
+    if part["type"] == _WRONG_TASK:
+        return Problem(where=("tasks", part["ctx"]["task"]), sentence=part["ctx"]["sentence"])
+    if part["type"] == _WRONG_FIELD:
+        return Problem(where=(part["ctx"]["field"],), sentence=part["ctx"]["sentence"])
+    message = _SAID.get(part["type"], str(part["msg"]).removeprefix("Value error, "))
+    if part["type"] == "too_long":
+        message = f"must not have more than {part['ctx']['max_length']} entries"
+    is_length = part["type"] in ("string_too_short", "string_too_long")
+    is_pool = where[2:3] == ("resources",)
+    if part["type"] == "string_pattern_mismatch" or (is_length and (is_pool or where[-1] == "worker_group")):
+        field = "resources" if is_pool else "local_params" if "local_params" in where else str(where[-1])
+        message = _PATTERNS.get(field, _NO_CONTROL)
+    if part["type"] == "extra_forbidden":
+        inside = f' in "{where[2]}"' if len(where) == 4 and where[0] == "tasks" and where[2] == "readiness" else ""
+        message = f"there is no field {_quoted(where[-1])}{inside}{_near(model, where, beside)}"
+    elif part["type"] == "missing":
+        message = f'the field "{where[-1]}" is missing'
+    elif fields := _fields(where):
+        message = f'field "{".".join(str(step) for step in fields)}": {message[:1].lower()}{message[1:]}'
+    elif part["type"] == "model_type":
+        message = message if where else f"a workflow {message}"
+    return Problem(where=where, sentence=f"{_task_of(content, where)}{message}")
+
+
+def _fields(where: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    return where[2:] if len(where) > 1 and where[0] == "tasks" else where
+
+
+def _near(whole: type[BaseModel], where: tuple[str | int, ...], beside: Sequence[str]) -> str:
+    model = model_at(whole, where[:-1])
+    fields = [*(beside if model is whole else ()), *model.model_fields]
+    meant = _ELSEWHERE.get(str(where[-1]).lower())
+    near = meant if meant in fields else nearest(str(where[-1]), list(fields))
+    return f', did you mean "{near}"?' if near else f"; known are {', '.join(fields)}"
+
+
+def _task_of(content: Mapping[str, Any], where: tuple[str | int, ...]) -> str:
+    if len(where) < 2 or where[0] != "tasks" or not isinstance(where[1], int):
+        return ""
+    try:
+        return f"task {_quoted(content['tasks'][where[1]]['name'])}: "
+    except (KeyError, TypeError, IndexError):
+        return f"task {where[1] + 1}: "
+
+
+def _quoted(name: object) -> str:
+    shown = str(name)[:NAME_LENGTH_MAX]
+    return f'"{shown}"' if shown.isprintable() else ascii(shown)

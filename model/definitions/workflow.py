@@ -1,0 +1,290 @@
+"""A workflow definition: tasks, their order, parameters and defaults.
+
+One model for every source: a YAML file, Python, REST, or a row of `workflow_version` inserted by SQL. All are validated
+here, and each error names the task and the field.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from model.choices import (
+    ExecutionType,
+    FailureStrategy,
+    Flag,
+    OnWorkerLoss,
+    ParameterType,
+    Priority,
+    Restart,
+    TimeoutStrategy,
+)
+from model.definitions.graph import Graph, find_cycle
+from model.definitions.problems import InvalidWorkflow, wrong_field, wrong_task
+from model.errors import Refused
+from model.fields import DEFAULT_WORKER_GROUP, GroupName, Minutes, Name, PoolName, TenantName
+from model.ids import TaskCode
+from model.logic.catalog import LOGIC_TYPES, check_logic
+from model.near import nearest
+from model.parameters.local import LocalParams, misfit
+from model.parameters.parameters import references
+from model.parameters.secrets_in_definitions import made_of_secret, secrets_apart
+from model.parameters.text import ParameterValue, plain_data
+from model.pools.variables import without_one_variable
+from model.runs.serial_lines import KEY_WRITTEN_MAX, startable_key
+from model.scripts.normal_form import with_plain_scripts
+from model.streams.streams import Readiness, misused
+from model.time.zones import zone
+
+RETRIES_MAX = 1_000
+RESOURCES_MAX = 10_000
+"""How many resources of one pool a task may need."""
+TASKS_MAX = 10_000
+TASK_CODE_MAX = 2**63 - 1
+
+
+SerialKey = Annotated[
+    str, Field(min_length=1, max_length=KEY_WRITTEN_MAX), AfterValidator(plain_data), AfterValidator(startable_key)
+]
+
+
+def _flag(value: Any) -> Any:
+    """YAML parses a bare NO as text or as false, depending on its version."""
+    return ("YES" if value else "NO") if isinstance(value, bool) else value
+
+
+def _zone_name(name: str) -> str:
+    try:
+        return zone(name).key
+    except Refused as error:
+        raise ValueError(str(error)) from None
+
+
+class TaskSpec(BaseModel):
+    """One task of a workflow. `after` names the tasks that must have succeeded before it.
+
+    `retry_times` attempts follow a FAILURE, each `retry_interval` after the previous one. `delay_time` is the pause
+    between the moment it is ready and the queue. `dispatch_timeout` counts from the queue, `timeout` from its start on
+    the worker. `flag` NO disables it: it is skipped. `cache` reuses the outputs of an earlier success with the same
+    parameters. `tenant` is the user of the operating system that it runs as. `resources` are the pools of which it
+    needs resources while it runs, and how many of each. With `strict_outputs` it fails when an OUT parameter without a
+    default gets no value (None: as its workflow says). A `stream` runs until it is stopped
+    (`model/streams/streams.py`): `restart` and the fields after it are for streams only.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name
+    type: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(plain_data)]
+    params: Annotated[dict[str, Any], AfterValidator(plain_data), AfterValidator(with_plain_scripts)] = {}
+    after: tuple[str, ...] = ()
+    priority: Priority = Priority.MEDIUM
+    worker_group: GroupName | None = None
+    on_worker_loss: OnWorkerLoss = OnWorkerLoss.RETRY
+    retry_times: int = Field(0, ge=0, le=RETRIES_MAX)
+    retry_interval: Minutes = 0
+    delay_time: Minutes = 0
+    timeout: Minutes = 0
+    timeout_strategy: TimeoutStrategy = TimeoutStrategy.FAILED
+    dispatch_timeout: Minutes = 0
+    flag: Annotated[Flag, BeforeValidator(_flag, json_schema_input_type=Flag | bool)] = Flag.YES
+    local_params: LocalParams = ()
+    strict_outputs: bool | None = None
+    cache: bool = False
+    environment: Name | None = None
+    tenant: TenantName | None = None
+    resources: Annotated[
+        dict[PoolName, Annotated[int, Field(strict=True, ge=1, le=RESOURCES_MAX)]],
+        AfterValidator(plain_data),
+        AfterValidator(without_one_variable),
+    ] = {}
+    stream: bool = False
+    restart: Restart = Restart.ALWAYS
+    restart_pause: Minutes = 1 / 60
+    restart_pause_max: Minutes = 5
+    healthy_after: Minutes = 1
+    readiness: Readiness | None = None
+    code: Annotated[int, Field(gt=0, le=TASK_CODE_MAX)] | None = None
+
+
+class WorkflowSpec(BaseModel):
+    """The content of one version of a workflow. Create one with `WorkflowSpec.parse`, which formats the errors.
+
+    `params` are its global parameters, and `secrets` the names of the SECRET ones, whose value is there or given at the
+    start; a definition may write one in `params` as `{type: SECRET, value: ...}`. `outputs` names those that a run
+    passes to its parent workflow. `serial_key` has references: a serial workflow has a line for each of its values
+    (`model/runs/serial_lines.py`). A run that exceeds `timeout_minutes` causes a warning, or fails
+    (`timeout_strategy`). Time expressions are computed in `time_zone` unless a schedule has another. `strict_outputs`
+    is the default of its tasks.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    description: Annotated[str, Field(max_length=10_000), AfterValidator(plain_data)] = ""
+    priority: Priority = Priority.MEDIUM
+    failure_strategy: FailureStrategy = FailureStrategy.CONTINUE
+    worker_group: GroupName = DEFAULT_WORKER_GROUP
+    execution_type: ExecutionType = ExecutionType.PARALLEL
+    serial_key: SerialKey | None = None
+    timeout_minutes: Minutes = 0
+    timeout_strategy: TimeoutStrategy = TimeoutStrategy.WARN
+    time_zone: Annotated[str, AfterValidator(_zone_name)] = "UTC"
+    environment: Name | None = None
+    tenant: TenantName | None = None
+    params: Annotated[dict[str, ParameterValue], AfterValidator(plain_data)] = {}
+    secrets: Annotated[tuple[str, ...], AfterValidator(plain_data)] = ()
+    outputs: Annotated[tuple[str, ...], AfterValidator(plain_data)] = ()
+    strict_outputs: bool = True
+    tasks: tuple[TaskSpec, ...] = Field(max_length=TASKS_MAX)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _secrets_apart(cls, given: Any) -> Any:
+        return secrets_apart(given) if isinstance(given, dict) else given
+
+    @model_validator(mode="after")
+    def _names_fit_together(self) -> Self:
+        if not self.tasks:
+            raise ValueError('a workflow needs at least one task; add one under "tasks"')
+        names = [task.name for task in self.tasks]
+        places = {name: place for place, name in reversed(list(enumerate(names)))}
+        codes = [task.code for task in self.tasks if task.code is not None]
+        if len(set(codes)) < len(codes) or (codes and len(codes) < len(names)):
+            raise ValueError("task codes must be given to all tasks or to none, each its own; leave them out")
+        if misfits := [
+            (place, f'task "{task.name}": {sentence}')
+            for place, task in enumerate(self.tasks)
+            for param in task.local_params
+            if (sentence := misfit(param))
+        ]:
+            raise wrong_task(misfits[0][0], "; ".join(sentence for _, sentence in misfits[:20]))
+        for place, task in enumerate(self.tasks):
+            if places[task.name] != place:
+                raise wrong_task(place, f'task "{task.name}" stands there twice; give each task a different name')
+            for before in task.after:
+                if before == task.name:
+                    raise wrong_task(place, f'task "{task.name}" waits for itself; remove it from its "after"')
+            if len({param.name for param in task.local_params}) < len(task.local_params):
+                raise wrong_task(place, f'task "{task.name}" has two local_params of one name; give each its own')
+            if sentence := misused(task):
+                raise wrong_task(place, f'task "{task.name}": {sentence}')
+            if len(set(task.after)) < len(task.after):
+                raise wrong_task(place, f'task "{task.name}" names the same task twice in its "after"; once is enough')
+        if absent := [
+            (place, task.name, before)
+            for place, task in enumerate(self.tasks)
+            for before in task.after
+            if before not in places
+        ]:
+            shown = "; ".join(_absent(task, before, names) for _, task, before in absent[:20])
+            raise wrong_task(absent[0][0], shown)
+        cycle = find_cycle({task.name: task.after for task in self.tasks})
+        if cycle:
+            raise wrong_task(
+                places[cycle[0]],
+                f"tasks wait for each other in a circle: {' -> '.join(cycle)}; remove one of these arrows",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _key_has_lines(self) -> Self:
+        if self.serial_key is not None and self.execution_type is ExecutionType.PARALLEL:
+            raise wrong_field(
+                "serial_key",
+                "serial_key makes lines of runs, and PARALLEL runs wait for none; write execution_type: SERIAL_WAIT "
+                "beside it, or remove it",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _logic_tasks_fit_in(self) -> Self:
+        logic = {place: task for place, task in enumerate(self.tasks) if task.type in LOGIC_TYPES}
+        after: dict[str, list[str]] = {task.name: [] for task in logic.values()}
+        for task in self.tasks if logic else ():
+            for before in task.after:
+                if before in after:
+                    after[before].append(task.name)
+        for place, task in logic.items():
+            for field in _ON_WORKERS:
+                if field in task.model_fields_set and getattr(task, field) and not _is_dependent_timeout(task, field):
+                    sentence = f"a {task.type} task runs in the master and has no {field}; remove it"
+                    raise wrong_task(place, f'task "{task.name}": {sentence}')
+            for sentence in check_logic(task.type, task.params, after[task.name], task.after):
+                raise wrong_task(place, f'task "{task.name}": {sentence}')
+        return self
+
+    @model_validator(mode="after")
+    def _secrets_stay_secret(self) -> Self:
+        if not (secrets := self.secret_names()):
+            return self
+        for name in self.outputs:
+            if name in secrets:
+                raise ValueError(f'the output "{name}" is SECRET; what a run gives is stored in clear, so remove it')
+        for name, value in self.params.items():
+            if name not in self.secrets and (sentence := made_of_secret(name, value, secrets)):
+                raise ValueError(sentence)
+        if self.serial_key is not None and (sentence := made_of_secret("serial_key", self.serial_key, secrets)):
+            raise wrong_field("serial_key", f"a key is stored in clear: {sentence}")
+        for place, task in enumerate(self.tasks):
+            for param in task.local_params:
+                if param.type is not ParameterType.SECRET and (
+                    sentence := made_of_secret(param.name, param.value, secrets)
+                ):
+                    raise wrong_task(place, f'task "{task.name}": {sentence}')
+            if task.type in LOGIC_TYPES and (named := secrets.intersection(references(json.dumps(task.params)))):
+                sentence = f"{task.type} runs in the master, which opens no secret; remove ${{{min(named)}}}"
+                raise wrong_task(place, f'task "{task.name}": {sentence}')
+        return self
+
+    def secret_names(self) -> frozenset[str]:
+        """The names of all SECRET parameters, of the workflow and of its tasks."""
+        local = (param.name for task in self.tasks for param in task.local_params if param.type is ParameterType.SECRET)
+        return frozenset(chain(self.secrets, local))
+
+    @classmethod
+    def parse(cls, content: Mapping[str, Any], beside: Sequence[str] = ()) -> Self:
+        """Validate and build. Raises `InvalidWorkflow` with one sentence for each problem.
+
+        `beside` names the fields that stand beside those of a specification where `content` comes from.
+        """
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            raise InvalidWorkflow.of(error, cls, content, beside) from None
+
+    def coded(self, known: Mapping[str, int] | None = None) -> WorkflowSpec:
+        """The same with a code for every task: its own, else that of `known` (name -> code), else a new one."""
+        given = {task.name: task.code for task in self.tasks if task.code is not None}
+        given = {**(known or {}), **given}
+        taken = set(given.values())
+        highest = max(taken, default=0)
+        beyond, gaps = range(highest + 1, TASK_CODE_MAX + 1), range(1, highest)
+        free = (code for code in chain(beyond, gaps) if code not in taken)
+        tasks = []
+        for task in self.tasks:
+            if task.name not in given:
+                given[task.name] = next(free)
+            tasks.append(task.model_copy(update={"code": given[task.name]}))
+        return self.model_copy(update={"tasks": tuple(tasks)})
+
+    def graph(self) -> Graph:
+        """The dependencies of the tasks, by code. Needs `coded`."""
+        codes = {task.name: TaskCode(task.code or 0) for task in self.tasks}
+        return Graph.of({codes[task.name]: [codes[before] for before in task.after] for task in self.tasks})
+
+
+_ON_WORKERS = ("retry_times", "delay_time", "timeout", "dispatch_timeout", "cache", "tenant", "resources", "stream")
+
+
+def _is_dependent_timeout(task: TaskSpec, field: str) -> bool:
+    return task.type == "DEPENDENT" and field == "timeout"
+
+
+def _absent(task: str, before: str, names: Sequence[str]) -> str:
+    near = nearest(before, names)
+    fix = f'did you mean "{near}"?' if near else "add that task or remove it"
+    return f'task "{task}" waits for "{before}", which does not exist; {fix}'

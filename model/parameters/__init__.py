@@ -1,0 +1,1 @@
+"""Parameters: their values, how they refer to each other, and which are secret."""

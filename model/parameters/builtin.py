@@ -1,0 +1,113 @@
+"""Built-in parameters that every task has: which run it belongs to, and the time that the run is for.
+
+The master adds those of the run to the run's parameters. The worker adds those of one attempt (`system.task.*`), since
+an attempt has no id before it is queued. Source: docs/reference/parameters.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from model.errors import Refused
+from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room, replace_references
+
+EXECUTE_PATH = "system.task.execute.path"
+"""The task's private folder. It is created only if a task uses this parameter."""
+
+_OF_THE_TASK = "${system.task."
+
+
+def builtin_parameters(
+    at: datetime,
+    zone: ZoneInfo,
+    *,
+    workflow_name: str,
+    workflow_code: WorkflowCode,
+    workflow_instance_id: WorkflowInstanceId,
+    project_name: str,
+    project_code: int,
+) -> dict[str, str]:
+    """The parameters of one run.
+
+    Args:
+        at: its schedule time, aware; for a manual start the time of the start.
+        zone: of its schedule; days and hours are those of this zone, and the previous day is that of its calendar.
+
+    Raises:
+        Refused: there is no previous day, in the year 1, or the zone moves the time out of the years 1 to 9999.
+    """
+    try:
+        moment = at.astimezone(zone)
+        day_before = moment.date() - timedelta(days=1)
+    except OverflowError:
+        raise Refused(f"the schedule time {at.isoformat()} is at the end of the calendar; give another one") from None
+    return {
+        "system.biz.date": _day(day_before.year, day_before.month, day_before.day),
+        "system.biz.curdate": _day(moment.year, moment.month, moment.day),
+        "system.datetime": _day(moment.year, moment.month, moment.day) + moment.strftime("%H%M%S"),
+        "system.workflow.instance.id": str(workflow_instance_id),
+        "system.workflow.definition.name": workflow_name,
+        "system.workflow.definition.code": str(workflow_code),
+        "system.project.name": project_name,
+        "system.project.code": str(project_code),
+    }
+
+
+def builtin_names() -> set[str]:
+    """The names of all of them."""
+    workflow, run = WorkflowCode(1), WorkflowInstanceId(1)
+    of_run = builtin_parameters(
+        datetime(2000, 1, 1, tzinfo=UTC),
+        ZoneInfo("UTC"),
+        workflow_name="",
+        workflow_code=workflow,
+        workflow_instance_id=run,
+        project_name="",
+        project_code=1,
+    )
+    of_task = task_parameters(
+        task_instance_id=TaskInstanceId(1),
+        task_name="",
+        task_code=TaskCode(1),
+        workflow_instance_id=run,
+        workflow_code=workflow,
+    )
+    return {*of_run, *of_task, EXECUTE_PATH}
+
+
+def task_parameters(
+    *,
+    task_instance_id: TaskInstanceId,
+    task_name: str,
+    task_code: TaskCode,
+    workflow_instance_id: WorkflowInstanceId,
+    workflow_code: WorkflowCode,
+) -> dict[str, str]:
+    """The parameters of one attempt, as its worker knows them; all but `EXECUTE_PATH`."""
+    return {
+        "system.task.instance.id": str(task_instance_id),
+        "system.task.definition.name": task_name,
+        "system.task.definition.code": str(task_code),
+        "system.workflow.instance.id": str(workflow_instance_id),
+        "system.workflow.definition.code": str(workflow_code),
+    }
+
+
+def with_task_parameters(values: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """`values` and the parameters of the attempt; entries of `values` take precedence.
+
+    A value that refers to one of the attempt (`out: ${system.task.execute.path}/out`) can be resolved only here.
+    Raises `Refused` when they become too large.
+    """
+    room = Room("its parameters", PARAMETERS_BYTES_MAX)
+    referring = {
+        name: replace_references(value, own, room.take) for name, value in values.items() if _OF_THE_TASK in value
+    }
+    return {**own, **values, **referring}
+
+
+def _day(year: int, month: int, day: int) -> str:
+    return f"{year:04d}{month:02d}{day:02d}"  # strftime does not pad the year 987

@@ -1,0 +1,1 @@
+"""Resource pools: what they hold, and whose turn it is."""

@@ -1,0 +1,1 @@
+"""Runs and their tasks: commands, states, what may begin next."""

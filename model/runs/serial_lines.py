@@ -1,0 +1,83 @@
+"""The lines of serial workflows: in each of them one run at a time goes on.
+
+A workflow without `serial_key` has one line, in the order of its runs. With one it has a line for each value of it, in
+the order of the commands that asked for the runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from model.errors import Refused
+from model.ids import WorkflowCode
+from model.parameters.parameters import parse_parameters, references
+from model.parameters.resolution import resolve
+
+KEY_LENGTH_MAX = 200
+"""Of the value of a key, in characters."""
+KEY_WRITTEN_MAX = 1_000
+"""Of the text in a workflow of which it is made."""
+KEY = "serial_key"
+"""The key in the parameters of a RECOVER_SERIAL_WAIT under which the line is named."""
+FIRST_KEY = "serial_from"
+"""The key under which one of many that call all lines of a workflow names the line from which it goes on."""
+
+
+_KNOWN_TOO_LATE = frozenset({"system.workflow.instance.id", "system.task.instance.id"})
+
+
+class Line(NamedTuple):
+    """A line of a workflow; the key is empty for the runs without one."""
+
+    workflow_code: WorkflowCode
+    key: str = ""
+
+
+def startable_key(written: str) -> str:
+    """`written`. Raises `ValueError` if each start would be refused for it, whatever the parameters of the run are."""
+    if known_too_late := sorted(_KNOWN_TOO_LATE.intersection(references(written))):
+        raise ValueError(f"cannot have ${{{known_too_late[0]}}}, which is known only when the run has begun")
+    if "$" not in written and not written.strip():
+        raise ValueError("must not be blank")
+    if "$" not in written and (len(written) > KEY_LENGTH_MAX or not written.isprintable()):
+        raise ValueError(f"must be at most {KEY_LENGTH_MAX} printable characters, since it has no parameter")
+    return written
+
+
+def value_of_key(written: str, known: Mapping[str, str], at: datetime, zone: ZoneInfo) -> str:
+    """The key of a run, from the `serial_key` of its workflow and all its parameters.
+
+    Args:
+        written: the field, with its references.
+        known: all parameters of the run, resolved, the built-in ones too.
+        at: aware; the time that the run is for.
+        zone: the calendar of time expressions.
+    Raises:
+        Refused: a name has no value, also one to which a value refers, a value is secret, or the key is empty, too
+            long or not printable.
+    """
+    value = resolve({"": written}, known, at, zone)[""]
+    named = references(written)
+    inside = [each for name in named if name in known for each in references(known[name])]
+    if missing := [name for name in (*named, *inside) if name not in known]:
+        raise Refused(
+            f'the serial_key "{written}" needs a value of {missing[0]}; give it at the start, or a default in params'
+        )
+    if not value.strip():
+        raise Refused(f'the serial_key "{written}" is empty for this run; give its parameters a value')
+    if len(value) > KEY_LENGTH_MAX or not value.isprintable():
+        raise Refused(
+            f'the serial_key "{written}" must be at most {KEY_LENGTH_MAX} printable characters for each run, and is '
+            f"{value[:40]!a}; make it of a shorter parameter"
+        )
+    return value
+
+
+def called_by(params: str | None) -> tuple[str | None, str]:
+    """What a RECOVER_SERIAL_WAIT calls, from its parameters: the key of a line, or None for all lines from the one of
+    the second value on, which is empty for all of the workflow. Raises `Refused`."""
+    given = parse_parameters(params or "{}", "params")
+    return given.get(KEY), given.get(FIRST_KEY, "")

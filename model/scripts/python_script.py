@@ -1,0 +1,94 @@
+"""What a Python script does with text: whether a value that becomes a literal in it may be any text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from model.choices import ParameterType
+from model.parameters.foreign_values import Need, check_declared, check_foreign, refused
+from model.parameters.parameters import references, replace_references
+
+NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+"""What becomes a number outside of quotes."""
+
+_RUNS_TEXT = re.compile(
+    r"\b(exec|execfile|__import__|__builtins__|builtins|import_module|runpy|getattr|setattr|attrgetter|methodcaller|"
+    r"pickle|marshal|ctypes|popen\w*|getoutput|getstatusoutput|create_subprocess_shell|exec_command|"
+    r"timeit|cProfile|pdb|bdb|pydoc|webbrowser|imaplib|dictConfig|__dict__|__globals__|__getattribute__)\b|\beval\b(?!\(\s*\))|"
+    r"\b(globals|locals|vars)\s*\(|\.system\b|\bsystem\s*\(|\bimport\b[^\n]*\b(system|code|trace|profile)\b|"
+    r"\bshell\s*=|['\"]shell['\"]|"
+    r"\bfrom code\b|(?<![.\w])compile\s*\("
+)
+_RUNS_ARGUMENT = re.compile(
+    r"['\"/ ](ba|da|z|k)?sh['\" ]|['\" ]-\w*[ceIF]['\" =]|"
+    r"['\" ]--?[\w-]*(exec|execdir|command|program|action|filter|rsh|shell|eval)\b|"
+    r"['\"/](env|sudo|doas|su|xargs|ssh|nice|nohup|timeout|time|setsid|stdbuf|exec|flock|perl|python[0-9.]*|awk|sed|"
+    r"make)['\" ]"
+)
+"""Of a script that starts programs: one that runs what it is given."""
+_STARTS_PROGRAMS = re.compile(
+    r"\b(subprocess|Popen|posix_spawnp?|spawn[lv]\w*|exec[lv]\w*|create_subprocess_exec|pty|os|pexpect|paramiko|fabric|plumbum|"
+    r"invoke)\b"
+)
+_IS_COMMAND = re.compile(
+    r"\b(run|call|check_call|check_output|Popen|spawn\w*|posix_spawnp?|exec[lv]\w*|create_subprocess_exec)\s*\([\s\[(]*['\"]?\0|"
+    r"\bshlex\.split\(\s*['\"]?\0|=\s*\[\s*['\"]?\0|\b(exec[lv]|spawn[lv]|posix_spawn)\w*\([^)\n]*\0"
+)
+_HARMLESS = re.compile(
+    r"^\s*import [\w, .]*\bos\b[\w, .]*$|\bos\.(environ|path|getenv|getcwd|chdir|listdir|scandir|walk|mkdir|makedirs|"
+    r"remove|unlink|rmdir|removedirs|rename|replace|stat|access|utime|getpid|cpu_count|urandom|fspath|sep|linesep|name)\b",
+    re.MULTILINE,
+)
+_FORMATS = re.compile(r"\bformat(_map)?\b")
+
+
+def need_of_python(text: str) -> tuple[Need, str]:
+    """What values a script accepts, and why. In its text NUL stands for each of them.
+
+    In doubt it is less: a word of a comment counts as one of the code.
+    """
+    if found := _RUNS_TEXT.search(text):
+        return Need.NUMBER, f"the script can run text as code ({found[0]})"
+    if found := _STARTS_PROGRAMS.search(_HARMLESS.sub("", text)):
+        if _IS_COMMAND.search(text):
+            return Need.NUMBER, "it stands in the place of a command"
+        if runs := _RUNS_ARGUMENT.search(text):
+            return Need.NUMBER, f"the script can start a program that runs it ({runs[0].strip()})"
+        return Need.PLAIN, f"the script can start programs ({found[0]})"
+    return Need.TEXT, ""
+
+
+@dataclass(frozen=True)
+class NamedPython:
+    """A script of a definition, and the parameters that it names."""
+
+    named: frozenset[str]
+    need: Need
+    why: str
+    formats: bool
+    """Whether braces in a text may be read, by `format`."""
+
+    @classmethod
+    def of(cls, text: str) -> NamedPython:
+        """Each `${name}` is taken for a parameter."""
+        names = references(text)
+        return cls.reading(replace_references(text, dict.fromkeys(names, "\0"), lambda _, mark: mark), names)
+
+    @classmethod
+    def reading(cls, text: str, names: Iterable[str]) -> NamedPython:
+        """The same for a text with NUL in the place of each parameter."""
+        return cls(frozenset(names), *need_of_python(text), _FORMATS.search(text) is not None)
+
+    def names(self, given: Iterable[str]) -> set[str]:
+        """Those that the script uses as `${name}`."""
+        return set(self.named.intersection(given))
+
+    def check(self, name: str, value: str, type_: ParameterType | None) -> None:
+        """Raises `Refused` for a value that the script could run."""
+        if check_declared(type_, name, value) or (self.need is Need.NUMBER and NUMBER.fullmatch(value)):
+            return
+        check_foreign(self.need, name, value, "script", self.why)
+        if self.formats and "{" in value:
+            raise refused(name, "has braces, which format() reads", "script")

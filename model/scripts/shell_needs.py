@@ -1,0 +1,45 @@
+"""What values a bash script accepts, for what is known of its commands, variables and files while it is read."""
+
+from __future__ import annotations
+
+import re
+
+from model.parameters.foreign_values import Need
+from model.scripts.shell_commands import DECIDES
+from model.scripts.shell_script import Script
+
+
+class ScriptNeeds:
+    """The strictest need that was recorded, and the names from which more needs follow at the end."""
+
+    def __init__(self, text: str) -> None:
+        self.script = Script(text, has_keys=re.search(r"\s-[A-Za-z]*A", text) is not None)
+        self._text = text
+        self._at = 0
+        self._fixed: list[str] = []
+        self._deciding: set[str] = set()
+        self._made: set[str] = set()
+        self._ran: set[str] = set()
+
+    def need(self, need: Need, why: str) -> None:
+        """Record the strictest need."""
+        if need > self.script.need:
+            self.script.need, self.script.why, self.script.line = need, why, self.script.line_of(self._at)
+
+    def _lost(self) -> None:
+        self.need(Need.NUMBER, "a quote or a bracket there has no end")
+
+    def _judge_names(self) -> None:
+        """Record what follows from files that are made and run, and from variables that decide what is run."""
+        if {name.removeprefix("./") for name in self._ran} & {name.removeprefix("./") for name in self._made}:
+            self.need(Need.NUMBER, "a script that is made while it runs is run there")
+        for name in self._deciding:
+            if not self._is_fixed(name):
+                self.need(Need.NUMBER, f"{name[:50]} decides what is run")
+
+    def _is_fixed(self, name: str) -> bool:
+        """Whether no value can be part of a variable."""
+        if re.fullmatch(f"{DECIDES}|PWD|USER", name):
+            return True  # its own assignments are looked at
+        places = re.findall(rf"(?<![$\w])(?<!\$\{{){name}\b|\$\{{{name}[^}}]", self._text)
+        return 0 < len(places) == self._fixed.count(name)

@@ -1,0 +1,1 @@
+"""Streams: tasks that are not expected to end."""

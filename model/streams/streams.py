@@ -1,0 +1,134 @@
+"""Streams: tasks that are not expected to end. When one is started again, and when it counts as ready.
+
+A restart is a new attempt. The pauses between restarts double, and are short again after an attempt that ran for long
+enough. An attempt that was ended to move it, or that was lost with its worker, is followed by the next one at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from model.backoff import Backoff
+from model.choices import Restart
+from model.fields import Minutes
+from model.parameters.text import plain_data
+from model.runs.states import TaskState
+
+if TYPE_CHECKING:
+    from model.definitions.workflow import TaskSpec
+
+SHORTEST_PAUSE_S = 0.1
+FAILURES_MAX = 1_000
+"""More ends in a row are not counted: the pause has long reached its maximum."""
+ATTEMPTS_KEPT = 20
+"""So many attempts of each stream are kept; older ones are deleted when another begins."""
+PROBE_S_MIN = 0.1
+
+
+def _web_address(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        is_fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_fine = False
+    if not is_fine or not url.isascii() or any(each <= " " for each in url):
+        raise ValueError("must be a web address, such as http://127.0.0.1:8080/healthz")
+    return url
+
+
+class Readiness(BaseModel):
+    """How a worker finds out whether a stream is ready: by exactly one of `command`, `url` and `port`.
+
+    The probe succeeds if the command (run by bash, beside the task, with its environment and in its folder) ends with
+    0, if the URL answers with a status from 200 to 399, or if the port of the worker's machine accepts a connection.
+    One success makes the stream ready; after so many `failures` in a row it is not ready any more. `within` is how long
+    a rolling restart waits for it. Times are in minutes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    command: Annotated[str, Field(min_length=1, max_length=100_000), AfterValidator(plain_data)] | None = None
+    url: Annotated[str, Field(max_length=2_000), AfterValidator(_web_address)] | None = None
+    port: int | None = Field(None, gt=0, le=65_535)
+    every: Minutes = 10 / 60
+    timeout: Minutes = 1 / 60
+    failures: int = Field(3, gt=0, le=1_000)
+    within: Minutes = 1
+
+    @model_validator(mode="after")
+    def _is_one_probe(self) -> Self:
+        if sum(each is not None for each in (self.command, self.url, self.port)) != 1:
+            raise ValueError("must have exactly one of command, url and port")
+        for name in ("every", "timeout"):
+            if getattr(self, name) * 60 < PROBE_S_MIN:
+                raise ValueError(f"must have a time of at least {PROBE_S_MIN} s in {name}; write it as 5s or 1m")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRule:
+    """When a stream is started again. `pause_s` is the first pause, `pause_s_max` the longest; after an attempt that
+    ran for `healthy_s` they begin from the first again."""
+
+    restart: Restart
+    pause_s: float
+    pause_s_max: float
+    healthy_s: float
+    on_loss: bool
+    readiness: Readiness | None = None
+
+    def starts_again(self, state: TaskState) -> bool:
+        """Whether another attempt follows one that ended in this state by itself, or was lost."""
+        match state:
+            case TaskState.NEED_FAULT_TOLERANCE:
+                return self.on_loss
+            case TaskState.FAILURE:
+                return self.restart is not Restart.NEVER
+            case TaskState.SUCCESS:
+                return self.restart is Restart.ALWAYS
+            case _:
+                return False
+
+    def failures_after(self, failures: int, ran_s: float) -> int:
+        """How often it has ended in a row, once an attempt has ended that ran for so long; `failures` is the count
+        before."""
+        return min(self.failures_before(failures, ran_s) + 1, FAILURES_MAX)
+
+    def failures_before(self, failures: int, ran_s: float) -> int:
+        """How often it had ended in a row before an attempt that ran for so long, as far as that still counts."""
+        return 0 if ran_s >= self.healthy_s else failures
+
+    def pause_after(self, failures: int, share: float) -> float:
+        """The pause in seconds after so many ends in a row (from 1); `share` in [0, 1) shortens it by up to a half."""
+        pause = Backoff(self.pause_s, self.pause_s_max, failures - 1).next_pause_s(share)
+        return max(SHORTEST_PAUSE_S, pause)
+
+
+_OF_STREAMS = ("restart", "restart_pause", "restart_pause_max", "healthy_after", "readiness")
+_NOT_OF_STREAMS = {
+    "timeout": "it runs until it is stopped",
+    "dispatch_timeout": "it waits until a worker has a place for it",
+    "cache": "it is there to run, not to give outputs",
+    "retry_times": "restart says when it is started again",
+    "retry_interval": "restart_pause says how long it pauses",
+}
+
+
+def misused(task: TaskSpec) -> str | None:
+    """What is wrong with the fields of a task that concern streams, as a sentence; None if nothing is."""
+    fields = type(task).model_fields
+    if not task.stream:
+        wrong = next((name for name in _OF_STREAMS if getattr(task, name) != fields[name].default), None)
+        return None if wrong is None else f"{wrong} is for a stream; add stream: true, or remove it"
+    for name, why in _NOT_OF_STREAMS.items():
+        if getattr(task, name):
+            return f"a stream has no {name}, since {why}; remove it"
+    if task.restart_pause * 60 < SHORTEST_PAUSE_S:
+        return f"restart_pause must be at least {SHORTEST_PAUSE_S} s; write it as 1s or 1m"
+    if task.restart_pause_max < task.restart_pause:
+        return "restart_pause_max is shorter than restart_pause; make it longer"
+    return None

@@ -1,0 +1,1 @@
+"""Time: fire times, zones, and dates and durations as people write them."""

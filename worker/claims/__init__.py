@@ -1,0 +1,1 @@
+"""Claims: tasks, streams and what needs pools are taken, and their ends reported."""

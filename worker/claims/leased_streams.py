@@ -1,0 +1,74 @@
+"""How the streams that need resources are dealt out, as one worker sees it.
+
+Each worker computes it alone, as for other streams (`worker/claims/streams.py`), and remembers what it left to others:
+what nobody has taken for too long, for example since a worker hangs, it takes itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dao.cluster.node_rows import NodeRow
+from dao.postgres.database import FencedTransaction
+from dao.tasks import stream_claims
+from dao.tasks.stream_claims import OVERDUE
+from model.ids import Epoch, TaskInstanceId
+from model.pools.turns import Spread, Turns, Waiter
+from model.streams.spread import Deal, WorkerLoad
+from worker.claims.streams import loads_with
+
+
+class LeasedStreams:
+    """The streams with resources of these worker groups. Times are of the caller's clock, in seconds."""
+
+    def __init__(self, groups: Sequence[str]) -> None:
+        self._groups = frozenset(groups)
+        self._left_since_s: Mapping[TaskInstanceId, float] = {}
+
+    async def spread(
+        self,
+        connection: FencedTransaction,
+        waiters: Sequence[Waiter],
+        others: Sequence[NodeRow],
+        epoch: Epoch,
+        places: int,
+        now_s: float,
+    ) -> Spread | None:
+        """How those of `waiters` that are streams are dealt out; None if no waiter of its groups is one.
+
+        Args:
+            others: the other nodes that live.
+            epoch: who asks; it has so many free `places`.
+        """
+        mine: dict[str, list[Waiter]] = {}
+        for each in sorted(waiters, key=lambda each: each.order):
+            if each.is_stream and each.worker_group in self._groups:
+                mine.setdefault(each.worker_group, []).append(each)
+        if not mine:
+            return None
+        counts = await stream_claims.count(connection, sorted(mine))
+        deals: dict[str, Deal] = {}
+        overdue: set[TaskInstanceId] = set()
+        for group, streams in mine.items():
+            loads = loads_with(epoch, group, counts[group], others, places)
+            deals[group] = _deal(counts[group].waiting, loads)
+            late = [each.id for each in streams if self._is_overdue(each.id, now_s)]
+            overdue.update(late[: -(-len(late) // len(loads))])  # not all: others find them overdue too
+        return Spread(epoch, deals, overdue)
+
+    def note(self, turns: Turns, now_s: float) -> None:
+        """Remember since when streams are left to others. Of pools that were not held nothing new is known."""
+        left = {id_: self._left_since_s.get(id_, now_s) for id_ in turns.left}
+        self._left_since_s = {**self._left_since_s, **left} if turns.lacks_pools else left
+
+    def _is_overdue(self, id_: TaskInstanceId, now_s: float) -> bool:
+        return now_s - self._left_since_s.get(id_, now_s) > OVERDUE.total_seconds()
+
+
+def _deal(before: int, loads: Sequence[WorkerLoad]) -> Deal:
+    """A deal from which as many that need only a place have been dealt out."""
+    deal = Deal(loads)
+    for _ in range(before):
+        if deal.next() is None:
+            break
+    return deal

@@ -1,0 +1,1 @@
+"""Logs of tasks: written, served, copied to the log store, deleted."""

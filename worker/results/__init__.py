@@ -1,0 +1,1 @@
+"""Ends of tasks that are on disk until the database has them."""

@@ -1,0 +1,192 @@
+"""The ends that keepers recorded: `<folder>/ends/<epoch>/<task instance>`, each until its life has reported it.
+
+The next life in the folder reads them and reports them in the name of the former life, as long as that one is not
+fenced (`worker/results/former_lives.py`).
+
+The result of an order is its answer. That of a process is its exit code and what it printed by `setValue`: in its log,
+and in the unread rest that its keeper recorded. Where that is not certain (a log with a line of the worker's own in it,
+for example that it was full), nothing is reported, and the task runs again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import structlog
+from pydantic import TypeAdapter
+
+from dao.cluster.nodes import Me
+from dao.tasks.task_claims import ClaimedTask, Report
+from model.errors import NotFound, Refused
+from model.ids import TaskInstanceId
+from model.logs.name import LogName
+from model.parameters.outputs import OutParameters
+from model.runs.states import TaskState
+from worker.attempts.last_line import last_line_of, tail_of
+from worker.attempts.missing_outputs import with_all_outputs
+from worker.attempts.order import result_of
+from worker.attempts.report import report_of
+from worker.launcher.last_word import Facts, LastWord, facts_in
+from worker.logs.task_log import LogFile, read_log
+from worker.private_folder import make_private
+from worker.tasks.plugin import TaskResult
+from worker.tasks.printed_values import PrintedValues
+from worker.tasks.process import exit_reason
+
+log = structlog.get_logger()
+
+OWN_LINE = b"[shoal] "
+PIECE_BYTES = 1_000_000
+
+_ABOUT = TypeAdapter(tuple[Me, TaskInstanceId, int, LogName, OutParameters])
+
+
+def log_name(task: ClaimedTask) -> LogName:
+    """The name of this attempt's log."""
+    return LogName(task.day, task.workflow_code, task.workflow_instance_id, task.id)
+
+
+class LastWords:
+    """The recorded ends of one life."""
+
+    def __init__(self, folder: Path, me: Me) -> None:
+        """`folder` holds a folder for each life."""
+        self._folder = folder / str(me.epoch)
+        self._me = me
+        self._given: set[TaskInstanceId] = set()
+
+    def of(self, task: ClaimedTask) -> LastWord | None:
+        """The file for the keeper of this attempt; None when there is no space for it, which costs only this
+        protection."""
+        if not self._given:
+            try:
+                make_private(self._folder)
+            except OSError as error:
+                log.warning(
+                    "ends_not_recorded", error=str(error), so="a task that ends as its worker is killed runs again"
+                )
+                return None
+        self._given.add(task.id)
+        outs = OutParameters.recorded_in(task.parameter_types)
+        about = _ABOUT.dump_json((self._me, task.id, task.attempt, log_name(task), outs)).decode()
+        return LastWord(str(self._folder / f"{task.id:d}"), about)
+
+    def reported(self, id_: TaskInstanceId) -> None:
+        """Remove it: the database has it, or does not want it, or the worker itself has it on its disk."""
+        if id_ in self._given:
+            self._given.discard(id_)
+            with suppress(OSError):  # one that stays is reported again, which changes nothing
+                (self._folder / f"{id_:d}").unlink(missing_ok=True)
+
+
+class LeftWords:
+    """The ends that keepers of a former life recorded."""
+
+    NAME = "left_ends"
+    """Its name in log lines."""
+
+    def __init__(self, folder: Path, me: Me, reports: list[Report]) -> None:
+        self.me = me
+        self.reports = reports
+        self._folder = folder
+
+    def remove(self) -> None:
+        """Remove it: it is reported, or of no use any more."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+def left_words(folder: Path, logs: Path) -> list[LeftWords]:
+    """The ends in the folder, by epoch. To be called before a life begins: then all their lives are over. Blocks on the
+    disk.
+
+    Raises `OSError`. What cannot be read is logged and left out.
+    """
+    found = []
+    for life in folder.iterdir() if folder.is_dir() else ():
+        ends = [end for path in life.iterdir() if not path.suffix and (end := _end_in(path, logs)) is not None]
+        if ends:
+            found.append(LeftWords(life, ends[0][0], [report for _, report in ends if report is not None]))
+        else:
+            shutil.rmtree(life, ignore_errors=True)
+    return sorted(found, key=lambda left: left.me.epoch)
+
+
+def _end_in(path: Path, logs: Path) -> tuple[Me, Report | None] | None:
+    try:
+        facts = facts_in(path.read_bytes())
+        me, id_, attempt, name, outs = _ABOUT.validate_json(facts.about)
+        result = _result(facts, logs, name)
+        if result is not None:
+            result = with_all_outputs(result, outs, _Later(logs, name))
+    except (OSError, ValueError, TypeError, Refused) as error:
+        log.warning("end_unreadable", file=str(path), error=str(error), so="its task may run again")
+        return None
+    if result is None:
+        return me, None
+    return me, report_of(id_, attempt, result.state, result.reason, result.exit_code, result.outputs, result.alert)
+
+
+def _result(facts: Facts, logs: Path, name: LogName) -> TaskResult | None:
+    """The result; None when it cannot be known."""
+    if facts.answer is not None:
+        result = result_of(facts.answer)
+        return result if result is not None and result.state in (TaskState.SUCCESS, TaskState.FAILURE) else None
+    tail = _Tail()
+    printed = PrintedValues(tail)
+    is_certain = _read(logs, name, printed)
+    printed.write(facts.rest)
+    if facts.exit_code != 0:
+        return TaskResult.failure(exit_reason(facts.exit_code, tail.last_line()), facts.exit_code)
+    try:
+        return TaskResult.success(printed.outputs(), exit_code=0) if is_certain and not tail.has_own_line else None
+    except Refused as error:
+        return TaskResult.failure(str(error))
+
+
+def _read(logs: Path, name: LogName, into: PrintedValues) -> bool:
+    """Pass it the log; False when there is none, or its beginning is missing."""
+    try:
+        begin = offset = read_log(logs, name, 0, 0).first
+        while data := read_log(logs, name, offset, PIECE_BYTES).data:
+            into.write(data)
+            offset += len(data)
+    except NotFound:
+        return False
+    return begin == 0
+
+
+class _Later:
+    """Appends to the log of an attempt that is over."""
+
+    def __init__(self, logs: Path, name: LogName) -> None:
+        self._logs = logs
+        self._name = name
+
+    def write(self, text: str | bytes) -> None:
+        file = LogFile(self._logs, self._name, sys.maxsize)
+        try:
+            file.write(text)
+        finally:
+            file.close()
+
+
+class _Tail:
+    """A `TaskLog` that keeps the end of the log, and whether it has a line of the worker's own."""
+
+    def __init__(self) -> None:
+        self.has_own_line = False
+        self._tail = b""
+
+    def write(self, text: str | bytes) -> None:
+        data = text.encode() if isinstance(text, str) else text
+        self.has_own_line |= OWN_LINE in self._tail + data
+        self._tail = tail_of(self._tail, data)
+
+    def last_line(self) -> str:
+        return last_line_of(self._tail)

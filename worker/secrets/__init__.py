@@ -1,0 +1,1 @@
+"""Secrets of tasks: decrypted for them, and masked in what they print."""
