@@ -16,8 +16,8 @@ import structlog
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
 from dao.postgres.database import FencedTransaction
-from dao.tasks import stream_claims, streams
-from dao.tasks.streams import AskedRestart, FirstInLine, LivingStream
+from dao.streams import stream_claims, streams
+from dao.streams.streams import AskedRestart, FirstInLine, LivingStream
 from master.membership.membership import Membership
 from model.cluster.duties import is_turn_of
 from model.cluster.master_settings import MasterSettings

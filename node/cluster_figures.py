@@ -15,9 +15,9 @@ from functools import partial
 
 import structlog
 
+from dao.cluster import cluster_figures
+from dao.cluster.cluster_figures import ClusterFigures
 from dao.postgres.database import Database
-from dao.views import cluster_figures
-from dao.views.cluster_figures import ClusterFigures
 from metrics.cluster import Figure, collector, reads_failed
 from model.cluster.nodes import NodeKind, NodeStatus
 from model.errors import ShoalError

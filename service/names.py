@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dao.views import names, pools
+from dao.definitions import names
+from dao.pools import pool_listings as pools
 from model.accounts.rights import Right
 from model.fields import NAME_LENGTH_MAX
 from service.call import Call

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dao.views import search as views
+from dao.definitions import search as views
 from model.accounts.rights import Right, Scope
 from model.fields import NAME_LENGTH_MAX
 from model.ids import WorkflowCode

@@ -1684,7 +1684,7 @@ $$;
 -- so that nobody waits for what another needs. Null if nobody who waits needs several, or there are not so many. At most
 -- for twice as long as checking so many may take: then they are checked again, and are good together for as long as that
 -- took, and more. Eight checks run at once on one worker, and one that names no timeout has 10 s
--- (`dao/tasks/pool_checks.py`).
+-- (`dao/pools/pool_checks.py`).
 CREATE FUNCTION checks_count_since(pool resource_pool) RETURNS TABLE (since timestamptz) LANGUAGE sql STABLE AS $$
     SELECT min(greatest(
                CASE WHEN nth.free_since <= clock_timestamp() THEN nth.free_since END,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from dao.pools import pool_claims
 from dao.postgres import database
-from dao.tasks import pool_claims
 from tests import durations
 from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer

@@ -10,9 +10,9 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
+from dao.postgres.tables import alert_channel
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Sealed, Vault
-from dao.views.tables import alert_channel
 from model.alerts.channels import CHANNEL_PURPOSE, parse_channel_url
 from model.errors import NotFound
 from model.near import cure_of

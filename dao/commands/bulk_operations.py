@@ -16,8 +16,8 @@ from typing import Any
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.views.bulk import Matching
-from dao.views.run_conditions import RunConditions
+from dao.run_lists.run_conditions import RunConditions
+from dao.runs.bulk import Matching
 from model.accounts.audits import ActorKind
 from model.errors import NotFound, Refused
 from model.ids import AccountId

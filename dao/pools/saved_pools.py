@@ -16,10 +16,10 @@ from typing import Any
 from sqlalchemy import text
 
 from dao.pools import resource_rows
+from dao.pools.pool_checks import SECONDS_MAX
 from dao.pools.resource_rows import Change
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
-from dao.tasks.pool_checks import SECONDS_MAX
 from model.changes import Changes
 from model.errors import NotFound, Refused
 from model.near import cure_of

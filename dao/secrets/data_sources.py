@@ -9,10 +9,10 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from dao.postgres.engine import AsyncConnection
+from dao.postgres.tables import data_source
 from dao.secrets.data_source_url import parse_data_source_url, shown_url
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Sealed, Vault
-from dao.views.tables import data_source
 from model.errors import NotFound, Refused
 
 PURPOSE = "data source"

@@ -9,9 +9,9 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from dao.postgres.engine import AsyncConnection
+from dao.postgres.tables import environment
 from dao.secrets.sealed_rows import check_name, reseal
 from dao.secrets.vault import Sealed, Vault
-from dao.views.tables import environment
 from model.errors import NotFound, Refused
 from model.parameters.parameters import is_storable
 from model.scripts.normal_form import plain_script

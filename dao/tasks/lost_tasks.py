@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from sqlalchemy import text
 
+from dao.pools import pool_leases
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
-from dao.tasks import pool_leases
 from dao.tasks.requeue import put_back
 from model.changes import Changes
 from model.ids import TaskInstanceId

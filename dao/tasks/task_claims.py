@@ -14,11 +14,11 @@ from typing import NamedTuple
 from sqlalchemy import TextClause, text
 
 from dao.alerts import results
+from dao.pools.pool_checks import LATE_S
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
-from dao.tasks.pool_checks import LATE_S
 from model.changes import Changes
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId

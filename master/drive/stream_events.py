@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dao.postgres.engine import AsyncConnection
-from dao.tasks import stream_ends
+from dao.streams import stream_ends
 from dao.tasks.task_events import TaskEvent
 from master.drive.held_runs import HeldRuns
 from model.runs.instances import AttemptEnd

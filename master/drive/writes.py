@@ -15,7 +15,8 @@ from dao.postgres.notify import KILL, POOL, TASK, notify
 from dao.runs import children, completion, workflow_instances
 from dao.runs.children import NewChild
 from dao.runs.workflow_instances import InstanceEnd
-from dao.tasks import stream_ends, task_instances
+from dao.streams import stream_ends
+from dao.tasks import task_instances
 from dao.tasks.task_instances import NewTask
 from master.drive.events import (
     Effect,

@@ -9,8 +9,8 @@ from typing import Any
 
 from dao.alerts import alerts, conditions
 from dao.alerts.conditions import Lasting, Standing
+from dao.commands.queue_listings import GroupQueue
 from dao.postgres.database import FencedTransaction
-from dao.views.queue_listings import GroupQueue
 from model.alerts.alerts import AlertKind, NewAlert, Severity
 
 STANDS_AFTER = timedelta(minutes=10)

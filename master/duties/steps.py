@@ -11,12 +11,12 @@ from dao.alerts import alerts
 from dao.checks import table_checks
 from dao.cluster import drains, gone_nodes, slot_changes
 from dao.cluster.node_rows import NodeRow
-from dao.duties import duties, pool_upkeep, queue_statistics
+from dao.commands import queue_listings
+from dao.commands.queue_listings import GroupQueue
+from dao.duties import duties, queue_statistics
 from dao.duties.queue_statistics import LAG, VACUUMED, TableState
+from dao.pools import pool_leases, pool_upkeep
 from dao.postgres.database import FencedTransaction
-from dao.tasks import pool_leases
-from dao.views import queue_listings
-from dao.views.queue_listings import GroupQueue
 from master.duties import alert_conditions, alert_rules, retention
 from model.cluster.duties import DutyName, Step
 from model.cluster.nodes import NodeKind

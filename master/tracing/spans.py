@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dao.views.run_spans import EndedAttempt, EndedRun
+from dao.runs.run_spans import EndedAttempt, EndedRun
 from model.runs.states import TaskState, WorkflowState
 from model.runs.traces import TraceParent, attempt_span_id, read_traceparent, run_span_id, trace_id_of
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import structlog
 
 from dao.postgres.database import Database
-from dao.views import run_spans
+from dao.runs import run_spans
 from master.tracing.otlp import OtlpSender
 from master.tracing.spans import Span, is_recorded, span_of_run, spans_of_attempts
 from metrics import master as metrics

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from dao.alerts import alert_listings as alerts
 from dao.alerts import channels, retrying
-from dao.views import alerts
 from model.accounts.rights import Right
 from model.alerts.channels import URL_BYTES_MAX, parse_channel_url
 from model.alerts.templates import LENGTH_MAX, check_template

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from dao.alerts import alert_listings as alerts
 from dao.alerts import channels, retrying
-from dao.views import alerts
-from dao.views.alerts import AlertFilter
+from dao.alerts.alert_listings import AlertFilter
 from model import fields
 from model.accounts.rights import Right
 from model.alerts.alerts import AlertKind
@@ -21,7 +21,7 @@ from service.operation import operation
 from service.pages import PageOf, PageQuery, page_of
 
 if TYPE_CHECKING:
-    from dao.views.alerts import AlertRow, Delivery
+    from dao.alerts.alert_listings import AlertRow, Delivery
 
 TAG, KIND = "alerts", "alert"
 PUBLIC = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from dao.views import claims
+from dao.commands import claims
 from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer, Id

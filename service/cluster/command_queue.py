@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from dao.views import node_listings, queue_listings
+from dao.cluster import node_listings
+from dao.commands import queue_listings
 from model.accounts.rights import Right
 from model.cluster.nodes import Slot
 from service.call import Call
@@ -19,7 +20,7 @@ from service.operation import operation
 from service.pages import PageOf, PageQuery, page_of
 
 if TYPE_CHECKING:
-    from dao.views.queue_listings import WaitingCommand
+    from dao.commands.queue_listings import WaitingCommand
 
 
 class WaitingCommandAnswer(Answer):

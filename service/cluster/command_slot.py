@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dao.cluster import nodes, slot_changes
-from dao.views import lookups
+from dao.runs import lookups
 from model.accounts.rights import Right
 from model.cluster.nodes import Slot
 from model.ids import CommandId

@@ -11,11 +11,10 @@ from datetime import UTC, datetime
 
 from dao.checks import server_checks
 from dao.checks.server_checks import Server
-from dao.cluster import cluster
+from dao.cluster import cluster, node_listings
 from dao.cluster.node_rows import NodeRow
 from dao.postgres import schema, schema_scripts
 from dao.postgres.database import Database, database_time
-from dao.views import node_listings
 from model.cluster.timing import Timing
 from model.errors import Refused, ShoalError
 from registry.belonging import OWN_DATABASE, AnotherRegistry

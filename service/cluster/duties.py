@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dao.views import duties
-from dao.views.duties import Duty, DutyDone
+from dao.duties import duty_listings as duties
+from dao.duties.duty_listings import Duty, DutyDone
 from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer, Id, Moment

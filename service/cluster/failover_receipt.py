@@ -8,10 +8,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from dao.cluster import receipts
+from dao.cluster.receipts import TakenBy
 from dao.cluster.slot_changes import MemberChange, SlotChange, SlotReason
 from dao.postgres.engine import AsyncConnection
-from dao.views import receipts
-from dao.views.receipts import TakenBy
 from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer, Id, Moment

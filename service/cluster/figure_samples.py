@@ -15,8 +15,8 @@ from model.cluster.node_rates import Beat, NodeRate, Rates, following, rates_of
 from registry.clock import boottime_s
 
 if TYPE_CHECKING:
+    from dao.cluster.cluster_figures import ClusterFigures
     from dao.postgres.database import Database
-    from dao.views.cluster_figures import ClusterFigures
     from model.ids import Epoch
 
 EVERY_S = 5.0
@@ -81,8 +81,8 @@ class Samples:
         await asyncio.shield(self._reading)
 
     async def _read(self, database: Database) -> None:
+        from dao.cluster import cluster_figures
         from dao.postgres.database import database_time  # not by who only calls an API: it would start slower
-        from dao.views import cluster_figures
 
         began_s = boottime_s()
         async with database.reading() as connection:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from dao.views import node_listings, queue_listings
+from dao.cluster import node_listings
+from dao.commands import queue_listings
 from model.accounts.rights import Right
 from model.cluster.nodes import NodeKind, NodeState, NodeStatus
 from service.call import Call
@@ -17,9 +18,9 @@ from service.fields import Answer, Id, Moment
 from service.operation import operation
 
 if TYPE_CHECKING:
+    from dao.cluster.node_listings import FencedNode
     from dao.cluster.node_rows import NodeRow
-    from dao.views.node_listings import FencedNode
-    from dao.views.queue_listings import GroupQueue
+    from dao.commands.queue_listings import GroupQueue
 
 
 class NodeAnswer(Answer):

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from dao.checks.table_checks import SHOWN_MAX
-from dao.cluster import drains
+from dao.cluster import drains, node_listings
 from dao.cluster.drains import NamedDrain
 from dao.cluster.node_rows import NodeRow
-from dao.commands import commands
+from dao.commands import commands, queue_listings
 from dao.postgres.engine import AsyncConnection
-from dao.views import node_listings, queue_listings
 from model.cluster.nodes import NodeKind, NodeState
 from model.cluster.timing import Timing
 from service.cluster.check_result import Result, Verdict, passed, result_of

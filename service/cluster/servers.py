@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dao.cluster import cluster
-from dao.views import server_load
+from dao.postgres import server_load
 from model.accounts.rights import Right
 from registry.belonging import OWN_DATABASE
 from service.call import Call

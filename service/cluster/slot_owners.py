@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dao.cluster import node_listings
 from dao.postgres.database import Database
-from dao.views import node_listings
 from model.cluster.nodes import Slot
 from model.errors import ShoalError
 from registry.clock import boottime_s

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from dao.commands import arrivals, claims, queue_listings
+from dao.commands.arrivals import Arrival
 from dao.postgres.database import database_time
-from dao.views import arrivals, claims, queue_listings
-from dao.views.arrivals import Arrival
 from model.accounts.rights import Right
 from model.errors import Refused
 from service.call import Call

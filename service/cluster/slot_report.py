@@ -10,15 +10,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dao.views import node_listings
+from dao.cluster import node_listings
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState, Slot
 from model.cluster.slots import slot_view
 from model.ids import Epoch
 
 if TYPE_CHECKING:
+    from dao.cluster.node_listings import FencedNode
     from dao.cluster.node_rows import NodeRow
     from dao.postgres.engine import AsyncConnection
-    from dao.views.node_listings import FencedNode
     from service.cluster.registered_masters import Registered
 
 FENCED_SHOWN_MAX = 5

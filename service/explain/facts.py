@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dao.cluster.node_rows import NodeRow
+from dao.commands.queue_listings import GroupQueue
+from dao.run_lists.run_listings import Run, TaskRun
+from dao.runs.lookups import CommandFate
 from dao.runs.relations import ChildRun
-from dao.views.listings import Run, TaskRun
-from dao.views.lookups import CommandFate
-from dao.views.queue_listings import GroupQueue
-from dao.views.run_readings import LEVELS_BELOW_MAX, OpenCommand, RunReading
+from dao.runs.run_readings import LEVELS_BELOW_MAX, OpenCommand, RunReading
 from model.accounts.rights import is_seen
 from model.choices import OnWorkerLoss
 from model.cluster.master_settings import MasterSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from shlex import quote
 
-from dao.views.pool_readings import PoolReading
+from dao.pools.pool_readings import PoolReading
 from service.explain.answer import Why
 from service.words import duration
 

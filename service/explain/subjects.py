@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dao.views.pool_readings import PoolReading
+from dao.pools.pool_readings import PoolReading
 from model.cluster.nodes import Slot
 from model.runs.progress import Progress
 from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState

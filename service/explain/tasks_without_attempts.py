@@ -15,7 +15,7 @@ from model.runs.ready_tasks import Progress
 from model.runs.states import NotBegun, TaskState
 
 if TYPE_CHECKING:
-    from dao.views.listings import TaskRun
+    from dao.run_lists.run_listings import TaskRun
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dao.checks import alert_checks
 from dao.checks.alert_checks import Unheard
 from dao.cluster import nodes
-from dao.views import listings, lookups, run_readings
+from dao.run_lists import run_listings as listings
+from dao.runs import lookups, run_readings
 from model.accounts.rights import Right
 from model.errors import NotFound
 from model.ids import CommandId, WorkflowInstanceId

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from dao.cluster.node_rows import NodeRow
-from dao.views.pools import PoolCounts
+from dao.pools.pool_listings import PoolCounts
 
 
 def _id(value: object) -> str | None:

@@ -12,8 +12,8 @@ from model.pools.resources import ResourceState
 from service.fields import Answer, Id, Moment, WrittenId
 
 if TYPE_CHECKING:
+    from dao.pools.pool_listings import PoolRow, ResourceRow, TaskOfRun, WaitingTask
     from dao.pools.saved_pools import PoolHead
-    from dao.views.pools import PoolRow, ResourceRow, TaskOfRun, WaitingTask
 
 Visible = Collection[str] | None
 """The projects whose tasks a caller may see; None = all."""

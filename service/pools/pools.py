@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from dao.pools import pool_listings as pools
 from dao.pools import saved_pools
-from dao.views import pools
 from model.accounts.rights import Right
 from model.pools.resources import LINE_SHOWN_MAX
 from service.call import Call

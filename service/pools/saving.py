@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dao.pools import pool_listings as pools
 from dao.pools import saved_pools
-from dao.views import pools
 from model.errors import Changed, Refused
 from model.near import nearest
 from service.pools.answers import SavedPool

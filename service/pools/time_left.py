@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dao.postgres.database import database_time
-from dao.views import usual_times
+from dao.runs import usual_times
 from model.ids import TaskCode, WorkflowCode
 from model.runs.estimate import task_left_s
 
 if TYPE_CHECKING:
+    from dao.pools.pool_listings import ResourceRow
     from dao.postgres.engine import AsyncConnection
-    from dao.views.pools import ResourceRow
 
 WORKFLOWS_MAX = 10
 """The tasks of so many workflows are estimated: each costs a statement."""

@@ -12,10 +12,10 @@ from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.fields import Answer, Id, Moment
 
 if TYPE_CHECKING:
+    from dao.run_lists.run_listings import Run, TaskRun
+    from dao.runs.lookups import CommandFate
     from dao.runs.relations import ChildRun, FailedBelow
-    from dao.views.attempts import Attempt
-    from dao.views.listings import Run, TaskRun
-    from dao.views.lookups import CommandFate
+    from dao.tasks.attempt_listings import Attempt
 
 Visible = Collection[str] | None
 """The projects whose objects a caller may see; None = all."""

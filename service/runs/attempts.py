@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dao.views import attempts, run_conditions, run_counts
+from dao.run_lists import run_conditions, run_counts
+from dao.tasks import attempt_listings as attempts
 from model.accounts.rights import Right
 from model.definitions.names import as_id
 from model.ids import TaskInstanceId

@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.postgres.engine import AsyncConnection
-from dao.views import attention, usual_times
-from dao.views.attention import FailedRun, LongRun
+from dao.runs import attention, usual_times
+from dao.runs.attention import FailedRun, LongRun
 from model.accounts.rights import Right
 from model.ids import ScheduleId, WorkflowCode
 from model.runs.estimate import late_s

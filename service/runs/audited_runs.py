@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from dao.views.bulk import RunState
+from dao.runs.bulk import RunState
 from service.call import Subject
 from service.words import counted
 

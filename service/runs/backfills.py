@@ -13,8 +13,7 @@ from dao.definitions import definitions, references
 from dao.definitions.backfill_dates import dates_of
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
-from dao.runs import backfills
-from dao.views import lookups
+from dao.runs import backfills, lookups
 from model.accounts.project_limits import used_by_start
 from model.accounts.rights import Right
 from model.errors import Refused

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dao.commands import commands
 from dao.commands.commands import NewCommand
 from dao.postgres.engine import AsyncConnection
-from dao.views import bulk
-from dao.views.bulk import Matching, RunState
+from dao.runs import bulk
+from dao.runs.bulk import Matching, RunState
 from model.accounts.rights import Right, is_seen
 from model.errors import Forbidden, Refused
 from model.runs.bulk import COMMAND_OF, BulkAction

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import TypeVar
 
-from dao.views import listings, lookups
+from dao.run_lists import run_listings as listings
+from dao.runs import lookups
 from model.accounts.rights import Right
 from model.errors import NotFound, Unavailable
 from model.ids import CommandId

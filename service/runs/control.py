@@ -12,9 +12,10 @@ from typing import Any
 
 from dao.commands import commands
 from dao.commands.commands import NewCommand
+from dao.run_lists import run_listings as listings
+from dao.run_lists.run_listings import Run
+from dao.runs import lookups
 from dao.tasks import forced_success
-from dao.views import listings, lookups
-from dao.views.listings import Run
 from model.accounts.rights import Right
 from model.errors import Refused
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId

@@ -10,8 +10,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dao.postgres.database import database_time
-from dao.views import run_counts, run_progress
-from dao.views.run_progress import Reporting
+from dao.run_lists import run_counts
+from dao.runs import run_progress
+from dao.runs.run_progress import Reporting
 from model.accounts.rights import Right
 from model.errors import Refused
 from model.ids import WorkflowInstanceId

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dao.cluster import log_stores
 from dao.postgres.database import Database
-from dao.views.task_logs import LogPlace
+from dao.tasks.task_logs import LogPlace
 from model.errors import NotFound, Refused, ShoalError, Unavailable
 from service.runs.stored_logs import StoredLogs
 from service.runs.task_output import LogReader

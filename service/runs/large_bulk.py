@@ -15,8 +15,8 @@ from dao.commands.bulk_operations import Asker, BulkOperation, BulkState, NewOpe
 from dao.commands.commands import NewCommand
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
-from dao.views import bulk
-from dao.views.bulk import Matching, RunState
+from dao.runs import bulk
+from dao.runs.bulk import Matching, RunState
 from model.errors import ShoalError, Unavailable
 from model.runs.bulk import COMMAND_OF, BulkAction
 from model.runs.command_moves import COMMAND_MOVES, REVIVING

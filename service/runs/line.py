@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dao.commands.older_starts import first_older
+from dao.run_lists import run_listings as listings
 from dao.runs import relations
-from dao.views import listings
 from model.accounts.rights import Right
 from model.ids import WorkflowInstanceId
 from model.runs.states import WorkflowState

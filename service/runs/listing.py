@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from dao.postgres import database
-from dao.runs import backfills
-from dao.views import bulk, run_counts, run_lists
+from dao.run_lists import run_counts, run_lists
+from dao.runs import backfills, bulk
 from model.accounts.rights import Right
 from model.time.durations import read_duration
 from service.call import Call
@@ -23,9 +23,9 @@ from service.runs.run_progress import with_progress
 
 if TYPE_CHECKING:
     from dao.postgres.engine import AsyncConnection
+    from dao.run_lists.run_counts import Count
     from dao.runs.backfills import RefusedDates
-    from dao.views.bulk import Matching
-    from dao.views.run_counts import Count
+    from dao.runs.bulk import Matching
 
 REFUSED_SHOWN_MAX = 5
 COUNTED_MAX = 10_000

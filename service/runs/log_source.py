@@ -9,10 +9,11 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.postgres.engine import AsyncConnection
+from dao.run_lists import run_listings as listings
+from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import relations
-from dao.views import listings, task_logs
-from dao.views.listings import Run, TaskRun
-from dao.views.task_logs import LogPlace
+from dao.tasks import task_logs
+from dao.tasks.task_logs import LogPlace
 from model.accounts.rights import Right, is_seen
 from model.errors import Forbidden, Refused
 from model.ids import TaskInstanceId

@@ -8,8 +8,9 @@ from shlex import quote
 from dao.definitions import definitions
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
-from dao.views import listings, lookups
-from dao.views.listings import Run, TaskRun
+from dao.run_lists import run_listings as listings
+from dao.run_lists.run_listings import Run, TaskRun
+from dao.runs import lookups
 from model.accounts.rights import is_seen
 from model.choices import ReleaseState
 from model.definitions.names import as_id

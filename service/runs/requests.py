@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, field_validator
 
-from dao.views import run_conditions
+from dao.run_lists import run_conditions
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.fields import NAME_LENGTH_MAX
 from model.runs.backfill import DATES_MAX, Order

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dao.views import run_progress, usual_times
+from dao.runs import run_progress, usual_times
 from model.runs.estimate import run_left_s
 from model.runs.states import TaskState, WorkflowState
 from service.runs.answers import ListedRun
 
 if TYPE_CHECKING:
     from dao.postgres.engine import AsyncConnection
-    from dao.views.run_progress import RunExtent
+    from dao.runs.run_progress import RunExtent
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dao.postgres.engine import AsyncConnection
-from dao.runs import relations
+from dao.run_lists import run_listings as listings
+from dao.run_lists.run_listings import Run, TaskRun
+from dao.runs import lookups, relations
 from dao.runs.relations import ChildRun
-from dao.views import listings, lookups
-from dao.views.listings import Run, TaskRun
 from model.accounts.rights import Right, is_seen
 from model.ids import CommandId, WorkflowInstanceId
 from model.runs.states import TaskState

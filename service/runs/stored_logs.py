@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dao.views.task_logs import LogPlace
+from dao.tasks.task_logs import LogPlace
 from model.errors import NotFound, Unavailable
 from service.words import moment
 

@@ -12,9 +12,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from dao.postgres.engine import AsyncConnection
-from dao.views import listings, run_story
-from dao.views.listings import Run, TaskRun
-from dao.views.run_story import ChildLife, HandledCommand
+from dao.run_lists import run_listings as listings
+from dao.run_lists.run_listings import Run, TaskRun
+from dao.runs import run_story
+from dao.runs.run_story import ChildLife, HandledCommand
 from model.accounts.rights import is_seen
 from model.cluster.nodes import Slot
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId

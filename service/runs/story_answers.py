@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dao.views import listings
+from dao.run_lists import run_listings as listings
 from model.accounts.rights import Right
 from model.ids import WorkflowInstanceId
 from service.call import Call

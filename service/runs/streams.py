@@ -10,9 +10,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dao.tasks import streams
-from dao.views import listings
-from dao.views import streams as streams_shown
+from dao.run_lists import run_listings as listings
+from dao.streams import stream_listings as streams_shown
+from dao.streams import streams
 from model.accounts.rights import Right
 from model.errors import NotFound, Refused
 from model.fields import GROUP_NAME_LENGTH_MAX, NAME_LENGTH_MAX

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dao.postgres.database import Database
-from dao.views import task_logs
-from dao.views.task_logs import LogPlace
+from dao.tasks import task_logs
+from dao.tasks.task_logs import LogPlace
 from model.errors import Refused
 from model.ids import TaskInstanceId
 from service.explain.answer import task_named

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dao.views import usual_times
+from dao.runs import usual_times
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.runs.estimate import run_left_s, task_left_s
 from model.runs.states import TaskState, WorkflowState
 
 if TYPE_CHECKING:
     from dao.postgres.engine import AsyncConnection
-    from dao.views.listings import Run, TaskRun
+    from dao.run_lists.run_listings import Run, TaskRun
 
 TASKS_MAX = 200
 """More running tasks of a run are estimated by their own progress only."""

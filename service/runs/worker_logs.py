@@ -10,7 +10,7 @@ import httpx
 
 from dao.postgres.database import Database
 from dao.tasks import log_keys
-from dao.views.task_logs import LogPlace
+from dao.tasks.task_logs import LogPlace
 from model.errors import NotFound, Refused, Unavailable
 from model.logs.signature import TIME_HEADER, signed
 from registry.clock import boottime_s

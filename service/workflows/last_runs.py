@@ -9,8 +9,8 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.definitions import definitions
-from dao.views import last_runs, usual_times
-from dao.views.last_runs import Cell, LastRun
+from dao.runs import last_runs, usual_times
+from dao.runs.last_runs import Cell, LastRun
 from model.accounts.rights import Right
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused

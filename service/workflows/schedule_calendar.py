@@ -10,9 +10,9 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from dao.definitions import schedule_days, schedule_listings
+from dao.definitions.schedule_days import DayCount
 from dao.postgres.database import database_time
-from dao.views import schedule_days, schedule_listings
-from dao.views.schedule_days import DayCount
 from model.accounts.rights import Right
 from model.errors import Refused
 from model.runs.states import WorkflowState

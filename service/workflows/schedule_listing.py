@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dao.definitions import definitions, schedule_contents, schedules
+from dao.definitions import definitions, schedule_contents, schedule_listings, schedules
 from dao.postgres import database
-from dao.views import schedule_listings
 from model.accounts.rights import Right
 from model.errors import Refused
 from model.ids import ScheduleId, WorkflowCode

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from dao.cluster import cluster
+from dao.cluster import cluster, node_listings
 from dao.postgres import address, schema, schema_scripts
 from dao.postgres import roles as dao_roles
-from dao.views import node_listings
 from model.cluster import timing as times_of_nodes
 from model.errors import Refused, Unavailable
 from shoal import psql as psql_program

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from dao.cluster import node_listings
 from dao.cluster.node_rows import NodeRow
+from dao.commands import demo as tables
+from dao.commands.demo import Tally
 from dao.definitions import definitions
 from dao.postgres import schema
 from dao.postgres.database import Database
-from dao.views import demo as tables
-from dao.views import node_listings
-from dao.views.demo import Tally
 from model.choices import ReleaseState
 from model.cluster.nodes import NodeKind, Slot
 from model.definitions.workflow import WorkflowSpec

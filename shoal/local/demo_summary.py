@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dao.views.demo import Proof, Tally
+from dao.commands.demo import Proof, Tally
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dao.commands import commands
 from dao.commands.commands import NewCommand
 from dao.definitions import definitions
 from dao.postgres.database import Database
-from dao.views import lookups
+from dao.runs import lookups
 from model.ids import WorkflowCode
 from model.runs.command_moves import CommandType
 from service.workflows.workflow_file import parse_workflows

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dao.views import attention
+from dao.runs import attention
 from model.accounts.rights import Role
 from model.ids import ScheduleId, WorkflowCode
 from model.runs.estimate import late_s

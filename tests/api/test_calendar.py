@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 
-from dao.views import schedule_days
+from dao.definitions import schedule_days
 from model.accounts.rights import Role, Scope
 from model.ids import ScheduleId
 from model.time.clock_changes import clock_change

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dao.views import cluster_figures
+from dao.cluster import cluster_figures
 from model.accounts.rights import Scope
 from service.cluster import figure_samples
 from tests.api.serving import BASE, Serving, token_of

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dao.views import receipts
+from dao.cluster import receipts
 from model.ids import Epoch
 from tests.api.serving import BASE, Serving
 from tests.cluster.cluster import Cluster

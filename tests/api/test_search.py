@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dao.views import search as views
+from dao.definitions import search as views
 from model.accounts.rights import Role, Scope
 from model.cluster.nodes import NodeKind
 from service.search import EACH_MIN, FOUND_MAX, FoundAnswer, FoundKind, chosen

@@ -8,11 +8,12 @@ from datetime import timedelta
 import pytest
 import pytest_asyncio
 
+from dao.pools import pool_claims
 from dao.postgres import database as dao_database
 from dao.postgres.database import Database
-from dao.tasks import pool_claims, stream_claims, streams
-from tests.simulation.statements.tasks import stream_claims as model_claims
-from tests.simulation.statements.tasks import streams as model_streams
+from dao.streams import stream_claims, streams
+from tests.simulation.statements.streams import stream_claims as model_claims
+from tests.simulation.statements.streams import streams as model_streams
 
 _PATIENT = {
     "synchronous_commit": "off",

@@ -9,8 +9,10 @@ from math import inf
 from sqlalchemy import text
 
 from dao.cluster import nodes
+from dao.pools import pool_claims, pool_leases
 from dao.postgres.engine import AsyncConnection
-from dao.tasks import lost_tasks, pool_claims, pool_leases, streams, task_claims, task_instances
+from dao.streams import streams
+from dao.tasks import lost_tasks, task_claims, task_instances
 from dao.tasks.task_instances import NewTask
 from model.choices import Priority
 from model.cluster.nodes import NodeKind

@@ -18,7 +18,7 @@ from typing import Any
 from dao.tasks.task_events import TaskEvent
 from model.cluster.nodes import Heartbeat
 from tests.simulation.server import EPOCH
-from tests.simulation.statements.tasks.pool_claims import waiting
+from tests.simulation.statements.pools.pool_claims import waiting
 from tests.simulation.tables import Transaction, Values
 
 Told = dict[str, Any]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dao.tasks import stream_claims, stream_ends, streams, task_claims, task_instances
-from dao.tasks.streams import AskedRestart
+from dao.streams import stream_claims, stream_ends, streams
+from dao.streams.streams import AskedRestart
+from dao.tasks import task_claims, task_instances
 from dao.tasks.task_claims import Report
 from dao.tasks.task_instances import NewTask
 from model.cluster.nodes import NodeKind

@@ -38,7 +38,7 @@ UNORDERED = (
         "dao.tasks.task_instances.halt",
         "dao.tasks.task_timers.queue_due",
     ),
-    *("dao.tasks.stream_claims.claim", "dao.tasks.pool_claims.claim", "dao.tasks.pool_claims.waiters"),
+    *("dao.streams.stream_claims.claim", "dao.pools.pool_claims.claim", "dao.pools.pool_claims.waiters"),
     *(
         "dao.tasks.past_attempts.latest_attempts",
         "dao.commands.suspect_commands.try_next",

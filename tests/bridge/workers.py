@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dao.cluster.nodes import Me
-from dao.tasks import pool_leases, requeue, stream_readiness, task_claims, task_progress
-from dao.tasks.stream_readiness import Probed
+from dao.pools import pool_leases
+from dao.streams import stream_readiness
+from dao.streams.stream_readiness import Probed
+from dao.tasks import requeue, task_claims, task_progress
 from dao.tasks.task_claims import ClaimedTask, Report
 from dao.tasks.task_progress import Reported
 from model.cluster.nodes import NodeKind

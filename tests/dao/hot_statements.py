@@ -13,6 +13,7 @@ from dao.commands.older_starts import backlogs, older_starts
 from dao.definitions import schedules
 from dao.definitions.schedules import Fire
 from dao.duties import duties
+from dao.pools import pool_claims, pool_leases
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.retention import gone_runs, old_commands, old_runs
@@ -21,23 +22,10 @@ from dao.runs import children, completion, control, failover, serial_line, workf
 from dao.runs.children import Unmade
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
-from dao.tasks import (
-    lost_tasks,
-    past_attempts,
-    pool_claims,
-    pool_leases,
-    stored_logs,
-    stream_claims,
-    stream_ends,
-    stream_readiness,
-    streams,
-    task_claims,
-    task_events,
-    task_instances,
-    task_progress,
-)
+from dao.streams import stream_claims, stream_ends, stream_readiness, streams
+from dao.streams.stream_readiness import Probed
+from dao.tasks import lost_tasks, past_attempts, stored_logs, task_claims, task_events, task_instances, task_progress
 from dao.tasks.stored_logs import StoredLog
-from dao.tasks.stream_readiness import Probed
 from dao.tasks.task_claims import Report
 from dao.tasks.task_progress import Reported
 from model.choices import Priority

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from dao.runs import backfills
-from dao.views import (
-    attention,
-    bulk,
-    claims,
-    cluster_figures,
-    last_runs,
-    live,
-    pool_readings,
-    pools,
-    run_counts,
-    run_progress,
-    run_spans,
-    schedule_listings,
-    task_logs,
-    usual_times,
-)
-from dao.views.bulk import Matching
+from dao.cluster import cluster_figures
+from dao.commands import claims
+from dao.definitions import schedule_listings
+from dao.pools import pool_listings as pools
+from dao.pools import pool_readings
+from dao.run_lists import run_counts
+from dao.runs import attention, backfills, bulk, last_runs, live, run_progress, run_spans, usual_times
+from dao.runs.bulk import Matching
+from dao.tasks import task_logs
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from tests.dao.hot import RUNNING, WAITERS, Hot
 

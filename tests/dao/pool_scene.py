@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
+from dao.pools import pool_claims, pool_leases
 from dao.postgres.database import Database
-from dao.tasks import pool_claims, pool_leases, task_claims
+from dao.tasks import task_claims
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.cluster.nodes import served_groups
 from model.pools.turns import turns

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dao.views import alerts
-from dao.views.alerts import AlertFilter
+from dao.alerts import alert_listings as alerts
+from dao.alerts.alert_listings import AlertFilter
 from tests.dao.scene import Scene
 
 MANY = 10_001

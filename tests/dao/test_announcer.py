@@ -10,7 +10,7 @@ import structlog
 
 from dao.postgres.announcer import EVERYTHING, Announcer
 from dao.postgres.database import STATEMENT_S_MAX
-from dao.views.live import RECENT_S
+from dao.runs.live import RECENT_S
 from model.changes import Changes, read_changes
 from model.errors import Unavailable
 from tests.eventually import eventually

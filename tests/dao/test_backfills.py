@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from dao.run_lists import run_listings as listings
 from dao.runs import backfills
-from dao.views import listings
 from model.ids import CommandId, WorkflowCode
 from tests.dao.scene import Scene
 

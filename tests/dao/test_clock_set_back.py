@@ -10,9 +10,10 @@ import pytest_asyncio
 from dao.accounts import login_attempts, login_links, sessions, tokens
 from dao.cluster import log_stores
 from dao.commands import commands, waiting_work
+from dao.pools import pool_checks
+from dao.pools.pool_checks import Checked
 from dao.postgres.database import Database
-from dao.tasks import pool_checks, task_timers
-from dao.tasks.pool_checks import Checked
+from dao.tasks import task_timers
 from model.accounts.login_limits import FREE_OF_NAME
 from model.accounts.rights import Scope
 from model.cluster.nodes import Slot

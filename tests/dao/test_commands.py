@@ -10,7 +10,7 @@ from sqlalchemy import text
 from dao.commands import commands, waiting_work
 from dao.commands.commands import NewCommand, Outcome
 from dao.postgres.errors import BadData
-from dao.views import lookups
+from dao.runs import lookups
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
 from model.cluster.nodes import Slot
 from model.errors import NotFound

@@ -1,13 +1,14 @@
-"""`dao/views/listings.py`: what people see is what there is."""
+"""`dao/run_lists/run_listings.py`: what people see is what there is."""
 
 from __future__ import annotations
 
 import pytest
 
-from dao.cluster import nodes
+from dao.cluster import node_listings, nodes
+from dao.commands import queue_listings
+from dao.run_lists import run_listings as listings
 from dao.tasks import task_claims
 from dao.tasks.task_claims import Report
-from dao.views import listings, node_listings, queue_listings
 from model.choices import Priority
 from model.cluster.nodes import Heartbeat
 from model.errors import NotFound

@@ -13,11 +13,10 @@ import pytest
 from dao.checks import stuck_runs
 from dao.cluster import nodes
 from dao.cluster.fencing import BEAT_NO_MAX
-from dao.commands import suspect_commands, waiting_work
+from dao.commands import queue_listings, suspect_commands, waiting_work
 from dao.runs import completion, workflow_instances
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import task_claims
-from dao.views import queue_listings
 from model.cluster.nodes import NodeKind, Slot
 from model.errors import Fenced
 from model.ids import WorkflowInstanceId

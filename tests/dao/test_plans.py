@@ -28,13 +28,14 @@ from dao.checks.stuck_runs import UnderWay
 from dao.checks.table_checks import AFTER_REASONS, BEFORE_REASONS, RECENT
 from dao.cluster import gone_nodes
 from dao.commands import commands, waiting_work
+from dao.pools import pool_claims
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.engine import AsyncConnection
-from dao.runs import dependencies
+from dao.runs import dependencies, run_readings
 from dao.runs.dependencies import BEGINNING, DependentEnd
-from dao.tasks import pool_claims, task_claims, task_events
-from dao.views import attempts, run_readings
-from dao.views.attempts import WALK_MAX, AttemptFilter
+from dao.tasks import attempt_listings as attempts
+from dao.tasks import task_claims, task_events
+from dao.tasks.attempt_listings import WALK_MAX, AttemptFilter
 from model.cluster.nodes import Slot
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.states import TaskState

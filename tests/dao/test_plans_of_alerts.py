@@ -9,13 +9,13 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import text
 
+from dao.alerts import alert_listings as alerts
 from dao.alerts import channels, deliveries, expansion
+from dao.alerts.alert_listings import AlertFilter
 from dao.alerts.deliveries import ClaimedChannel
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from dao.secrets.vault import Sealed
-from dao.views import alerts
-from dao.views.alerts import AlertFilter
 from tests.dao.explaining import Explaining
 
 ROWS, CHANNELS, WAITING = 40_000, 20, 2_000

@@ -11,10 +11,12 @@ from sqlalchemy import event, text
 
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
-from dao.views import attempts, listings, run_counts, run_pages, run_walks
-from dao.views.attempts import WALK_MAX, AttemptFilter
-from dao.views.bulk import Matching
-from dao.views.run_conditions import RunConditions
+from dao.run_lists import run_counts, run_pages, run_walks
+from dao.run_lists import run_listings as listings
+from dao.run_lists.run_conditions import RunConditions
+from dao.runs.bulk import Matching
+from dao.tasks import attempt_listings as attempts
+from dao.tasks.attempt_listings import WALK_MAX, AttemptFilter
 from model.runs.states import TaskState, WorkflowState
 from model.runs.triggers import Trigger
 from tests.dao.explaining import Plan

@@ -1,4 +1,4 @@
-"""`dao/tasks/pool_checks.py`: one worker checks a resource, and what fails is set aside until a check passes."""
+"""`dao/pools/pool_checks.py`: one worker checks a resource, and what fails is set aside until a check passes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest_asyncio
 from sqlalchemy import text
 
 from dao.cluster.nodes import Me
-from dao.pools import resource_changes, saved_pools
+from dao.pools import pool_checks, resource_changes, saved_pools
+from dao.pools.pool_checks import Checked
 from dao.postgres.database import Database
-from dao.tasks import pool_checks, task_claims
-from dao.tasks.pool_checks import Checked
+from dao.tasks import task_claims
 from tests.dao.pool_scene import PoolScene
 
 

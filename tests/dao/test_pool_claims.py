@@ -1,4 +1,4 @@
-"""`dao/tasks/pool_claims.py` and `pool_leases.py`: an attempt begins with all its leases, and nobody has one twice."""
+"""`dao/pools/pool_claims.py` and `pool_leases.py`: an attempt begins with all its leases, and nobody has one twice."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import pytest
 import pytest_asyncio
 
 from dao.cluster.nodes import Me
-from dao.duties import pool_upkeep
+from dao.pools import pool_claims, pool_leases, pool_readings, pool_upkeep
 from dao.postgres.database import Database
 from dao.postgres.errors import BadData
-from dao.tasks import lost_tasks, pool_claims, pool_leases, requeue, task_timers
+from dao.tasks import lost_tasks, requeue, task_timers
 from dao.tasks.task_claims import ClaimedTask
-from dao.views import pool_readings
 from model.errors import Unavailable
 from model.ids import TaskInstanceId
 from model.pools.turns import turns

@@ -14,7 +14,7 @@ from sqlalchemy import make_url
 
 from dao.postgres import rights, roles
 from dao.postgres.database import Database
-from dao.tasks import streams
+from dao.streams import streams
 from model.errors import Denied, Refused
 from model.ids import TaskCode, WorkflowInstanceId
 

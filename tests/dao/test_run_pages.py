@@ -1,4 +1,4 @@
-"""`dao/views/run_pages.py`: each page of runs contains what a plain query finds, whatever the filter."""
+"""`dao/run_lists/run_pages.py`: each page of runs contains what a plain query finds, whatever the filter."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.views import listings, run_pages
-from dao.views.run_pages import WantedRuns
+from dao.run_lists import run_listings as listings
+from dao.run_lists import run_pages
+from dao.run_lists.run_pages import WantedRuns
 from model.runs.states import WorkflowState
 from tests.dao.scene import Scene
 

@@ -1,4 +1,4 @@
-"""`dao/views/run_readings.py`: all that explains a run is read at one moment, by statements for sets."""
+"""`dao/runs/run_readings.py`: all that explains a run is read at one moment, by statements for sets."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from sqlalchemy import event, text
 
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database
-from dao.views import run_readings
-from dao.views.run_readings import RunReading
+from dao.runs import run_readings
+from dao.runs.run_readings import RunReading
 from model.cluster.nodes import NodeState
 from model.errors import NotFound, Unavailable
 from model.ids import TaskCode, WorkflowInstanceId

@@ -1,4 +1,4 @@
-"""`dao/views/run_story.py`: what was asked of a run is found by its index."""
+"""`dao/runs/run_story.py`: what was asked of a run is found by its index."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import cast
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.views import run_story
+from dao.runs import run_story
 from model.cluster.nodes import Slot
 from model.ids import WorkflowInstanceId
 from tests.dao.explaining import Explaining

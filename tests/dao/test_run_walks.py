@@ -1,4 +1,4 @@
-"""`dao/views/run_walks.py`: the pages together contain what a plain check of each run finds, however short each is."""
+"""`dao/run_lists/run_walks.py`: the pages together contain what a plain check of each run finds."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.views import id_prefixes, run_lists, run_pages, run_walks
-from dao.views.run_conditions import RunConditions
-from dao.views.run_pages import WantedRuns
+from dao.run_lists import id_prefixes, run_lists, run_pages, run_walks
+from dao.run_lists.run_conditions import RunConditions
+from dao.run_lists.run_pages import WantedRuns
 from model.runs.states import WorkflowState
 from model.runs.triggers import Trigger
 from tests.dao.scene import Scene

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from dao.pools import resource_changes, saved_pools
+from dao.pools import pool_checks, pool_leases, resource_changes, saved_pools
+from dao.pools.pool_checks import Checked, DueCheck
 from dao.pools.saved_pools import PutPool
-from dao.tasks import lost_tasks, pool_checks, pool_leases
-from dao.tasks.pool_checks import Checked, DueCheck
+from dao.tasks import lost_tasks
 from model.errors import Refused
 from model.ids import Epoch, TaskInstanceId
 from model.pools.spec import PoolSpec

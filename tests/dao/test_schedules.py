@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dao.definitions import schedules
+from dao.definitions import schedule_listings, schedules
 from dao.definitions.schedules import Fire
-from dao.views import schedule_listings
 from model.choices import FailureStrategy, Misfire, Priority, WarningType
 from model.cluster.nodes import Slot
 from model.errors import NotFound

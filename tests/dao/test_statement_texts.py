@@ -13,23 +13,23 @@ from pathlib import Path
 DAO = Path(__file__).parents[2] / "dao"
 TOGETHER = {
     "accounts/audit.py: page": "its conditions, by what is asked for",
+    "alerts/alert_listings.py: page": "its conditions, by what is asked for",
     "checks/stuck_runs.py: _walk": "all runs or one: the same sixty lines",
     "checks/table_checks.py: finding": "every check is counted and cut in the same way",
     "cluster/nodes.py: _beat": "all nodes or itself: the same thirty lines",
     "definitions/schedule_contents.py: change_columns": "only the columns that are given",
+    "definitions/schedule_listings.py: _found": "its conditions, by what is asked for",
     "postgres/listen.py: run": "a channel cannot be bound",
     "postgres/notify.py: _send": "as many notifications as there are",
+    "run_lists/run_conditions.py: clause": "its conditions, by what is asked for",
+    "run_lists/run_counts.py: bars": "runs that are found by different indexes",
+    "run_lists/run_counts.py: planned_rows": "EXPLAIN before a query of SQLAlchemy",
+    "run_lists/run_pages.py: counted": "runs that are found by different indexes",
+    "run_lists/run_pages.py: newest": "runs that are found by different indexes",
+    "run_lists/run_walks.py: walk": "its conditions, by what is asked for",
     "runs/workflow_instances.py: _INSERT": "its many columns are those of _INSERT_ONCE",
     "runs/workflow_instances.py: _INSERT_ONCE": "its many columns are those of _INSERT",
     "tasks/task_claims.py: _claim": "everywhere or at some places: the same thirty lines, and different plans",
-    "views/alerts.py: page": "its conditions, by what is asked for",
-    "views/run_conditions.py: clause": "its conditions, by what is asked for",
-    "views/run_counts.py: bars": "runs that are found by different indexes",
-    "views/run_counts.py: planned_rows": "EXPLAIN before a query of SQLAlchemy",
-    "views/run_pages.py: newest": "runs that are found by different indexes",
-    "views/run_pages.py: counted": "runs that are found by different indexes",
-    "views/run_walks.py: walk": "its conditions, by what is asked for",
-    "views/schedule_listings.py: _found": "its conditions, by what is asked for",
 }
 SENDS = {"execute", "exec_driver_sql"}
 

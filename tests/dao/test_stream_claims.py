@@ -11,8 +11,9 @@ from sqlalchemy import text
 from dao.cluster.nodes import Me
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.engine import AsyncConnection
-from dao.tasks import requeue, stream_claims, stream_ends, streams, task_claims
-from dao.tasks.stream_claims import GroupStreams
+from dao.streams import stream_claims, stream_ends, streams
+from dao.streams.stream_claims import GroupStreams
+from dao.tasks import requeue, task_claims
 from model.ids import TaskCode, WorkflowInstanceId
 from model.runs.states import WaitReason
 from model.streams.rolling import Turn, turns

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Dialect, MetaData, Table
 
 from dao.postgres.database import Database
-from dao.views.tables import metadata
+from dao.postgres.tables import metadata
 
 
 def _said(table: Table, dialect: Dialect) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""`dao/views/usual_times.py` and `model/runs/estimate.py`: how long runs and tasks take, and have left."""
+"""`dao/runs/usual_times.py` and `model/runs/estimate.py`: how long runs and tasks take, and have left."""
 
 from __future__ import annotations
 
 import pytest
 
-from dao.views import usual_times
+from dao.runs import usual_times
 from model.ids import TaskCode, WorkflowCode
 from model.runs.estimate import run_left_s, task_left_s
 from model.runs.progress import Progress

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dao.cluster.node_rows import NodeRow
-from dao.tasks.streams import FirstInLine, LivingStream
+from dao.streams.streams import FirstInLine, LivingStream
 from master.streams import contested, moves_of
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 from model.ids import Epoch, TaskInstanceId

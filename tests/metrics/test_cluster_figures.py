@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import generate_latest
 
+from dao.cluster import cluster_figures
 from dao.postgres.database import Database
-from dao.views import cluster_figures
 from metrics import cluster as metrics
 from metrics.cluster import ClusterCollector
 from node import cluster_figures as loop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dao.views.pool_readings import PoolReading
+from dao.pools.pool_readings import PoolReading
 from service.explain.pool_explanation import why_waits_for_pools
 
 

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import pytest
 from rich.console import Console
 
-from dao.views.demo import Proof, Tally
+from dao.commands.demo import Proof, Tally
 from model.ids import Epoch
 from model.runs.states import TaskState, WorkflowState
 from shoal.local.demo_summary import Summary

@@ -19,7 +19,7 @@ from dao.checks import server_checks, table_checks
 from dao.checks.server_checks import Server
 from dao.cluster.drains import NamedDrain
 from dao.cluster.node_rows import Drain, NodeRow
-from dao.views.queue_listings import GroupQueue
+from dao.commands.queue_listings import GroupQueue
 from model.cluster.load import WorkerLoadSettings
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
 from model.cluster.timing import Timing

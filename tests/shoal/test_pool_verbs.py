@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dao.views.run_readings import PLACES_MAX
+from dao.runs.run_readings import PLACES_MAX
 from tests.shoal.command_line import CommandLine
 from tests.shoal.pool_scene import PoolScene
 

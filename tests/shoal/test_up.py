@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from dao.postgres.database import Database
-from dao.views import lookups
+from dao.runs import lookups
 from model.errors import Refused
 from service.callers import Caller
 from shoal.backend import backend_of

@@ -106,10 +106,10 @@ class Protections:
     """A new attempt takes the place of those before it (the trigger `task_instance_supersedes`)."""
 
     pools_held: bool = True
-    """A claim holds the pools out of which it gives, and takes only what is free (`dao/tasks/pool_claims.py`)."""
+    """A claim holds the pools out of which it gives, and takes only what is free (`dao/pools/pool_claims.py`)."""
 
     lease: bool = True
-    """A lease lasts as long as its worker's life, and not until a time that passes (`dao/tasks/pool_leases.py`)."""
+    """A lease lasts as long as its worker's life, and not until a time that passes (`dao/pools/pool_leases.py`)."""
 
     timed_again: bool = True
     """A run whose time is over before its takeover is committed is checked again (`master/drive/driver.py`)."""

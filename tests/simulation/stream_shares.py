@@ -11,7 +11,7 @@ from model.ids import Epoch
 from model.streams.spread import WorkerLoad, shares
 from node.stream_workers import SILENT_BEATS
 from tests.simulation.pool_invariants import could_begin
-from tests.simulation.statements.tasks.stream_claims import early_ends
+from tests.simulation.statements.streams.stream_claims import early_ends
 from tests.simulation.tables import Transaction, Values
 
 if TYPE_CHECKING:

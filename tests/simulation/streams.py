@@ -25,7 +25,7 @@ from model.runs.states import TaskState, WorkflowState
 from tests.simulation.broken_worker import BrokenWorker
 from tests.simulation.definitions import LEASED, STREAMING, specs
 from tests.simulation.pool_invariants import could_begin
-from tests.simulation.statements.tasks.streams import ask_restart
+from tests.simulation.statements.streams.streams import ask_restart
 from tests.simulation.statements.tasks.task_claims import urgency
 from tests.simulation.tables import Blocked, Values
 from tests.simulation.world import FAULTS_S, World

@@ -9,8 +9,9 @@ import pytest_asyncio
 
 from dao.cluster.node_rows import NodeRow
 from dao.cluster.nodes import Me
+from dao.pools import pool_claims
 from dao.postgres.database import Database, FencedTransaction
-from dao.tasks import pool_claims, stream_claims
+from dao.streams import stream_claims
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
 from model.ids import Epoch
 from model.pools.turns import Turns, turns

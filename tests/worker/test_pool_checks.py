@@ -13,8 +13,8 @@ import pytest_asyncio
 from sqlalchemy import text
 
 import worker.claims.pool_checks
+from dao.pools.pool_checks import CHECKS_AT_ONCE
 from dao.postgres.database import Database
-from dao.tasks.pool_checks import CHECKS_AT_ONCE
 from model.cluster.timing import Timing
 from model.errors import Refused, Unavailable, Unknown
 from node.life import Life

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from dao.tasks.stream_readiness import Probed
+from dao.streams.stream_readiness import Probed
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.streams.streams import Readiness
 from worker.attempts.readiness import ReadinessBoard, Verdict, _is_fine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dao.cluster.node_rows import Drain, NodeRow
-from dao.tasks.stream_claims import GroupStreams
+from dao.streams.stream_claims import GroupStreams
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, ProcessIdentity
 from model.ids import Epoch
 from worker.claims.streams import Share, share_of

@@ -10,8 +10,9 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
+from dao.pools import pool_claims
 from dao.postgres.database import Database
-from dao.tasks import pool_claims, task_claims
+from dao.tasks import task_claims
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.cluster.timing import Timing
 from model.errors import Fenced, Unknown

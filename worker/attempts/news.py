@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
-from dao.tasks import stream_readiness, task_progress
-from dao.tasks.stream_readiness import Probed
+from dao.streams import stream_readiness
+from dao.streams.stream_readiness import Probed
+from dao.tasks import task_progress
 from dao.tasks.task_progress import Reported
 from model.ids import Epoch, TaskInstanceId
 from worker.attempts.progress import ProgressBoard

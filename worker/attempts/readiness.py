@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import ValidationError
 
-from dao.tasks.stream_readiness import Probed
+from dao.streams.stream_readiness import Probed
 from dao.tasks.task_claims import ClaimedTask
 from model.errors import Refused
 from model.ids import TaskInstanceId

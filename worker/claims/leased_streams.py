@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from dao.cluster.node_rows import NodeRow
 from dao.postgres.database import FencedTransaction
-from dao.tasks import stream_claims
-from dao.tasks.stream_claims import OVERDUE
+from dao.streams import stream_claims
+from dao.streams.stream_claims import OVERDUE
 from model.ids import Epoch, TaskInstanceId
 from model.pools.turns import Spread, Turns, Waiter
 from model.streams.spread import Deal, WorkerLoad

@@ -18,8 +18,8 @@ from typing import Any
 
 import structlog
 
-from dao.tasks import pool_checks
-from dao.tasks.pool_checks import CHECK_TIMEOUT_S, CHECKS_AT_ONCE, Checked, DueCheck
+from dao.pools import pool_checks
+from dao.pools.pool_checks import CHECK_TIMEOUT_S, CHECKS_AT_ONCE, Checked, DueCheck
 from model.backoff import Backoff
 from model.errors import Fenced, Refused, Unavailable
 from model.ids import TaskInstanceId, WorkflowInstanceId

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
+from dao.pools import pool_claims
+from dao.pools.pool_claims import FREE_READ_MAX
 from dao.postgres.engine import AsyncConnection
-from dao.tasks import pool_claims
-from dao.tasks.pool_claims import FREE_READ_MAX
 from dao.tasks.task_claims import ClaimedTask
 from model.backoff import Backoff
 from model.cluster.nodes import served_groups

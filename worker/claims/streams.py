@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
-from dao.tasks import stream_claims
-from dao.tasks.stream_claims import GroupStreams
+from dao.streams import stream_claims
+from dao.streams.stream_claims import GroupStreams
 from dao.tasks.task_claims import ClaimedTask
 from model.ids import Epoch
 from model.streams.spread import WorkerLoad, shares

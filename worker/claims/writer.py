@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
+from dao.pools import pool_leases
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData, translating
 from dao.postgres.notify import EVENT, notify
-from dao.tasks import pool_leases, task_claims
+from dao.tasks import task_claims
 from dao.tasks.task_claims import ClaimedTask, Report
 from metrics import worker as metrics
 from model.blame import LONG_S, Blame, Verdict

@@ -1,6 +1,6 @@
 """Deletes the logs of runs that are gone, and of attempts of streams that are: each worker its own, every hour.
 
-A run with streams may go on for ever, and only the last attempts of each stay (`dao/tasks/stream_ends.py`). The rows
+A run with streams may go on for ever, and only the last attempts of each stay (`dao/streams/stream_ends.py`). The rows
 decide, and only of logs from days before yesterday: so the log of a run that exists stays, and so do logs that
 another database would know nothing of, if the worker is started with a wrong URL.
 """

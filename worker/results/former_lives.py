@@ -21,10 +21,11 @@ from pathlib import Path
 import structlog
 
 from dao.cluster import nodes
+from dao.pools import pool_leases
 from dao.postgres.database import Database
 from dao.postgres.errors import BadData
 from dao.postgres.notify import EVENT, notify
-from dao.tasks import pool_leases, task_claims
+from dao.tasks import task_claims
 from dao.tasks.task_claims import Report
 from model.backoff import Backoff
 from model.blame import Blame, Verdict

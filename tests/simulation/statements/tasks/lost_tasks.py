@@ -8,8 +8,9 @@ from dao.tasks.lost_tasks import ATTEMPTS_MAX, LOST, SUSPECT, WORKERS_MAX
 from model.cluster.nodes import NodeKind
 from model.ids import TaskInstanceId
 from model.runs.states import TaskState
+from tests.simulation.statements.pools import pool_leases
 from tests.simulation.statements.rows import RUNNING, owns_no_more, tell_event
-from tests.simulation.statements.tasks import pool_leases, requeue
+from tests.simulation.statements.tasks import requeue
 from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState

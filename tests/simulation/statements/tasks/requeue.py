@@ -9,8 +9,8 @@ from model.choices import Priority
 from model.ids import TaskInstanceId
 from model.runs.queue_places import QueuedAttempt
 from model.runs.states import TaskState, WorkflowState
+from tests.simulation.statements.pools import pool_leases
 from tests.simulation.statements.rows import note_owners, tell_event
-from tests.simulation.statements.tasks import pool_leases
 from tests.simulation.tables import Transaction, Values
 
 T, W = TaskState, WorkflowState

@@ -10,8 +10,8 @@ from model.choices import Priority
 from model.ids import Epoch, TaskInstanceId
 from model.runs.queue_places import Places
 from model.runs.states import TaskState
+from tests.simulation.statements.pools import pool_leases
 from tests.simulation.statements.rows import RUNNING, tell_event
-from tests.simulation.statements.tasks import pool_leases
 from tests.simulation.tables import Transaction, Values
 
 T = TaskState

@@ -1,4 +1,4 @@
-"""The statements of `dao/tasks/stream_claims.py`."""
+"""The statements of `dao/streams/stream_claims.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from dao.tasks.stream_claims import OVERDUE, GroupStreams
+from dao.streams.stream_claims import OVERDUE, GroupStreams
 from dao.tasks.task_claims import ClaimedTask
 from model.ids import Epoch
 from model.runs.states import TaskState

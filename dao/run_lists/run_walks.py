@@ -13,9 +13,9 @@ from typing import Any
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.views import id_prefixes, run_pages
-from dao.views.run_conditions import RunConditions
-from dao.views.run_pages import WantedRuns
+from dao.run_lists import id_prefixes, run_pages
+from dao.run_lists.run_conditions import RunConditions
+from dao.run_lists.run_pages import WantedRuns
 from model.ids import WorkflowInstanceId
 from model.runs.states import WorkflowState
 from model.runs.triggers import Trigger

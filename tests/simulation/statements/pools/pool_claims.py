@@ -1,11 +1,11 @@
-"""The statements of `dao/tasks/pool_claims.py`."""
+"""The statements of `dao/pools/pool_claims.py`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
 
-from dao.tasks.pool_claims import FREE_READ_MAX
+from dao.pools.pool_claims import FREE_READ_MAX
 from dao.tasks.task_claims import ClaimedTask
 from model.ids import Epoch, TaskInstanceId
 from model.pools.turns import PoolRoom, Waiter

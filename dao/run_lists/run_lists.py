@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from sqlalchemy import func, select
 
 from dao.postgres.engine import AsyncConnection
-from dao.views import listings, run_walks
-from dao.views.listings import Run
-from dao.views.run_conditions import RunConditions
-from dao.views.run_pages import WantedRuns
-from dao.views.tables import workflow_definition, workflow_instance
+from dao.postgres.tables import workflow_definition, workflow_instance
+from dao.run_lists import run_listings as listings
+from dao.run_lists import run_walks
+from dao.run_lists.run_conditions import RunConditions
+from dao.run_lists.run_listings import Run
+from dao.run_lists.run_pages import WantedRuns
 from model.ids import WorkflowInstanceId
 
 

@@ -1,10 +1,10 @@
-"""The statements of `dao/tasks/stream_ends.py`."""
+"""The statements of `dao/streams/stream_ends.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dao.tasks.stream_ends import Attempt
+from dao.streams.stream_ends import Attempt
 from model.ids import Epoch
 from tests.simulation.statements.rows import is_owned
 from tests.simulation.tables import Transaction

@@ -13,9 +13,9 @@ from typing import Any
 
 from sqlalchemy import text
 
+from dao.pools import pool_leases
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import changed
-from dao.tasks import pool_leases
 from dao.tasks.task_claims import ClaimedTask
 from model.changes import Changes
 from model.choices import Priority

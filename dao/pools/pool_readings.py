@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.views import usual_times
+from dao.runs import usual_times
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode
 
 HOLDERS_READ_MAX = 200

@@ -1,6 +1,6 @@
 """`pool_resource` as what runs holds it: how the leases of an attempt end.
 
-A lease begins with the claim of its attempt (`dao/tasks/pool_claims.py`), and is extended by each beat of the worker:
+A lease begins with the claim of its attempt (`dao/pools/pool_claims.py`), and is extended by each beat of the worker:
 it lasts as long as the worker's life. It ends when that worker says that the attempt's process has ended, in the
 transaction that reports it, or when that life has ended, in the transaction that marks the attempt as lost (a trigger).
 Nobody else frees a resource: while its worker may live, only that worker knows whether the process still runs.

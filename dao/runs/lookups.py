@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from dao.views.listings import TaskRun
+from dao.run_lists.run_listings import TaskRun
 from model.cluster.nodes import NodeState, Slot
 from model.errors import NotFound
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId

@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy import Select, func, select, text
 
 from dao.postgres.engine import AsyncConnection
-from dao.views.listings import that_match
-from dao.views.run_conditions import ANY_RUN, RunConditions
-from dao.views.run_pages import WantedRuns
-from dao.views.tables import workflow_definition, workflow_instance
+from dao.postgres.tables import workflow_definition, workflow_instance
+from dao.run_lists.run_conditions import ANY_RUN, RunConditions
+from dao.run_lists.run_listings import that_match
+from dao.run_lists.run_pages import WantedRuns
 from model.ids import CommandId, WorkflowInstanceId
 from model.runs.states import WorkflowState
 

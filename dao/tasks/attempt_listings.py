@@ -16,11 +16,11 @@ from typing import Any
 from sqlalchemy import Select, Text, cast, func, select, text
 
 from dao.postgres.engine import AsyncConnection
-from dao.views import id_prefixes
-from dao.views.listings import TaskRun, read_task, tasks
-from dao.views.run_conditions import ANY_RUN, RunConditions
-from dao.views.run_counts import CHECKED_MAX, Count, planned_rows
-from dao.views.tables import node, task_instance, workflow_definition, workflow_instance
+from dao.postgres.tables import node, task_instance, workflow_definition, workflow_instance
+from dao.run_lists import id_prefixes
+from dao.run_lists.run_conditions import ANY_RUN, RunConditions
+from dao.run_lists.run_counts import CHECKED_MAX, Count, planned_rows
+from dao.run_lists.run_listings import TaskRun, read_task, tasks
 from model.errors import NotFound
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.states import TaskState

@@ -12,16 +12,19 @@ from sqlalchemy import text
 
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
+from dao.commands import queue_listings
 from dao.commands.older_starts import first_older
+from dao.commands.queue_listings import GroupQueue
 from dao.definitions import definitions
+from dao.pools import pool_readings
+from dao.pools.pool_readings import PoolReading
 from dao.postgres.engine import AsyncConnection
-from dao.runs import relations
+from dao.run_lists import run_listings as listings
+from dao.run_lists.run_listings import Run, TaskRun
+from dao.runs import lookups, relations
 from dao.runs.relations import ChildRun
-from dao.views import listings, lookups, pool_readings, queue_listings, streams
-from dao.views.listings import Run, TaskRun
-from dao.views.pool_readings import PoolReading
-from dao.views.queue_listings import GroupQueue
-from dao.views.streams import OpenRestart
+from dao.streams import stream_listings as streams
+from dao.streams.stream_listings import OpenRestart
 from model.cluster.nodes import NodeState
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused

@@ -15,7 +15,7 @@ from sqlalchemy import Row, text
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import KILL, changed, notify
-from dao.tasks.stream_claims import OVERDUE
+from dao.streams.stream_claims import OVERDUE
 from model.changes import Changes
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.runs.states import TaskState
@@ -89,7 +89,7 @@ _LIVING = text("""
 """)
 # What a pool could not give even if nobody had any waits for nobody's resources. Of each kind one task is found behind
 # its streams, and the streams are found by themselves, which are few: however many wait, and for whatever they do.
-# `line` is as in `_ROOMS` (`dao/tasks/pool_claims.py`).
+# `line` is as in `_ROOMS` (`dao/pools/pool_claims.py`).
 _FIRST_IN_LINE = text("""
     WITH RECURSIVE line (name) AS (
         (SELECT l.pool_name FROM pool_line l ORDER BY l.pool_name, l.workflow_priority LIMIT 1)

@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import Select, literal_column, select, text
 
 from dao.postgres.engine import AsyncConnection
-from dao.views import run_pages, run_walks
-from dao.views.bulk import Matching, matching
-from dao.views.run_conditions import ANY_RUN
+from dao.run_lists import run_pages, run_walks
+from dao.run_lists.run_conditions import ANY_RUN
+from dao.runs.bulk import Matching, matching
 from model.runs.states import WorkflowState
 
 CHECKED_MAX = 20_000

@@ -1,7 +1,7 @@
 """Streams as a worker claims them: in a transaction of their own, and only when some wait.
 
 How many it takes is decided in `model/streams/spread.py` from what is read here. Streams that need resources are
-claimed with their leases (`dao/tasks/pool_claims.py`): here they only count for the workers that run them.
+claimed with their leases (`dao/pools/pool_claims.py`): here they only count for the workers that run them.
 """
 
 from __future__ import annotations

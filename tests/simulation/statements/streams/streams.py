@@ -1,4 +1,4 @@
-"""The statements of `dao/tasks/streams.py` that masters send."""
+"""The statements of `dao/streams/streams.py` that masters send."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from dao.postgres.notify import KILL
-from dao.tasks.stream_claims import OVERDUE
-from dao.tasks.streams import WITHIN_S, AskedRestart, FirstInLine, LivingStream
+from dao.streams.stream_claims import OVERDUE
+from dao.streams.streams import WITHIN_S, AskedRestart, FirstInLine, LivingStream
 from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.runs.states import TaskState
 from model.streams.rolling import Restart
+from tests.simulation.statements.pools.pool_claims import waiting
 from tests.simulation.statements.rows import RUNNING
-from tests.simulation.statements.tasks.pool_claims import waiting
 from tests.simulation.tables import Row, Transaction, Values
 
 T = TaskState

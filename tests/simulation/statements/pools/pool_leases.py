@@ -1,4 +1,4 @@
-"""The statements of `dao/tasks/pool_leases.py`, and what the triggers of `task_instance` do for resources."""
+"""The statements of `dao/pools/pool_leases.py`, and what the triggers of `task_instance` do for resources."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def leave(tx: Transaction, task: Values) -> None:
 
 
 def leases(tx: Transaction, task: Values) -> str | None:
-    """What it holds, as `LEASES` says."""
+    """What it holds, as `_OWNED` of `dao/tasks/task_claims.py` reads it."""
     if task.resources is None:
         return None
     found: dict[str, list[dict[str, object]]] = {}

@@ -17,12 +17,12 @@ from sqlalchemy import ColumnElement, Double, Select, case, cast, extract, func,
 
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData
+from dao.postgres.tables import node, task_instance, workflow_definition, workflow_instance
+from dao.run_lists import run_pages
+from dao.run_lists.run_pages import WantedRuns
 from dao.runs.backfills import dates_left
 from dao.runs.code_lists import read_codes
-from dao.views import run_pages
-from dao.views.run_pages import WantedRuns
-from dao.views.run_times import elapsed_s, worked_s
-from dao.views.tables import node, task_instance, workflow_definition, workflow_instance
+from dao.runs.run_times import elapsed_s, worked_s
 from model.choices import ExecutionType, Flag, Priority
 from model.errors import NotFound
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId

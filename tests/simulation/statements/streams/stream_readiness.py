@@ -1,10 +1,10 @@
-"""The statement of `dao/tasks/stream_readiness.py`."""
+"""The statement of `dao/streams/stream_readiness.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dao.tasks.stream_readiness import Probed
+from dao.streams.stream_readiness import Probed
 from model.ids import Epoch
 from tests.simulation.tables import Transaction
 

@@ -1,0 +1,1 @@
+"""Streams: their claims, readiness, ends and restarts."""

@@ -1,0 +1,1 @@
+"""Models of the statements of `dao/streams/`."""
