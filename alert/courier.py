@@ -18,9 +18,9 @@ import sys
 import time
 from typing import Any
 
+from alert.allowed_addresses import Places
 from alert.http_traces import HttpTraces
 from alert.letter import Letter, Outcome, Receipt
-from alert.places import Places
 from model.alerts.channels import ChannelUrl, parse_channel_url
 from model.errors import Refused
 from node import prctl

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute
 
 from api import problems
 from api.authentication import make_call
+from api.byte_streams import add_stream
 from api.denials import Denials
 from api.events import add_events
 from api.health import add_health
@@ -22,17 +23,16 @@ from api.login_page import add_login_page
 from api.middleware import Entrance
 from api.open_streams import OpenStreams
 from api.openapi import serve_document
-from api.page import Page, add_page
 from api.rate_limits import RateLimits
 from api.routes import Route, Serving, add_route
-from api.streams import add_stream
+from api.web_page import Page, add_page
 from model.errors import ShoalError
 from service import problems as kinds
+from service.byte_stream import StreamOperation
 from service.call import Backend, Call
 from service.live.hub import Hub
 from service.operation import Operation
 from service.operations import ALL
-from service.stream import StreamOperation
 
 BASE = "/api/v1"
 

@@ -17,8 +17,8 @@ from starlette.types import ASGIApp, Message
 from api.app import create_app
 from api.heavy_frames import HeavyAnswer, HeavyRequest, Opening, frame, read_frame
 from api.open_streams import OpenStreams
-from api.page import Page
 from api.rate_limits import RateLimits
+from api.web_page import Page
 from node import prctl
 from service.live.hub import Hub
 from service.live.watchers import recheck_in

@@ -17,9 +17,9 @@ from api.housekeeping import delete_expired
 from api.large_bulk import go_on
 from api.middleware import HEALTH
 from api.open_streams import OpenStreams
-from api.page import Page
 from api.rate_limits import RateLimits
 from api.settings import ApiSettings
+from api.web_page import Page
 from http_server.connections import Limits
 from http_server.server import HttpServer, listen, load_tls
 from model.errors import Unavailable

@@ -19,7 +19,7 @@ from rich.console import Console
 from bench.cluster import BenchFailed
 from bench.comparison import PAIRS_MIN
 from bench.course import ENDURANCE, PARTS, run
-from bench.page import write_page
+from bench.performance_page import write_page
 from bench.revisions import PARTS as COMPARED
 from bench.revisions import compare_with, print_comparison
 from bench.sizes import FULL, QUICK

@@ -21,9 +21,9 @@ from bench.cluster import BenchFailed, Cluster
 from bench.figures import Figure, Target
 from bench.server import BenchServer
 from bench.sizes import Sizes
+from service.byte_stream import StreamOperation
 from service.operation import BODY, Operation
 from service.operations import ALL
-from service.stream import StreamOperation
 
 PART = "REST API: what others wait meanwhile"
 WAITED_MS_MAX = 200

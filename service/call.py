@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from dao.postgres.database import Database
     from dao.postgres.engine import AsyncConnection
     from service.accounts.passwords import Passwords
-    from service.cluster.doctor import MachineChecks
+    from service.checks.doctor import MachineChecks
     from service.cluster.drill import Drill
     from service.cluster.registered_masters import RegisteredMasters
-    from service.cluster.slot_owners import SlotOwners
-    from service.runs.stored_logs import StoredLogs
+    from service.logs.stored_logs import StoredLogs
+    from service.slots.slot_owners import SlotOwners
     from service.workflows.workflow_file import TaskTypes
 
 A = TypeVar("A")

@@ -11,27 +11,21 @@ from service.alerts import groups as alert_groups
 from service.alerts import history as alert_history
 from service.alerts import rules as alert_rules
 from service.alerts import silences as alert_silences
+from service.checks import examination
 from service.cluster import (
-    claims,
     clock,
     command_queue,
-    command_slot,
-    data_sources,
     drains,
     drill,
     duties,
-    environments,
-    examination,
     failover_receipt,
     figures,
     members,
-    secrets,
     servers,
     settings_in_force,
-    slot_picture,
-    slot_replay,
 )
 from service.explain import why
+from service.logs import log_search, log_source
 from service.operation import Operation
 from service.pools import pool_changes, pools
 from service.projects import projects
@@ -44,29 +38,17 @@ from service.runs import (
     counting,
     error_commands,
     line,
-    log_search,
-    log_source,
-    operations,
     showing,
     story_answers,
     streams,
 )
+from service.runs import bulk_operations as operations
 from service.runs import listing as run_listing
-from service.workflows import (
-    applying,
-    content,
-    drafting,
-    history,
-    last_runs,
-    layouts,
-    relations,
-    saving,
-    schedule_calendar,
-    schedule_changes,
-    schedule_listing,
-    schemas,
-    trying,
-)
+from service.schedules import schedule_calendar, schedule_changes, schedule_listing
+from service.secrets import data_sources, environments, secrets
+from service.slots import claims, command_slot, slot_picture, slot_replay
+from service.workflows import apply_operations as applying
+from service.workflows import content, drafting, history, last_runs, layouts, relations, saving, schemas, trying
 from service.workflows import listing as workflow_listing
 
 _MODULES = (

@@ -11,15 +11,15 @@ from dao.postgres.database import Database
 from service.accounts.passwords import Passwords
 from service.call import Backend
 from service.cluster.registered_masters import RegisteredMasters
-from service.cluster.slot_owners import SlotOwners
-from service.runs.stored_logs import StoredLogs
+from service.logs.stored_logs import StoredLogs
+from service.slots.slot_owners import SlotOwners
 from shoal.config.settings import Settings
 from shoal.local.drill import DrillClient
 from worker.tasks.catalog import TaskCatalog
 
 if TYPE_CHECKING:
     from dao.cluster.node_rows import NodeRow
-    from service.cluster.check_result import Result
+    from service.checks.check_result import Result
 
 
 def backend_of(database: Database, settings: Settings) -> Backend:

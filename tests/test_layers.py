@@ -50,7 +50,7 @@ PURE = (
     "master/drive/logic.py",
     "master/drive/outcome.py",
     "master/drive/events.py",
-    "master/drive/repeats.py",
+    "master/drive/retries.py",
     "master/drive/runnable.py",
     "master/claim/revival.py",
     "master/claim/batch.py",
@@ -78,8 +78,8 @@ CLOCKS = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "ti
 a fire time computed from it ends early on one machine and late on another. Measure spans by `node/life.py`."""
 
 CLOCK_READERS: dict[str, str] = {
-    "service/cluster/doctor.py": "tells a person how far it is from the database's",
-    "service/cluster/log_service_health.py": "tells a person how far a worker's is from this machine's",
+    "service/checks/doctor.py": "tells a person how far it is from the database's",
+    "service/checks/log_service_health.py": "tells a person how far a worker's is from this machine's",
     "shoal/cli/next_fires.py": "shows a person the fire times of a cron text that is not saved; no database is asked",
 }
 """Module -> why it may read the machine's wall clock: only what a person reads may depend on it."""

@@ -41,7 +41,7 @@ from worker.claims.pool_checks import PoolChecks
 from worker.claims.writer import Writer
 from worker.folder import WorkerFolder
 from worker.launcher.client import Launcher
-from worker.logs.copying import Copying
+from worker.logs.copy_parts import Copying
 from worker.logs.deletion import delete_old_logs
 from worker.logs.service import LogService
 from worker.results.former_lives import report_last_words, report_left_results

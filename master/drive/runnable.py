@@ -18,7 +18,7 @@ from master.drive.children import Children
 from master.drive.events import Effect, Enter, Event, Finish, HoldTasks, KillTasks, Restored, Started, TookTooLong
 from master.drive.outcome import Ends
 from master.drive.parameters import Parameters
-from master.drive.repeats import is_repeated, repeated, used_before
+from master.drive.retries import is_repeated, repeated, used_before
 from master.drive.task_starter import TaskStarter
 from model.choices import FailureStrategy
 from model.definitions.plan import Plan

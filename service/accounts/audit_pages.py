@@ -14,7 +14,7 @@ from model.ids import AuditId
 from service.call import Call
 from service.fields import Answer, Id, Moment, Text
 from service.operation import operation
-from service.pages import PageOf, PageQuery, page_of
+from service.paging import PageOf, PageQuery, page_of
 
 if TYPE_CHECKING:
     from dao.accounts.audit import AuditRow

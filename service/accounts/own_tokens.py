@@ -25,7 +25,7 @@ from service.accounts.people import Password
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation
-from service.pages import PageOf, PageQuery, page_of
+from service.paging import PageOf, PageQuery, page_of
 
 if TYPE_CHECKING:
     from dao.accounts.accounts import Credentials

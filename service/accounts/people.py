@@ -19,7 +19,7 @@ from service.call import Call, Change, Subject
 from service.callers import Caller
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation
-from service.pages import PageOf, PageQuery, page_of
+from service.paging import PageOf, PageQuery, page_of
 
 if TYPE_CHECKING:
     from dao.accounts.accounts import Account

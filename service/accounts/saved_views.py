@@ -21,10 +21,10 @@ from service.accounts.audit_pages import AuditQuery
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation
-from service.pages import PageOf, PageQuery, page_of
+from service.paging import PageOf, PageQuery, page_of
 from service.runs.requests import RunFilter, TaskQuery
+from service.schedules.schedule_requests import ScheduleQuery
 from service.workflows.requests import WorkflowQuery
-from service.workflows.schedule_requests import ScheduleQuery
 
 KIND, TAG = "saved-view", "saved-views"
 VIEWS_MAX = 200

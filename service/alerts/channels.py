@@ -17,7 +17,7 @@ from model.errors import NotFound, Refused, Unavailable
 from service.call import ANY_VERSION, Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation
-from service.secret_keys import open_vault
+from service.secrets.secret_keys import open_vault
 
 if TYPE_CHECKING:
     from dao.alerts.channels import Channel, ChannelHead

@@ -18,7 +18,7 @@ from service.alerts.channels import Name as ChannelName
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Id, Moment
 from service.operation import operation
-from service.pages import PageOf, PageQuery, page_of
+from service.paging import PageOf, PageQuery, page_of
 
 if TYPE_CHECKING:
     from dao.alerts.alert_listings import AlertRow, Delivery

@@ -17,7 +17,7 @@ from model.errors import NotFound, Refused
 from service.call import ANY_VERSION, Call, Subject
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation
-from service.pages import PageOf, PairPageQuery, pair_page_of
+from service.paging import PageOf, PairPageQuery, pair_page_of
 
 if TYPE_CHECKING:
     from dao.alerts.saved_rules import SavedRule

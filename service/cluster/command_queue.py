@@ -14,10 +14,10 @@ from model.accounts.rights import Right
 from model.cluster.nodes import Slot
 from service.call import Call
 from service.cluster.members import WorkerGroupAnswer, groups_of
-from service.cluster.slot_report import SlotReport, read_slots
 from service.fields import Answer, Asked, Id, WrittenId
 from service.operation import operation
-from service.pages import PageOf, PageQuery, page_of
+from service.paging import PageOf, PageQuery, page_of
+from service.slots.slot_report import SlotReport, read_slots
 
 if TYPE_CHECKING:
     from dao.commands.queue_listings import WaitingCommand

@@ -13,9 +13,9 @@ from model.accounts.rights import Right
 from model.cluster.nodes import NodeKind, NodeState, NodeStatus
 from service.call import Call
 from service.cluster.drains import DrainState
-from service.cluster.slot_report import MasterSlot, SlotReport, read_slots
 from service.fields import Answer, Id, Moment
 from service.operation import operation
+from service.slots.slot_report import MasterSlot, SlotReport, read_slots
 
 if TYPE_CHECKING:
     from dao.cluster.node_listings import FencedNode

@@ -20,13 +20,13 @@ from model.ids import Epoch, WorkflowInstanceId
 from model.logic.dependent import DependentParams
 from model.runs.command_moves import URGENT, CommandType
 from model.runs.states import NotBegun, TaskState, WorkflowState
-from service.cluster.slot_report import MasterSlot, report
 from service.explain.choices import choice_behind, choices_of
 from service.explain.explanation import SILENT_AFTER_S, why_command
 from service.explain.run_explanation import RunFacts, why_run
 from service.explain.subjects import CommandFacts, GroupFacts, MasterFacts, RestartFacts, TaskFacts
 from service.explain.tasks_without_attempts import latest_by_name, without_attempts
 from service.runs.references import plan_of
+from service.slots.slot_report import MasterSlot, report
 
 
 @dataclass(frozen=True)

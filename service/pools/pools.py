@@ -10,7 +10,7 @@ from model.accounts.rights import Right
 from model.pools.resources import LINE_SHOWN_MAX
 from service.call import Call
 from service.operation import operation
-from service.pages import PageOf, page_of, pair_page_of
+from service.paging import PageOf, page_of, pair_page_of
 from service.pools.answers import PoolAnswer, PoolContent, ResourceAnswer, WaitingTaskAnswer
 from service.pools.pool_file import yaml_of_pool
 from service.pools.requests import LineQuery, Name, PoolQuery, ResourceQuery, resource_cursor

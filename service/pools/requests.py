@@ -12,7 +12,7 @@ from model.errors import Refused
 from model.pools.resources import LINE_SHOWN_MAX, ResourceState
 from model.pools.spec import RESOURCE_NAME_LENGTH_MAX
 from service.fields import Asked, Text
-from service.pages import NamedPageQuery, PageQuery, PairPageQuery
+from service.paging import NamedPageQuery, PageQuery, PairPageQuery
 from service.workflows.requests import Files, Version, Yaml
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from model.runs.retention import KEPT_DAYS_MAX
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation
-from service.pages import NamedPageQuery, PageOf, page_of
-from service.secret_keys import open_vault
+from service.paging import NamedPageQuery, PageOf, page_of
+from service.secrets.secret_keys import open_vault
 
 PROJECT = "project"
 PARAMS_MAX = 1_000

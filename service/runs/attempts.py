@@ -10,7 +10,7 @@ from model.ids import TaskInstanceId
 from service.call import Call
 from service.fields import Id
 from service.operation import operation
-from service.pages import PageOf, page_of
+from service.paging import PageOf, page_of
 from service.runs.answers import AttemptAnswer
 from service.runs.listing import COUNTED_MAX, started_after
 from service.runs.requests import TaskQuery, pairs

@@ -30,9 +30,9 @@ from service.runs.backfill_progress import Backfill, BackfillProgress, read_prog
 from service.runs.command_asked import AskedFor, CommandAsked, once_taken
 from service.runs.references import check_startable
 from service.runs.requests import BackfillDates, StartBackfill, WaitQuery
-from service.runs.start import Start, ask_start
+from service.runs.start_batches import DEFINITION
 from service.runs.start_check import check_start
-from service.runs.starts import DEFINITION
+from service.runs.start_command import Start, ask_start
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from service.projects.limits import check_limits_of_reruns
 from service.runs.command_asked import CommandAsked, once_taken
 from service.runs.newer_version import GOES_ON_BELOW, newer_version, older_below, version_to_go_on_with
 from service.runs.requests import RerunRun, StartRun, WaitQuery
-from service.runs.start import Start
-from service.runs.starts import StartAsked, start_all
+from service.runs.start_batches import StartAsked, start_all
+from service.runs.start_command import Start
 
 RUN, TASK = "workflow-instance", "task-instance"
 

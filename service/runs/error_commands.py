@@ -21,7 +21,7 @@ from service.call import Call, Change, Subject
 from service.dependents import check_dependents
 from service.fields import Answer, Asked, GivenId, Id, Moment, WrittenId
 from service.operation import operation
-from service.pages import LIMIT_MAX, PageOf, PageQuery, page_of
+from service.paging import LIMIT_MAX, PageOf, PageQuery, page_of
 from service.runs import retry_check
 from service.runs.command_asked import CommandAsked, once_taken
 from service.runs.corrected_command import CorrectedCommand, corrected, corrections_of

@@ -16,7 +16,7 @@ from model.time.durations import read_duration
 from service.call import Call
 from service.fields import Answer, Id
 from service.operation import operation
-from service.pages import PageOf, cursor_of
+from service.paging import PageOf, cursor_of
 from service.runs.answers import PROGRESS, ListedRun
 from service.runs.requests import RunFilter, RunQuery, TaskQuery
 from service.runs.run_progress import with_progress

@@ -17,7 +17,7 @@ from model.runs.serial_lines import KEY_LENGTH_MAX
 from model.runs.states import TaskState, WorkflowState
 from model.runs.triggers import Trigger
 from service.fields import Asked, GivenId, Id, Moment, Text
-from service.pages import HowCounted, PageQuery
+from service.paging import HowCounted, PageQuery
 from service.runs.answers import AttemptAnswer, ListedRun
 from service.wanted_fields import FieldOf, Fields
 

@@ -26,10 +26,10 @@ from model.parameters.secret_values import without_sealed
 from service.call import ANY_VERSION, Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation
-from service.pages import PageOf, pair_page_of
+from service.paging import PageOf, pair_page_of
 from service.workflows import drafts
-from service.workflows.applied import SavedWorkflow, rehearse
-from service.workflows.applying import CheckedAnswer
+from service.workflows.apply_operations import CheckedAnswer
+from service.workflows.apply_transaction import SavedWorkflow, rehearse
 from service.workflows.definition_files import FileContent
 from service.workflows.drafts import DRAFT_FILE, DraftChanged
 from service.workflows.named_things import named_things

@@ -17,8 +17,8 @@ from dao.postgres.engine import AsyncConnection
 from model.errors import Changed, NotFound, Refused
 from model.fields import NAME_LENGTH_MAX
 from model.parameters.parameters import is_storable
-from service.secret_keys import SecretSettings
-from service.workflows.apply import Saved, save_all
+from service.secrets.secret_keys import SecretSettings
+from service.workflows.apply_saving import Saved, save_all
 from service.workflows.workflow_file import TaskTypes, WorkflowDocument, parse_workflows
 
 BYTES_MAX = 1_048_576

@@ -15,7 +15,7 @@ from model.parameters.secret_values import without_sealed
 from service.call import Call
 from service.fields import Answer, Id, Moment
 from service.operation import operation
-from service.pages import PageOf, PageQuery, page_of
+from service.paging import PageOf, PageQuery, page_of
 from service.workflows.listing import permitted_head
 from service.workflows.requests import DiffQuery, ExportQuery
 from service.workflows.saved_workflow import exported, versions_differ

@@ -11,7 +11,7 @@ from model.ids import WorkflowCode
 from service.call import Call
 from service.fields import Answer, Id, Moment
 from service.operation import operation
-from service.pages import PageOf, page_of
+from service.paging import PageOf, page_of
 from service.workflows.requests import WorkflowQuery, WorkflowReference
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pydantic import Field
 from model.choices import ReleaseState
 from model.fields import NAME_LENGTH_MAX
 from service.fields import Asked, Text
-from service.pages import PageQuery, PairPageQuery
+from service.paging import PageQuery, PairPageQuery
 
 FILES_MAX = 1_000
 VERSION_MAX = 2**31 - 1

@@ -23,8 +23,8 @@ from service.fields import Answer, Id
 from service.operation import operation
 from service.projects.limits import check_limits_of_start
 from service.workflows import release
-from service.workflows.applied import DEFINITION
-from service.workflows.apply import save_all
+from service.workflows.apply_saving import save_all
+from service.workflows.apply_transaction import DEFINITION
 from service.workflows.listing import WorkflowAnswer
 from service.workflows.reach import check_reach
 from service.workflows.requests import PutWorkflow, RollBack, SetReleaseState

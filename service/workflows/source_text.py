@@ -20,7 +20,7 @@ from model.definitions.layout import Layout
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.parameters.secret_values import MASK, SECRET_CHARACTERS_MIN, sealed_value, without_sealed
-from service.workflows.file_schedules import are_equal
+from service.schedules.file_schedules import are_equal
 from service.workflows.workflow_file import WorkflowDocument, parse_workflows
 from service.workflows.workflow_text import WorkflowContent, section_of
 from service.workflows.yaml_sections import child, entries, items, root_of, with_scalars, with_section

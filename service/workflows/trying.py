@@ -31,7 +31,7 @@ from service.operation import operation
 from service.runs.command_asked import CommandAsked, once_taken
 from service.runs.control import with_run
 from service.runs.requests import WaitQuery
-from service.workflows.apply import save_all
+from service.workflows.apply_saving import save_all
 from service.workflows.reach import check_reach
 from service.workflows.requests import BYTES_MAX
 from service.workflows.workflow_file import BadWorkflowFile, FileFault, TaskTypes, WorkflowDocument, parse_spec, plain

@@ -23,8 +23,8 @@ from model.fields import NAME_LENGTH_MAX, Name
 from model.near import nearest
 from model.parameters.secret_values import SEALED_TEXT, has_sealed
 from model.scripts.normal_form import changed_scripts
+from service.schedules.schedule_entry import ScheduleEntry, problem_of_field, problems_of
 from service.workflows.runnable_types import unrunnable
-from service.workflows.schedule_entry import ScheduleEntry, problem_of_field, problems_of
 from service.workflows.workflow_warnings import one_variable
 from service.workflows.yaml_lines import BadYaml, Document, Number, read_documents, text_of
 from service.workflows.yaml_sections import document_at

@@ -10,7 +10,7 @@ import typer
 
 from alert import server
 from node.address import host_name
-from service import secret_keys
+from service.secrets import secret_keys
 from shoal import process, secrecy
 from shoal.cli.invocation import Invocation
 from shoal.cli.on_demand import GroupOnDemand

@@ -11,7 +11,8 @@ import typer
 from model.errors import Refused, Unavailable
 from model.runs.bulk import BulkAction
 from service.runs import bulk as bulk_changes
-from service.runs import operations, requests
+from service.runs import bulk_operations as operations
+from service.runs import requests
 from service.words import counted, plain
 from shoal.cli import output
 from shoal.cli.filters import RunFilters

@@ -9,7 +9,8 @@ import typer
 
 from dao.secrets import data_source_url
 from model.errors import Refused, Unavailable
-from service.cluster import clock, data_sources
+from service.cluster import clock
+from service.secrets import data_sources
 from service.words import when
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column, answer_fields, hint, print_result, table

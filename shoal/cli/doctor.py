@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from service.cluster import examination
+from service.checks import examination
 from service.words import counted, plain
 from shoal.cli import output
 from shoal.cli.invocation import Invocation

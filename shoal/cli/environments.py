@@ -12,7 +12,7 @@ import typer
 
 from model.errors import Refused
 from service.cluster import clock
-from service.cluster import environments as stored_environments
+from service.secrets import environments as stored_environments
 from service.words import when
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column, answer_fields, hint, print_result, table

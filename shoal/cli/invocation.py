@@ -16,7 +16,7 @@ from dao.postgres import database as postgres
 from dao.postgres import schema
 from model.errors import Denied, Refused, Unavailable
 from model.runs import traces
-from service import secret_keys
+from service.secrets import secret_keys
 from shoal.config import logins, whereabouts
 from shoal.config import settings as configuration
 

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from service import stream
-from service.runs import log_source, requests, showing
+from service import byte_stream as stream
+from service.logs import log_source
+from service.runs import requests, showing
 from service.words import plain
 from shoal.cli import output
 from shoal.cli.completion import complete_run

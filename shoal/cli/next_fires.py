@@ -11,8 +11,9 @@ import typer
 
 from model.errors import NotFound, Refused
 from model.time import zones
+from service.schedules import fire_times, schedule_listing, schedule_requests
 from service.words import exact
-from service.workflows import fire_times, listing, requests, schedule_listing, schedule_requests
+from service.workflows import listing, requests
 from service.workflows.typed_names import typed
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
@@ -21,7 +22,7 @@ from shoal.cli.values import AnyProject
 from shoal.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from service.workflows.schedule_answers import FireTime, NextFires
+    from service.schedules.schedule_answers import FireTime, NextFires
 
 
 def add_to(app: typer.Typer) -> None:

@@ -31,7 +31,7 @@ GROUPS = {
         "why": "why",
         "tasks": "tasks",
         "events": "events",
-        "errors": "errors",
+        "errors": "error_commands",
         "pause": "halting",
         "stop": "halting",
         "resume": "halting",

@@ -22,7 +22,7 @@ from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
 
 if TYPE_CHECKING:
-    from service.pages import PageOf
+    from service.paging import PageOf
     from service.pools.answers import PoolContent, ResourceAnswer, TaskOfRunAnswer, WaitingTaskAnswer
 
 LIST_MAX = 10_000

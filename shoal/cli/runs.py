@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service import pages
+from service import paging as pages
 from service.cluster import clock
 from service.runs import listing, requests
 from service.words import counted, duration, plain, when

@@ -13,8 +13,9 @@ from model.errors import Refused
 from model.time.moments import begin_of
 from model.time.zones import zone
 from service.cluster import clock
+from service.schedules import schedule_changes, schedule_listing, schedule_requests
 from service.words import ahead, exact, when
-from service.workflows import listing, requests, schedule_changes, schedule_listing, schedule_requests
+from service.workflows import listing, requests
 from service.workflows.typed_names import typed
 from shoal.cli import output
 from shoal.cli.completion import complete_workflow
@@ -26,7 +27,7 @@ from shoal.clients.pages import all_items
 
 if TYPE_CHECKING:
     from service.operation import Operation
-    from service.workflows.schedule_answers import ScheduleAnswer
+    from service.schedules.schedule_answers import ScheduleAnswer
 
 LIST_MAX = 10_000
 NONE = "none"

@@ -10,8 +10,8 @@ import typer
 
 from dao.secrets import parameters
 from model.errors import Refused
-from service import secret_keys
-from service.cluster import secrets as stored_secrets
+from service.secrets import secret_keys
+from service.secrets import secrets as stored_secrets
 from service.words import counted
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import answer_fields, print_json, print_result

@@ -9,7 +9,7 @@ import typer
 from model.accounts.rights import parse_scopes
 from model.errors import Refused
 from model.time.durations import read_duration
-from service import pages
+from service import paging as pages
 from service.accounts import own_account, own_tokens, people
 from service.cluster import clock
 from service.words import ahead, exact, when

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from model.errors import Denied, Unavailable
-from service.cluster import claims as cluster_claims
 from service.cluster import clock, command_queue, members
 from service.runs import answers, listing, requests
+from service.slots import claims as cluster_claims
 from service.words import exact
 from shoal.cli import output, top_view
 from shoal.cli.invocation import Invocation

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from model.accounts.tokens import TokensEnd
-from service import pages
+from service import paging as pages
 from service.accounts import people
 from service.cluster import clock
 from service.words import when

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from node.address import host_name
-from service import secret_keys
+from service.secrets import secret_keys
 from shoal import process, secrecy
 from shoal.cli.invocation import Invocation
 from shoal.cli.on_demand import GroupOnDemand

@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from model.errors import Refused
-from service import pages
+from service import paging as pages
 from service.cluster import clock
 from service.words import plain, when
-from service.workflows import applying, history, listing, requests
+from service.workflows import apply_operations as applying
+from service.workflows import history, listing, requests
 from service.workflows.typed_names import typed
 from shoal import workflow_files
 from shoal.cli.invocation import Invocation

@@ -11,8 +11,9 @@ import typer
 
 from model.choices import ReleaseState
 from service.words import counted
-from service.workflows import applying, listing, requests, workflow_warnings
+from service.workflows import apply_operations as applying
 from service.workflows import content as workflow_content
+from service.workflows import listing, requests, workflow_warnings
 from service.workflows.typed_names import typed
 from shoal import workflow_files
 from shoal.cli import workflow_release, workflow_versions
@@ -27,7 +28,7 @@ from shoal.cli.workflow_release import print_firing
 from shoal.clients.pages import all_items
 
 if TYPE_CHECKING:
-    from service.workflows.applied import SavedWorkflow
+    from service.workflows.apply_transaction import SavedWorkflow
 
 LIST_MAX = 10_000
 

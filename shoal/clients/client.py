@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import ParamSpec, Protocol, TypeVar
 
+from service.byte_stream import StreamOperation
 from service.operation import Operation
-from service.stream import StreamOperation
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from service.answered import masked
+from service.byte_stream import StreamOperation, StreamQuery, slices
 from service.call import Backend, Call
 from service.callers import Caller
 from service.operation import QUERY, Operation
-from service.stream import StreamOperation, StreamQuery, slices
 from shoal.clients.gaps import WithGaps
 
 P = ParamSpec("P")

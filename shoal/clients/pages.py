@@ -6,7 +6,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from service import pages
+from service import paging as pages
 
 T = TypeVar("T")
 

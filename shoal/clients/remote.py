@@ -22,9 +22,9 @@ import httpx
 from pydantic import BaseModel, TypeAdapter
 
 from model.errors import Refused, Unavailable, Unknown
+from service.byte_stream import StreamOperation, StreamQuery
 from service.operation import BODY, QUERY, Operation
 from service.problems import error_of
-from service.stream import StreamOperation, StreamQuery
 from shoal.clients.gaps import WithGaps
 
 P = ParamSpec("P")

@@ -13,7 +13,7 @@ from node import prctl
 from node.left_tasks import sees_all_processes
 from node.meter import Meter
 from registry.process import is_here
-from service.cluster.check_result import Result, Verdict, passed, result_of
+from service.checks.check_result import Result, Verdict, passed, result_of
 from shoal.config.settings import Settings
 
 GIB = 1 << 30

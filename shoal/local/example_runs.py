@@ -11,7 +11,7 @@ from model.errors import NotFound, Refused
 from service.runs.control import start_run
 from service.runs.requests import StartRun, WaitQuery
 from service.words import counted
-from service.workflows.applying import apply_workflows
+from service.workflows.apply_operations import apply_workflows
 from service.workflows.requests import ApplyFiles
 from shoal.clients.client import Client
 from shoal.clients.waiting import follow_command

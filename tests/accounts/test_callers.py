@@ -13,7 +13,7 @@ from service.accounts.own_tokens import NewToken
 from service.accounts.people import NewUser
 from service.accounts.project_access import Limits, MemberRole
 from service.callers import Caller
-from service.pages import PageQuery
+from service.paging import PageQuery
 from tests.accounts.office import HERE, ROOT, Office
 
 V, O, E, W, C, A = Right.VIEW, Right.OPERATE, Right.EDIT, Right.OWN, Right.VIEW_CLUSTER, Right.ADMINISTER  # noqa: E741

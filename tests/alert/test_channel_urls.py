@@ -93,7 +93,7 @@ def test_secrets_are_masked_in_whatever_form_they_come() -> None:
 
 def test_a_courier_starts_no_program() -> None:
     code = (
-        "import subprocess\nfrom alert.places import Places\nPlaces().guard()\n"
+        "import subprocess\nfrom alert.allowed_addresses import Places\nPlaces().guard()\n"
         "for run in (lambda: subprocess.run(['true']), lambda: __import__('os').system('true')):\n"
         "    try:\n        run()\n        print('ran')\n    except OSError as error:\n        print(error)\n"
     )

@@ -16,9 +16,9 @@ import httpx
 from argon2 import PasswordHasher
 from sqlalchemy import make_url, text
 
-from api.page import Page
 from api.server import ApiServer
 from api.settings import ApiSettings
+from api.web_page import Page
 from dao.accounts import accounts, tokens
 from dao.postgres import roles
 from dao.postgres.database import Database

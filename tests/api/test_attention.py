@@ -14,7 +14,7 @@ from model.accounts.rights import Role
 from model.ids import ScheduleId, WorkflowCode
 from model.runs.estimate import late_s
 from model.time.schedules import ScheduleRow
-from service.workflows.missed_fires import missed_fire
+from service.schedules.missed_fires import missed_fire
 from tests.api.people import member
 from tests.api.serving import Serving
 from tests.api.test_last_runs import READS, History, get

@@ -15,7 +15,7 @@ from dao.definitions import schedule_days
 from model.accounts.rights import Role, Scope
 from model.ids import ScheduleId
 from model.time.clock_changes import clock_change
-from service.workflows.calendar_days import ALL_MAX, COUNTED_MAX, SHOWN_MAX, fires_of_days
+from service.schedules.calendar_days import ALL_MAX, COUNTED_MAX, SHOWN_MAX, fires_of_days
 from tests.api.people import member
 from tests.api.serving import BASE, Serving
 from tests.api.test_attention import NOON

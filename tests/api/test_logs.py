@@ -14,13 +14,13 @@ from typing import Any
 import httpx
 import pytest
 
+import api.byte_streams
 import api.sending
-import api.streams
 from api.event_text import event, whole_characters
 from api.ranges import NotThatLong, read_range
+from service.byte_stream import StreamQuery
 from service.callers import Caller
-from service.runs.log_source import read_log
-from service.stream import StreamQuery
+from service.logs.log_source import read_log
 from shoal.clients.direct import DirectClient
 from shoal.clients.remote import RemoteClient
 from tests.api.serving import BASE, Serving, serving, token_of
@@ -241,7 +241,9 @@ async def test_a_follower_that_is_too_slow_is_told_how_much_it_missed_and_is_sho
 
 
 async def test_events_name_what_was_missed() -> None:
-    told = b"".join([part async for part in api.streams._events(Rolling(0, 60), StreamQuery(follow=True))]).decode()
+    told = b"".join(
+        [part async for part in api.byte_streams._events(Rolling(0, 60), StreamQuery(follow=True))]
+    ).decode()
     kinds = re.findall(r"event: (\w+)\nid: (\d+)\ndata: (.*)\n", told)
     assert kinds == [("missed", "60", "20"), ("end", "100", "ended")]
 
@@ -258,7 +260,7 @@ async def test_a_right_that_is_taken_away_ends_a_stream(
     api_: Serving, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api.sending, "CHECK_EVERY_S", 0.1)
-    monkeypatch.setattr(api.streams, "PING_EVERY_S", 0.1)
+    monkeypatch.setattr(api.byte_streams, "PING_EVERY_S", 0.1)
     task = await run_of(cluster, "echo begun; sleep 60", ended=False)
     path = f"{BASE}/task-instances/{task}/log?follow=1"
     token = await token_of(api_.backend, "ada")

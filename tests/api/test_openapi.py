@@ -12,8 +12,8 @@ import pytest
 from api.app import create_app
 from api.open_streams import OpenStreams
 from api.openapi import text_of
-from api.page import Page
 from api.rate_limits import RateLimits
+from api.web_page import Page
 from dao.postgres.database import Database
 from service.live.hub import Hub
 from service.operations import ALL

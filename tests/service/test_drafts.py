@@ -19,8 +19,8 @@ from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from model.definitions.layout import Layout, Note, Place
 from model.errors import NotFound, Refused
-from service.secret_keys import SecretSettings
-from service.workflows.apply import Saved, save_all
+from service.secrets.secret_keys import SecretSettings
+from service.workflows.apply_saving import Saved, save_all
 from service.workflows.drafts import (
     BYTES_MAX,
     DefinitionChanged,

@@ -1,11 +1,11 @@
-"""`service/stream.py`: slices of a stream whose oldest part is discarded while it is read."""
+"""`service/byte_stream.py`: slices of a stream whose oldest part is discarded while it is read."""
 
 from __future__ import annotations
 
 import pytest
 
 from model.errors import Unavailable
-from service.stream import Slice, StreamQuery, slices
+from service.byte_stream import Slice, StreamQuery, slices
 
 
 class Rolling:

@@ -7,8 +7,8 @@ import pytest
 from dao.cluster import nodes
 from dao.postgres.database import Database
 from model.cluster.nodes import Heartbeat, Slot
-from service.cluster import slot_owners
-from service.cluster.slot_owners import Place, SlotOwners
+from service.slots import slot_owners
+from service.slots.slot_owners import Place, SlotOwners
 from tests.dao.scene import Scene
 
 

@@ -27,9 +27,9 @@ from service.callers import Caller
 from service.runs.command_asked import CommandAsked
 from service.runs.control import start_run
 from service.runs.requests import StartRun, WaitQuery
-from service.runs.start import Start
-from service.runs.starts import StartAsked, start_all
-from service.workflows.apply import save_all
+from service.runs.start_batches import StartAsked, start_all
+from service.runs.start_command import Start
+from service.workflows.apply_saving import save_all
 from service.workflows.workflow_file import parse_workflows
 from shoal.backend import backend_of
 from shoal.config.settings import load_settings

@@ -26,11 +26,11 @@ from model.cluster.timing import Timing
 from model.errors import Denied, Unavailable
 from model.ids import Epoch
 from registry.process import this_process
-from service.cluster.check_result import Result, Verdict, result_of, unknown
-from service.cluster.log_service_health import Answer, ask, log_service_results
-from service.cluster.node_health import drains_result, master_results, root_result, timing_result, worker_results
-from service.cluster.server_health import clock_result, database_result, room_for_nodes_result
-from service.cluster.slot_report import MasterSlot, SlotReport
+from service.checks.check_result import Result, Verdict, result_of, unknown
+from service.checks.log_service_health import Answer, ask, log_service_results
+from service.checks.node_health import drains_result, master_results, root_result, timing_result, worker_results
+from service.checks.server_health import clock_result, database_result, room_for_nodes_result
+from service.slots.slot_report import MasterSlot, SlotReport
 from shoal.cluster.machine_health import disk_result, process_faults, process_result
 from tests.eventually import eventually
 from tests.servers.postgres import PostgresServer

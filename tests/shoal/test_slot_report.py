@@ -5,7 +5,7 @@ from __future__ import annotations
 from dao.cluster.node_rows import NodeRow
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, ProcessIdentity, Slot
 from model.ids import Epoch
-from service.cluster.slot_report import report
+from service.slots.slot_report import report
 
 
 def master(epoch: int, believes: Slot | None, status: NodeStatus = NodeStatus.NORMAL) -> NodeRow:

@@ -13,7 +13,7 @@ from tests.worker.http_server import http_server, says
 from tests.worker.kubernetes_server import kubernetes_server
 from worker.attempts.child import SENTENCE_CHARACTERS_MAX, _attempt
 from worker.attempts.order import Order
-from worker.launcher.deadline import Deadline
+from worker.launcher.horizon import Deadline
 from worker.statements.table import CELL_LENGTH_MAX
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.http import LOGGED_CHARACTERS_MAX

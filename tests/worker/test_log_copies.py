@@ -21,8 +21,8 @@ from node.life import Life
 from tests.dao.scene import Scene
 from tests.eventually import eventually
 from tests.master.lives import begin_life
-from worker.logs import copies as log_copies
-from worker.logs.copies import LogCopies
+from worker.logs import copy_loop as log_copies
+from worker.logs.copy_loop import LogCopies
 from worker.logs.store_access import StoreAccess
 from worker.logs.task_log import LogFile
 

@@ -21,8 +21,8 @@ from model.runs.states import TaskState
 from worker.attempts.failed_attempt import result_of
 from worker.attempts.last_line import last_line_of, tail_of
 from worker.attempts.order import Order, answer_of
-from worker.launcher.deadline import Deadline
 from worker.launcher.errors import DeadlinePassed
+from worker.launcher.horizon import Deadline
 from worker.launcher.wire import put_answer
 from worker.secrets.masking import Masking
 from worker.tasks.plugin import TaskContext, TaskLog, TaskResult

@@ -18,8 +18,8 @@ import structlog
 
 from model.cluster.means import is_passing
 from worker.attempts.order import Order, result_of
-from worker.launcher.deadline import Deadline
 from worker.launcher.errors import BrokenLauncher, DeadlinePassed, LauncherKilled, NoMeans, TreeLeft
+from worker.launcher.horizon import Deadline
 from worker.launcher.idle_keepers import IdleKeepers
 from worker.launcher.last_word import LastWord
 from worker.launcher.leftovers import reap

@@ -27,7 +27,7 @@ from model.cluster.means import is_passing
 from node import prctl
 from registry.clock import boottime_s
 from worker.launcher import tree, wire
-from worker.launcher.deadline import Deadline
+from worker.launcher.horizon import Deadline
 from worker.launcher.output import GIVEN_FDS, GivenTask
 from worker.launcher.spawn import OOM_SCORE, spawn
 from worker.launcher.wire import Cause, End, Ended, Identity, Message, NotStarted, Request, Started

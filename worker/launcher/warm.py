@@ -19,7 +19,7 @@ from importlib import import_module
 from site import getsitepackages
 from typing import Any, NoReturn
 
-from worker.launcher.deadline import Deadline
+from worker.launcher.horizon import Deadline
 from worker.launcher.keeper import close_all_but
 from worker.launcher.wire import Request
 from worker.launcher.zygote import Zygote

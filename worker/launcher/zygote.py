@@ -24,7 +24,7 @@ from typing import NoReturn, Protocol
 from model.cluster.means import is_passing
 from node import prctl
 from worker.launcher import tree
-from worker.launcher.deadline import Deadline
+from worker.launcher.horizon import Deadline
 from worker.launcher.keeper import keep
 from worker.launcher.output import GIVEN_FDS, GivenTask
 from worker.launcher.wire import NotStarted, Request, encode, receive_given

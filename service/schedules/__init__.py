@@ -1,0 +1,1 @@
+"""Schedules: what people ask of them, when they fire, and what they missed."""

@@ -1,0 +1,1 @@
+"""Data sources, environments, secrets, and the keys that seal them."""

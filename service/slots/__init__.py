@@ -1,0 +1,1 @@
+"""Slots: who has which, now and before, and whose a command is."""

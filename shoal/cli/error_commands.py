@@ -1,0 +1,164 @@
+"""`shoal errors`: list, retry and drop commands that could not be handled."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from model.choices import FailureStrategy, Priority
+from model.errors import Refused
+from model.runs.command_moves import CommandType
+from service import paging as pages
+from service.cluster import clock
+from service.runs import corrected_command, error_commands, requests
+from service.words import counted, when
+from shoal.cli import output
+from shoal.cli.invocation import Invocation
+from shoal.cli.output import Column
+from shoal.cli.values import Params, read_values
+from shoal.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from shoal.clients.client import Client
+
+TYPE_LENGTH_MAX = 40
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group `errors`, which lists when it is given no verb."""
+    group = typer.Typer(help="Commands that could not be handled, with the reason.")
+    verb(group, "shoal errors", "shoal errors --limit 100", default=True)(errors)
+    verb(group, "shoal errors retry 17", "shoal errors retry --all", "shoal errors retry 17 -p day=2026-01-31")(retry)
+    verb(group, "shoal errors drop 17", "shoal errors drop 17 18 19", "shoal errors drop --all")(drop)
+    app.add_typer(group, name="errors")
+
+
+async def errors(
+    call: Invocation,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many, newest first.")] = 20,
+) -> None:
+    """List the commands that could not be handled, newest first, each with the reason."""
+    async with call.client() as client:
+        now = (await client.ask(clock.read_clock)).now
+        found = [each async for each in _error_commands(client, limit)]
+    if call.as_json or not found:
+        others = "What waits: shoal queue   What ran: shoal runs"
+        fields = [output.answer_fields(each) for each in found]
+        output.print_result(call, fields, "There is no error command.", others)
+        return
+    output.table(
+        Column("COMMAND", [each.id for each in found], right=True),
+        Column("TYPE", [each.type[:TYPE_LENGTH_MAX] for each in found], keep=2),
+        Column("WORKFLOW", [each.workflow_code or "-" for each in found], keep=1, right=True),
+        Column("REFUSED", [when(each.refused_at, now, utc=call.utc) for each in found], keep=3, right=True),
+        Column("BY", [each.created_by or "-" for each in found], keep=0),
+        Column("REASON", [each.reason for each in found], sentence=True),
+    )
+    output.hint(f"When it is fixed: shoal errors retry {found[0].id}   Drop it: shoal errors drop {found[0].id}")
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What a new command asks for instead, by the names of the API."""
+
+    type: Annotated[
+        CommandType | None, typer.Option("--type", case_sensitive=False, help="Instead of the one that was given.")
+    ] = None
+    workflow_code: Annotated[int | None, typer.Option(min=1, help="The code of the workflow that is meant.")] = None
+    version: Annotated[int | None, typer.Option(min=1, help="Another version of the workflow.")] = None
+    priority: Annotated[Priority | None, typer.Option(case_sensitive=False, help="Another one.")] = None
+    failure_strategy: Annotated[
+        FailureStrategy | None, typer.Option("--on-failure", case_sensitive=False, help="Another one.")
+    ] = None
+    worker_group: Annotated[str | None, typer.Option(help="Another one.")] = None
+    environment: Annotated[str | None, typer.Option(help="Another one.")] = None
+
+
+async def retry(
+    call: Invocation,
+    correction: Correction,
+    commands: Annotated[list[int] | None, typer.Argument(metavar="ID", min=1, help="Error commands.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All error commands.")] = False,
+    param: Params = None,
+    without_param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Without this value; may be repeated.")
+    ] = None,
+) -> None:
+    """Retry with a new command, as it was, or one of them corrected by the options. Fix the cause first."""
+    if bool(commands) == everything:
+        raise Refused("say which error commands to retry: their ids, or --all")
+    params: dict[str, str | None] = {**dict.fromkeys(without_param or ()), **read_values(param or ())}
+    corrected = corrected_command.CorrectedCommand.read(params=params, **vars(correction))
+    refused: Sequence[error_commands.SkippedAnswer] = ()
+    async with call.client() as client:
+        if corrected == corrected_command.CorrectedCommand.read():
+            asked, refused = await _retried(client, commands)
+        elif commands is None or len(commands) != 1:
+            raise Refused("a correction is of one error command; name one")
+        else:
+            retried = await client.ask(error_commands.retry_error_command, commands[0], corrected, requests.WaitQuery())
+            asked = [error_commands.RetriedAnswer(id=retried.id, command_id=retried.command_id)]
+    if call.as_json:
+        output.print_json([output.answer_fields(each) for each in asked])
+        return
+    for each in asked:
+        output.say(f"Error command {each.id} is asked for again as command {each.command_id}.")
+    for skipped in refused:
+        output.say(skipped.reason)
+    if not asked and not refused:
+        output.say("There is no error command.")
+    output.hint("What became of them: shoal errors   shoal runs")
+
+
+async def drop(
+    call: Invocation,
+    commands: Annotated[list[int] | None, typer.Argument(metavar="ID", min=1, help="Error commands.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All error commands.")] = False,
+) -> None:
+    """Delete error commands. The history still contains them."""
+    if bool(commands) == everything:
+        raise Refused("say which error commands to drop: their ids, or --all")
+    dropped: list[int] = []
+    async with call.client() as client:
+        for ids in _pages(commands or [each.id async for each in _error_commands(client)]):
+            dropped += (
+                await client.ask(error_commands.drop_error_commands, error_commands.ErrorCommandIds.read(ids=ids))
+            ).dropped
+    said = f"Dropped {counted(len(dropped), 'error command')}."
+    output.print_result(call, [str(id_) for id_ in dropped], said, "What is left: shoal errors")
+
+
+async def _retried(
+    client: Client, commands: Sequence[int] | None
+) -> tuple[list[error_commands.RetriedAnswer], list[error_commands.SkippedAnswer]]:
+    """Retry these, or all that there are, in the order in which they were created."""
+    asked: list[error_commands.RetriedAnswer] = []
+    refused: list[error_commands.SkippedAnswer] = []
+    for ids in _pages(commands or [each.id async for each in _error_commands(client)]):
+        body = error_commands.RetryCommands.read(ids=ids, skip_refused=commands is None)
+        found = await client.ask(error_commands.retry_error_commands, body)
+        asked += found.retried
+        refused += found.refused
+    return asked, refused
+
+
+async def _error_commands(client: Client, limit: int | None = None) -> AsyncIterator[error_commands.ErrorCommandAnswer]:
+    """The error commands, newest first; at most `limit`."""
+    cursor, left = None, limit
+    while left is None or left > 0:
+        size = pages.LIMIT_MAX if left is None else min(left, pages.LIMIT_MAX)
+        page = await client.ask(error_commands.list_error_commands, pages.PageQuery.read(limit=size, cursor=cursor))
+        for each in page.items:
+            yield each
+        left = None if left is None else left - size
+        if (cursor := page.next_cursor) is None:
+            return
+
+
+def _pages(ids: Sequence[int]) -> Iterator[list[int]]:
+    """As many as are handled in one transaction at most, oldest first."""
+    ordered = sorted(ids)
+    return (ordered[at : at + pages.LIMIT_MAX] for at in range(0, len(ordered), pages.LIMIT_MAX))

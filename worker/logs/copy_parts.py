@@ -1,0 +1,54 @@
+"""All that one life of a worker does with the log store, or nothing if there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from dao.tasks.task_claims import ClaimedTask
+from logstore.calls import StoreCalls
+from model.ids import TaskInstanceId
+from node.life import Life
+from worker.logs.copy_loop import LogCopies
+from worker.logs.store_access import StoreAccess
+from worker.logs.stored_walk import walk_the_store
+from worker.results.recorded_ends import log_name
+
+
+class Copying:
+    """The copies of logs of one life.
+
+    Args:
+        root: the folder of the worker's logs.
+        worker: its name.
+        calls: of the store; None: there is none.
+    """
+
+    def __init__(self, root: Path, life: Life, worker: str, calls: StoreCalls | None) -> None:
+        self._life = life
+        self._with_log: set[TaskInstanceId] = set()
+        self._store = StoreAccess(calls, life) if calls is not None else None
+        self._copies = LogCopies(root, life, worker, self._store) if self._store is not None else None
+
+    def has_log(self, id_: TaskInstanceId) -> None:
+        """This attempt has ended, and has a log; those without cost nothing here."""
+        if self._copies is not None:
+            self._with_log.add(id_)
+
+    def offer(self, task: ClaimedTask) -> None:
+        """The end of this attempt is in the database."""
+        if self._copies is not None and task.id in self._with_log:
+            self._with_log.discard(task.id)
+            self._copies.offer(log_name(task))
+
+    def parts(self) -> list[Coroutine[Any, Any, None]]:
+        """What runs as long as the life."""
+        if self._copies is None or self._store is None:
+            return []
+        return [self._copies.run(), walk_the_store(self._store, self._life)]
+
+    async def finish(self) -> None:
+        """See `LogCopies.finish`."""
+        if self._copies is not None:
+            await self._copies.finish()
