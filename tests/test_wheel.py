@@ -210,7 +210,7 @@ def test_no_module_of_it_names_one_by_its_name_in_the_repository(wheel: Path) ->
         ("import sql\n", "from shoal import sql\n"),
         ("import sql as words\n", "from shoal import sql as words\n"),
         ('files("sql")\n', 'files("shoal.sql")\n'),
-        ('importlib.import_module("worker.attempts.child")\n', 'importlib.import_module("shoal.worker.attempts.child")\n'),
+        ('importlib.import_module("worker.a.b")\n', 'importlib.import_module("shoal.worker.a.b")\n'),
         ("from models import x\n", "from models import x\n"),
         ("import modelling\n", "import modelling\n"),
         ("files('other')\n", "files('other')\n"),
