@@ -74,7 +74,6 @@ SESSIONS = Check(
     "no session sits in a transaction, none is that of a dead node",
     "End it: SELECT pg_terminate_backend(PID); while it sits there, tables bloat and others wait for its locks.",
     _SESSIONS_LEFT_OPEN,
-    "I11",
 )
 GUARDS = Check(
     "guards_stand",

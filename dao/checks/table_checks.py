@@ -23,14 +23,12 @@ SHOWN_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """An invariant. `name` is for programs, `condition` and `fix` are sentences for people, `invariant` is its
-    number, if it has one."""
+    """An invariant. `name` is for programs, `condition` and `fix` are sentences for people."""
 
     name: str
     condition: str
     fix: str
     statement: TextClause
-    invariant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +220,6 @@ BEFORE_REASONS = (
         "no command waits though a master has room",
         "See whether the masters agree on the slots: shoal slots; ask about one: shoal why command ID.",
         _COMMANDS_WAIT,
-        "I2",
     ),
     Check(
         "commands_have_one_outcome",
@@ -231,7 +228,6 @@ BEFORE_REASONS = (
         "If its id came again: shoal errors retry ID, or drop ID; one that waits is let go by "
         "UPDATE command SET id = DEFAULT WHERE id = ID.",
         _COMMANDS_DONE_TWICE,
-        "I1",
     ),
     Check(
         "ids_are_new",
@@ -248,7 +244,6 @@ BEFORE_REASONS = (
         "Any living master hands it on within seconds; is one alive? shoal slots. If it stays, the masters' logs say "
         "what is in its way: left_as_it_is.",
         _RUNS_WITHOUT_OWNER,
-        "I3",
     ),
 )
 AFTER_REASONS = (
@@ -263,21 +258,18 @@ AFTER_REASONS = (
         "a task has one attempt under way at a time",
         "Stop the run, and see who wrote the second one: shoal stop RUN; please report it.",
         _ATTEMPTS_OVERLAP,
-        "I5",
     ),
     Check(
         "attempts_are_dense",
         "the attempts of a task are numbered without gaps",
         "Somebody deleted rows of task_instance of a run that goes on; leave them until it has ended.",
         _ATTEMPTS_MISSING,
-        "I5",
     ),
     Check(
         "running_tasks_have_a_worker",
         "what runs has a living worker",
         "Any living master gives it a new attempt within seconds; is one alive? shoal slots",
         _TASKS_WITHOUT_WORKER,
-        "I6",
     ),
     Check(
         "timers_go_off",
@@ -291,14 +283,12 @@ AFTER_REASONS = (
         "Any living master with a slot fires it; is one alive? shoal slots; how late it may be: "
         "docs/guides/schedules.md.",
         _SCHEDULES_LATE,
-        "I8",
     ),
     Check(
         "events_are_read",
         "each end of a task reaches the master of its run",
         "Read the log of that master; if its run is not there or has ended: DELETE FROM task_event WHERE id = ID.",
         _EVENTS_UNREAD,
-        "I11",
     ),
     Check(
         "duties_are_done",
