@@ -139,7 +139,7 @@ check: setup-dev $(PAGE) ## Format, lint and types.
 	$(BIN)/mypy
 	$(BIN)/python ui/page.py check
 
-bench: setup-dev servers ## Measure, and write the page on performance; COMPARE=main: what is slower here than there.
+bench: setup-dev servers $(PAGE) ## Measure, and write the page on performance; COMPARE=main: what is slower here than there.
 	$(BIN)/python -m bench $(if $(COMPARE),--compare $(COMPARE) $(ARGS),$(or $(ARGS),--write))
 
 format: setup-dev ## Put the code into its format.

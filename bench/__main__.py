@@ -27,6 +27,8 @@ from bench.table import print_table
 from tests.servers.child import ServerFailed
 
 PAIRS = 5
+FAILED = 2
+"""The exit code after a measurement that failed."""
 STOPPED = 130
 """The exit code after Ctrl-C or SIGTERM."""
 HISTORY_MIN = 10_000
@@ -96,8 +98,9 @@ def _measure(arguments: argparse.Namespace) -> int:
         write_page(result)
     print_table(result, _console())
     if not result.is_whole:
-        print("bench: stopped; above is what had been measured until then", file=sys.stderr)
-    return 0 if result.is_whole else STOPPED
+        ended = "a measurement failed" if result.has_failed else "stopped"
+        print(f"bench: {ended}; above is what had been measured until then", file=sys.stderr)
+    return FAILED if result.has_failed else 0 if result.is_whole else STOPPED
 
 
 def _compare(arguments: argparse.Namespace) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from bench import (
@@ -79,7 +79,8 @@ class Result:
     is_quick: bool
     warnings: dict[str, int] = field(default_factory=dict)
     is_whole: bool = True
-    """Whether nobody stopped it before all was measured."""
+    """Whether all was measured: nobody stopped it, and nothing failed."""
+    has_failed: bool = False
 
     def as_json(self) -> dict[str, object]:
         """For --json."""
@@ -95,20 +96,26 @@ class Result:
 def run(sizes: Sizes, say: Callable[[str], None], parts: Collection[str] = PARTS) -> Result:
     """Measure these parts; `say` is called with the name of each measurement before it starts.
 
-    `KeyboardInterrupt` ends it with what has been measured.
+    `KeyboardInterrupt` ends it with what has been measured, and so does an error, which is printed.
     """
     load, began = load_before(), time.monotonic()
     figures: list[Figure] = []
     warnings: dict[str, int] = {}
-    is_whole = False
+    is_whole, has_failed = False, False
     with BenchServer() as server:
-        with suppress(KeyboardInterrupt):
+        try:
             for what, measure in _course(server, sizes, parts, warnings):
                 say(what)
                 figures += measure()
             is_whole = True
+        except KeyboardInterrupt:
+            pass
+        except Exception:  # noqa: BLE001 - whatever it is, half an hour of figures is not lost
+            has_failed = True
+            traceback.print_exc()
         figures += ratios(figures)
-        return Result(look(server, load), figures, time.monotonic() - began, sizes.is_quick, warnings, is_whole)
+        took_s = time.monotonic() - began
+        return Result(look(server, load), figures, took_s, sizes.is_quick, warnings, is_whole, has_failed)
 
 
 def _course(
