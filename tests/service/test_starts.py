@@ -150,7 +150,7 @@ async def test_what_the_database_refuses_of_one_start_is_the_error_of_that_one(s
             outcomes.append(error)
 
     await asyncio.gather(start(), start("a\0b"), start())
-    assert sum("INSERT INTO command " in each for each in sent) == 5, "the three together, then by halves"
+    assert sum("INSERT INTO command" in each.split("(")[0] for each in sent) == 5, "the three together, then by halves"
     assert sorted(type(each).__name__ for each in outcomes) == ["BadData", "CommandAsked", "CommandAsked"]
     assert await starting.count("command") == await starting.count("audit") == 2
 

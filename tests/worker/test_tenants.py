@@ -217,7 +217,7 @@ def test_a_worker_that_is_not_root_says_so() -> None:
     program = (
         "import os\n"
         "from model.errors import Refused\n"
-        "from worker.tenants import account_of\n"
+        "from worker.attempts.tenants import account_of\n"
         f"if os.geteuid() == 0: os.setuid({NOBODY.pw_uid})\n"
         "try: account_of('daemon', ['*'])\n"
         "except Refused as error: print(error)\n"
