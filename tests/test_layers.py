@@ -75,7 +75,7 @@ HOMELESS = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "
 
 CLOCKS = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "time.time", "time.time_ns"}
 """Time that decides is the database's. A machine's clock jumps and differs from the next one's: a lease, a time-out or
-a fire time computed from it ends early on one machine and late on another. Measure spans by `node/life.py`."""
+a fire time computed from it ends early on one machine and late on another. Measure spans by `registry/clock.py`."""
 
 CLOCK_READERS: dict[str, str] = {
     "service/checks/doctor.py": "tells a person how far it is from the database's",

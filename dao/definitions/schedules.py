@@ -24,7 +24,7 @@ from model.ids import ScheduleId, WorkflowCode
 from model.time.schedules import ScheduleRow, ScheduleSpec
 
 # Times as text, here and below: an infinite one, or one in the year 10000, would otherwise fail the fetch of all.
-
+#
 # The order and the bound are those of the index `schedule_due`; a schedule with a problem is not due until it is
 # changed. now(), not clock_timestamp(): only now() can be the bound of an index scan.
 _DUE = text("""

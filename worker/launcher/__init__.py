@@ -13,6 +13,6 @@ The keeper kills the whole tree when the worker asks, when the channel breaks (t
 shared memory passes (the worker is stopped or cut off), and what is left of it when the task's main process ends.
 What a killed keeper leaves, its zygote kills. `PR_SET_PDEATHSIG` would miss grandchildren.
 
-`client` is the worker's side. Zygote and keeper (`zygote`, `keeper`, `spawn`, `tree`, `wire`, `deadline`, `prctl`) run
-without site-packages, so they import only the standard library and `registry.clock`.
+`client` is the worker's side. Zygote and keeper (`zygote`, `keeper`, `spawn`, `tree`, `wire`, `horizon`) run without
+site-packages, so they import only the standard library, `node.prctl` and `registry.clock`.
 """
