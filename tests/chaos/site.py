@@ -99,6 +99,13 @@ class Member:
         """Whether it has a process."""
         return self.node is not None and self.node.is_alive
 
+    def account(self) -> str:
+        """How it is, for a person who asks why something does not happen."""
+        if self.node is None:
+            return f"{self.name} was never started"
+        tail = self.node.log.read_text(errors="replace")[-600:] if self.node.log.exists() else ""
+        return f"{self.name}, epoch {self.epoch}, {'runs' if self.lives else 'has ended'}: {tail}"
+
     def start(self) -> None:
         """Begin a new life, unless it has one; it joins by and by."""
         if not self.lives:
@@ -179,13 +186,17 @@ class Site:
         """Fill every empty place, and wait until all live, have joined and agree on the slots."""
         for member in self.members:
             member.start()
-        await eventually(self._all_alive, within_s=within_s)
+        await eventually(self._absent, within_s=within_s, until=[])
         await self.cluster.slots_become(len(self.masters), within_s=within_s)
 
-    def _all_alive(self) -> bool:
+    def _absent(self) -> list[str]:
+        """Who does not take part yet, with the end of its log, and epochs that live and nobody has."""
         alive = {epoch for (epoch,) in self.cluster.rows("SELECT id FROM node WHERE state = 'ALIVE'")}
         joined = {member.epoch for member in (*self.workers, *self.masters)}
-        return joined == alive and all(api.has_joined for api in self.apis)
+        absent = [
+            each for each in self.members if not each.has_joined or (each.role != "api" and each.epoch not in alive)
+        ]
+        return [*(each.account() for each in absent), *(f"epoch {epoch} is nobody's" for epoch in alive - joined)]
 
     def disk(self, name: str) -> SmallDisk:
         """A new one in this site's folder, which goes with it."""
