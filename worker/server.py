@@ -178,7 +178,7 @@ class Worker:
             news.progress,
             news.readiness,
             copying.has_log,
-            traced=self._traced,
+            self._traced,
         )
         writer = Writer(life, executor, self._settings, overload, last_words.reported, news, copying.offer)
         news.readiness.on_news = writer.wake.set

@@ -21,7 +21,7 @@ SECURITY = (
         "statements on SQLite and DuckDB reached the worker's files",
         Patch(
             "worker/attempts/executor.py",
-            "            self._settings.local_files,\n",
+            "            self._worker.settings.local_files,\n",
             "            True,\n",
             "any file allowed",
         ),

@@ -17,6 +17,7 @@ from tests.simulation.broken_worker import FAILS_AFTER_S
 from tests.simulation.definitions import TIMED
 from tests.simulation.loop import PROCESS, Process
 from worker.attempts.report import report
+from worker.tasks.plugin import TaskResult
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -166,9 +167,9 @@ class SimulatedExecutor:
     async def run(self, task: ClaimedTask) -> Report:
         await asyncio.sleep(self._world.random.random() * 0.01)
         if self._launcher.lacks_means:
-            return report(task, T.PAUSE, "its worker could not begin it, and gave it back")
+            return report(task, TaskResult(T.PAUSE, "its worker could not begin it, and gave it back"))
         if self._launcher.is_too_late:
-            return report(task, T.NEED_FAULT_TOLERANCE, "its worker was cut off for too long")
+            return report(task, TaskResult(T.NEED_FAULT_TOLERANCE, "its worker was cut off for too long"))
         run = self._launcher.start(task)
         try:
             state = await asyncio.shield(run.done)
@@ -177,8 +178,8 @@ class SimulatedExecutor:
             await asyncio.wait([run.done])
             raise
         if state is None:
-            return report(task, T.NEED_FAULT_TOLERANCE, "its worker was cut off for too long")
-        return report(task, state, "" if state is T.SUCCESS else "it failed")
+            return report(task, TaskResult(T.NEED_FAULT_TOLERANCE, "its worker was cut off for too long"))
+        return report(task, TaskResult(state, "" if state is T.SUCCESS else "it failed"))
 
 
 class SimulatedListener:

@@ -128,7 +128,7 @@ async def test_a_known_end_whose_secrets_cannot_be_masked_fails_and_leaves_nothi
     def odd(*_: object) -> None:
         raise TypeError("what it gave is odd")
 
-    monkeypatch.setattr(worker.attempts.executor, "_without_secrets", odd)
+    monkeypatch.setattr(worker.attempts.executor, "without_secrets", odd)
     running = errands.start("echo '${setValue(rows=10)}'", stream="{}")
     await ended.wait()
     running.cancel()

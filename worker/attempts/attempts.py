@@ -20,6 +20,7 @@ from model.runs.states import TaskState
 from node.life import Life
 from worker.attempts.executor import Executor
 from worker.attempts.report import report
+from worker.tasks.plugin import TaskResult
 
 log = structlog.get_logger()
 
@@ -93,7 +94,7 @@ class Attempts:
             coroutine = running.get_coro()
             assert iscoroutine(coroutine)
             if getcoroutinestate(coroutine) == CORO_CREATED:  # cancelled before its first step, it takes none
-                self.has_ended(self.claimed[id_], report(self.claimed[id_], state, reason))
+                self.has_ended(self.claimed[id_], report(self.claimed[id_], TaskResult(state, reason)))
 
     async def abandon(self) -> None:
         """Kill all that runs and report nothing: it is no longer ours."""
@@ -121,19 +122,19 @@ class Attempts:
         structlog.contextvars.bind_contextvars(workflow_instance=task.workflow_instance_id, task_instance=task.id)
         try:
             if task.state == TaskState.DISPATCH and not await self._may_start(task):
-                end = report(task, TaskState.KILL, "it was stopped before it began")
+                end = report(task, TaskResult(TaskState.KILL, "it was stopped before it began"))
             else:
                 self._not_begun.discard(task.id)
                 end = await self._executor.run(task)
         except asyncio.CancelledError:
             if task.id not in self.why_cancelled:
                 raise
-            end = report(task, *self.why_cancelled[task.id])
+            end = report(task, TaskResult(*self.why_cancelled[task.id]))
         except Fenced:
             return  # the writer finds out by itself, and ends this life
         except Exception as error:
             log.exception("task_broke", task_instance=task.id)
-            end = report(task, TaskState.FAILURE, f"the worker could not run it: {error!r}")
+            end = report(task, TaskResult.failure(f"the worker could not run it: {error!r}"))
         self.has_ended(task, end)
 
     async def _may_start(self, task: ClaimedTask) -> bool:

@@ -1,4 +1,4 @@
-"""The environment of a task: a short list of what it needs from the machine, its identity, and its parameters.
+"""The environment of a task: a short list of what it needs from the machine, and its identity.
 
 It is an allow-list, because the worker's own environment contains the database's password and whatever the operator's
 shell had; a deny-list would always miss a name.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from model.errors import Refused
-from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
+from dao.tasks.task_claims import ClaimedTask
+from model.ids import Epoch
 
 PASSED_ON = frozenset(
     {"PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL"}
@@ -25,36 +25,17 @@ def passed_on(own: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": os.defpath, **found}
 
 
-def task_environment(
-    own: Mapping[str, str],
-    *,
-    workflow_instance_id: WorkflowInstanceId,
-    task_code: TaskCode,
-    task_instance_id: TaskInstanceId,
-    attempt: int,
-    fence: Epoch,
-    extra: Mapping[str, str],
-) -> dict[str, str]:
-    """The whole environment of the task's process.
+def task_environment(own: Mapping[str, str], task: ClaimedTask, fence: Epoch) -> dict[str, str]:
+    """What the processes of an attempt have of the worker's environment `own`, and who they are.
 
-    Args:
-        own: the worker's environment; only the listed names are taken.
-        fence: the worker's epoch. It rises from worker to worker, so an external resource can refuse an older one.
-        attempt: from 1. `SHOAL_TASK_KEY` is the same for all attempts: an idempotency key.
-        extra: parameters; they may replace what comes from the machine (PATH), never a `SHOAL_` name.
-
-    Raises:
-        Refused: a name or value in `extra` that no environment can contain.
+    `SHOAL_TASK_KEY` is the same for all attempts of a task: an idempotency key. `fence`, the worker's epoch, rises from
+    worker to worker, so an external resource can refuse an older one.
     """
-    for name, value in extra.items():
-        if not name or "=" in name or "\0" in name or "\0" in value:
-            raise Refused(f"the variable {name!r} cannot be put into an environment: it has a wrong character")
     return {
         **passed_on(own),
-        **extra,
-        "SHOAL_TASK_KEY": f"{workflow_instance_id}.{task_code}",
-        "SHOAL_ATTEMPT": str(attempt),
+        "SHOAL_TASK_KEY": f"{task.workflow_instance_id}.{task.code}",
+        "SHOAL_ATTEMPT": str(task.attempt),
         "SHOAL_FENCE": str(fence),
-        "SHOAL_TASK_INSTANCE": str(task_instance_id),
-        "SHOAL_WORKFLOW_INSTANCE": str(workflow_instance_id),
+        "SHOAL_TASK_INSTANCE": str(task.id),
+        "SHOAL_WORKFLOW_INSTANCE": str(task.workflow_instance_id),
     }

@@ -3,47 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict
 
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.ids import TaskInstanceId
 from model.runs.states import TaskState
-from worker.tasks.plugin import ResultAlert
+from worker.tasks.plugin import TaskResult
 
 REASON_LENGTH_MAX = 2_000
 
 
-def report(
-    task: ClaimedTask,
-    state: TaskState,
-    reason: str,
-    exit_code: int | None = None,
-    outputs: Mapping[str, str] | None = None,
-    alert: ResultAlert | None = None,
-) -> Report:
-    """The report of a claimed attempt; secrets in `reason` are masked already."""
-    return report_of(task.id, task.attempt, state, reason, exit_code, outputs, alert)
+def report(task: ClaimedTask, result: TaskResult) -> Report:
+    """The report of a claimed attempt; secrets in the result are masked already."""
+    return report_of(task.id, task.attempt, result)
 
 
-def report_of(
-    id_: TaskInstanceId,
-    attempt: int,
-    state: TaskState,
-    reason: str,
-    exit_code: int | None = None,
-    outputs: Mapping[str, str] | None = None,
-    alert: ResultAlert | None = None,
-) -> Report:
+def report_of(id_: TaskInstanceId, attempt: int, result: TaskResult) -> Report:
     """The report of any attempt."""
+    outputs, alert = result.outputs, result.alert if result.state is TaskState.SUCCESS else None
     return Report(
         id_,
         attempt,
-        state,
-        _storable(reason)[:REASON_LENGTH_MAX],
-        exit_code,
+        result.state,
+        _storable(result.reason)[:REASON_LENGTH_MAX],
+        result.exit_code,
         _storable(json.dumps(outputs, ensure_ascii=False)) if outputs else None,
-        json.dumps(asdict(alert.changed(_storable))) if alert is not None and state is TaskState.SUCCESS else None,
+        json.dumps(asdict(alert.changed(_storable)))
+        if alert is not None and result.state is TaskState.SUCCESS
+        else None,
     )
 
 

@@ -37,6 +37,7 @@ from worker.attempts.report import report
 from worker.claims.pools import PoolClaims
 from worker.claims.streams import StreamClaims
 from worker.settings import WorkerSettings
+from worker.tasks.plugin import TaskResult
 
 log = structlog.get_logger()
 
@@ -321,7 +322,7 @@ class Writer:
             self._attempts.claimed[id_] = owned[id_]
             self._attempts.has_ended(
                 owned[id_],
-                report(owned[id_], TaskState.NEED_FAULT_TOLERANCE, "its worker was not running it"),
+                report(owned[id_], TaskResult(TaskState.NEED_FAULT_TOLERANCE, "its worker was not running it")),
             )
 
     async def _free_unknown(self, connection: FencedTransaction) -> None:
@@ -350,4 +351,4 @@ class Writer:
         self._blame.drop(failing.id)
         self._replaced.add(failing.id)
         reason = "it ended, but its result could not be written"
-        self._attempts.ended[failing.id] = report(self._attempts.claimed[failing.id], TaskState.FAILURE, reason)
+        self._attempts.ended[failing.id] = report(self._attempts.claimed[failing.id], TaskResult.failure(reason))

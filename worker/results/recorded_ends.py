@@ -26,8 +26,8 @@ from model.logs.name import LogName
 from model.parameters.outputs import OutParameters
 from model.runs.states import TaskState
 from worker.attempts.last_line import last_line_of, tail_of
-from worker.attempts.missing_outputs import with_all_outputs
 from worker.attempts.order import result_of
+from worker.attempts.outputs import with_all_outputs
 from worker.attempts.report import report_of
 from worker.launcher.last_word import Facts, LastWord, facts_in
 from worker.logs.task_log import LogFile, read_log
@@ -129,7 +129,7 @@ def _end_in(path: Path, logs: Path) -> tuple[Me, Report | None] | None:
         return None
     if result is None:
         return me, None
-    return me, report_of(id_, attempt, result.state, result.reason, result.exit_code, result.outputs, result.alert)
+    return me, report_of(id_, attempt, result)
 
 
 def _result(facts: Facts, logs: Path, name: LogName) -> TaskResult | None:

@@ -1,0 +1,45 @@
+"""What becomes of the outputs of an attempt: OUT parameters that got no value, and secrets among them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Protocol
+
+from dao.tasks.task_claims import ClaimedTask
+from model.parameters.outputs import CURE, OutParameters
+from model.runs.states import TaskState
+from worker.attempts.values import secret_names
+from worker.logs.task_log import LogFile
+from worker.tasks.plugin import TaskResult
+
+
+class _Log(Protocol):
+    def write(self, text: str | bytes) -> None: ...
+
+
+def with_all_outputs(result: TaskResult, outs: OutParameters, log: _Log) -> TaskResult:
+    """The result, or a failure that names what is missing; the log names it in either case."""
+    if result.state is not TaskState.SUCCESS or not (said := outs.missing(result.outputs)):
+        return result
+    sentence = f"{said}; {CURE}" if outs.strict else said
+    with suppress(OSError):  # the log is second to the result
+        log.write(f"\n[shoal] {sentence}\n")
+    return TaskResult.failure(sentence) if outs.strict else result
+
+
+def without_secrets(result: TaskResult, task: ClaimedTask, file: LogFile) -> TaskResult:
+    """A task's outputs are stored in plain text: secrets in them are masked, one with the name of a secret is left
+    out."""
+    if not (file.secrets or "SECRET" in (task.parameter_types or "")):
+        return result
+    if result.alert is not None:
+        result = replace(result, alert=result.alert.changed(file.masked))
+    if not result.outputs:
+        return result
+    secret = secret_names(task)
+    if left_out := sorted(secret.intersection(result.outputs)):
+        with suppress(OSError):
+            file.write(f"[shoal] a SECRET is no output, so this is not passed on: {', '.join(left_out)}\n")
+    outputs = {file.masked(name): file.masked(value) for name, value in result.outputs.items() if name not in secret}
+    return replace(result, outputs=outputs)
