@@ -20,7 +20,7 @@ from api.open_streams import OpenStreams
 from api.rate_limits import RateLimits
 from api.settings import ApiSettings
 from api.web_page import Page
-from http_server.connections import Limits
+from http_server.limits import Limits
 from http_server.server import HttpServer, listen, load_tls
 from model.errors import Unavailable
 from node.cluster_figures import show_figures

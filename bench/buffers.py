@@ -22,7 +22,7 @@ from dao.commands import commands, waiting_work
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.tasks import task_claims, task_events
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import Epoch
 
 PART = "What an idle statement reads, after the loads"

@@ -18,9 +18,9 @@ from bench import (
     holds,
     idle,
     large,
-    limits,
     line,
     pools,
+    postgres_alone,
     retention,
     scale,
     scraped,
@@ -122,9 +122,9 @@ def _course(
     server: BenchServer, sizes: Sizes, parts: Collection[str], warnings: dict[str, int]
 ) -> Iterator[Measurement]:
     if "limits" in parts:
-        yield "pgbench", lambda: limits.pgbench(server, sizes)
-        yield "single commits", lambda: limits.single_commits(server, sizes)
-        yield "the bare claim in SQL", lambda: limits.bare_claim(server, sizes)
+        yield "pgbench", lambda: postgres_alone.pgbench(server, sizes)
+        yield "single commits", lambda: postgres_alone.single_commits(server, sizes)
+        yield "the bare claim in SQL", lambda: postgres_alone.bare_claim(server, sizes)
     if "starts" in parts:
         yield "starts by two masters", lambda: starts.started(server, sizes)
     if "backlog" in parts:

@@ -22,7 +22,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench import limits
+from bench import postgres_alone
 from bench.cluster import BenchFailed
 from bench.comparison import Comparison, Run, Verdict, compare
 from bench.course import RATIOS
@@ -32,7 +32,7 @@ from tests.servers.child import Child, PrivateFolder
 HERE = Path(__file__).parent.parent
 PARTS = ("starts", "flow")
 """What is compared unless asked otherwise: throughput and latency."""
-NOT_OURS = frozenset({limits.PART, RATIOS})
+NOT_OURS = frozenset({postgres_alone.PART, RATIOS})
 """Headings of figures that say nothing of a tree: PostgreSQL alone, and ratios of other figures."""
 _LOCK = "requirements.lock"
 _END_S = 60.0

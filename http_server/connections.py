@@ -12,7 +12,6 @@ import ssl
 from asyncio.sslproto import SSLProtocol
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from email.utils import formatdate
 from itertools import chain, islice
 
@@ -23,30 +22,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from http_server.asgi import App, Receive, Scope, Send, answer
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What clients may take of a server."""
-
-    connections: int
-    """How many there may be."""
-    head_s: float
-    """Seconds within which a head must have arrived: after the connection was made, or after its first byte. The same
-    for a TLS handshake."""
-    body_s: float
-    """The same for the whole body, after its head."""
-    head_bytes: int
-    """How long a head may be."""
-    connection_s: float | None = None
-    """Seconds after which a connection is closed, whatever it does."""
-    idle_s: int = 30
-    """Seconds after which it is closed if it has no further request."""
-    one_request: bool = False
-    """Whether it is closed after its first answer."""
-    at_once: int = 1024
-    """How many may wait to be accepted. As many are accepted in one turn of the loop: it is less than `connections`
-    where those who ask at once are to be answered before others take their place."""
+from http_server.limits import Limits
 
 
 class Line(dict["Connection", asyncio.Transport]):

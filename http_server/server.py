@@ -20,7 +20,8 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from http_server.asgi import STALLED_S_MAX, App, all_in_use
-from http_server.connections import Connection, Limits, Line, TlsConnection
+from http_server.connections import Connection, Line, TlsConnection
+from http_server.limits import Limits
 from model.errors import Refused, ShoalError
 
 LOOK_S = 0.02

@@ -15,7 +15,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from http_server.connections import Limits
+from http_server.limits import Limits
 from http_server.server import HttpServer, in_thread, listen, load_tls
 from metrics.declaring import Part
 from metrics.responder import Responder

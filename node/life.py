@@ -23,7 +23,8 @@ from dao.postgres.notify import changed
 from metrics import node as metrics
 from metrics.database import DatabaseMetrics
 from model.changes import Changes
-from model.cluster.nodes import Heartbeat, NodeKind, NodeStatus, Slot
+from model.cluster.nodes import Heartbeat, NodeKind, NodeStatus
+from model.cluster.slots import Slot
 from model.cluster.timing import Timing
 from model.errors import Denied, Fenced, Unavailable, Unknown
 from node.namesakes import Namesakes

@@ -45,7 +45,7 @@ from service.runs import (
 from service.runs import bulk_operations as operations
 from service.runs import listing as run_listing
 from service.schedules import schedule_calendar, schedule_changes, schedule_listing
-from service.secrets import data_sources, environments, secrets
+from service.secrets import data_sources, environments, key_rotation
 from service.slots import claims, command_slot, slot_picture, slot_replay
 from service.workflows import apply_operations as applying
 from service.workflows import content, drafting, history, last_runs, layouts, relations, saving, schemas, trying
@@ -74,7 +74,7 @@ _MODULES = (
     *(slot_picture, figures, servers, drains, drill, duties),
     *(pools, pool_changes),
     *(alert_history, alert_channels, alert_groups, alert_silences, alert_rules),
-    *(data_sources, environments, secrets),
+    *(data_sources, environments, key_rotation),
     *(own_account, people, own_sessions, own_tokens, project_access, audit_pages, saved_views),
 )
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from logstore.settings import LogStoreSettings
 from model.cluster.master_settings import MasterSettings
 from model.cluster.timing import Timing
-from service.secrets.secret_keys import SecretSettings
+from service.secrets.key_settings import SecretSettings
 
 
 @dataclass(frozen=True)

@@ -37,12 +37,12 @@ from worker.attempts.executor import Executor
 from worker.attempts.news import News
 from worker.attempts.tenants import account_for, runs_as_root
 from worker.beats import Beats
-from worker.claims.pool_checks import PoolChecks
+from worker.check_runner import PoolChecks
 from worker.claims.writer import Writer
 from worker.folder import WorkerFolder
 from worker.launcher.client import Launcher
 from worker.logs.copy_parts import Copying
-from worker.logs.deletion import delete_old_logs
+from worker.logs.disk_deletion import delete_old_logs
 from worker.logs.service import LogService
 from worker.results.former_lives import report_last_words, report_left_results
 from worker.results.late import LateResults

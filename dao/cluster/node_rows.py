@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Row
 
-from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
+from model.cluster.slots import Slot
 from model.cluster.timing import Silence
 from model.ids import Epoch
 

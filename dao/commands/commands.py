@@ -18,7 +18,7 @@ from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
 from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
 from model.runs.command_moves import CommandType
 from model.runs.commands import CommandRow

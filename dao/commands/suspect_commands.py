@@ -18,7 +18,7 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch
 
 GROUPS = (500, 22, 1)

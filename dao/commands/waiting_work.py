@@ -8,7 +8,7 @@ from datetime import timedelta
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import Epoch
 
 # The first in the order of an index is read up to its first match, whatever the statistics contain. EXISTS may read a

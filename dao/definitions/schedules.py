@@ -18,7 +18,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import SCHEDULE, changed, notify
 from model.changes import Changes
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.errors import NotFound
 from model.ids import ScheduleId, WorkflowCode
 from model.time.schedules import ScheduleRow, ScheduleSpec

@@ -10,7 +10,8 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from dao.run_lists.run_listings import TaskRun
-from model.cluster.nodes import NodeState, Slot
+from model.cluster.nodes import NodeState
+from model.cluster.slots import Slot
 from model.errors import NotFound
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId
 

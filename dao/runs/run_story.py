@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch, TaskCode, WorkflowInstanceId
 from model.runs.states import WorkflowState
 

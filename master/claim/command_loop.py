@@ -35,7 +35,7 @@ from master.membership.membership import Membership
 from metrics import master as metrics
 from model.blame import Verdict
 from model.cluster.master_settings import MasterSettings
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.errors import Refused
 from model.ids import CommandId
 from model.runs.command_moves import HALTING, URGENT, CommandType

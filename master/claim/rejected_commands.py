@@ -15,7 +15,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
 from dao.runs import serial_line
 from master.claim.start_commands import notify_parent
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.definitions.names import as_id
 from model.ids import Epoch, WorkflowCode
 from model.runs.command_moves import STARTING, CommandType

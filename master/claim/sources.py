@@ -14,7 +14,7 @@ from dao.commands import commands, suspect_commands
 from dao.commands.suspect_commands import Suspect
 from dao.postgres.database import FencedTransaction
 from model.cluster.master_settings import MasterSettings
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch
 from model.runs.commands import CommandRow
 from node.life import Life

@@ -9,7 +9,6 @@ from datetime import datetime
 from dao.definitions import definitions
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
-from master.drive.parameters import INSTANCE_ID, base_parameters, builtins_of
 from master.drive.plans import Fetched, PlanKey, Plans
 from model.accounts.project_limits import NO_LIMITS, used_by_start
 from model.choices import ExecutionType, ReleaseState
@@ -17,6 +16,7 @@ from model.definitions.plan import Plan
 from model.errors import NotFound, Refused
 from model.ids import WorkflowCode, WorkflowInstanceId
 from model.parameters.parameters import parse_parameters
+from model.parameters.precedence import INSTANCE_ID, base_parameters, builtins_of
 from model.runs.commands import Start
 from model.runs.serial_lines import value_of_key
 from model.time.zones import zone

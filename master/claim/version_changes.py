@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dao.runs.control import VersionChange
-from master.drive.parameters import EPOCH, base_parameters
+from master.drive.parameters import EPOCH
 from model.definitions.newer_version import changed_parameters, changed_tasks
 from model.definitions.plan import Plan
 from model.errors import Refused
 from model.ids import TaskCode
 from model.parameters.parameters import parse_parameters
+from model.parameters.precedence import base_parameters
 from model.runs.instances import WorkflowInstance
 
 

@@ -24,8 +24,9 @@ from metrics import master as metrics
 from metrics.tally import Tally
 from model.cluster.load import RUNS_LIMIT, Measure
 from model.cluster.master_settings import MasterSettings
-from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
-from model.cluster.slots import SlotView, slot_view
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus
+from model.cluster.slot_view import SlotView, slot_view
+from model.cluster.slots import Slot
 from model.errors import ShoalError, Unavailable, Unknown
 from model.ids import Epoch
 from node.left_tasks import LeftTasks

@@ -10,7 +10,7 @@ import structlog
 from dao.cluster import slot_changes
 from dao.postgres.errors import BadData
 from model.cluster.nodes import Heartbeat, NodeStatus
-from model.cluster.slots import SlotView
+from model.cluster.slot_view import SlotView
 from model.errors import Unavailable, Unknown
 from model.ids import Epoch
 from node.life import Life

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 from zlib import crc32
 
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 
 OVERDUE = timedelta(seconds=2.5)
 """A duty that is due for so long without a step is done by any master."""

@@ -3,7 +3,7 @@
 A measure that exceeds its limit makes the node BUSY until the measure is back within a second bound. Whatever the
 measures do, the status changes at most once in `hold_s`. Each change of a master's status rebalances the slots of all
 masters, so a flapping status costs more than a late one. The design follows DolphinScheduler's server load protection;
-`model/cluster/slots.py` handles the case of a single overloaded master that would leave the slots.
+`model/cluster/slot_view.py` handles the case of a single overloaded master that would leave the slots.
 """
 
 from __future__ import annotations

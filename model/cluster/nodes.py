@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
+from model.cluster.slots import Slot
 from model.cluster.timing import Silence, Timing
 from model.ids import Epoch
 
@@ -48,29 +49,6 @@ class NodeStatus(StrEnum):
 
     NORMAL = "NORMAL"
     BUSY = "BUSY"
-
-
-@dataclass(frozen=True, order=True)
-class Slot:
-    """A master's share of the commands: those with `(id / step) % total == current`.
-
-    One value, so that no reader combines the old `current` with the new `total` during a rebalance.
-    """
-
-    current: int
-    total: int
-
-    @classmethod
-    def of(cls, command_id: int, step: int, total: int) -> Slot:
-        """The slot that a command with this id (> 0) belongs to; `step` is the increment of the ids."""
-        return cls(command_id // step % total, total)
-
-    def owns(self, command_id: int, step: int = 1) -> bool:
-        """Whether a command with this id belongs to this slot."""
-        return Slot.of(command_id, step, self.total) == self
-
-    def __str__(self) -> str:
-        return f"{self.current}/{self.total}"
 
 
 class Counted(BaseModel):

@@ -1,60 +1,32 @@
-"""Which share of the commands belongs to this master.
+"""A master's share of the commands. Which masters share them says `model/cluster/slot_view.py`.
 
-Each master computes it alone, from the same list; nobody assigns slots. Two masters may disagree for a moment: that
-costs a lost race for rows, never a second start, because the claim (`dao/commands/commands.py`) decides in the
-database. The idea is from Apache DolphinScheduler; here slots are ordered by epoch, which is creation order without
-ties and without clocks.
+The same rule stands in SQL where statements search by slot: in `dao/commands`, `commands.py`, `suspect_commands.py`,
+`waiting_work.py` and `queue_listings.py`.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from hashlib import blake2b
-
-from model.cluster.nodes import Heartbeat, NodeStatus, Slot
-from model.ids import Epoch
 
 
-@dataclass(frozen=True)
-class SlotView:
-    """The masters that share the commands, first slot first, and a short hash to compare views."""
+@dataclass(frozen=True, order=True)
+class Slot:
+    """A master's share of the commands: those with `(id / step) % total == current`.
 
-    masters: tuple[Epoch, ...]
-
-    def slot_of(self, me: Epoch) -> Slot | None:
-        """The slot of `me`, or None if it has none and so claims nothing by residue."""
-        return Slot(self.masters.index(me), len(self.masters)) if me in self.masters else None
-
-    @property
-    def hash(self) -> str:
-        """Equal for equal views."""
-        return blake2b(",".join(map(str, self.masters)).encode(), digest_size=4).hexdigest()
-
-
-def slot_view(members: Iterable[Heartbeat], alive: Collection[Epoch] | None = None) -> SlotView:
-    """The view that every master with the same list computes.
-
-    Args:
-        members: heartbeats of the masters in the registry.
-        alive: epochs that the database holds ALIVE; an entry of any other epoch (a phantom, a former life) gets no
-            slot.
-            None: not asked.
-
-    Of two entries with one name only the higher epoch counts. BUSY masters are left out, so that their share goes to
-    others; if all are BUSY, all are included: somebody must take new commands. Drained masters are always left out.
+    One value, so that no reader combines the old `current` with the new `total` during a rebalance.
     """
-    latest: dict[str, Heartbeat] = {}
-    for member in members:
-        if alive is not None and member.epoch not in alive:
-            continue
-        who = member.name or member.address
-        former = latest.get(who)
-        if former is None or former.epoch < member.epoch:
-            latest[who] = member
-    masters = [master for master in latest.values() if not master.drained]
-    ready = [master for master in masters if master.status is not NodeStatus.BUSY] or masters
-    queue = [master.epoch for master in ready]
-    heapq.heapify(queue)
-    return SlotView(tuple(heapq.heappop(queue) for _ in range(len(queue))))
+
+    current: int
+    total: int
+
+    @classmethod
+    def of(cls, command_id: int, step: int, total: int) -> Slot:
+        """The slot that a command with this id (> 0) belongs to; `step` is the increment of the ids."""
+        return cls(command_id // step % total, total)
+
+    def owns(self, command_id: int, step: int = 1) -> bool:
+        """Whether a command with this id belongs to this slot."""
+        return Slot.of(command_id, step, self.total) == self
+
+    def __str__(self) -> str:
+        return f"{self.current}/{self.total}"

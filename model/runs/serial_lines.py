@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 
 from model.errors import Refused
 from model.ids import WorkflowCode
+from model.parameters.nested_references import resolve
 from model.parameters.parameters import parse_parameters, references
-from model.parameters.resolution import resolve
 
 KEY_LENGTH_MAX = 200
 """Of the value of a key, in characters."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from dao.alerts import alert_listings as alerts
-from dao.alerts import channels, retrying
+from dao.alerts import channels, resend_and_test
 from model.accounts.rights import Right
 from model.alerts.channels import URL_BYTES_MAX, parse_channel_url
 from model.alerts.templates import LENGTH_MAX, check_template
@@ -17,7 +17,7 @@ from model.errors import NotFound, Refused, Unavailable
 from service.call import ANY_VERSION, Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation
-from service.secrets.secret_keys import open_vault
+from service.secrets.key_settings import open_vault
 
 if TYPE_CHECKING:
     from dao.alerts.channels import Channel, ChannelHead
@@ -194,7 +194,7 @@ async def check_channel(call: Call, name: Name, query: WaitForTest) -> ChannelTe
     """
     async with call.changing(Subject(KIND, name, name=name)) as change:
         channel = await channels.channel_named(change.connection, name)
-        alert = await retrying.test(change.connection, channel.name, call.caller.name)
+        alert = await resend_and_test.test(change.connection, channel.name, call.caller.name)
         change.after = {"alert": str(alert)}
         change.answer = ChannelTested(channel=channel.name, alert_id=alert, state="WAIT", reason=_NO_SENDER)
     tested: ChannelTested = change.answered()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from dao.alerts import alert_listings as alerts
-from dao.alerts import channels, retrying
+from dao.alerts import channels, resend_and_test
 from dao.alerts.alert_listings import AlertFilter
 from model import fields
 from model.accounts.rights import Right
@@ -138,7 +138,7 @@ async def retry_alert(call: Call, id: Id, body: RetryAlert) -> RetriedAlert:
     async with call.changing(Subject(KIND, id, row.project)) as change:
         if body.channel is not None:
             await channels.channel_named(change.connection, body.channel)
-        again = await retrying.retry(change.connection, id, body.channel)
+        again = await resend_and_test.retry(change.connection, id, body.channel)
         if not again:
             where = f'on channel "{body.channel}"' if body.channel is not None else "on any channel"
             raise Refused(f"alert {id} has not failed {where}; only what failed is sent again")

@@ -11,7 +11,7 @@ from pydantic import Field
 from dao.cluster import node_listings
 from dao.commands import queue_listings
 from model.accounts.rights import Right
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from service.call import Call
 from service.cluster.members import WorkerGroupAnswer, groups_of
 from service.fields import Answer, Asked, Id, WrittenId

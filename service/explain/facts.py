@@ -14,7 +14,8 @@ from dao.runs.run_readings import LEVELS_BELOW_MAX, OpenCommand, RunReading
 from model.accounts.rights import is_seen
 from model.choices import OnWorkerLoss
 from model.cluster.master_settings import MasterSettings
-from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, Slot
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus
+from model.cluster.slots import Slot
 from model.definitions.plan import Plan
 from model.ids import Epoch, WorkflowInstanceId
 from model.logic.dependent import DependentParams

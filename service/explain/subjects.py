@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dao.pools.pool_readings import PoolReading
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.runs.progress import Progress
 from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.explain.answer import Why, names_of

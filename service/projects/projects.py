@@ -21,14 +21,14 @@ from model.accounts.project_limits import LIMIT_COLUMNS
 from model.accounts.rights import Right
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX
+from model.parameters.nested_references import resolve
 from model.parameters.parameters import parse_parameters
-from model.parameters.resolution import resolve
 from model.runs.retention import KEPT_DAYS_MAX
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation
 from service.paging import NamedPageQuery, PageOf, page_of
-from service.secrets.secret_keys import open_vault
+from service.secrets.key_settings import open_vault
 
 PROJECT = "project"
 PARAMS_MAX = 1_000

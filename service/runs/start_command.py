@@ -19,7 +19,7 @@ from model.errors import Refused
 from model.ids import CommandId, WorkflowCode
 from model.parameters.parameters import check_size, parse_parameters
 from service.runs.start_check import ReadVersion, check_names, check_tasks
-from service.secrets.secret_keys import SecretSettings
+from service.secrets.key_settings import SecretSettings
 from service.workflows.sealing import sealed_for, secrets_among
 
 

@@ -17,7 +17,7 @@ from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import run_story
 from dao.runs.run_story import ChildLife, HandledCommand
 from model.accounts.rights import is_seen
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowInstanceId
 from model.runs.command_moves import STARTING, CommandType
 

@@ -18,7 +18,7 @@ from model.ids import ScheduleId
 from model.time.schedules import ScheduleSpec
 from service.runs.start_check import check_start
 from service.schedules.schedule_entry import ScheduleEntry
-from service.secrets.secret_keys import SecretSettings
+from service.secrets.key_settings import SecretSettings
 from service.workflows.sealing import sealed_schedule
 
 

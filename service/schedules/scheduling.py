@@ -28,7 +28,7 @@ from model.time.zones import zone
 from service.projects.limits import check_limits_of_start
 from service.runs.start_check import check_start
 from service.schedules.schedule_entry import ScheduleEntry
-from service.secrets.secret_keys import SecretSettings, open_vault
+from service.secrets.key_settings import SecretSettings, open_vault
 from service.workflows.sealing import sealed_schedule, secrets_of
 
 TIMES = frozenset({"crontab", "time_zone", "start_time", "end_time"})

@@ -17,7 +17,7 @@ from service.call import Call, Subject
 from service.cluster.reach import reachable_address
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation
-from service.secrets.secret_keys import open_vault
+from service.secrets.key_settings import open_vault
 
 if TYPE_CHECKING:
     from dao.secrets.data_sources import DataSource

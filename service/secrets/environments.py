@@ -14,7 +14,7 @@ from model.scripts.normal_form import changed_script
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation
-from service.secrets.secret_keys import open_vault
+from service.secrets.key_settings import open_vault
 
 TAG, KIND = "environments", "environment"
 Name = Annotated[Text, Field(max_length=200)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dao.cluster import nodes, slot_changes
 from dao.runs import lookups
 from model.accounts.rights import Right
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import CommandId
 from service.call import Call
 from service.explain.explanation import why_command

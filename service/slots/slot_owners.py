@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dao.cluster import node_listings
 from dao.postgres.database import Database
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.errors import ShoalError
 from registry.clock import boottime_s
 from service.slots.slot_report import report

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dao.cluster import node_listings
-from model.cluster.nodes import Heartbeat, NodeKind, NodeState, Slot
-from model.cluster.slots import slot_view
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState
+from model.cluster.slot_view import slot_view
+from model.cluster.slots import Slot
 from model.ids import Epoch
 
 if TYPE_CHECKING:

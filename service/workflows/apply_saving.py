@@ -17,7 +17,7 @@ from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import ScheduleId
 from service.schedules.file_schedules import ScheduleChange, save_schedules
-from service.secrets.secret_keys import SecretSettings
+from service.secrets.key_settings import SecretSettings
 from service.workflows.sealing import sealed_for_saving
 from service.workflows.source_text import to_store
 from service.workflows.workflow_file import BadWorkflowFile, FileFault, WorkflowDocument

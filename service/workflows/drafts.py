@@ -17,7 +17,7 @@ from dao.postgres.engine import AsyncConnection
 from model.errors import Changed, NotFound, Refused
 from model.fields import NAME_LENGTH_MAX
 from model.parameters.parameters import is_storable
-from service.secrets.secret_keys import SecretSettings
+from service.secrets.key_settings import SecretSettings
 from service.workflows.apply_saving import Saved, save_all
 from service.workflows.workflow_file import TaskTypes, WorkflowDocument, parse_workflows
 

@@ -16,7 +16,7 @@ from model.definitions.workflow import WorkflowSpec
 from model.errors import NotFound, Refused
 from model.parameters.secret_values import without_sealed
 from model.time.schedules import ScheduleSpec
-from service.secrets.secret_keys import SecretSettings
+from service.secrets.key_settings import SecretSettings
 from service.workflows.sealing import masked, sealed_for_saving, sealed_schedule
 from service.workflows.source_text import written
 from service.workflows.workflow_text import WorkflowContent, comparable_yaml_of, yaml_of

@@ -14,7 +14,7 @@ from model.errors import NotFound, Refused
 from model.parameters.parameters import parse_parameters
 from model.parameters.secret_values import without_sealed
 from model.time.schedules import ScheduleSpec
-from service.secrets.secret_keys import SecretSettings, open_vault
+from service.secrets.key_settings import SecretSettings, open_vault
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition

@@ -10,7 +10,7 @@ import typer
 
 from alert import server
 from node.address import host_name
-from service.secrets import secret_keys
+from service.secrets import key_settings
 from shoal import process, secrecy
 from shoal.cli.invocation import Invocation
 from shoal.cli.on_demand import GroupOnDemand
@@ -43,7 +43,7 @@ async def alert(call: Invocation) -> None:
     own_name = settings.name or f"{host_name()}:{os.getpid()}"
     role = server.AlertServer(
         settings.database(),
-        secret_keys.open_vault(settings.secrets),
+        key_settings.open_vault(settings.secrets),
         settings.alert,
         own_name,
         connect_timeout_s=settings.connect_timeout_s,

@@ -16,7 +16,7 @@ from dao.postgres import database as postgres
 from dao.postgres import schema
 from model.errors import Denied, Refused, Unavailable
 from model.runs import traces
-from service.secrets import secret_keys
+from service.secrets import key_settings
 from shoal.config import logins, whereabouts
 from shoal.config import settings as configuration
 
@@ -70,7 +70,7 @@ class Invocation:
         ):
             of_up: dict[str, Any] = {"database_url": running.database_url}
             if settings.secrets.key_file is None:
-                of_up["secrets"] = {"key_file": settings.data_folder / secret_keys.FILE_NAME}
+                of_up["secrets"] = {"key_file": settings.data_folder / key_settings.FILE_NAME}
             settings = self.own_settings({**flags, **of_up})
         return settings
 

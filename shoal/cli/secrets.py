@@ -10,8 +10,7 @@ import typer
 
 from dao.secrets import parameters
 from model.errors import Refused
-from service.secrets import secret_keys
-from service.secrets import secrets as stored_secrets
+from service.secrets import key_rotation, key_settings
 from service.words import counted
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import answer_fields, print_json, print_result
@@ -53,7 +52,7 @@ async def add_key(
     path = file or call.settings.secrets.key_file
     if path is None:
         raise Refused("no key file is named; say `shoal secrets add-key FILE`, or set secrets.key_file")
-    key_id = secret_keys.add_key(path)
+    key_id = key_settings.add_key(path)
     said = f"Key {key_id} is the first in {path} now."
     next_step = "Restart the workers with it, then: shoal secrets rotate"
     print_result(call, {"key_id": key_id, "file": str(path)}, said, next_step)
@@ -62,7 +61,7 @@ async def add_key(
 async def rotate(call: Invocation) -> None:
     """Encrypt all that is stored encrypted with the first key; all or none. Older keys are not needed then."""
     async with call.client() as client:
-        found = await client.ask(stored_secrets.rotate_secrets)
+        found = await client.ask(key_rotation.rotate_secrets)
     parts = [counted(found.data_sources, "data source"), counted(found.environments, "environment")]
     parts += [counted(found.alert_channels, "alert channel")] if found.alert_channels else []
     said = f"{', '.join(parts[:-1])} and {parts[-1]} encrypted again; all are under key {found.key_id}."
@@ -79,7 +78,7 @@ async def seal(
     It is valid for a parameter of this name in this project only. One line break at its end is ignored.
     """
     given = read_secret("value")
-    text = parameters.seal(name, given, secret_keys.open_vault(call.settings.secrets), project)
+    text = parameters.seal(name, given, key_settings.open_vault(call.settings.secrets), project)
     if call.as_json:
         print_json({"name": name, "project": project, "sealed": text})
         return

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from node.address import host_name
-from service.secrets import secret_keys
+from service.secrets import key_settings
 from shoal import process, secrecy
 from shoal.cli.invocation import Invocation
 from shoal.cli.on_demand import GroupOnDemand
@@ -61,7 +61,7 @@ async def worker(
         settings.named_registry(),
         settings.timing,
         settings.worker_settings(),
-        secret_keys.open_vault(settings.secrets),
+        key_settings.open_vault(settings.secrets),
         connect_timeout_s=settings.connect_timeout_s,
         name=settings.name,
         host=settings.host if "host" in settings.model_fields_set else None,

@@ -29,7 +29,7 @@ from model.cluster.master_settings import MasterSettings
 from model.cluster.timing import Timing
 from model.cluster.tracing_settings import TracingSettings
 from model.errors import Refused
-from service.secrets.secret_keys import SecretSettings
+from service.secrets.key_settings import SecretSettings
 from service.settings import Setting
 from shoal.config.settings_list import settings_of
 from shoal.config.whereabouts import default_folder, unreadable_whereabouts

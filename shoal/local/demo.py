@@ -22,7 +22,8 @@ from dao.definitions import definitions
 from dao.postgres import schema
 from dao.postgres.database import Database
 from model.choices import ReleaseState
-from model.cluster.nodes import NodeKind, Slot
+from model.cluster.nodes import NodeKind
+from model.cluster.slots import Slot
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Unavailable
 from model.ids import Epoch, WorkflowCode

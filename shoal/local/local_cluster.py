@@ -23,7 +23,8 @@ from typing import Literal
 from dao.cluster import nodes
 from dao.cluster.node_rows import NodeRow
 from dao.postgres.database import Database
-from model.cluster.nodes import NodeKind, Slot
+from model.cluster.nodes import NodeKind
+from model.cluster.slots import Slot
 from model.errors import Unavailable
 from shoal.embedded.program import end_with_us, last_words
 from shoal.secrecy import without_keys

@@ -22,7 +22,7 @@ from model.backoff import Backoff
 from model.cluster.nodes import NodeKind
 from model.errors import Refused, Unavailable
 from service.callers import Caller
-from service.secrets.secret_keys import own_key_file
+from service.secrets.key_settings import own_key_file
 from shoal.backend import backend_of
 from shoal.clients.direct import DirectClient
 from shoal.config.settings import Settings

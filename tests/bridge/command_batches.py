@@ -16,7 +16,8 @@ from dao.runs.control import Revival, VersionChange
 from dao.runs.workflow_instances import NewInstance
 from dao.tasks import past_attempts, task_events, task_instances
 from model.choices import ExecutionType, FailureStrategy, Priority
-from model.cluster.nodes import NodeKind, Slot
+from model.cluster.nodes import NodeKind
+from model.cluster.slots import Slot
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
 from model.runs.command_moves import COMMAND_MOVES, CommandType
 from model.runs.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command

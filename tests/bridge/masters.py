@@ -22,7 +22,8 @@ from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import lost_tasks, past_attempts, task_events, task_instances, task_timers
 from dao.tasks.task_instances import NewTask
 from model.choices import Priority
-from model.cluster.nodes import NodeKind, Slot
+from model.cluster.nodes import NodeKind
+from model.cluster.slots import Slot
 from model.ids import Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.instances import AttemptEnd, Parent, TaskAttempt
 from model.runs.states import TaskState, WaitReason, WorkflowState

@@ -23,7 +23,8 @@ from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from model.choices import Misfire, Priority
-from model.cluster.nodes import Heartbeat, NodeKind, ProcessIdentity, Slot
+from model.cluster.nodes import Heartbeat, NodeKind, ProcessIdentity
+from model.cluster.slots import Slot
 from model.ids import CommandId, ScheduleId, WorkflowCode, WorkflowInstanceId
 from model.runs.command_moves import COMMAND_MOVES, CommandType
 from model.time.schedules import ScheduleSpec

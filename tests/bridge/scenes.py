@@ -15,7 +15,8 @@ from dao.tasks import task_claims, task_instances
 from dao.tasks.task_claims import Report
 from dao.tasks.task_instances import NewTask
 from model.choices import ExecutionType, FailureStrategy, Misfire, Priority
-from model.cluster.nodes import NodeKind, ProcessIdentity, Slot
+from model.cluster.nodes import NodeKind, ProcessIdentity
+from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.command_moves import CommandType
 from model.runs.instances import TaskAttempt

@@ -29,7 +29,7 @@ from dao.tasks.stored_logs import StoredLog
 from dao.tasks.task_claims import Report
 from dao.tasks.task_progress import Reported
 from model.choices import Priority
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.logs.name import LogName
 from model.pools.turns import PoolRoom

@@ -16,7 +16,7 @@ from dao.postgres.database import Database
 from dao.tasks import task_timers
 from model.accounts.login_limits import FREE_OF_NAME
 from model.accounts.rights import Scope
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import Epoch
 from model.runs.states import WaitReason
 from tests.dao.pool_scene import PoolScene

@@ -12,7 +12,7 @@ from dao.commands.commands import NewCommand, Outcome
 from dao.postgres.errors import BadData
 from dao.runs import lookups
 from model.choices import FailureStrategy, Priority, TaskDependType, WarningType
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.errors import NotFound
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
 from model.runs.command_moves import CommandType

@@ -6,7 +6,7 @@ import pytest
 
 from dao.commands import commands, error_commands
 from dao.commands.commands import Outcome
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.errors import NotFound, Refused
 from model.ids import CommandId
 from tests.dao.scene import Scene

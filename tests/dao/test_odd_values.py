@@ -17,7 +17,8 @@ from dao.commands import queue_listings, suspect_commands, waiting_work
 from dao.runs import completion, workflow_instances
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import task_claims
-from model.cluster.nodes import NodeKind, Slot
+from model.cluster.nodes import NodeKind
+from model.cluster.slots import Slot
 from model.errors import Fenced
 from model.ids import WorkflowInstanceId
 from model.runs.instances import Parent

@@ -36,7 +36,7 @@ from dao.runs.dependencies import BEGINNING, DependentEnd
 from dao.tasks import attempt_listings as attempts
 from dao.tasks import task_claims, task_events
 from dao.tasks.attempt_listings import WALK_MAX, AttemptFilter
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.states import TaskState
 from tests.conftest import SCHEMA

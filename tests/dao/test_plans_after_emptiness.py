@@ -17,7 +17,7 @@ from dao.commands import commands
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from dao.tasks import task_events
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import Epoch
 from tests.dao.explaining import Explaining
 

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from dao.runs import run_story
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import WorkflowInstanceId
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene

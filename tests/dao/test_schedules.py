@@ -10,7 +10,7 @@ import pytest
 from dao.definitions import schedule_listings, schedules
 from dao.definitions.schedules import Fire
 from model.choices import FailureStrategy, Misfire, Priority, WarningType
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.errors import NotFound
 from model.ids import ScheduleId, WorkflowCode
 from model.time.schedules import ScheduleRow, ScheduleSpec

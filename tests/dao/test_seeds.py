@@ -10,7 +10,7 @@ import pytest
 from dao.commands import commands
 from dao.definitions import definitions
 from model.choices import ReleaseState
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import WorkflowCode

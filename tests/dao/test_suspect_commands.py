@@ -10,7 +10,8 @@ from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.commands import commands, suspect_commands, waiting_work
 from dao.commands.suspect_commands import Suspect
-from model.cluster.nodes import Heartbeat, Slot
+from model.cluster.nodes import Heartbeat
+from model.cluster.slots import Slot
 from model.ids import CommandId
 from tests.dao.scene import Scene
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from http_server.asgi import App, Receive, Scope, Send, answer
-from http_server.connections import Limits
+from http_server.limits import Limits
 from http_server.server import HttpServer, listen
 
 LARGE = 32 << 20

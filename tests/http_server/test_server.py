@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from http_server.asgi import Receive, Scope, Send, answer, host_name
-from http_server.connections import Limits
+from http_server.limits import Limits
 from http_server.server import HttpServer, in_thread, listen, load_tls
 from model.errors import Refused, Unavailable
 from tests.http_server.raw import Raw, serving, small_app

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from master.drive.parameters import Parameters, base_parameters
+from master.drive.parameters import Parameters
 from model.choices import FailureStrategy, Priority
 from model.definitions.plan import Plan
 from model.errors import Refused
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
+from model.parameters.precedence import base_parameters
 from model.runs.instances import WorkflowInstance
 from tests.master.random_plans import plan_of
 

@@ -21,7 +21,7 @@ from dao.postgres.notify import SCHEDULE
 from master.membership.membership import Membership
 from master.schedules import DUE_PAUSE_S, Schedules, _timer
 from model.cluster.master_settings import MasterSettings
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.errors import Fenced
 from model.ids import ScheduleId, WorkflowCode
 from model.time.schedules import ScheduleSpec

@@ -11,7 +11,8 @@ import pytest
 from dao.cluster import slot_changes
 from master.membership.membership import Membership
 from model.cluster.master_settings import MasterSettings
-from model.cluster.nodes import NodeKind, Slot
+from model.cluster.nodes import NodeKind
+from model.cluster.slots import Slot
 from registry.connect import make_registry
 from tests.eventually import eventually
 from tests.master.lives import begin_life

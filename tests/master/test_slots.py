@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from model.cluster.nodes import Heartbeat, NodeKind, NodeStatus, Slot
-from model.cluster.slots import SlotView, slot_view
+from model.cluster.nodes import Heartbeat, NodeKind, NodeStatus
+from model.cluster.slot_view import SlotView, slot_view
+from model.cluster.slots import Slot
 from model.ids import Epoch
 
 NORMAL, BUSY = NodeStatus.NORMAL, NodeStatus.BUSY

@@ -20,7 +20,7 @@ from model.cluster.duties import (
     pause_between_steps_s,
     turns_of,
 )
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 
 
 @given(name=st.text(max_size=40), total=st.integers(min_value=1, max_value=100))

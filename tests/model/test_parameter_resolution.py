@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.errors import Refused
+from model.parameters.nested_references import DEPTH_MAX, resolve
 from model.parameters.parameters import PARAMETERS_BYTES_MAX
-from model.parameters.resolution import DEPTH_MAX, resolve
 
 AT = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")

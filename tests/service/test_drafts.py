@@ -19,7 +19,7 @@ from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from model.definitions.layout import Layout, Note, Place
 from model.errors import NotFound, Refused
-from service.secrets.secret_keys import SecretSettings
+from service.secrets.key_settings import SecretSettings
 from service.workflows.apply_saving import Saved, save_all
 from service.workflows.drafts import (
     BYTES_MAX,

@@ -6,7 +6,8 @@ import pytest
 
 from dao.cluster import nodes
 from dao.postgres.database import Database
-from model.cluster.nodes import Heartbeat, Slot
+from model.cluster.nodes import Heartbeat
+from model.cluster.slots import Slot
 from service.slots import slot_owners
 from service.slots.slot_owners import Place, SlotOwners
 from tests.dao.scene import Scene

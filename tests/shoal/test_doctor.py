@@ -21,7 +21,8 @@ from dao.cluster.drains import NamedDrain
 from dao.cluster.node_rows import Drain, NodeRow
 from dao.commands.queue_listings import GroupQueue
 from model.cluster.load import WorkerLoadSettings
-from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity, Slot
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
+from model.cluster.slots import Slot
 from model.cluster.timing import Timing
 from model.errors import Denied, Unavailable
 from model.ids import Epoch

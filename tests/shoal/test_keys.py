@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from dao.secrets.vault import key_id_of, new_key
 from model.errors import Refused
-from service.secrets.secret_keys import SecretSettings, add_key, open_vault, own_key_file, read_key_file
+from service.secrets.key_settings import SecretSettings, add_key, open_vault, own_key_file, read_key_file
 from shoal.config.settings import load_settings
 from tests.shoal.another_user import told_to_nobody
 

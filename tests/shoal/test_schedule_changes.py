@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from service.secrets.secret_keys import add_key
+from service.secrets.key_settings import add_key
 from tests.shoal.command_line import CommandLine
 
 WORKFLOW = """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dao.cluster.node_rows import NodeRow
-from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, ProcessIdentity, Slot
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState, NodeStatus, ProcessIdentity
+from model.cluster.slots import Slot
 from model.ids import Epoch
 from service.slots.slot_report import report
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.runs.states import TaskState, WaitReason, WorkflowState
 from service.explain.answer import Why
 from service.explain.explanation import why_command, why_task

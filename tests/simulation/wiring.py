@@ -56,7 +56,7 @@ from tests.simulation.task_runs import SimulatedExecutor, SimulatedLauncher, Sim
 from tests.simulation.trace import TracedLog
 from tests.simulation.world import World
 from worker.attempts.executor import Executor
-from worker.claims.pool_checks import PoolChecks
+from worker.check_runner import PoolChecks
 from worker.launcher.client import Launcher
 from worker.results import spool
 from worker.results.spool import Spool

@@ -11,7 +11,7 @@ import pytest_asyncio
 from node.life import Life
 from tests.dao.scene import Scene
 from tests.master.lives import begin_life
-from worker.logs.deletion import delete_gone
+from worker.logs.disk_deletion import delete_gone
 
 
 @pytest_asyncio.fixture

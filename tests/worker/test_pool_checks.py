@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import text
 
-import worker.claims.pool_checks
+import worker.check_runner
 from dao.pools.pool_checks import CHECKS_AT_ONCE
 from dao.postgres.database import Database
 from model.cluster.timing import Timing
@@ -20,7 +20,7 @@ from model.errors import Refused, Unavailable, Unknown
 from node.life import Life
 from tests.dao.pool_scene import PoolScene
 from tests.eventually import eventually
-from worker.claims.pool_checks import PoolChecks
+from worker.check_runner import PoolChecks
 from worker.launcher.errors import DeadlinePassed, LauncherKilled, NoMeans
 from worker.settings import WorkerSettings
 
@@ -70,8 +70,8 @@ async def checks(
     pools: PoolScene, launches: Launches, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[PoolChecks]:
     """Those of a worker that runs."""
-    monkeypatch.setattr(worker.claims.pool_checks.REST, "first_s", 0.01)
-    monkeypatch.setattr(worker.claims.pool_checks.REST, "max_s", 0.01)
+    monkeypatch.setattr(worker.check_runner.REST, "first_s", 0.01)
+    monkeypatch.setattr(worker.check_runner.REST, "max_s", 0.01)
     await pools.pool("a", 1, {"script": "true", "every_s": 3600})
     processes: Any = launches
     made = PoolChecks(
@@ -134,7 +134,7 @@ async def test_a_check_that_ends_long_after_its_timeout_was_held_up_by_its_worke
         clock_s += 60
         return clock_s
 
-    monkeypatch.setattr(worker.claims.pool_checks, "boottime_s", now_s)
+    monkeypatch.setattr(worker.check_runner, "boottime_s", now_s)
     await pools.sql("UPDATE resource_pool SET validity_check = validity_check || '{\"timeout_s\": 0.05}'")
     checks.notice()
     await eventually(lambda: launches.begun >= 2)
@@ -148,7 +148,7 @@ async def test_a_check_whose_processes_end_slowly_sets_its_resource_aside(
     """It ignores SIGTERM, so it ends long after its time was up."""
     launches.gate = asyncio.Event()
     launches.ends_slowly = ending = asyncio.Event()
-    monkeypatch.setattr(worker.claims.pool_checks, "boottime_s", lambda: 60.0 * ending.is_set())
+    monkeypatch.setattr(worker.check_runner, "boottime_s", lambda: 60.0 * ending.is_set())
     await pools.sql("UPDATE resource_pool SET validity_check = validity_check || '{\"timeout_s\": 0.05}'")
     checks.notice()
     why = "its check took longer than 0.05 s"

@@ -12,7 +12,7 @@ from model.ids import TaskInstanceId
 from node.life import Life
 from worker.logs.copy_loop import LogCopies
 from worker.logs.store_access import StoreAccess
-from worker.logs.stored_walk import walk_the_store
+from worker.logs.store_deletion import walk_the_store
 from worker.results.recorded_ends import log_name
 
 

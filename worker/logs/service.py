@@ -18,7 +18,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from dao.tasks import log_keys
-from http_server.connections import Limits
+from http_server.limits import Limits
 from http_server.server import HttpServer, listen, load_tls
 from model.errors import Fenced, NotFound, Refused, ShoalError, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId

@@ -1,6 +1,6 @@
 """The logs of streams: a stream may be started again for ever, so only those of its last attempts stay.
 
-In memory: what this process ran. What a former process of this worker left is deleted by `worker/logs/deletion.py`.
+In memory: what this process ran. `worker/logs/disk_deletion.py` deletes what a former process of this worker left.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from node.threads import in_thread
 from worker.results.recorded_ends import log_name
 
 STREAMS_MAX = 1_000
-"""Of so many streams this is known; of others `worker/logs/deletion.py` deletes what is not kept."""
+"""Of so many streams this is known; of others `worker/logs/disk_deletion.py` deletes what is not kept."""
 
 
 class StreamLogs:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.logs.name import LogName
-from worker.logs.deletion import folders_in, logs_in
+from worker.logs.disk_deletion import folders_in, logs_in
 
 BATCH = 500
 

@@ -10,7 +10,7 @@ from typing import Any
 from dao.commands.commands import Outcome
 from dao.postgres.errors import BadData
 from dao.postgres.notify import COMMAND
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch
 from model.runs.command_moves import URGENT, CommandType
 from model.runs.commands import CommandRow

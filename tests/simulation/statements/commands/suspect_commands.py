@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dao.commands.suspect_commands import GROUPS, SUSPECTS_MAX, Suspect
-from model.cluster.nodes import NodeState, Slot
+from model.cluster.nodes import NodeState
+from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch
 from model.runs.command_moves import CommandType
 from tests.simulation.tables import Row, Transaction, Values

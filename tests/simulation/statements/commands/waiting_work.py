@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from dao.commands.waiting_work import WaitingWork
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import Epoch
 from tests.simulation.statements.commands import suspect_commands
 from tests.simulation.statements.runs import dependencies

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from dao.definitions.schedules import DueSchedules, Fire
 from dao.postgres.notify import SCHEDULE
-from model.cluster.nodes import Slot
+from model.cluster.slots import Slot
 from model.ids import ScheduleId
 from model.runs.command_moves import CommandType
 from model.time.schedules import ScheduleRow

@@ -13,7 +13,7 @@ from model.errors import Refused
 from service.call import Call, Subject
 from service.fields import Answer, Moment
 from service.operation import operation
-from service.secrets.secret_keys import open_vault
+from service.secrets.key_settings import open_vault
 
 TAG, KIND = "secrets", "secret-key"
 

@@ -16,9 +16,9 @@ from model.errors import Unavailable
 from node.life import Life
 from tests.dao.scene import Scene
 from tests.master.lives import begin_life
-from worker.logs import stored_walk
+from worker.logs import store_deletion
 from worker.logs.store_access import StoreAccess
-from worker.logs.stored_walk import walk_step
+from worker.logs.store_deletion import walk_step
 
 
 @pytest_asyncio.fixture
@@ -51,8 +51,8 @@ def _copy(folder: Path, day: str, run: int, name: str = "7.log") -> Path:
 async def test_copies_of_runs_that_are_gone_are_deleted_in_steps_and_no_others(
     life: Life, store: StoreAccess, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_walk, "KEYS_MAX", 2)
-    monkeypatch.setattr(stored_walk, "PAUSE_S", 0.0)
+    monkeypatch.setattr(store_deletion, "KEYS_MAX", 2)
+    monkeypatch.setattr(store_deletion, "PAUSE_S", 0.0)
     scene = Scene(life.database)
     gone = await scene.instance(life.me)
     kept, last = await scene.instance(life.me), await scene.instance(life.me)

@@ -1,8 +1,8 @@
 """Deletes the copies of logs in the log store whose runs are gone, and copies without any attempt.
 
-One worker at a time walks through the store, a page at a time, and checks the rows, as `worker/logs/deletion.py` does
-with its own disk: only copies of days before yesterday are deleted, and none of another history. The next walk begins
-an hour after the last, or four times as long as that took.
+One worker at a time walks through the store, a page at a time, and checks the rows, as `worker/logs/disk_deletion.py`
+does with its own disk: only copies of days before yesterday are deleted, and none of another history. The next walk
+begins an hour after the last, or four times as long as that took.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from model.errors import Fenced, ShoalError
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.logs.name import LogName, name_of
 from node.life import Life
-from worker.logs.deletion import DAYS_KEPT
+from worker.logs.disk_deletion import DAYS_KEPT
 from worker.logs.store_access import StoreAccess
 
 log = structlog.get_logger()

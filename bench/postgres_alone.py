@@ -31,7 +31,8 @@ from dao.runs.workflow_instances import NewInstance
 from dao.tasks import task_instances
 from dao.tasks.task_instances import NewTask
 from model.choices import FailureStrategy, Priority
-from model.cluster.nodes import NodeKind, Slot
+from model.cluster.nodes import NodeKind
+from model.cluster.slots import Slot
 from model.fields import DEFAULT_WORKER_GROUP
 from model.ids import CommandId, Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.runs.commands import CommandRow

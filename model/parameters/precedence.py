@@ -1,0 +1,74 @@
+"""Which parameter wins. Pure.
+
+Precedence, high to low: startup, local, context, global, project, built-in. The instance's row holds project, global
+and startup parameters already merged and resolved (`base_parameters`), so every later owner sees the same; its master
+adds local parameters and context (`master/drive/parameters.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from model.definitions.plan import Plan
+from model.ids import WorkflowInstanceId
+from model.parameters.builtin import builtin_parameters
+from model.parameters.nested_references import resolve
+from model.parameters.secret_values import check_sealed, without_foreign
+from model.time.zones import zone
+
+INSTANCE_ID = "system.workflow.instance.id"
+
+
+def builtins_of(plan: Plan, id_: WorkflowInstanceId, at: datetime, time_zone: str) -> dict[str, str]:
+    """The built-in parameters of an instance; the worker adds those of its tasks."""
+    return builtin_parameters(
+        at,
+        zone(time_zone),
+        workflow_name=plan.name,
+        workflow_code=plan.workflow_code,
+        workflow_instance_id=id_,
+        project_name=plan.project,
+        project_code=plan.project_code,
+    )
+
+
+def base_parameters(
+    plan: Plan,
+    *,
+    project: Mapping[str, str],
+    inherited: Mapping[str, str],
+    startup: Mapping[str, str],
+    at: datetime,
+    time_zone: str,
+) -> dict[str, str]:
+    """Project, inherited (from the parent workflow), global and startup parameters; each overrides the one before.
+
+    What a parent workflow of another project has sealed is not inherited.
+
+    Raises `Refused` if they grow too large, or if a secret is among them in plain text, or sealed for something else.
+    """
+    values = _overlaid(plan, project, without_foreign(plan.project, inherited), startup, at, time_zone)
+    check_sealed(plan.project, plan.secrets, values)
+    return values
+
+
+def _overlaid(
+    plan: Plan,
+    project: Mapping[str, str],
+    inherited: Mapping[str, str],
+    startup: Mapping[str, str],
+    at: datetime,
+    time_zone: str,
+) -> dict[str, str]:
+    written = {**project, **plan.spec.params, **startup}
+    if not written:
+        return dict(inherited)
+    if not any("$" in value for value in written.values()):
+        return {**project, **inherited, **plan.spec.params, **startup}
+    builtins = builtins_of(plan, WorkflowInstanceId(0), at, time_zone)
+    del builtins[INSTANCE_ID]  # there is none before the row exists: the text keeps its reference, see `Parameters`
+    known = {**builtins, **inherited}
+    resolved = resolve(written, known, at, zone(time_zone))
+    own = {**plan.spec.params, **startup}
+    return {**resolved, **{name: value for name, value in inherited.items() if name not in own}}
