@@ -19,6 +19,7 @@ from bench.sizes import Sizes
 from master.server import Master
 from model.cluster.master_settings import MasterSettings
 from model.cluster.timing import Timing
+from node.joining import Joining
 
 PART = "The event loop: one large workflow"
 HELD_MS_MAX = 50
@@ -67,7 +68,7 @@ async def _watched(
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """The longest blocks by a master that does a failover and then starts a workflow: (held, busy) in ms."""
     stop, ticker = asyncio.Event(), _Ticker()
-    master = Master(url, url, "bench", "bench:1", Timing(), MasterSettings(), connect_timeout_s=10)
+    master = Master(Joining(url, url, Timing(), 10), "bench", "bench:1", MasterSettings())
     running = [asyncio.create_task(master.run(stop)), asyncio.create_task(ticker.run())]
     try:
         await _until(is_failed_over)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import structlog
@@ -32,10 +33,10 @@ from master.watcher import Watcher
 from metrics import master as metrics
 from model.cluster.master_settings import MasterSettings
 from model.cluster.nodes import NodeKind
-from model.cluster.timing import Timing
 from model.errors import ShoalError
 from model.time.zones import load_zones
 from node.cluster_figures import SHOWING_SLOTS, show_figures
+from node.joining import Joining
 from node.life import Life
 from node.lives import end_all, ending_life, live_until_stopped, new_life
 from node.threads import in_thread
@@ -51,41 +52,35 @@ FAILOVER_MAX = 20_000
 """How many runs a leaving master fails over itself; others fail over the rest within moments."""
 
 
+_Part = Callable[[], Coroutine[Any, Any, None]]
+
+
 class Master:
     """One master. `run` returns after a graceful stop.
 
     To drain it is to end its life as on a stop: the next one is idle from its beginning, until the drain ends.
 
     Args:
-        database_url: PostgreSQL with the schema of this program's version.
-        registry_url: ZooKeeper, or PostgreSQL; None: the cluster's, as it is recorded.
         name: its name in the cluster; no other living master may have it.
         address: `host:port`, for people.
-        connect_timeout_s: how long to try for servers that are unavailable at start.
         joined: called once it has its first slot.
         spans: sends the spans of runs; None = there are none.
     """
 
     def __init__(
         self,
-        database_url: str,
-        registry_url: str | None,
+        joining: Joining,
         name: str,
         address: str,
-        timing: Timing,
         settings: MasterSettings,
         *,
-        connect_timeout_s: float,
         joined: Callable[[str], None] = lambda _slot: None,
         spans: OtlpSender | None = None,
     ) -> None:
-        self._database_url = database_url
-        self._registry_url = registry_url
+        self._joining = joining
         self._name = name
         self._address = address
-        self._timing = timing
         self._settings = settings
-        self._connect_timeout_s = connect_timeout_s
         self._joined = joined
         self._spans = spans
 
@@ -97,21 +92,13 @@ class Master:
         """
         reserved_descriptors.fill()
         await in_thread(load_zones)
-        await wait_until_ready(self._database_url, "master", self._connect_timeout_s)
-        await live_until_stopped(self._live, stop, self._connect_timeout_s)
+        within_s = self._joining.connect_timeout_s
+        await wait_until_ready(self._joining.database_url, "master", within_s)
+        await live_until_stopped(self._live, stop, within_s)
 
     async def _live(self, stop: asyncio.Event) -> None:
         async with (
-            new_life(
-                NodeKind.MASTER,
-                self._name,
-                self._address,
-                self._database_url,
-                self._registry_url,
-                timing=self._timing,
-                connect_timeout_s=self._connect_timeout_s,
-                stop=stop,
-            ) as (life, registry),
+            new_life(NodeKind.MASTER, self._name, self._address, self._joining, stop=stop) as (life, registry),
             ending_life(life, lambda: self._leave(life, broke=True), self._settings.when_fenced),
         ):
             await self._serve(stop, life, registry)
@@ -139,32 +126,8 @@ class Master:
         watcher = Watcher(life, driver, self._settings)
         duties = Duties(life, membership, self._settings)
         streams = Streams(life, membership, self._settings)
-        by_slot = (loop, poller, schedules, duties, streams)
-        beside = [show_figures(life.database, lambda: _shows_figures(membership))]
-        if self._spans is not None:
-            traces = Traces(life.database, self._spans)
-            driver.transactions.on_ended = traces.ended
-            beside.append(traces.run())
-        await self._work(
-            stop, life, registry, membership, driver, loop, schedules, dependents, watcher, by_slot, beside
-        )
-
-    async def _work(
-        self,
-        stop: asyncio.Event,
-        life: Life,
-        registry: Registry,
-        membership: Membership,
-        driver: Driver,
-        loop: CommandLoop,
-        schedules: Schedules,
-        dependents: Dependents,
-        watcher: Watcher,
-        by_slot: Sequence[CommandLoop | Poller | Schedules | Duties | Streams],
-        beside: Sequence[Coroutine[Any, Any, None]],
-    ) -> None:
         ears = Listener(
-            self._database_url,
+            self._joining.database_url,
             nodes.application_name(NodeKind.MASTER, life.me.epoch),
             {
                 COMMAND: lambda _: loop.wake.set(),
@@ -176,45 +139,59 @@ class Master:
             },
         )
         registry.use(ears)
+        always: list[_Part] = [
+            membership.beat,
+            membership.measure,
+            membership.watch,
+            membership.clean_up,
+            driver.run,
+            dependents.run,
+            watcher.run,
+            ears.run,
+            membership.record,
+            partial(show_figures, life.database, lambda: _shows_figures(membership)),
+        ]
+        if self._spans is not None:
+            traces = Traces(life.database, self._spans)
+            driver.transactions.on_ended = traces.ended
+            always.append(traces.run)
+        by_slot = [part.run for part in (loop, poller, schedules, duties, streams)]
+        await self._work(stop, life, membership, driver, always, by_slot)
+
+    async def _work(
+        self,
+        stop: asyncio.Event,
+        life: Life,
+        membership: Membership,
+        driver: Driver,
+        always: Sequence[_Part],
+        by_slot: Sequence[_Part],
+    ) -> None:
+        """Run the parts of a life until it is to end; those `by_slot` only while it takes part."""
         async with asyncio.TaskGroup() as tasks:
-            parts = [
-                membership.beat(),
-                membership.measure(),
-                membership.watch(),
-                membership.clean_up(),
-                driver.run(),
-                dependents.run(),
-                watcher.run(),
-                ears.run(),
-                membership.record(),
-                *beside,
-            ]
-            running = [tasks.create_task(part) for part in parts]
+            running = [tasks.create_task(part()) for part in always]
             claiming: list[asyncio.Task[None]] = []
             if membership.is_idle:
                 await either_set(stop, life.undrained)
             if not stop.is_set():
                 membership.take_part()
-                claiming = [tasks.create_task(part.run()) for part in by_slot]
+                claiming = [tasks.create_task(part()) for part in by_slot]
                 await self._check_id_step(life.database)
                 await either_set(stop, life.drained)
             log.info("leaving", workflow_instances=driver.runs.running)
             await end_all(claiming)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._settings.drain.total_seconds() + LEAVE_S_MAX):
-                    await self._drain(life, driver, registry)
+                    await self._drain(membership, driver)
             await end_all(running)
         with suppress(TimeoutError):
             async with asyncio.timeout(LEAVE_S_MAX):
                 await self._leave(life)
 
-    async def _drain(self, life: Life, driver: Driver, registry: Registry) -> None:
+    async def _drain(self, membership: Membership, driver: Driver) -> None:
         """Release the slot, and finish runs that end soon."""
         try:
-            life.is_leaving = True
-            await registry.unregister()
-            async with life.database.writing() as connection:
-                await nodes.set_leaving(connection, life.me)
+            await membership.leave()
         except ShoalError as error:
             log.warning("leave_not_recorded", error=str(error))
         deadline_s = boottime_s() + self._settings.drain.total_seconds()

@@ -20,6 +20,7 @@ from model.cluster.means import is_passing
 from model.cluster.nodes import NodeKind, WhenFenced
 from model.cluster.timing import Timing
 from model.errors import Denied, Fenced, Outdated, ShoalError, Unavailable, Unknown
+from node.joining import Joining
 from node.life import Life
 from node.watchdog import watched
 from registry import belonging
@@ -38,11 +39,8 @@ async def new_life(
     kind: NodeKind,
     name: str,
     address: str,
-    database_url: str,
-    registry_url: str | None,
+    joining: Joining,
     *,
-    timing: Timing,
-    connect_timeout_s: float,
     stop: asyncio.Event,
     log_url: str = "",
 ) -> AsyncIterator[tuple[Life, Registry]]:
@@ -51,16 +49,17 @@ async def new_life(
     If the loop hangs meanwhile for as long as other nodes wait before they fence it, and for `HUNG_MIN`, the process
     ends with code 70.
 
-    The registry is opened before the epoch is created: a node that has an epoch and does not beat counts as dead.
-    `timing` and `registry_url` are this node's settings; it uses the cluster's timing, `Life.timing`, read again for
-    each life. `stop` is set when the database gets a schema under which this program must not continue. Raises
-    `Refused` for a name that another node has, a wrong URL, or timing or a registry that differ from the cluster's,
-    `Unavailable` when a server does not answer, `Outdated` before or after the life when that schema is there.
+    The registry is opened before the epoch is created: a node that has an epoch and does not beat counts as dead. It
+    uses the cluster's timing, `Life.timing`, read again for each life, and not its own in `joining`. `stop` is set when
+    the database gets a schema under which this program must not continue. Raises `Refused` for a name that another node
+    has, a wrong URL, or timing or a registry that differ from the cluster's, `Unavailable` when a server does not
+    answer, `Outdated` before or after the life when that schema is there.
     """
     role = kind.lower()
-    timing, url = await _agree(database_url, registry_url, timing)
+    database_url = joining.database_url
+    timing, url = await _agree(joining)
     registry = make_registry(url, session_timeout=timing.session_timeout, application_name=f"shoal-{role}-registry")
-    await registry.open(connect_timeout_s)
+    await registry.open(joining.connect_timeout_s)
     try:
         await _verify_registry(database_url, registry, url)
         life = await Life.begin(
@@ -85,16 +84,16 @@ def _refuse(newer: newer_schema.Newer | None) -> None:
         raise Outdated(f"{newer}, and its nodes must not continue; install a newer Shoal, and start it")
 
 
-async def _agree(database_url: str, registry_url: str | None, given: Timing) -> tuple[Timing, str]:
+async def _agree(joining: Joining) -> tuple[Timing, str]:
     """The cluster's timing, and the URL of its registry."""
-    database = Database(database_url, application_name="shoal-starting", connections_max=1)
+    database = Database(joining.database_url, application_name="shoal-starting", connections_max=1)
     try:
         async with database.reading() as connection:
             _refuse(await newer_schema.newer(connection))
         async with database.writing() as connection:
-            timing = await cluster.agree_on_timing(connection, given)
+            timing = await cluster.agree_on_timing(connection, joining.timing)
             recorded = await cluster.registry(connection)
-            return timing, belonging.url_to_use(registry_url, recorded, database_url)
+            return timing, belonging.url_to_use(joining.registry_url, recorded, joining.database_url)
     finally:
         await database.close()
 

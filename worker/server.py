@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import structlog
 
@@ -19,12 +21,12 @@ from logstore.calls import StoreCalls
 from logstore.opening import open_store
 from logstore.settings import LogStoreSettings
 from model.cluster.nodes import NodeKind
-from model.cluster.timing import Timing
 from model.errors import ShoalError
 from model.runs.queue_places import of_streams
 from model.runs.states import TaskState
 from model.time.zones import load_zones
 from node.address import advertised, joined
+from node.joining import Joining
 from node.left_tasks import mark_of
 from node.life import Life
 from node.lives import end_all, ending_life, live_until_stopped, new_life
@@ -61,12 +63,9 @@ class Worker:
     """One worker. `run` returns after a graceful stop.
 
     Args:
-        database_url: PostgreSQL with the schema of this program's version.
-        registry_url: ZooKeeper, or PostgreSQL; None: the cluster's, as it is recorded.
         vault: decrypts the data sources and environments that its tasks name.
         name: its name; no other living worker may have it. None: the host's name and the id in its folder.
         host: the name or address under which others reach its logs; None: what they are served on.
-        connect_timeout_s: how long to try for servers that are unavailable at start.
         joined: called with its address once it takes tasks.
         traced: whether masters send the spans of attempts: tasks then learn theirs.
         log_store: where logs are copied when their attempts have ended.
@@ -74,25 +73,19 @@ class Worker:
 
     def __init__(
         self,
-        database_url: str,
-        registry_url: str | None,
-        timing: Timing,
+        joining: Joining,
         settings: WorkerSettings,
         vault: Vault,
         *,
-        connect_timeout_s: float,
         name: str | None = None,
         host: str | None = None,
         joined: Callable[[str], None] = lambda _address: None,
         traced: bool = False,
         log_store: LogStoreSettings | None = None,
     ) -> None:
-        self._database_url = database_url
-        self._registry_url = registry_url
-        self._timing = timing
+        self._joining = joining
         self._settings = settings
         self._vault = vault
-        self._connect_timeout_s = connect_timeout_s
         self._name = name
         self._host = host
         self._joined = joined
@@ -116,7 +109,8 @@ class Worker:
             )
         reserved_descriptors.fill()
         await in_thread(load_zones)
-        await wait_until_ready(self._database_url, "worker", self._connect_timeout_s)
+        within_s = self._joining.connect_timeout_s
+        await wait_until_ready(self._joining.database_url, "worker", within_s)
         folder = WorkerFolder(self._settings.place)
         await folder.wait_until_made(stop)
         if stop.is_set():
@@ -125,7 +119,7 @@ class Worker:
         logs = await folder.serve_logs(self._settings)
         try:
             calls = StoreCalls(store, self._log_store.timeout.total_seconds()) if store is not None else None
-            await live_until_stopped(lambda stop: self._live(stop, name, logs, calls), stop, self._connect_timeout_s)
+            await live_until_stopped(lambda stop: self._live(stop, name, logs, calls), stop, within_s)
         finally:
             await logs.stop()
             folder.unlock()
@@ -136,19 +130,14 @@ class Worker:
         place = self._settings.place.absolute()
         results, ends = place / "results", place / "ends"
         # First: the new life fences the former one, which may then report nothing more.
-        await report_left_results(results, self._database_url, self._connect_timeout_s)
-        await report_last_words(ends, place / "logs", self._database_url, self._connect_timeout_s)
-        async with new_life(
-            NodeKind.WORKER,
-            name,
-            address,
-            self._database_url,
-            self._registry_url,
-            timing=self._timing,
-            connect_timeout_s=self._connect_timeout_s,
-            stop=stop,
-            log_url=f"{logs.scheme}://{address}",
-        ) as (life, registry):
+        database_url, within_s = self._joining.database_url, self._joining.connect_timeout_s
+        await report_left_results(results, database_url, within_s)
+        await report_last_words(ends, place / "logs", database_url, within_s)
+        log_url = f"{logs.scheme}://{address}"
+        async with new_life(NodeKind.WORKER, name, address, self._joining, stop=stop, log_url=log_url) as (
+            life,
+            registry,
+        ):
             logs.publish_key(life)
             copying = Copying(place / "logs", life, name, calls)
             await self._serve(stop, life, registry, Spool(results, life.me), LastWords(ends, life.me), copying)
@@ -186,6 +175,18 @@ class Worker:
         writer.pools.on_unchecked = checks.notice
         late = LateResults(lambda: writer.unreported, spool, last_words.reported)
         beats = Beats(life, registry, launcher, self._settings, overload, writer)
+        parts = (
+            beats.beat,
+            beats.guard,
+            beats.measure,
+            partial(self._poll, life, writer, checks),
+            writer.run,
+            writer.pools.run,
+            checks.run,
+            partial(news.progress.run, writer.wake.set),
+            late.run,
+            partial(delete_old_logs, self._settings.place / "logs", life),
+        )
         try:
             launcher.open()
             async with ending_life(
@@ -197,24 +198,16 @@ class Worker:
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url
                 )
                 self._joined(life.me.address)
-                await self._work(stop, life, registry, writer, beats, late, checks, copying)
+                await self._work(stop, life, registry, writer, copying, parts)
                 await self._leave(life, writer, launcher)
         finally:
             await writer.abandon()
             await late.close()
             await launcher.close()
 
-    async def _work(
-        self,
-        stop: asyncio.Event,
-        life: Life,
-        registry: Registry,
-        writer: Writer,
-        beats: Beats,
-        late: LateResults,
-        checks: PoolChecks,
-        copying: Copying,
-    ) -> None:
+    def _ears(self, life: Life, writer: Writer) -> Listener:
+        """Hears what is there to do."""
+
         def queued(payload: str) -> None:
             if concerns(payload, self._settings.groups):
                 writer.queued = True
@@ -232,28 +225,26 @@ class Worker:
             writer.kills = True
             writer.wake.set()
 
-        ears = Listener(
-            self._database_url,
+        return Listener(
+            self._joining.database_url,
             nodes.application_name(NodeKind.WORKER, life.me.epoch),
             {TASK: queued, POOL: for_pools, KILL: kills, DRAIN: lambda _: life.beat_now.set()},
         )
+
+    async def _work(
+        self,
+        stop: asyncio.Event,
+        life: Life,
+        registry: Registry,
+        writer: Writer,
+        copying: Copying,
+        parts: Sequence[Callable[[], Coroutine[Any, Any, None]]],
+    ) -> None:
+        """Run the parts of a life until it is to end."""
+        ears = self._ears(life, writer)
         registry.use(ears)
         async with asyncio.TaskGroup() as tasks:
-            parts = [
-                beats.beat(),
-                beats.guard(),
-                beats.measure(),
-                self._poll(life, writer, checks),
-                writer.run(),
-                writer.pools.run(),
-                checks.run(),
-                writer.news.progress.run(writer.wake.set),
-                late.run(),
-                ears.run(),
-                delete_old_logs(self._settings.place / "logs", life),
-                *copying.parts(),
-            ]
-            running = [tasks.create_task(part) for part in parts]
+            running = [tasks.create_task(part()) for part in (*parts, ears.run, *copying.parts)]
             await stop.wait()
             log.info("leaving", tasks=writer.running)
             await self._drain(life, registry, writer)

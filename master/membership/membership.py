@@ -12,7 +12,7 @@ from functools import partial
 
 import structlog
 
-from dao.cluster import fencing, gone_nodes
+from dao.cluster import fencing, gone_nodes, nodes
 from dao.cluster.node_rows import NodeRow
 from dao.postgres.errors import BadData, LockTaken
 from master.claim.serial import unblock_lines
@@ -135,6 +135,13 @@ class Membership:
         self.doubts.begin(self._life.living)
         await self._registry.register(self.heartbeat())
         await self._count_slots()
+
+    async def leave(self) -> None:
+        """Release the slot, since this life is about to end."""
+        self._life.is_leaving = True
+        await self._registry.unregister()
+        async with self._life.database.writing() as connection:
+            await nodes.set_leaving(connection, self._life.me)
 
     def take_part(self) -> None:
         """Take a slot, if it was drained until now."""

@@ -54,13 +54,10 @@ async def master(
         spans = otlp.OtlpSender(settings.tracing, shoal_version()) if settings.tracing.endpoint else None
         own_name = settings.name or f"{host_name()}:{holder.getsockname()[1]}"
         role = server.Master(
-            settings.database(),
-            settings.named_registry(),
+            settings.joining(),
             own_name,
             address,
-            settings.timing,
             settings.master,
-            connect_timeout_s=settings.connect_timeout_s,
             joined=lambda _slot: started.set(),
             spans=spans,
         )

@@ -57,12 +57,9 @@ async def worker(
     logging.configure_role_logging(settings)
     started = asyncio.Event()
     role = server.Worker(
-        settings.database(),
-        settings.named_registry(),
-        settings.timing,
+        settings.joining(),
         settings.worker_settings(),
         key_settings.open_vault(settings.secrets),
-        connect_timeout_s=settings.connect_timeout_s,
         name=settings.name,
         host=settings.host if "host" in settings.model_fields_set else None,
         joined=lambda _address: started.set(),

@@ -29,6 +29,7 @@ from model.cluster.master_settings import MasterSettings
 from model.cluster.timing import Timing
 from model.cluster.tracing_settings import TracingSettings
 from model.errors import Refused
+from node.joining import Joining
 from service.secrets.key_settings import SecretSettings
 from service.settings import Setting
 from shoal.config.settings_list import settings_of
@@ -153,6 +154,10 @@ class Settings(BaseSettings):
     def named_registry(self) -> str | None:
         """The registry's URL, if it is set; else the cluster's recorded registry is used."""
         return self.registry_url.get_secret_value() if self.registry_url else None
+
+    def joining(self) -> Joining:
+        """How a master or worker of this process joins."""
+        return Joining(self.database(), self.named_registry(), self.timing, self.connect_timeout_s)
 
 
 def load_settings(flags: dict[str, Any] | None = None) -> Settings:

@@ -21,6 +21,7 @@ from model.cluster.means import NO_THREAD
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState
 from model.cluster.timing import Timing
 from model.errors import Refused, Unavailable
+from node.joining import Joining
 from node.lives import live_until_stopped
 from tests.simulation.broken_worker import BrokenWorker
 from tests.simulation.definitions import POOLS, STREAM_POOLS, TIMED
@@ -199,15 +200,15 @@ class World:
     async def _main(self, process: Process) -> None:
         stop = self.stops[process.name] = asyncio.Event()
         name = self.name_of(process)
+        joining = Joining(URL, URL, self.timing_of(process), 5.0)
         if process.name.startswith("master"):
-            timing = self.timing_of(process)
-            await Master(URL, URL, name, f"{process.name}:1", timing, self._settings, connect_timeout_s=5.0).run(stop)
+            await Master(joining, name, f"{process.name}:1", self._settings).run(stop)
             return
         settings = WorkerSettings(
             capacity=self._capacity, folder=Path("/nowhere") / process.name, drain=timedelta(seconds=1)
         )
         vault: Any = None
-        worker = Worker(URL, URL, self.timing_of(process), settings, vault, connect_timeout_s=5.0)
+        worker = Worker(joining, settings, vault)
         logs: Any = SimpleNamespace(address=(process.name, 1), scheme="http", publish_key=lambda _life: None)
         await live_until_stopped(lambda stop: worker._live(stop, name, logs, None), stop, 5.0)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,12 @@ class Copying:
             self._with_log.discard(task.id)
             self._copies.offer(log_name(task))
 
-    def parts(self) -> list[Coroutine[Any, Any, None]]:
+    @property
+    def parts(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs as long as the life."""
         if self._copies is None or self._store is None:
             return []
-        return [self._copies.run(), walk_the_store(self._store, self._life)]
+        return [self._copies.run, partial(walk_the_store, self._store, self._life)]
 
     async def finish(self) -> None:
         """See `LogCopies.finish`."""
