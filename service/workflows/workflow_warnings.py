@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from model.choices import Direct, Flag, Restart
 from model.definitions.problems import Problem
 from model.definitions.workflow import WorkflowSpec
+from model.logic.catalog import LOGIC_TYPES
 from model.logic.dynamic import own_output
 from model.near import nearest
 from model.parameters.builtin import builtin_names
 from model.parameters.parameters import parameter_variable, references
+
+_WITHOUT_ENVIRONMENT = {"FAKE", "HTTP", "K8S", "PROCEDURE", "SQL", *LOGIC_TYPES}
 
 
 def one_variable(spec: WorkflowSpec) -> Iterator[Problem]:
@@ -36,6 +39,14 @@ def doubts(spec: WorkflowSpec) -> Iterator[str]:
     yield from _doubtful_references(spec)
     yield from _behind_endless_streams(spec)
     yield from _one_output(spec)
+    yield from _environments_without_effect(spec)
+
+
+def _environments_without_effect(spec: WorkflowSpec) -> Iterator[str]:
+    """Environments of tasks that run no bash. A plug-in's type may use one."""
+    for task in spec.tasks:
+        if task.environment is not None and task.type in _WITHOUT_ENVIRONMENT:
+            yield f'task "{task.name}": an environment has no effect on the type {task.type}; remove it'
 
 
 def _one_output(spec: WorkflowSpec) -> Iterator[str]:
