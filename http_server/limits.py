@@ -1,5 +1,7 @@
-"""What clients may take of a server. The values of each are in `api/server.py`, `metrics/serving.py` and
-`worker/logs/service.py`."""
+"""What clients may take of a server.
+
+The values of each are in `api/server.py`, `metrics/serving.py` and `worker/logs/service.py`.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,9 @@ from worker.attempts.environment import task_environment
 
 
 def environment(own: dict[str, str]) -> dict[str, str]:
-    task = claimed(id=TaskInstanceId(33), workflow_instance_id=WorkflowInstanceId(11), code=TaskCode(22), attempt=2)
+    task = claimed(
+        params={}, id=TaskInstanceId(33), workflow_instance_id=WorkflowInstanceId(11), code=TaskCode(22), attempt=2
+    )
     return task_environment(own, task, Epoch(44))
 
 
