@@ -93,5 +93,5 @@ class Overload:
         if status is NodeStatus.BUSY:
             log.warning("busy", because=self.because, so=self._so)
         else:
-            log.info("not_busy_any_more")
+            log.info("no_longer_busy")
         return True

@@ -121,7 +121,7 @@ async def test_a_worker_whose_disk_fills_while_it_runs_fails_nothing_and_takes_a
     await cluster.all_ends(WITHIN_S)
     assert status_of(cluster, worker) == ("NORMAL", "")
     cluster.check_exactly_once(7)
-    assert [len(worker.events(name)) for name in ("busy", "not_busy_any_more")] == [1, 1]
+    assert [len(worker.events(name)) for name in ("busy", "no_longer_busy")] == [1, 1]
 
 
 # ------------------------------------------------------------------------------------------- masters
