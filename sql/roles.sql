@@ -21,7 +21,7 @@ DECLARE
     asked     text := 'type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy, '
                       'worker_group, warning_type, alert_group, environment, dry_run, task_depend_type, start_tasks, '
                       'schedule_time, time_zone, traceparent';
-    -- Who may log in, how, and what they did: for whoever serves people only. These contain hashes of secrets.
+    -- Who may log in, how, and what they did: for the API only. These contain hashes of secrets.
     users     text := 'account, login_link, login_session, token, project_member, login_attempt, audit, idempotency_key, '
                       'saved_view, bulk_operation';
     -- Who may run nodes without any of these roles, as `shoal up` does.
@@ -112,7 +112,7 @@ BEGIN
                        substr(each, length(split_part(each, ' ', 1)) + length(split_part(each, ' ', 2)) + 3));
     END LOOP;
 
-    -- Whoever serves people: sees everything (secrets are sealed), asks for anything, writes definitions, drives nothing.
+    -- The API: sees everything (secrets are sealed), asks for anything, writes definitions, drives nothing.
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %s', space, api);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON environment, data_source, schedule, workflow_draft TO %s', api);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON resource_pool, pool_resource TO %s', api);
@@ -140,7 +140,7 @@ BEGIN
     EXECUTE format('GRANT INSERT, UPDATE (state, state_reason) ON alert TO %s', api);
     EXECUTE format('GRANT UPDATE (state, next_try_at, waits_since, tries) ON alert_delivery TO %s', api);
 
-    -- Whoever sends alerts: reads them and their channels (the URLs are sealed), and writes what became of each.
+    -- The sender of alerts: reads them and their channels (the URLs are sealed), and writes what became of each.
     EXECUTE format('GRANT SELECT ON schema_version, alert, alert_delivery, alert_channel, alert_group, alert_group_channel, '
                    'alert_silence TO %s', alert);
     EXECUTE format('GRANT SELECT (name, alert_groups) ON project TO %s', alert);
@@ -148,7 +148,7 @@ BEGIN
     EXECUTE format('GRANT INSERT, UPDATE ON alert_delivery TO %s', alert);
     EXECUTE format('GRANT UPDATE (claimed_by, claimed_until) ON alert_channel TO %s', alert);
 
-    -- Whoever only starts and halts runs, by plain SQL.
+    -- A submitter only starts and halts runs, by plain SQL.
     EXECUTE format('GRANT INSERT (%s) ON command TO %s', asked, submitter);
     EXECUTE format('GRANT SELECT (id) ON command TO %s', submitter);
     EXECUTE format('GRANT SELECT (code, project, name, version, release_state) ON workflow_definition TO %s', submitter);
@@ -159,7 +159,7 @@ BEGIN
     -- The rows of the audit whose time is over, and no others.
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s.delete_old_audit TO %s, %s', space, owner, master);
 
-    -- With the checks of the API: whoever has only this starts nothing else and reads nothing.
+    -- With the checks of the API: a user who has only this right starts nothing else and reads nothing.
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s.start_workflow TO %s, %s, %s', space, owner, api, submitter);
 
     -- Shoal's locks are numbers that anybody can compute: who only asks must not hold them. Only a superuser may say so.
@@ -171,7 +171,7 @@ BEGIN
                            tables_owner);
         END LOOP;
     ELSE
-        RAISE WARNING 'whoever may log in to this database can take the locks of logins and alerts: a superuser revokes '
+        RAISE WARNING 'anyone who may log in to this database can take the locks of logins and alerts: a superuser revokes '
                       'EXECUTE on the functions pg_advisory_* and pg_try_advisory_* from PUBLIC';
     END IF;
 

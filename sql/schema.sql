@@ -170,7 +170,7 @@ COMMENT ON COLUMN schedule.crontab IS 'Quartz (6 or 7 fields, seconds first) or 
 COMMENT ON COLUMN schedule.next_fire_at IS 'The fire time that comes next; null = not computed yet (a new or changed row), or there is a problem.';
 COMMENT ON COLUMN schedule.counts_from IS 'Since when its times are promised: when it was made, or when somebody last changed when it fires.';
 COMMENT ON COLUMN schedule.from_file IS 'Whether the workflow''s file lists it: shoal workflow apply changes and removes those, and no others.';
-COMMENT ON COLUMN schedule.problem IS 'Why it does not fire any more (a broken crontab or zone, no time left), in a sentence; null = it does.';
+COMMENT ON COLUMN schedule.problem IS 'Why it no longer fires (a broken crontab or zone, no time left), in a sentence; null = it does.';
 -- Statement: what is due; first what is not computed yet.
 CREATE INDEX schedule_due ON schedule (coalesce(next_fire_at, 'epoch'), id) WHERE state = 'ONLINE' AND problem IS NULL;
 CREATE INDEX schedule_of_workflow ON schedule (workflow_code);
@@ -1149,7 +1149,7 @@ COMMENT ON COLUMN audit.actor IS 'A name: of the account, of the user of the ope
 COMMENT ON COLUMN audit.account_id IS 'Null = the actor is no account.';
 COMMENT ON COLUMN audit.action IS 'The name of the operation, such as start_run.';
 COMMENT ON COLUMN audit.before IS 'What changed, as it was; secrets are masked. Null = there was nothing.';
-COMMENT ON COLUMN audit.after IS 'The same, as it is now. Null = there is nothing any more.';
+COMMENT ON COLUMN audit.after IS 'The same, as it is now. Null = it no longer exists.';
 COMMENT ON COLUMN audit.outcome IS 'DENIED = refused for want of a right; nothing changed.';
 -- Statements: pages, newest first, of all (primary key), a project, an actor, an object, an action, what was denied.
 CREATE INDEX audit_project ON audit (project, id) WHERE project IS NOT NULL;
@@ -1465,7 +1465,7 @@ BEGIN
     INSERT INTO alert (kind, severity, project, workflow, alert_group, subject, facts)
     SELECT 'SCHEDULE_RESTS', CASE WHEN NEW.end_time <= clock_timestamp() THEN 'INFO' ELSE 'WARNING' END,
            d.project, d.name, coalesce(nullif(NEW.alert_group, ''), 'default'),
-           format('schedule %s of workflow "%s" does not fire any more: %s', NEW.id,
+           format('schedule %s of workflow "%s" no longer fires: %s', NEW.id,
                   coalesce(d.name, NEW.workflow_code::text), left(NEW.problem, 1000)),
            jsonb_strip_nulls(jsonb_build_object(
                'schedule', NEW.id, 'workflow', d.name, 'project', d.project, 'crontab', left(NEW.crontab, 200),

@@ -273,7 +273,7 @@ async def test_a_schedule_that_cannot_fire_any_more_is_reported_once(engine: Eng
     schedule = _schedule(engine, code, "every day")
     ((kind, severity, group, subject),) = await eventually(lambda: _of_schedule(engine, schedule), within_s=WITHIN_S)
     assert (kind, severity, group) == ("SCHEDULE_RESTS", "WARNING", "default")
-    assert "does not fire any more: " in subject
+    assert "no longer fires: " in subject
     engine.cluster.rows("UPDATE schedule SET crontab = 'never' WHERE id = %s", schedule)
     await eventually(lambda: len(_of_schedule(engine, schedule)), until=2, within_s=WITHIN_S)
     engine.cluster.rows("DELETE FROM schedule WHERE id = %s", schedule)
