@@ -63,9 +63,9 @@ DETAILS: Mapping[str, str] = {
     "a workflow belongs to a project; name the project too": "工作流属于某个项目；请同时指明项目",
     "say when the silence ends: either ends_at or lasts_s": "请指明静默何时结束：ends_at 或 lasts_s 二选一",
     "the silence would end before it begins; give a later ends_at": "静默的结束时间早于开始时间；请给出更晚的 ends_at",
-    "there is no such alert group any more: it was deleted": "该告警组已被删除",
-    "there is no such channel any more: it was deleted": "该告警渠道已被删除",
-    "there is no such rule any more: it was deleted": "该告警规则已被删除",
+    "this alert group no longer exists: it was deleted": "该告警组已被删除",
+    "this channel no longer exists: it was deleted": "该告警渠道已被删除",
+    "this rule no longer exists: it was deleted": "该告警规则已被删除",
     "say which runs: either `ids` or `filter`": "请指明哪些运行：`ids` 或 `filter` 二选一",
     "`depend` says what runs beside the tasks of `tasks`; name those too": (
         "`depend` 说明 `tasks` 之外还运行哪些任务；请同时给出 `tasks`"

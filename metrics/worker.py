@@ -11,7 +11,7 @@ attempts_ended = PART.counter(
 )
 reports_late = PART.counter(
     "shoal_worker_reports_too_late_total",
-    "Ends that were not written, since the attempt was not this worker's any more.",
+    "Ends that were not written, since the attempt was no longer this worker's.",
 )
 write_seconds = PART.times(
     "shoal_worker_write_seconds", "Time in seconds of each transaction that reported or claimed, its COMMIT included."

@@ -16,7 +16,7 @@ from model.ids import CommandId, Epoch
 
 
 class SlotReason(StrEnum):
-    """Why a master got or lost its slot. LOST: it is not in the registry any more; what became of it is not known
+    """Why a master got or lost its slot. LOST: it is no longer in the registry; what became of it is not known
     yet."""
 
     JOINED = "JOINED"

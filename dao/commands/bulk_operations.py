@@ -152,7 +152,7 @@ async def end(connection: AsyncConnection, id_: int, state: BulkState, problem: 
     """End an operation that runs before it is done. Raises `Refused`: it does not run."""
     values = {"id": id_, "state": state, "problem": problem}
     if (await connection.execute(_END, values)).rowcount == 0:
-        raise Refused(f"operation {id_} does not run any more; see its `state`")
+        raise Refused(f"operation {id_} no longer runs; see its `state`")
 
 
 async def resume(connection: AsyncConnection, id_: int) -> None:

@@ -74,7 +74,7 @@ async def take_back(connection: AsyncConnection, pool: PoolHead, resource: str) 
     if before.at is None:
         raise Refused(
             f'resource "{resource}" of pool "{pool.name}" is not set aside; '
-            f"{'a task holds it' if before.held else 'it is given to whoever needs it'}"
+            f"{'a task holds it' if before.held else 'any task may get it'}"
         )
     await connection.execute(_TAKE_BACK, {"code": pool.code, "name": resource})
     await notify_line(connection, [pool.name])

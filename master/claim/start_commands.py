@@ -54,7 +54,7 @@ class _Accepted:
 
 
 class _NotAwaited(Refused):
-    """No task waits for that child (any more)."""
+    """No task waits for that child, or no longer."""
 
 
 class Starter:
@@ -183,7 +183,7 @@ def _halted(parent: Parent, above: Mapping[WorkflowInstanceId, Above]) -> Workfl
     if instance.state is W.READY_STOP or parent.code in instance.killed:
         return W.STOP
     if instance.attempts.get(parent.code) != parent.attempt:
-        raise _NotAwaited(f"workflow instance {parent.instance} does not wait for this child (any more)")
+        raise _NotAwaited(f"workflow instance {parent.instance} does not wait for this child")
     if instance.depth >= DEPTH_MAX:
         raise Refused(f"workflows are nested {DEPTH_MAX} deep; one of them seems to contain itself")
     return None

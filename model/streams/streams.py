@@ -45,7 +45,7 @@ class Readiness(BaseModel):
 
     The probe succeeds if the command (run by bash, beside the task, with its environment and in its folder) ends with
     0, if the URL answers with a status from 200 to 399, or if the port of the worker's machine accepts a connection.
-    One success makes the stream ready; after so many `failures` in a row it is not ready any more. `within` is how long
+    One success makes the stream ready; after so many `failures` in a row it is no longer ready. `within` is how long
     a rolling restart waits for it. Times are in minutes.
     """
 

@@ -232,4 +232,4 @@ def _expect(call: Call, head: ChannelHead | None) -> None:
     if head is not None:
         call.expect(head.version, f", saved by {head.updated_by} at {head.updated_at:%F %T %Z}")
     elif call.if_match not in (None, ANY_VERSION):
-        raise NotFound("there is no such channel any more: it was deleted")
+        raise NotFound("this channel no longer exists: it was deleted")

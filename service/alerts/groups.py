@@ -110,4 +110,4 @@ def _expect(call: Call, group: Group | None) -> None:
     if group is not None:
         call.expect(group.version, f", saved by {group.updated_by} at {group.updated_at:%F %T %Z}")
     elif call.if_match not in (None, ANY_VERSION):
-        raise NotFound("there is no such alert group any more: it was deleted")
+        raise NotFound("this alert group no longer exists: it was deleted")

@@ -38,7 +38,7 @@ class DeliveryAnswer(Answer):
     """What became of an alert on a channel.
 
     WAIT: it is still to be sent, or is tried again at `next_try_at`; SENT; GROUPED: sent as one message with the alert
-    `grouped_with`; FAILED: the channel did not take it, and it is not tried any more; SILENCED. `error` says why.
+    `grouped_with`; FAILED: the channel did not take it, and it is no longer tried; SILENCED. `error` says why.
     """
 
     channel: str

@@ -164,4 +164,4 @@ def _expect(call: Call, rule: SavedRule | None) -> None:
     if rule is not None:
         call.expect(rule.version, f", saved by {rule.updated_by} at {rule.updated_at:%F %T %Z}")
     elif call.if_match not in (None, ANY_VERSION):
-        raise NotFound("there is no such rule any more: it was deleted")
+        raise NotFound("this rule no longer exists: it was deleted")

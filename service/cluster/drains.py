@@ -37,7 +37,7 @@ class WaitForDrain(Asked):
 
 
 class DrainState(Answer):
-    """That a master or worker is to take nothing new. `confirmed`: it has said that it begins nothing any more."""
+    """That a master or worker is to take nothing new. `confirmed`: it has said that it begins nothing new."""
 
     age_s: float
     asked_by: str

@@ -21,7 +21,7 @@ class DutyDoneAnswer(Answer):
     """A duty that was done: by which master, from when to when, and what came of it.
 
     `late`: by another master than the one whose turn it was, since it was overdue. `is_fine` is false if a check found
-    something that needs a person; `result` says what: to whoever may not see all projects, in numbers alone.
+    something that needs a person; `result` says what: in numbers alone to those who may not see all projects.
     """
 
     due_at: Moment
@@ -56,7 +56,7 @@ class DutyAnswer(Answer):
     """What is done every `every_s` seconds for the whole cluster, next at `due_at`.
 
     `master` is who is at it now, since `began_at`. `error`: why a step failed, of which it has not recovered yet.
-    Only whoever may see all projects reads it. `is_idle`: it is done only while there is something to do, and now there
+    Only those who may see all projects read it. `is_idle`: it is done only while there is something to do, and now there
     is nothing, however long ago `due_at` is.
     """
 

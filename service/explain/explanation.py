@@ -37,7 +37,7 @@ def why_command(command: CommandFacts) -> Why:
     if not command.waits:
         became = f"it became run {command.run}" if command.run else "its history names no run"
         ask = f"Ask about the run: shoal why {command.run}" if command.run else "The runs: shoal runs"
-        return Why(f"{name} does not wait any more: {became}.", ask)
+        return Why(f"{name} no longer waits: {became}.", ask)
     waited = f"has waited for {duration(command.age_s)}" if command.age_s is not None else "waits"
     owner, slot = command.owner, command.slot
     if command.draining and (owner is None or slot is None):

@@ -158,7 +158,7 @@ def _in_line(run: RunFacts, name: str) -> Why:
         )
     if not run.before:
         return Why(
-            f"{name} waited for its turn, and nothing is before it any more: a master begins it within seconds.",
+            f"{name} waited for its turn, and nothing is before it now: a master begins it within seconds.",
             f"Check again: shoal why {run.id}",
         )
     first, state = run.before[0]
@@ -174,7 +174,7 @@ def _in_line(run: RunFacts, name: str) -> Why:
 def _halting(run: RunFacts, name: str, what: str) -> Why:
     running = [task for task in run.tasks if task.state in (TaskState.DISPATCH, TaskState.RUNNING_EXECUTION)]
     if not running:
-        over = f"{name} {what}, and nothing of it runs any more"
+        over = f"{name} {what}, and nothing of it still runs"
         return next_step(over, "end it", run.idle_s, f"Check again: shoal show {run.id}", run.owner)
     names = names_of([task.name for task in running])
     still = "still runs" if len(running) == 1 else "still run"

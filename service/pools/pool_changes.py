@@ -83,7 +83,7 @@ async def delete_pool(call: Call, name: Name, query: DeletePool) -> None:
 
 @operation("POST", "/resource-pools/{name}/set-aside", Right.ADMINISTER, TAG)
 async def set_aside_resource(call: Call, name: Name, body: SetAsideResource) -> ResourceChange:
-    """Let nobody get a resource, whatever its check finds, until it is taken back. Whoever holds it goes on."""
+    """Let nobody get a resource, whatever its check finds, until it is taken back. A task that holds it goes on."""
     why = body.reason.strip() or NO_REASON
     await _check_resource(call, name, body.resource)
     async with call.changing(Subject(KIND, name, name=name)) as change:

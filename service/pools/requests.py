@@ -97,7 +97,7 @@ class DeletePool(Asked):
 
 
 class SetAsideResource(Asked):
-    """Which resource nobody gets any more, and why."""
+    """Which resource is no longer given, and why."""
 
     resource: ResourceName
     reason: Annotated[Text, Field(max_length=REASON_LENGTH_MAX, description="a sentence, shown to everybody")] = ""

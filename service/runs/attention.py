@@ -48,7 +48,7 @@ class LateRun(Answer):
 
 
 class LateSchedule(Answer):
-    """A schedule whose last fire was missed. SKIPPED: by its misfire rule; STOPPED: it has no fire time any more.
+    """A schedule whose last fire was missed. SKIPPED: by its misfire rule; STOPPED: it has no more fire times.
 
     `due_at` is the first fire that was missed; it is left out where it is not known.
     """

@@ -36,7 +36,7 @@ class ScheduleChange:
     def __str__(self) -> str:
         """Without a full stop."""
         if self.spec is None:
-            return f"Schedule {self.id} is removed: the file does not list it any more"
+            return f"Schedule {self.id} is removed: the file no longer lists it"
         when = f"{self.spec.table.cron.in_words}, in {self.spec.time_zone}"
         if self.what == "listed":
             return f"Schedule {self.id} was added by hand and is the file's from now on: {when}"

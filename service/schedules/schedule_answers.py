@@ -46,7 +46,7 @@ StoredTime = Annotated[
 class ScheduleAnswer(Answer):
     """A schedule. `version` is its ETag; a fire does not change it.
 
-    `next_fire_at` is left out until a master has computed it. `problem`: why it does not fire any more. `from_file`:
+    `next_fire_at` is left out until a master has computed it. `problem`: why it no longer fires. `from_file`:
     the file of its workflow lists it. `workflow` and `project` are left out if the workflow is gone.
     """
 

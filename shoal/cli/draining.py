@@ -27,7 +27,7 @@ ABSENT_S = 3.0
 EXIT_NOT_CONFIRMED = 1
 
 NodeName = Annotated[str, typer.Argument(metavar="NAME", help="Its name or address.")]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait until nothing runs there any more.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until nothing runs there.")]
 
 
 def add_to_masters(group: typer.Typer) -> None:
@@ -43,7 +43,7 @@ def add_to_workers(group: typer.Typer) -> None:
 
 
 async def drain_master(call: Invocation, name: NodeName, wait: Wait = False) -> None:
-    """Give the slot and the runs of a master to others; it takes nothing until it is undrained, whoever restarts it."""
+    """Give the slot and the runs of a master to others; it takes nothing until it is undrained, even if it restarts."""
     await _drain(call, nodes.NodeKind.MASTER, name, wait=wait)
 
 
@@ -55,7 +55,7 @@ async def undrain_master(call: Invocation, name: NodeName) -> None:
 async def drain_worker(call: Invocation, name: NodeName, wait: Wait = False) -> None:
     """Let the tasks of a worker end, and its streams go on elsewhere at once; it begins no others until undrained.
 
-    A restart does not change that, whoever does it.
+    A restart does not change that.
     """
     await _drain(call, nodes.NodeKind.WORKER, name, wait=wait)
 
@@ -96,7 +96,7 @@ async def _undrain(call: Invocation, kind: nodes.NodeKind, name: str) -> None:
     elif answer.is_alive:
         sentence = f"{shown} takes work again."
     else:
-        sentence = f"{shown} is not drained any more. It does not run; it takes work when it is started."
+        sentence = f"{shown} is no longer drained. It does not run; it takes work when it is started."
     output.print_result(call, output.answer_fields(answer), sentence)
 
 
@@ -148,7 +148,7 @@ def _sentence(answer: drains.DrainAnswer) -> str:
     else:
         running = answer.running or 0
         left = f"{counted(running, 'task')} still run{'s' * (running == 1)} there" if running else "nothing runs there"
-        said = f"{name} is drained{already}: it begins no task any more, and {left}."
+        said = f"{name} is drained{already}: it begins no more tasks, and {left}."
         groups = ", ".join(map(plain, answer.alone))
         alone = f" No other worker of {groups} takes tasks, so what is queued there waits." if groups else ""
     return said + alone

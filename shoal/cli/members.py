@@ -60,4 +60,4 @@ async def remove(call: Invocation, name: AccountName, project: Project = "defaul
     async with call.client() as client:
         await client.ask(project_access.remove_member, project, name)
     fields = {"name": name, "project": project}
-    print_result(call, fields, f'{name} is no member of project "{project}" any more.')
+    print_result(call, fields, f'{name} is no longer a member of project "{project}".')

@@ -109,10 +109,10 @@ async def enable(call: Invocation, name: AccountName) -> None:
 async def admin(
     call: Invocation,
     name: AccountName,
-    no: Annotated[bool, typer.Option("--no", help="Not any more.")] = False,
+    no: Annotated[bool, typer.Option("--no", help="Take the right away.")] = False,
 ) -> None:
     """Make an account an admin, who may do everything."""
-    await _change(call, name, "is no admin any more" if no else "is an admin", is_admin=not no)
+    await _change(call, name, "is no longer an admin" if no else "is an admin", is_admin=not no)
 
 
 async def _change(call: Invocation, name: str, said: str, **what: bool) -> None:

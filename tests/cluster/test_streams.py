@@ -144,7 +144,7 @@ async def test_a_worker_that_is_stopped_gives_its_streams_to_others_at_once(clus
     assert await first.ended() == 0
     await eventually(lambda: dict(cluster.rows(STREAMS)), within_s=20, until={second.epoch: 4})
     moved = "SELECT DISTINCT state, reason, retries FROM task_instance WHERE ended_at IS NOT NULL"
-    assert cluster.rows(moved) == [("PAUSE", "it moves: its worker takes nothing any more", 0)]
+    assert cluster.rows(moved) == [("PAUSE", "it moves: its worker takes nothing new", 0)]
     assert witness.twice == []
 
 

@@ -131,7 +131,7 @@ async def test_odd_names_are_named_as_they_are(shoal: CommandLine) -> None:
         ("pool set-aside nix p1", 5, 'there is no resource pool "nix"'),
         ("pool set-aside proxies 'p 3'", 5, 'pool "proxies" has no resource "p 3"; did you mean "p 3/x"?'),
         ("pool take-back licences 3", 5, 'pool "licences" has no resource "3"; known: 1, 2'),
-        ("pool take-back proxies p1", 2, "is not set aside; it is given to whoever needs it"),
+        ("pool take-back proxies p1", 2, "is not set aside; any task may get it"),
         ("pool delete nix", 5, 'there is no resource pool "nix"'),
         ("pool apply {folder}/all.yaml", 2, 'has the workflow "load", and only pools are saved here'),
         ("pool apply {folder}/nix.yaml", 5, "there is no file"),

@@ -190,7 +190,7 @@ async def test_the_file_of_a_workflow_lists_its_schedules(shoal: CommandLine, sq
     file.write_text(WORKFLOW + 'schedules:\n  - {cron: "0 6 * * *"}\n')
     (changed,) = await shoal.each(f"workflow apply {file}")
     assert "  Schedule 2 is changed: At 06:00 every day, in Europe/Berlin." in changed.out
-    assert "  Schedule 3 is removed: the file does not list it any more." in changed.out
+    assert "  Schedule 3 is removed: the file no longer lists it." in changed.out
     file.write_text(WORKFLOW)
     (removed,) = await shoal.each(f"workflow apply {file} --json")
     assert removed.json[0]["schedules"] == [{"id": "2", "what": "removed"}]

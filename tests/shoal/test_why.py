@@ -31,8 +31,8 @@ R, F = WorkflowState.RUNNING_EXECUTION, WorkflowState.FAILURE
             "Command 4711 was refused: there is no workflow 7",
             "errors retry 4711",
         ),
-        ({"waits": False, "run": 12}, "Command 4711 does not wait any more: it became run 12.", "shoal why 12"),
-        ({"waits": False}, "Command 4711 does not wait any more: its history names no run.", "shoal runs"),
+        ({"waits": False, "run": 12}, "Command 4711 no longer waits: it became run 12.", "shoal why 12"),
+        ({"waits": False}, "Command 4711 no longer waits: its history names no run.", "shoal runs"),
         (
             {"slot": None, "owner": None},
             "Command 4711 has waited for 1.0 s because no master is alive.",

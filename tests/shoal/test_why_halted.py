@@ -38,7 +38,7 @@ RUN = RunFacts(12, "sales", W.RUNNING_EXECUTION, [TASK, OPEN], 5.0, owner="m1:1"
             'in the line of the key "LH1": command 77 of its workflow is older and not handled yet, and may have',
             "shoal why command 77",
         ),
-        ({"state": W.SERIAL_WAIT}, "nothing is before it any more: a master begins it within seconds.", "shoal why 12"),
+        ({"state": W.SERIAL_WAIT}, "nothing is before it now: a master begins it within seconds.", "shoal why 12"),
         ({"state": W.SERIAL_WAIT, "masters": 0}, "and no master is alive to begin it.", "shoal master"),
         ({"state": W.READY_PAUSE}, "is being paused: load still runs. load runs on w3:1 for 12.0 s.", "shoal stop 12"),
         ({"requested": W.READY_PAUSE}, "is being paused: load still runs.", "shoal stop 12"),
@@ -49,7 +49,7 @@ RUN = RunFacts(12, "sales", W.RUNNING_EXECUTION, [TASK, OPEN], 5.0, owner="m1:1"
         ),
         (
             {"state": W.READY_STOP, "tasks": []},
-            "is being stopped, and nothing of it runs any more; its master m1:1 is about to end it.",
+            "is being stopped, and nothing of it still runs; its master m1:1 is about to end it.",
             "shoal show 12",
         ),
         (
@@ -98,7 +98,7 @@ RUN = RunFacts(12, "sales", W.RUNNING_EXECUTION, [TASK, OPEN], 5.0, owner="m1:1"
         ),
         (
             {"state": W.READY_STOP, "tasks": [], "idle_s": 75.0},
-            "nothing of it runs any more; its master m1:1 should end it, but nothing of the run has changed for",
+            "nothing of it still runs; its master m1:1 should end it, but nothing of the run has changed for",
             "shoal doctor",
         ),
     ],

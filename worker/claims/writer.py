@@ -198,7 +198,7 @@ class Writer:
     def _hand_over_streams(self) -> None:
         """They do not end by themselves: they go on elsewhere."""
         for id_ in [id_ for id_, task in self._attempts.claimed.items() if task.stream is not None]:
-            self._attempts.cancel(id_, TaskState.PAUSE, "it moves: its worker takes nothing any more")
+            self._attempts.cancel(id_, TaskState.PAUSE, "it moves: its worker takes nothing new")
 
     async def _write_batch(self) -> None:
         ended = list(self._attempts.ended.values())
