@@ -15,7 +15,7 @@ class Switch:
 
     @property
     def shown(self) -> str:
-        """As a cell of the table."""
+        """In a cell of the table."""
         return f"`{self.name}` off"
 
 
@@ -27,7 +27,7 @@ class Patch:
     old: str
     new: str
     shown: str
-    """In words, as a cell of the table."""
+    """In words."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,7 @@ class Bug:
     def row(self) -> str:
         """Of the table in docs/internals/simulation.md."""
         if isinstance(self.back_by, Switch):
-            found = f"the simulation: {self.back_by.seeds}"
+            found = f"{self.back_by.shown}: {self.back_by.seeds}"
         else:
-            file, _, name = self.found_by.partition("::")
-            found = f"`{file}`, `{name}`"
-        return f"| {self.number} | {self.was} | {self.back_by.shown} | {found} |"
+            found = f"`{self.found_by}`"
+        return f"| {self.number} | {self.was} | {found} |"
