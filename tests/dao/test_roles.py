@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -18,6 +20,7 @@ from dao.streams import streams
 from model.errors import Denied, Refused
 from model.ids import TaskCode, WorkflowInstanceId
 
+ROOT = Path(__file__).parents[2]
 DEFINED = """
     INSERT INTO workflow_definition (code, name) VALUES (1, 'w');
     INSERT INTO workflow_version (workflow_code, version, spec) VALUES (1, 1, '{"tasks": []}');
@@ -367,6 +370,16 @@ async def test_a_submitter_is_named_by_the_database_and_not_by_itself(users: Use
     with _owner(users) as connection:
         (row,) = connection.execute("SELECT created_by = session_user FROM command ORDER BY id DESC LIMIT 1").fetchall()
         assert row == (True,)
+
+
+def test_the_page_on_roles_names_every_table_and_granted_function() -> None:
+    page = (ROOT / "docs" / "reference" / "roles.md").read_text("utf-8")
+    schema, granted = ((ROOT / "sql" / name).read_text("utf-8") for name in ("schema.sql", "roles.sql"))
+    tables = re.findall(r"(?m)^CREATE (?:UNLOGGED )?TABLE (\w+)", schema)
+    functions = re.findall(r"GRANT EXECUTE ON FUNCTION %s\.(\w+)", granted)
+    assert tables
+    assert functions
+    assert not [name for name in tables + functions if f"`{name}`" not in page]
 
 
 @pytest.mark.parametrize("prefix", ["", "A", "x; DROP TABLE command", "1a", "a-b"])
