@@ -140,7 +140,7 @@ class _Table:
 
 
 def _table(facts: Mapping[str, Any]) -> _Table | None:
-    """The result of a SQL task; None if the facts have none, as whoever writes an alert by SQL may do."""
+    """The result of a SQL task; None if the facts have none, as in an alert that somebody wrote by SQL."""
     columns, rows = facts.get("columns"), facts.get("rows")
     if not isinstance(columns, list) or not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         return None

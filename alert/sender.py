@@ -2,7 +2,7 @@
 
 Nothing is sent in a transaction, and no channel waits for another one: each claim is a separate task, with a private
 courier. At least once: what was sent and could not be recorded, since this process died or the database went, is
-sent again by whoever claims the channel next.
+sent again by the sender that claims the channel next.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each API process does beside its requests for large bulk changes: their next parts, whoever began them."""
+"""What each API process does beside its requests for large bulk changes: their next parts, also of others."""
 
 from __future__ import annotations
 

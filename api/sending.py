@@ -42,7 +42,7 @@ class SentInParts(Response):
         source: of the parts; closed at the end.
         parts: the body.
         headers: without Content-Length the answer is sent in chunks.
-        check: raises a `ShoalError` once the reader may not read any more.
+        check: raises a `ShoalError` once the reader may no longer read.
         place: counts it while it is sent, and yields why it may not be: then that is the answer. None: it is short.
     """
 
@@ -111,7 +111,7 @@ class SentInParts(Response):
         return None
 
     async def _refusal(self) -> str:
-        """Why the reader may not read any more."""
+        """Why the reader may no longer read."""
         while True:
             await asyncio.sleep(CHECK_EVERY_S)
             try:

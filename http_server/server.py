@@ -142,7 +142,7 @@ class HttpServer:
         )
 
     async def stop(self) -> None:
-        """Accept none any more, answer requests that have begun, for some seconds at most, and close all."""
+        """Accept no more, answer requests that have begun, for some seconds at most, and close all."""
         if self._accepting is not None and self._accepting.is_serving():
             # Who has just been accepted has a place in the line some turns of the loop later. asyncio loses whoever has
             # none when it closes: that client would wait for ever.

@@ -73,7 +73,7 @@ class StoreCalls:
                 result = call(self.store, advanced)
             except BaseException as raised:  # noqa: BLE001 - passed on to who waits
                 error = raised
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with suppress(RuntimeError):  # the loop is closed: nobody waits now
                 loop.call_soon_threadsafe(finish, result, error)
 
         self._running.add(ended)  # type: ignore[arg-type]

@@ -200,7 +200,7 @@ class Master:
 
     async def _leave(self, life: Life, *, broke: bool = False) -> None:
         """End this life in the database, and fail over the runs that it still owns: in one transaction, since a node
-        that has left cannot write any more.
+        that has left can no longer write.
 
         If this fails, other masters do it a little later.
         """

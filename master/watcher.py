@@ -1,6 +1,6 @@
 """The watcher: each master checks its own runs periodically, and repairs those that have no reason to wait.
 
-State is in rows, events only wake. If a run is not over and nothing can advance it any more, that is a bug: an event
+State is in rows, events only wake. If a run is not over and nothing can advance it, that is a bug: an event
 was lost, or somebody changed its rows. So is memory that differs from rows. A fault that two checks in a row find, so
 that no race raises an alarm, is logged and counted, and the run is driven again from its rows. Memory is compared only
 while no transaction is open and every outcome is known (`master/drive/open_transactions.py`). A run that stays stuck

@@ -1,6 +1,6 @@
 """Figures of the whole cluster, which all who read them from the database see alike.
 
-A scrape asks for them, and waits a moment; then it shows what was last read, with its age. Whoever reads them calls
+A scrape asks for them, and waits a moment; then it shows what was last read, with its age. The reader calls
 `show`; nothing is read while nobody scrapes.
 """
 

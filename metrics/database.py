@@ -32,7 +32,7 @@ class DatabaseMetrics:
         _in_use.inc()
 
     def ended(self) -> None:
-        """It is not needed any more."""
+        """It is no longer needed."""
         _in_use.dec()
 
     def waited(self, seconds: float) -> None:

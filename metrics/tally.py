@@ -1,6 +1,6 @@
 """What a node has counted in one life, for its beats: the same numbers that Prometheus is shown.
 
-Beats bring them to whoever draws the cluster without a Prometheus (`service/cluster/figures.py`), at the cost of some
+Beats bring them to those who draw the cluster without a Prometheus (`service/cluster/figures.py`), at the cost of some
 bytes in a row that is written anyway.
 """
 

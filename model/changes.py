@@ -16,7 +16,7 @@ from model.errors import Refused
 PAYLOAD_CHARACTERS_MAX = 7_000
 """PostgreSQL accepts just under 8,000 bytes; a payload is ASCII."""
 PARTS_MAX = 3
-"""A kind that needs more parts is said to be many: whoever watches reads all of it again."""
+"""A kind that needs more parts is said to be many: watchers read all of it again."""
 _NAMED = {"r": "runs", "t": "tasks", "d": "definitions"}
 _PLAIN = {"q": "queue", "e": "errors", "n": "nodes", "p": "pools"}
 

@@ -91,7 +91,7 @@ def stream(
 
 
 async def slices(source: Source, query: StreamQuery) -> AsyncGenerator[Slice]:
-    """The slices that are asked for: of the present bytes, or those to come too, until nothing is added any more.
+    """The slices that are asked for: of the present bytes, or those to come too, until nothing more is added.
 
     Where a source that is followed has no more bytes for now, an empty slice is given each time that it was asked.
     What was discarded is left out, at the beginning, and by who follows; `missed` of a slice says so to the latter.

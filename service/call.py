@@ -69,7 +69,7 @@ class Backend:
     """What operations work on. `machine` are the doctor's checks of the machine on which they run. `drill` is there
     where `shoal up` runs.
 
-    Whoever makes it closes its database and passwords.
+    Its maker closes its database and passwords.
     """
 
     database: Database

@@ -40,7 +40,7 @@ class Beats:
 
     The horizon is computed from the *send* times of the last beat and the last registry round trip that were answered.
     Shortly before it, everything that runs is ended: by the launcher, which does so even if this process is frozen, and
-    by `guard` for tasks without a process. So nothing of this worker runs any more by the time when a master may
+    by `guard` for tasks without a process. So nothing of this worker still runs by the time when a master may
     consider it dead (`master/membership/failure_detector.py`). A passed horizon stays passed until everything that ran
     has ended and is reported: if it moved in between, it could spare tasks that others have already started again.
     """

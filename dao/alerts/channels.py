@@ -111,7 +111,7 @@ _CHANGE = text("""
         enabled = :enabled, version = version + 1, updated_at = clock_timestamp(), updated_by = :by
     WHERE id = :id
 """)
-# Whoever changes a channel wants to see at once whether it works now.
+# A person who changes a channel wants to see at once whether it works now.
 _TRY_NOW = text("""
     UPDATE alert_delivery SET next_try_at = clock_timestamp()
     WHERE channel_id = (SELECT id FROM alert_channel WHERE name = :name) AND state = 'WAIT'

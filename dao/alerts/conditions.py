@@ -58,7 +58,7 @@ _LASTED = text("""
 # Of those that need as many of a pool, the attempt with the smallest id stands for the oldest, so that one is read and
 # not the whole line. A pool that has as many to give is not what it waits for: if all its pools have, it waits in the
 # queue of its worker group. Nor does a pool stand of which resources were got or given back lately: since when somebody
-# had what was given back is not known any more. A check is good for `every_s`, at least 5 s and at most a week: no
+# had what was given back is no longer known. A check is good for `every_s`, at least 5 s and at most a week: no
 # interval takes whatever number somebody wrote by hand.
 _STANDING = text("""
     WITH kind AS MATERIALIZED (

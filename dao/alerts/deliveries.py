@@ -200,7 +200,7 @@ async def record_failed(
     retry_for_s: float,
     tries_max: int | None = None,
 ) -> list[int]:
-    """A message with these alerts did not arrive; the claim ends. Returns those that are not tried any more.
+    """A message with these alerts did not arrive; the claim ends. Returns those that are no longer tried.
 
     Args:
         reason: without any secret.

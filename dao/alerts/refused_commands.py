@@ -25,7 +25,7 @@ class RefusedCommands:
     reason: str
 
 
-# Whoever wants to hear of failures of a run hears that it was not even begun. A group's name may be anything here.
+# Those who want to hear of failures of a run hear that it was not even begun. A group's name may be anything here.
 _TAKE = text("""
     WITH new AS (
         SELECT command_id FROM error_command WHERE NOT is_alerted             -- index: error_command_alert

@@ -32,7 +32,7 @@ class StoredRule:
 
 @dataclass(frozen=True, slots=True)
 class EndedRun:
-    """The end of a run, SUCCESS or FAILURE. `workflow` is None if there is no such workflow any more."""
+    """The end of a run, SUCCESS or FAILURE. `workflow` is None if the workflow no longer exists."""
 
     run: int
     workflow_code: WorkflowCode

@@ -246,7 +246,7 @@ async def living(connection: AsyncConnection) -> list[NodeRow]:
 
 
 async def set_alive(connection: AsyncConnection, me: Me) -> None:
-    """Set our state to ALIVE, whoever set it to LEAVING: a master that leaves gets no slot."""
+    """Set our state to ALIVE, after anyone set it to LEAVING: a master that leaves gets no slot."""
     await connection.execute(_SET_ALIVE, {"epoch": me.epoch})
     await changed(connection, Changes(nodes=True))
 

@@ -2,7 +2,7 @@
 
 A command with a key is handled by whichever master takes it, so an older one of the same key may still be in the table:
 in another slot, in quarantine, locked, or deleted by a transaction that has not committed. The row of the definition is
-locked when this is read, and whoever makes a run of such a command locks it too: so an older command is seen here, or
+locked when this is read, and a start of such a command locks it too: so an older command is seen here, or
 its run is seen in the line.
 """
 

@@ -86,7 +86,7 @@ class Suspect:
 
     @property
     def is_the_culprit(self) -> bool:
-        """Whether it was alone with a master that died: it is not tried any more."""
+        """Whether it was alone with a master that died: it is no longer tried."""
         return self.deaths > DEATHS_MAX
 
     @property

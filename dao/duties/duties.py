@@ -190,7 +190,7 @@ def _progress(text_: str) -> Mapping[str, Any]:
 async def record(connection: FencedTransaction, me: Me, duty: TakenDuty, step: Step, *, late: bool) -> float | None:
     """Record a step, and the period if it is over: seconds until the next step may be done.
 
-    None if the duty is not ours any more: somebody wrote its row.
+    None if the duty is no longer ours: somebody wrote its row.
     """
     values: dict[str, Any] = {"name": duty.name, "due_at": duty.due_at, "me": me.epoch}
     if step.is_over:

@@ -53,7 +53,7 @@ _HOLD = text("""
     SELECT w.name, held.code IS NOT NULL AS is_held
     FROM wanted w CROSS JOIN limited LEFT JOIN held ON held.code = w.code
 """)
-# Of each pool for which anything waits, whoever serves that: what needs several pools may wait for any of them. A pool
+# Of each pool for which anything waits, of any worker group: what needs several pools may wait for any of them. A pool
 # that is a number gives no more than that in all, also while places that were taken from it are still held. What
 # streams hold is found from the few that there are. OFFSET: a plan must not read all resources for it.
 # `line` takes a step of an index for each pool, however many wait: in the order of two columns, which only the primary

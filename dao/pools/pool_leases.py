@@ -16,7 +16,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from model.ids import Epoch, TaskInstanceId
 
-# Whoever changes a pool, and whoever records checks, locks several rows too: all by id, or two wait for each other.
+# What changes a pool, and what records checks, locks several rows too: all by id, or two wait for each other.
 # `+ 0`: not by walking the primary key, which has the resources of all pools.
 _FREE = text("""
     WITH held AS MATERIALIZED (
@@ -32,7 +32,7 @@ _HOLD = text("""
 _HELD = text("""
     SELECT DISTINCT task_instance_id FROM pool_resource WHERE worker_id = :worker  -- index: pool_resource_worker
 """)
-# Whoever held them has no life any more, and its attempts run no more: whoever marked them as lost did not free them,
+# Their holder's life is over, and its attempts no longer run: what marked them as lost did not free them,
 # since they had been ended by hand before, or their rows deleted.
 _FREE_LEFT = text("""
     WITH left_over AS MATERIALIZED (

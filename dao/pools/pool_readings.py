@@ -20,7 +20,7 @@ WORKFLOWS_READ_MAX = 5
 @dataclass(frozen=True, slots=True)
 class PoolReading:
     """A pool for which an attempt waits: `size` is what it has, None if it does not exist, of which `taken` are held,
-    `by_streams` of them by streams, `set_aside` can be given to nobody, whoever holds them now, and `checked` are being
+    `by_streams` of them by streams, `set_aside` can be given to nobody, held now or not, and `checked` are being
     checked; `set_aside_why` is why one of them is set aside. `leaving` places of a pool that is a number were taken
     from it and are still held. `place` is the attempt's in the line, 1 = next. `next_in_s` is in how many seconds one
     is probably free; None if that is not known. `kept_for`: what is free is kept for one before it that needs more,

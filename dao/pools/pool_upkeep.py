@@ -1,6 +1,6 @@
 """What is put right about resource pools if rows were changed or deleted by hand: their lines are those of the queue.
 
-Triggers write the lines with each change of an attempt; whoever deletes an attempt, or a row of a line, or restores a
+Triggers write the lines with each change of an attempt; who deletes an attempt, or a row of a line, or restores a
 table leaves a difference. Level-triggered, by any master.
 """
 

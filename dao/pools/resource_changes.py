@@ -1,4 +1,4 @@
-"""Resources that nobody gets, since a person said so; whoever holds one keeps it until its attempt has ended."""
+"""Resources that nobody gets, since a person said so; an attempt that holds one keeps it to its end."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def set_aside(connection: AsyncConnection, pool: PoolHead, resource: str, 
     if before.by is not None:
         return False
     await connection.execute(_SET, {"code": pool.code, "name": resource, "why": why, "by": by})
-    await notify_line(connection, [pool.name])  # what needs more than is left reserves nothing any more
+    await notify_line(connection, [pool.name])  # what needs more than is left no longer reserves anything
     return True
 
 

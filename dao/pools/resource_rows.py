@@ -1,6 +1,6 @@
 """The rows of `pool_resource` as the file of their pool says: added, changed, removed. Never who holds them.
 
-Whoever gives resources back locks several rows, as does whoever records checks, without the row of their pool. So all
+What gives resources back locks several rows, as does what records checks, without the row of their pool. So all
 lock them by id: here those of all pools that change are locked before the first is written. What stays as it is is not
 locked: a worker may be about to give it back.
 """
@@ -45,7 +45,7 @@ _HOLD = text("""
 _HOLD_ALL = text("""
     SELECT id FROM pool_resource WHERE pool_code = ANY(CAST(:codes AS bigint[])) ORDER BY id FOR UPDATE
 """)
-# Marked before it is deleted: what is given back in between is deleted by whoever gives it back. A check of it that is
+# Marked before it is deleted: what is given back in between is deleted when it is given back. A check of it that is
 # under way counts no more, here and below.
 _MARK_REMOVED = text("""
     UPDATE pool_resource SET removed = true, checking_by = NULL, checking_since = NULL
@@ -131,7 +131,7 @@ async def put(connection: AsyncConnection, code: int, resources: Resources) -> P
 
 
 async def change_check(connection: AsyncConnection, code: int, *, is_checked: bool) -> None:
-    """The check of a pool has changed. `is_checked` false: it has none any more, and what that set aside is given."""
+    """The check of a pool has changed. `is_checked` false: it no longer has one, and what that set aside is given."""
     await connection.execute(_CHECK_AGAIN if is_checked else _NO_CHECK, {"code": code})
 
 

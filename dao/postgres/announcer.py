@@ -2,7 +2,7 @@
 
 NOTIFY takes a lock that all transactions of the server share, until the commit is on the disk: transactions that each
 announced their changes would commit one by one. A change is in memory from its commit until it is announced. Of a node
-that dies meanwhile, whoever ends its life announces that anything may have changed (`dao/cluster/fencing.py`).
+that dies meanwhile, the node that ends its life announces that anything may have changed (`dao/cluster/fencing.py`).
 """
 
 from __future__ import annotations

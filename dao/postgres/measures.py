@@ -1,4 +1,4 @@
-"""What a pool of connections says of its waits, to whoever counts them.
+"""What a pool of connections says of its waits, to a counter.
 
 Nodes and the API count them for Prometheus (`metrics/database.py`). A verb counts nothing, and does not load what
 would.
@@ -22,7 +22,7 @@ class Measures(Protocol):
         """A connection is wanted."""
 
     def ended(self) -> None:
-        """It is not needed any more."""
+        """It is no longer needed."""
 
     def waited(self, seconds: float) -> None:
         """A connection was given after so many seconds."""

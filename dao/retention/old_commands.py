@@ -1,4 +1,4 @@
-"""Commands whose time is over and that have no run any more, or never had one: their history and error rows."""
+"""Commands whose time is over and that no longer have a run, or never had one: their history and error rows."""
 
 from __future__ import annotations
 

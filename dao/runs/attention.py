@@ -106,7 +106,7 @@ _FAILED = text("""
     ORDER BY l.id DESC
 """)
 # Schedules are few enough to be read whole where no index has what is asked. First what has been due for longest, last
-# what has no fire time any more. Times as text: an infinite one would otherwise fail the fetch of all.
+# what has no more fire times. Times as text: an infinite one would otherwise fail the fetch of all.
 _UNFIRED = text("""
     SELECT now() AS read_at,
            s.id, s.workflow_code, s.crontab, s.time_zone, s.start_time::text, s.end_time::text, s.state, s.misfire,

@@ -122,7 +122,7 @@ _IDLE = text("""
            ORDER BY id LIMIT 1) IS NULL
     LIMIT :limit
 """)
-# A call that is in the table already is enough: whoever handles it locks the lines first, so waits for the caller. Not
+# A call that is in the table already is enough: its master locks the lines first, so waits for the caller. Not
 # one of which a master may have died, since that may be refused.
 _CALL_ALL = text("""
     INSERT INTO command (type, workflow_code, created_by)
@@ -132,7 +132,7 @@ _CALL_ALL = text("""
            WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = code AND coalesce(c.workflow_instance_id, 0) = 0
              AND c.params = '{}' AND c.deaths = 0 LIMIT 1) IS NULL
 """)
-# Whoever handles a call that is in the table already may have read the lines before the caller commits. A run that
+# The master that handles a call in the table may have read the lines before the caller commits. A run that
 # another transaction makes just now is not visible: it waits for the next check of all lines.
 _CALL_WITHOUT_LOCK = text("""
     INSERT INTO command (type, workflow_code, created_by)

@@ -142,7 +142,7 @@ _ENTER = text("""
     RETURNING i.id
 """)
 _ENDS = RowArrays({"id": "bigint", **dict.fromkeys(("state", "reason", "outputs"), "text"), "is_whole": "boolean"})
-# An EXECUTE_TASK that left nothing to do leaves no limit either: whoever asks sees a whole success.
+# An EXECUTE_TASK that left nothing to do leaves no limit either: all see a whole success.
 # Checks the state, not `ended_at`: see `dao.tasks.task_instances`, queue.
 _FINISH = text("""
     WITH ended AS (

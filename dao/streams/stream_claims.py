@@ -19,7 +19,7 @@ from model.changes import Changes
 from model.ids import Epoch
 
 OVERDUE = timedelta(seconds=10)
-"""A stream that has waited for so long is taken by any worker with a place, whoever's share it is."""
+"""A stream that has waited for so long is taken by any worker with a place, even if it is another's share."""
 
 LATELY = timedelta(minutes=10)
 """For so long a failure that comes soon says something about its worker."""

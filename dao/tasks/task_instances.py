@@ -181,7 +181,7 @@ _HOLD_OPEN = text("""
     ORDER BY id FOR NO KEY UPDATE
 """)
 # A DEPENDENT task waits in the master, and ends as soon as a halt is requested. A task with children ends when they
-# end, unless nobody drives its run any more.
+# end, unless nobody drives its run now.
 _HALT = text("""
     UPDATE task_instance t
     SET state = h.state, ended_at = clock_timestamp(), reason = h.reason
@@ -302,7 +302,7 @@ async def halt(
 async def ask_kill(connection: FencedTransaction, instances: Sequence[WorkflowInstanceId], master: Epoch) -> None:
     """Ask the workers to kill the running attempts of own runs, after `halt`.
 
-    A task with children is marked too: requested children that have not begun yet do not begin any more.
+    A task with children is marked too: requested children that have not begun yet never begin.
     """
     await connection.execute(_ASK_KILL, {"instances": list(instances), "master": master})
 

@@ -246,7 +246,7 @@ class CommandLoop:
         work.starts_to_come = []
         if starts:
             await self._starter.handle(starts, to_start, work)
-        if called:  # after the starts: they are not in the command table any more, and may be before these in a line
+        if called:  # after the starts: they are no longer in the command table, and may be before these in a line
             await self._mover.handle(called, work)
         if lines:
             await self._mover.next_in_line(lines, work)

@@ -2,9 +2,9 @@
 
 Each master takes only commands of its own slot, several masters at once, and in the order of their priorities. So an
 older command may be handled after a newer one, and its run is not in the line yet. What was committed before a command
-was inserted has a smaller id, and is visible to whoever handles that command. So before a run with a key begins, the
+was inserted has a smaller id, and is visible to what handles that command. So before a run with a key begins, the
 older commands of its workflow are read and their keys computed as if they were started now. One that would be refused
-has no key and delays nothing. Whoever handles a command calls the lines that may have waited for it: those of its key,
+has no key and delays nothing. What handles a command calls the lines that may have waited for it: those of its key,
 and all of its workflow if there was such a backlog that not all of it was read.
 """
 
@@ -34,7 +34,7 @@ _ANY = None
 
 
 class OlderCommands:
-    """What a batch asks about the command table: its own commands are not in it any more."""
+    """What a batch asks about the command table: its own commands are no longer in it."""
 
     def __init__(self, work: BatchWork, plans: Plans) -> None:
         self._work = work

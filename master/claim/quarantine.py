@@ -91,7 +91,7 @@ class Quarantine(Generic[Id]):
         return any(id_ not in self for id_ in ids) and self._add(ids)
 
     def add_hopeless(self, id_: Id, reason: str) -> bool:
-        """Refuse this one, and do not handle it any more. False if too many are in quarantine."""
+        """Refuse this one, and never handle it again. False if too many are in quarantine."""
         if not self._add([id_]):
             return False
         self._reasons[id_] = reason

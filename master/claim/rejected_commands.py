@@ -25,7 +25,7 @@ from model.runs.commands import CommandRow
 async def refuse_alone(
     connection: FencedTransaction, row: CommandRow, error: str, master: Epoch, slot: Slot | None
 ) -> None:
-    """Record that this command, which the transaction took, is refused, and notify whoever waits for it.
+    """Record that this command, which the transaction took, is refused, and notify those who wait for it.
 
     Raises `BadData` if it is to stay in the command table: a failover command, or one that does not fit into the error
     table either.

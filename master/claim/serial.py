@@ -216,7 +216,7 @@ async def next_of(
             if run.state in _ASKED:  # changed by hand: an ordinary request ends it at once
                 await control.end_waiting(connection, {run.id: _ASKED[run.state]})
                 await completion.notify_awaiting(connection, [run.id])
-            # Else it was paused or stopped in between, and the next query does not return it any more.
+            # Else it was paused or stopped in between, and the next query no longer returns it.
             idle.add(run.line)
     return turns
 

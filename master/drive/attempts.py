@@ -45,7 +45,7 @@ class Attempts:
         self._rests.discard(code)
 
     def wake(self, code: TaskCode) -> None:
-        """The attempt does not rest any more."""
+        """The attempt no longer rests."""
         self._rests.discard(code)
 
     def next(self, code: TaskCode) -> int:

@@ -42,7 +42,7 @@ class Awaited:
         self._keys[id_] = frozenset(keys)
 
     def drop(self, id_: TaskInstanceId) -> None:
-        """This task does not wait any more."""
+        """This task no longer waits."""
         for key in self._keys.pop(id_, ()):
             of_key = self._spans[key]
             del of_key[id_]

@@ -143,7 +143,7 @@ class Dependents:
             raise
 
     async def _walk(self) -> None:
-        """Evaluate one stretch. After the last one, a task that was not seen in this round does not wait any more."""
+        """Evaluate one stretch. After the last one, a task that was not seen in this round no longer waits."""
         self._walks = False
         async with self._life.database.reading() as connection:
             stretch = await dependencies.walk(connection, self._life.me.epoch, self._place, WALK_BATCH)

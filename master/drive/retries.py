@@ -34,6 +34,6 @@ def repeated(
     if task.stream is None:
         return used + 1, task.retry_interval
     failures = task.stream.failures_after(used, ran_s)
-    # Different for streams that end together, and the same whoever computes it.
+    # Different for streams that end together, and the same on every master.
     share = crc32("/".join(map(str, attempt)).encode()) / 2**32
     return failures, task.stream.pause_after(failures, share) / 60

@@ -2,7 +2,7 @@
 
 The schemes are those of the library apprise, as far as they only send over the network. Those that start a program,
 write to the desktop, the system's log or a file of the machine are not in the list, and neither are options that read a
-file: whoever may save a channel must not get the rights of the process that sends.
+file: a person who may save a channel must not get the rights of the process that sends.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Heartbeat(BaseModel):
     divided by its cores. `slot` is the master's own view; others compare it with the actual one. `view` is a short hash
     of the members it counted.
     `silence` is how long it may be silent before it counts as dead; None if it does not report one.
-    `drained` is the id of the drain for which it begins nothing any more, 0 = none; None: it cannot be drained, since
+    `drained` is the id of the drain for which it begins nothing new, 0 = none; None: it cannot be drained, since
     its version is too old. One that is to be drained has the status BUSY too, which such a version knows.
     `counted` is None if its version does not count. `runs_as_root`: tasks without a tenant run as root.
     """

@@ -12,7 +12,7 @@ class ResourceState(StrEnum):
     """What becomes of a resource now."""
 
     FREE = "FREE"
-    """Whoever needs one next may get it."""
+    """The next attempt that needs one may get it."""
     TAKEN = "TAKEN"
     """A running attempt holds it; if it is set aside besides, nobody gets it afterwards."""
     SET_ASIDE = "SET_ASIDE"
@@ -20,4 +20,4 @@ class ResourceState(StrEnum):
     CHECKING = "CHECKING"
     """A worker checks it."""
     REMOVED = "REMOVED"
-    """It is in the pool no more, and goes when whoever holds it gives it back."""
+    """It is no longer in the pool, and goes when its holder gives it back."""

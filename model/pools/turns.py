@@ -43,7 +43,7 @@ class Waiter:
 
 @dataclass(frozen=True, slots=True)
 class PoolRoom:
-    """How many resources a pool can give now, and how many it could if nobody had any. `is_held`: by whoever asks,
+    """How many resources a pool can give now, and how many it could if nobody had any. `is_held`: by the asking worker,
     so that nobody else gives out of it meanwhile. `unchecked`: some are free and are to be checked before. Streams hold
     `by_streams` of them, and give back nothing by themselves."""
 
@@ -56,7 +56,7 @@ class PoolRoom:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How the streams of the worker groups of whoever asks are dealt out. `overdue` are those that were left to others
+    """How the streams of the asking worker's groups are dealt out. `overdue` are those that were left to others
     for too long."""
 
     me: Epoch
@@ -74,7 +74,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Whose turn it is. `lacks_places`: there would be more if whoever asks had more places. `lacks_pools`: there may
+    """Whose turn it is. `lacks_places`: there would be more if the worker had more places. `lacks_pools`: there may
     be more, of pools that others hold just now. `left` are streams that could begin and are others' to take."""
 
     given: tuple[Waiter, ...]

@@ -2,7 +2,7 @@
 
 The index of the queue keeps the entries of what was claimed until VACUUM removes them, and they are where a claim
 begins: it would step over hundreds of thousands under lasting load. So a worker remembers where its last claim came to,
-and whoever queues attempts says where. For a moment it goes on to search where it searched before: a claim of another
+and what queues attempts says where. For a moment it goes on to search where it searched before: a claim of another
 worker may have locked rows there that it gives back. All else that nobody said (a row that was written by hand, one
 that was locked for long) is found by a search of everything, every two seconds at most while it claims, and whenever a
 poll finds that anything waits.

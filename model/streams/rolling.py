@@ -35,7 +35,7 @@ class Restart:
 
     `begun_s` is how long ago its turn came, or since when its next attempt runs; None = its turn has not come.
     `asked_s` is how long ago it was asked for, the last time. `ended_attempt` is the attempt that was ended then, or
-    did not count any more; 0 = none was. `within_s` is how long it is waited for. `goes_on`: its run has not ended.
+    no longer counted; 0 = none was. `within_s` is how long it is waited for. `goes_on`: its run has not ended.
     `another_moves`: another stream of its run is on its way from one worker to the next. `waits_for_pool`: it has
     waited for resources for so long that others have them: the rest of its run does not wait with it.
     """

@@ -45,7 +45,7 @@ class Deal:
         return worker
 
     def leave_out(self, worker: Epoch) -> None:
-        """It has no place any more: what follows goes to others."""
+        """It has no more places: what follows goes to others."""
         self._least = [each for each in self._least if each[1] != worker]
         heapq.heapify(self._least)
 

@@ -1,4 +1,4 @@
-"""A caller proves that it is the person of its account: whoever stole a session does not know the password."""
+"""A caller proves that it is the person of its account: a thief of a session does not know the password."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Passwords:
             raise Unavailable("too many logins are being checked; try again in a few seconds")
         future = self._threads.submit(work, *given)
         self._waiting += 1
-        # Counted until its thread is done, though nobody may wait for it any more.
+        # Counted until its thread is done, though nobody may still wait for it.
         loop = asyncio.get_running_loop()
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
         return await asyncio.wrap_future(future)

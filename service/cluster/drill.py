@@ -21,7 +21,7 @@ NOT_HERE = "a drill is possible only where `shoal up` runs all masters on one ma
 
 
 class Drill(Protocol):
-    """Kills masters of this machine by order of whoever started them."""
+    """Kills masters of this machine by order of the person who started them."""
 
     async def masters(self) -> Sequence[str]:
         """The names of the masters that run. Raises `Unavailable`."""

@@ -27,7 +27,7 @@ from service.live.topics import checked_topics
 log = structlog.get_logger()
 
 Recheck = Callable[[frozenset[Hashable]], Awaitable[Mapping[Hashable, frozenset[str] | None]]]
-"""Of these callers: the projects that each may see now, None = all. One that may not listen any more is missing."""
+"""Of these callers: the projects that each may see now, None = all. One that may no longer listen is missing."""
 
 
 class Hub:

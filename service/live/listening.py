@@ -14,7 +14,7 @@ log = structlog.get_logger()
 
 WAITING_MAX = 1_000
 BYTES_MAX = 4_000_000
-"""A listener for which more waits does not read any more. Events are shared, so this is not what each one costs."""
+"""A listener for which more waits no longer reads. Events are shared, so this is not what each one costs."""
 PING_S = 15.0
 
 

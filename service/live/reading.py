@@ -115,7 +115,7 @@ def _by_project(runs: Iterator[ChangedRun]) -> Iterator[News]:
 
 
 async def _of_definitions(connection: AsyncConnection, changes: Changes) -> list[News]:
-    """One that was deleted has no project any more: whoever watches reads the definitions again."""
+    """One that was deleted no longer has a project: watchers read the definitions again."""
     found = await live.definitions(connection, changes.definitions)
     if "definitions" in changes.many or len(found) < len(changes.definitions):
         return [News(DEFINITIONS, "resync", EVERYBODY, {})]

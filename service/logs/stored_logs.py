@@ -37,7 +37,7 @@ class StoredLogs:
         key, first = place.name_of_log.key(place.stored_first), place.stored_first
         size = place.stored_size
         try:
-            # Whoever asks only how long it is begins to answer with that: the copy must be there. One without a row is
+            # One that asks only how long it is begins to answer with that: the copy must be there. One without a row is
             # of a worker that died before it could write it.
             if limit == 0 or size is None:
                 size = first + await calls.run(lambda store, _: store.size(key))

@@ -49,7 +49,7 @@ class ResourceQuery(PairPageQuery):
 class LineQuery(PageQuery):
     """A page of those who wait for a pool, in their order.
 
-    The cursor is no more than a place: run and attempt of whoever stands there may be hidden from the caller.
+    The cursor is no more than a place: the run and attempt there may be hidden from the caller.
     """
 
     @property

@@ -72,7 +72,7 @@ async def _with_place(call: Call, asked: AnyCommand) -> AnyCommand:
 async def once_taken(call: Call, asked: AnyCommand, wait_s: float) -> AnyCommand:
     """The answer once a master has taken the command, or after `wait_s` seconds.
 
-    The command is inserted: that nobody can be asked about it any more is no error of the request.
+    The command is inserted: that nobody can be asked about it is no error of the request.
     """
     asked = await _with_place(call, asked)
     if not wait_s:

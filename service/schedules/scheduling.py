@@ -130,7 +130,7 @@ async def edit(
 
 
 async def check_limits_of_fires(connection: AsyncConnection, row: ScheduleRow) -> None:
-    """Refuse a schedule that would start what its project may not use any more. Raises `Refused`."""
+    """Refuse a schedule that would start what its project may no longer use. Raises `Refused`."""
     code = WorkflowCode(row.workflow_code)
     if (head := (await definitions.heads(connection, [code])).get(code)) is not None:
         await _check_limits(connection, head, ScheduleId(row.id))

@@ -1,4 +1,4 @@
-"""To which slot and master a command belongs at this moment, for the answer to whoever asked for it.
+"""To which slot and master a command belongs at this moment, for the answer to its caller.
 
 Computed from the rows of the living masters, as each of them computes its own slot. They are read at most twice a
 second by a process, however many commands are asked for. It is a hint: masters come and go before one takes the

@@ -55,7 +55,7 @@ async def follow_command(
         away: called each time that the server did not answer.
     Raises:
         Refused: the command became an error command; the sentence is its reason.
-        Denied: the server does not let us any more.
+        Denied: the server no longer lets us.
     """
     fate: CommandAnswer | None = None
 

@@ -14,7 +14,7 @@ class Summary:
     """The result of a demo.
 
     `by_master` counts the commands that each master took, by its name; `rebalance_s` is the time from the kill until
-    the others had recomputed their slots and nothing belonged to the killed master any more.
+    the others had recomputed their slots and nothing still belonged to the killed master.
     """
 
     inserted: int

@@ -85,7 +85,7 @@ class DrillServer:
             socket.unlink(missing_ok=True)  # noqa: ASYNC240 - as above
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, TimeoutError, ValueError):  # whoever asked is gone, or does not speak to us
+        with suppress(OSError, TimeoutError, ValueError):  # the process that asked is gone, or does not speak to us
             async with asyncio.timeout(ANSWER_S_MAX):
                 request = json.loads(await reader.readline())
                 name = request.get("kill") if isinstance(request, dict) else 0

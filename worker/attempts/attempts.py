@@ -28,7 +28,7 @@ log = structlog.get_logger()
 class Attempts:
     """Runs what was claimed. Several loops may claim: each says how many places its claim may fill.
 
-    `on_end` is called when an attempt has ended and is to be reported, `on_reported` when it need not be any more.
+    `on_end` is called when an attempt has ended and is to be reported, `on_reported` when it no longer need be.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Attempts:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def drop(self, id_: TaskInstanceId) -> None:
-        """Its end need not be reported any more."""
+        """Its end no longer needs to be reported."""
         self._on_reported(id_)
         self.claimed.pop(id_, None)
         self.ended.pop(id_, None)

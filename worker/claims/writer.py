@@ -45,7 +45,7 @@ log = structlog.get_logger()
 class Writer:
     """Claims tasks up to the capacity unless there is an overload, runs each, reports how it ended.
 
-    `on_reported` is called with an attempt whose end need not be reported any more, `on_ended` with one whose end is in
+    `on_reported` is called with an attempt whose end needs no report now, `on_ended` with one whose end is in
     the database.
     """
 
@@ -111,7 +111,7 @@ class Writer:
 
     @property
     def begins_nothing(self) -> bool:
-        """Whether nothing begins here any more: it is to take nothing, no claim is under way or of unknown outcome,
+        """Whether nothing begins here now: it is to take nothing, no claim is under way or of unknown outcome,
         and all that was claimed has begun."""
         claims = self._claims or self.pools.is_under_way or self.pools.in_doubt
         return self._life.takes_nothing and self._attempts.all_began and not claims

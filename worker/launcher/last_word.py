@@ -4,7 +4,7 @@ So an end survives a worker that could not report it, because it was killed at t
 each attempt, complete or absent: a line from the worker (which attempt of whom), a line of facts, and the unread output
 of the task. It is not synced: this is a protection, not a guarantee, and a power cut or a full disk may lose it.
 
-An end by a signal is not recorded: whoever killed the worker may have killed its tasks at the same moment.
+An end by a signal is not recorded: what killed the worker may have killed its tasks at the same moment.
 """
 
 from __future__ import annotations

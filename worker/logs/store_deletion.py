@@ -28,7 +28,7 @@ log = structlog.get_logger()
 FIRST_AFTER_S = 60.0
 CHECK_EVERY_S = 30.0
 STEP_S_MAX = 300.0
-"""A step that took longer is done again, by whoever comes first."""
+"""A step that took longer is done again, by the first that comes."""
 PAUSE_S = 1.0
 ROUND_S = 3600.0
 KEYS_MAX = 1000

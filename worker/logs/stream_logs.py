@@ -26,7 +26,7 @@ class StreamLogs:
         self._logs: dict[tuple[WorkflowInstanceId, TaskCode], deque[Path]] = {}
 
     async def ended(self, task: ClaimedTask, root: Path) -> None:
-        """An attempt has ended: delete the logs that are not kept any more, as the rows of their attempts."""
+        """An attempt has ended: delete the logs that are no longer kept, as the rows of their attempts."""
         name = log_name(task)
         stream = (task.workflow_instance_id, task.code)
         logs = self._logs[stream] = self._logs.pop(stream, deque())

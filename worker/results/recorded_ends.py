@@ -94,7 +94,7 @@ class LeftWords:
         self._folder = folder
 
     def remove(self) -> None:
-        """Remove it: it is reported, or of no use any more."""
+        """Remove it: it is reported, or no longer of use."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def close(self) -> None:

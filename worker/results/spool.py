@@ -92,7 +92,7 @@ class Spool:
 
     def _make(self, reports: Collection[Report]) -> None:
         if self._is_closed:
-            return  # by a thread that nobody awaits any more: a lock taken now would be held forever
+            return  # by a thread that nobody awaits: a lock taken now would be held forever
         make_private(self._path.parent)
         unfinished = self._path.with_name(self._path.name + _UNFINISHED)
         data = _ME.dump_json(self._me) + b"\n" + _text(reports)
@@ -128,7 +128,7 @@ class Left:
         self._fd = fd
 
     def remove(self) -> None:
-        """Remove it: it is reported, or of no use any more."""
+        """Remove it: it is reported, or no longer of use."""
         _remove(self._path)
 
     def close(self) -> None:

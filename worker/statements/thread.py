@@ -32,7 +32,7 @@ async def run_in_thread(work: Callable[[], T], interrupt: Callable[[], None], pa
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
-    future.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps nobody awaits it any more
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps nobody awaits it now
     ended = threading.Event()
 
     def resolve(result: Callable[[], None]) -> None:

@@ -39,7 +39,7 @@ export function stateOf({ state }: Pick<Alert, "state">): Look | null {
   return null;
 }
 
-/** Whether it can be sent again: somebody did not get it, and nothing tries any more. A test is sent once. */
+/** Whether it can be sent again: somebody did not get it, and nothing tries now. A test is sent once. */
 export function hasFailed(alert: Pick<Alert, "kind" | "state" | "deliveries">): boolean {
   if (alert.kind === "TEST") return false;
   return alert.state === "NOBODY" || alert.deliveries.some((each) => each.state === "FAILED");

@@ -69,7 +69,7 @@ export class Changes {
     else for (const word of READ_AGAIN[topic] ?? []) this.readAgain([word]);
   }
 
-  /** Nobody watches a topic any more: what was read of it is old when somebody shows it again. */
+  /** Nobody watches a topic now: what was read of it is old when somebody shows it again. */
   forget(topic: string): void {
     const keys = topic.startsWith("run:") ? [["run", topic.slice(4)]] : (READ_AGAIN[topic] ?? []).map((word) => [word]);
     for (const queryKey of keys) void this.queries.invalidateQueries({ queryKey, refetchType: "none" });

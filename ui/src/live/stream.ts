@@ -87,7 +87,7 @@ export class LiveStream {
     this.want();
   }
 
-  /** Called every few seconds: says what this tab watches, and forgets tabs that say nothing any more. */
+  /** Called every few seconds: says what this tab watches, and forgets tabs that no longer say anything. */
   beat(): void {
     this.want();
   }

@@ -14,7 +14,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** Lets nobody get a resource any more, with the reason that everybody sees. */
+/** Stops giving a resource, with the reason that everybody sees. */
 export function SetAside({ pool, resource, onClose }: Props) {
   const { t } = useTranslation("pools");
   const done = useDone("pools");

@@ -158,7 +158,7 @@ function useRunKeys(runs: Run[], { onHelp, onSelect, onAct }: OnKeys): void {
   });
 }
 
-/** Which runs are selected. What was selected under another filter is not selected any more. */
+/** Which runs are selected. What was selected under another filter is no longer selected. */
 function useSelection(filter: RunFilter) {
   const [selected, setSelected] = useState<{ of: string; ids: Selection; isAll: boolean }>();
   const of = JSON.stringify(filter);

@@ -179,7 +179,7 @@ export function sceneAt(story: Story, ms: number, size: Size): Scene {
   };
 }
 
-/** Whose run is failed over: a master is fenced moments before it is no member any more, or while it is none. */
+/** Whose run is failed over: a master is fenced moments before it is no longer a member, or while it is none. */
 function formerOwner(story: Story, bornMs: number): string | undefined {
   const near = story.changes.findLast(
     ({ atMs, changes }) =>

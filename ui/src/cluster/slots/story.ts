@@ -104,7 +104,7 @@ export interface MasterAt {
   /** null: it has none. */
   slot: number | null;
   total: number;
-  /** Why it has none any more; null = it has one. */
+  /** Why it no longer has one; null = it has one. */
   gone: Reason | null;
   goneMs: number | null;
   /** When it got its slot; null = it had it when the known time began. */
