@@ -13,6 +13,7 @@ from bench.figures import Figure
 PAGE = Path(__file__).parent.parent / "docs" / "internals" / "performance.md"
 _BEGIN = "<!-- bench:begin, written by `make bench`; do not edit -->"
 _END = "<!-- bench:end -->"
+SAME = "″"
 
 
 def write_page(result: Result, page: Path = PAGE) -> None:
@@ -29,7 +30,7 @@ def _result(result: Result) -> str:
     lines = list(_machine(result))
     for part, figures in groupby(result.figures, key=lambda figure: figure.part):
         lines += ["", f"### {part}", "", "| figure | value | wanted | measured with |", "|---|--:|--:|---|"]
-        lines += map(_row, figures)
+        lines += _rows(figures)
     if result.warnings:
         told = ", ".join(f"{count} x {name}" for name, count in result.warnings.items())
         lines += ["", f"Warnings in the logs of Shoal's processes: {told}."]
@@ -56,9 +57,14 @@ def _machine(result: Result) -> Iterable[str]:
     yield f"Of {wanted} targets {missed} are missed: the values in bold."
 
 
-def _row(figure: Figure) -> str:
-    value = figure.shown if figure.is_met is not False else f"**{figure.shown}**"
-    return f"| {figure.what} | {value} | {figure.target or ''} | {figure.how} |"
+def _rows(figures: Iterable[Figure]) -> Iterable[str]:
+    """Those of a part; what was measured as in the row above is not said again."""
+    above = ""
+    for figure in figures:
+        value = figure.shown if figure.is_met is not False else f"**{figure.shown}**"
+        how = SAME if figure.how and figure.how == above else figure.how
+        yield f"| {figure.what} | {value} | {figure.target or ''} | {how} |"
+        above = figure.how
 
 
 def _settings(values: Mapping[str, str]) -> str:

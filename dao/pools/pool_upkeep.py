@@ -1,7 +1,7 @@
 """What is put right about resource pools if rows were changed or deleted by hand: their lines are those of the queue.
 
-Triggers write the lines with each change of an attempt; who deletes an attempt, or a row of a line, or restores a
-table leaves a difference. Level-triggered, by any master.
+Triggers write the lines with each change of an attempt. Deleting an attempt or a row of a line, or restoring a table,
+leaves a difference. Level-triggered, by any master.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Each master takes only commands of its own slot, several masters at once, and in the order of their priorities. So an
 older command may be handled after a newer one, and its run is not in the line yet. What was committed before a command
-was inserted has a smaller id, and is visible to what handles that command. So before a run with a key begins, the
+was inserted has a smaller id, and is visible when that command is handled. So before a run with a key begins, the
 older commands of its workflow are read and their keys computed as if they were started now. One that would be refused
-has no key and delays nothing. What handles a command calls the lines that may have waited for it: those of its key,
+has no key and delays nothing. The handling of a command calls the lines that may have waited for it: those of its key,
 and all of its workflow if there was such a backlog that not all of it was read.
 """
 
