@@ -56,8 +56,8 @@ class DutyAnswer(Answer):
     """What is done every `every_s` seconds for the whole cluster, next at `due_at`.
 
     `master` is who is at it now, since `began_at`. `error`: why a step failed, of which it has not recovered yet.
-    Only those who may see all projects read it. `is_idle`: it is done only while there is something to do, and now there
-    is nothing, however long ago `due_at` is.
+    Only those who may see all projects read it. `is_idle`: it is done only while there is something to do, and now
+    there is nothing, however long ago `due_at` is.
     """
 
     name: str
