@@ -140,7 +140,7 @@ async def find(connection: AsyncConnection, id_: int) -> tuple[AlertRow, Mapping
     """An alert, and its facts. Raises `NotFound`."""
     row = (await connection.execute(_ONE, {"id": id_})).first()
     if row is None:
-        raise NotFound(f"there is no alert {id_}; `shoal alerts` lists those there are")
+        raise NotFound(f"there is no alert {id_}; `shoal alert list` lists those there are")
     return AlertRow(*row[:-1]), row[-1]
 
 

@@ -102,4 +102,6 @@ async def delete(connection: AsyncConnection, rule: SavedRule) -> None:
 
 def not_found(project: str, name: str) -> NotFound:
     """That there is no such rule."""
-    return NotFound(f'project "{project}" has no alert rule "{name[:200]}"; `shoal alertrules` lists those there are')
+    return NotFound(
+        f'project "{project}" has no alert rule "{name[:200]}"; `shoal alert rule list` lists those there are'
+    )

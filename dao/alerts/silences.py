@@ -80,7 +80,7 @@ async def find(connection: AsyncConnection, id_: int) -> Silence:
     """One of them. Raises `NotFound`."""
     row = (await connection.execute(_FIND, {"id": id_})).first()
     if row is None:
-        raise NotFound(f"there is no silence {id_}; `shoal silences` lists those there are")
+        raise NotFound(f"there is no silence {id_}; `shoal alert silence list` lists those there are")
     return Silence(*row)
 
 

@@ -218,7 +218,7 @@ BEFORE_REASONS = (
     Check(
         "commands_are_taken",
         "no command waits though a master has room",
-        "See whether the masters agree on the slots: shoal slots; ask about one: shoal why command ID.",
+        "See whether the masters agree on the slots: shoal master list; ask about one: shoal why command ID.",
         _COMMANDS_WAIT,
     ),
     Check(
@@ -241,8 +241,8 @@ BEFORE_REASONS = (
     Check(
         "runs_have_an_owner",
         "each unfinished run has a living master, or is failed over",
-        "Any living master hands it on within seconds; is one alive? shoal slots. If it stays, the masters' logs say "
-        "what is in its way: left_as_it_is.",
+        "Any living master hands it on within seconds; is one alive? shoal master list. If it stays, the masters' logs "
+        "say what is in its way: left_as_it_is.",
         _RUNS_WITHOUT_OWNER,
     ),
 )
@@ -268,19 +268,19 @@ AFTER_REASONS = (
     Check(
         "running_tasks_have_a_worker",
         "what runs has a living worker",
-        "Any living master gives it a new attempt within seconds; is one alive? shoal slots",
+        "Any living master gives it a new attempt within seconds; is one alive? shoal master list",
         _TASKS_WITHOUT_WORKER,
     ),
     Check(
         "timers_go_off",
         "what waits for a time is queued when it has come",
-        "Any living master queues it; is one alive, and does it reach the database? shoal slots",
+        "Any living master queues it; is one alive, and does it reach the database? shoal master list",
         _TIMERS_OVERDUE,
     ),
     Check(
         "schedules_fire",
         "what is to fire has fired",
-        "Any living master with a slot fires it; is one alive? shoal slots; how late it may be: "
+        "Any living master with a slot fires it; is one alive? shoal master list; how late it may be: "
         "docs/guides/schedules.md.",
         _SCHEDULES_LATE,
     ),

@@ -155,7 +155,9 @@ async def retry_error_command(
     if not row.found:
         raise _not_found(id_)
     if row.id is None:
-        raise Refused(f"what error command {id_} asks for waits already as another command; `shoal errors drop {id_}`")
+        raise Refused(
+            f"what error command {id_} asks for waits already as another command; `shoal errors delete {id_}`"
+        )
     await changed(connection, Changes(errors=True))
     return CommandId(row.id)
 

@@ -275,4 +275,4 @@ def _row(row: Row[Any] | Sequence[Any]) -> ScheduleRow:
 
 
 def _not_found(id_: ScheduleId) -> NotFound:
-    return NotFound(f"there is no schedule {id_}; `shoal schedules` lists those there are")
+    return NotFound(f"there is no schedule {id_}; `shoal schedule list` lists those there are")

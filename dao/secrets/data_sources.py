@@ -90,4 +90,4 @@ async def rotate(connection: AsyncConnection, vault: Vault) -> int:
 
 def _not_found(name: str) -> NotFound:
     shown = "with a URL as its name" if "://" in name else f'"{name[:200]}"'  # a URL may contain a password
-    return NotFound(f"there is no data source {shown}; `shoal datasources` lists those there are")
+    return NotFound(f"there is no data source {shown}; `shoal datasource list` lists those there are")

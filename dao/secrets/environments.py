@@ -82,4 +82,4 @@ async def rotate(connection: AsyncConnection, vault: Vault) -> int:
 
 
 def _not_found(name: str) -> NotFound:
-    return NotFound(f'there is no environment "{name[:200]}"; `shoal environments` lists those there are')
+    return NotFound(f'there is no environment "{name[:200]}"; `shoal environment list` lists those there are')

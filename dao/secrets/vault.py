@@ -60,7 +60,7 @@ class Vault:
             except ValueError:
                 raise Refused(
                     f"key {number} of {len(keys)} for secrets is not a key (44 characters of URL-safe base64); "
-                    f"`shoal secrets add-key FILE` makes one"
+                    f"`shoal secret add-key FILE` makes one"
                 ) from None
 
     def __repr__(self) -> str:
@@ -75,7 +75,7 @@ class Vault:
         """Encrypt with the first key. `purpose` says what it is, such as `data source shop`. Raises `Refused`."""
         if not self._keys:
             raise Refused(
-                f"there is no key to encrypt the {purpose}; `shoal secrets add-key FILE` makes one: {WHERE_TO_PUT}"
+                f"there is no key to encrypt the {purpose}; `shoal secret add-key FILE` makes one: {WHERE_TO_PUT}"
             )
         key_id, first = next(iter(self._keys.items()))
         return Sealed(first.encrypt(f"{purpose}\0{text}".encode()), key_id)

@@ -39,7 +39,7 @@ class MasterSettings(BaseModel):
     rebalance_after: DurationOrNone = Field(
         timedelta(seconds=10),
         description="how long streams may be spread unevenly over the workers of their group before masters move some, "
-        "a few at a time; 0 = only `shoal rebalance` does",
+        "a few at a time; 0 = only `shoal stream rebalance` does",
     )
     longest_run: Duration | None = Field(
         None, description="longest time that any run may take; one that takes longer ends as FAILURE; none = no limit"

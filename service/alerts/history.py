@@ -9,7 +9,6 @@ from pydantic import Field
 
 from dao.alerts import alert_listings as alerts
 from dao.alerts import channels, resend_and_test
-from dao.alerts.alert_listings import AlertFilter
 from model import fields
 from model.accounts.rights import Right
 from model.alerts.alerts import AlertKind
@@ -110,7 +109,9 @@ class RetriedAlert(Answer):
 @operation("GET", "/alerts", Right.VIEW, TAG)
 async def list_alerts(call: Call, query: AlertQuery) -> PageOf[AlertAnswer]:
     """List the alerts of the projects that the caller may view, and of the cluster, each with its channels' results."""
-    wanted = AlertFilter(call.visible(), PUBLIC, query.kind, query.project, query.workflow, query.run, query.result)
+    wanted = alerts.AlertFilter(
+        call.visible(), PUBLIC, query.kind, query.project, query.workflow, query.run, query.result
+    )
     async with call.reading() as connection:
         found = await alerts.page(connection, wanted, query.limit + 1, query.after)
         results = await alerts.deliveries(connection, [each.id for each in found])

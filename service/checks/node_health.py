@@ -58,7 +58,7 @@ def master_results(slots: SlotReport, silent_after: timedelta) -> list[Result]:
         ),
         result_of(
             "slots", "each slot has one master, and it knows", faults,
-            "It passes within seconds; safe meanwhile, since the claim decides. Watch: shoal slots.",
+            "It passes within seconds; safe meanwhile, since the claim decides. Watch: shoal master list.",
             counted(slots.total, "slot"),
         ),
     ]  # fmt: skip

@@ -44,7 +44,7 @@ async def of_the_tables(database: Database, settings: ServiceSettings, timing: T
         yield unknown("refused_commands", condition, error)
         return
     shown = [f"command {each.id} ({each.type[:40]}): {each.reason}" for each in refused[:SHOWN_MAX]]
-    fix = "Fix what the reason says, then: shoal errors retry ID, or shoal errors drop ID."
+    fix = "Fix what the reason says, then: shoal errors retry ID, or shoal errors delete ID."
     found = result_of("refused_commands", condition, shown, fix, count=len(refused), bad=Verdict.NOTE)
     more = " or more" if len(refused) == COUNTED_MAX else ""
     yield replace(found, detail=f"{len(refused)}{more}") if refused else found

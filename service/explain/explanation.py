@@ -49,7 +49,7 @@ def why_command(command: CommandFacts) -> Why:
     if owner.beat_age_s > SILENT_AFTER_S:
         return Why(
             f"{name} {waited}: {holds} has been silent for {duration(owner.beat_age_s)}.",
-            "When it has been fenced, its slot goes to another master. Watch: shoal slots",
+            "When it has been fenced, its slot goes to another master. Watch: shoal master list",
         )
     if command.masters and all(master.is_full for master in command.masters):
         return Why(
@@ -66,7 +66,7 @@ def why_command(command: CommandFacts) -> Why:
     if command.age_s is not None and command.age_s > command.steal_after_s:
         return Why(
             f"{name} {waited}: {holds} should have taken it, and so should any free master by now.",
-            "See whether the masters agree on the slots: shoal slots; their logs say why it waits: command_waits",
+            "See whether the masters agree on the slots: shoal master list; their logs say why it waits: command_waits",
         )
     return Why(f"{name} {waited}: {holds} takes it next.", f"Check again in a moment: shoal why command {command.id}")
 
@@ -199,7 +199,7 @@ def why_queued(task: TaskFacts) -> Why:
 def _queued(task: TaskFacts) -> Why:
     group = task.group
     if group is None:
-        return Why(f"{task.name} is queued for a worker.", "Who is there: shoal workers")
+        return Why(f"{task.name} is queued for a worker.", "Who is there: shoal worker list")
     start = f"shoal worker --group {quote(group.name)}"
     if not group.workers:
         waiting = f"{group.waiting} tasks wait" if group.waiting > 1 else "it waits alone"
@@ -234,7 +234,7 @@ def _queued(task: TaskFacts) -> Why:
         return Why(
             f"{task.name} has been queued for {duration(task.queued_s)}, though group {group.name} has {free} free "
             f"places: no worker has taken it.",
-            f"Check its workers: shoal workers   shoal doctor; or start another: {start}",
+            f"Check its workers: shoal worker list   shoal doctor; or start another: {start}",
         )
     return Why(
         f"{task.name} is queued, and group {group.name} has {free} free places: a worker takes it in a moment.",
@@ -260,7 +260,7 @@ def why_running(task: TaskFacts, *, halting: bool = False) -> Why:
     if task.worker_gone:
         return Why(
             f"{task.name} ran {on}, which is gone; a master decides on a new attempt within seconds.",
-            "Watch: shoal slots and shoal workers",
+            "Watch: shoal master list and shoal worker list",
         )
     since = f" for {duration(task.since_s)}" if task.since_s is not None else ""
     follow = f"Follow its log: shoal log {task.id} -f"

@@ -95,13 +95,13 @@ def why_run(run: RunFacts) -> Why:
             return Why(f"{name} lost its master {run.owner}, and no other is alive.", "Start one: shoal master")
         return Why(
             f"{name} lost its master {run.owner}; the others check for such runs every few seconds.",
-            "Watch: shoal slots",
+            "Watch: shoal master list",
         )
     if run.silent_s > SILENT_AFTER_S:
         silent = f"{name} does not move: its master {run.owner or ''} has been silent for {duration(run.silent_s)}"
         if not run.masters:
             return Why(f"{silent}, and no other is alive.", "Start one: shoal master")
-        return Why(f"{silent}; another drives it when that one is fenced.", "Watch: shoal slots")
+        return Why(f"{silent}; another drives it when that one is fenced.", "Watch: shoal master list")
     match run.requested or run.state:
         case WorkflowState.SERIAL_WAIT:
             return _in_line(run, name)

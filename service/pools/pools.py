@@ -11,10 +11,9 @@ from model.pools.resources import LINE_SHOWN_MAX
 from service.call import Call
 from service.operation import operation
 from service.paging import PageOf, page_of, pair_page_of
+from service.pools import pool_file, time_left
 from service.pools.answers import PoolAnswer, PoolContent, ResourceAnswer, WaitingTaskAnswer
-from service.pools.pool_file import yaml_of_pool
 from service.pools.requests import LineQuery, Name, PoolQuery, ResourceQuery, resource_cursor
-from service.pools.time_left import seconds_left
 
 TAG = "resource-pools"
 
@@ -39,7 +38,7 @@ async def get_pool(call: Call, name: Name) -> PoolContent:
             raise await saved_pools.not_found(connection, name)
         yaml = None
         if call.caller.may(Right.ADMINISTER):
-            yaml = await asyncio.to_thread(yaml_of_pool, name, await saved_pools.spec_of(connection, head))
+            yaml = await asyncio.to_thread(pool_file.yaml_of_pool, name, await saved_pools.spec_of(connection, head))
     return PoolContent.of_content(row, head, yaml)
 
 
@@ -63,7 +62,7 @@ async def list_resources(call: Call, name: Name, query: ResourceQuery) -> PageOf
             states=query.state,
             words=query.q,
         )
-        left_s = await seconds_left(connection, found)
+        left_s = await time_left.seconds_left(connection, found)
     return pair_page_of(
         found,
         query.limit,

@@ -42,9 +42,9 @@ def missed_fire(row: ScheduleRow, now: datetime) -> MissedFire | None:
     except Refused as error:
         return MissedFire(MissedWhy.STOPPED, None, str(error))
     if due_at is None:
-        return MissedFire(MissedWhy.NOT_FIRED, None, "no master has computed when it fires; see `shoal slots`")
+        return MissedFire(MissedWhy.NOT_FIRED, None, "no master has computed when it fires; see `shoal master list`")
     if due_at < now - WAIT_MAX:
-        return MissedFire(MissedWhy.NOT_FIRED, due_at, "no master has fired it; see `shoal slots`")
+        return MissedFire(MissedWhy.NOT_FIRED, due_at, "no master has fired it; see `shoal master list`")
     if table.misfire is not Misfire.SKIP or counts_from is None:
         return None
     first = table.first_after(max(counts_from, last) if last else counts_from)

@@ -58,7 +58,7 @@ def open_vault(settings: SecretSettings) -> Vault:
 
 def read_key_file(path: Path) -> list[str]:
     """The keys of a file. Raises `Refused`: it does not exist, is not a file, or is accessible to other users."""
-    cure = "fix secrets.key_file, or make one with `shoal secrets add-key FILE`"
+    cure = "fix secrets.key_file, or make one with `shoal secret add-key FILE`"
     try:
         with path.open("rb") as file:
             facts = os.fstat(file.fileno())

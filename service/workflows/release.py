@@ -37,7 +37,7 @@ def _reasons(users: Users, visible: Collection[str] | None) -> Iterator[str]:
     if users.schedules:
         one = len(users.schedules) == 1
         starts = "starts" if one else "start"
-        yield f"{_listed('schedule', users.schedules)} {starts} it (shoal schedule remove {users.schedules[0]})"
+        yield f"{_listed('schedule', users.schedules)} {starts} it (shoal schedule delete {users.schedules[0]})"
     if users.workflows:
         names = [f'"{name}"' for project, name in users.workflows if is_seen(project, visible)]
         hidden = len(users.workflows) - len(names)

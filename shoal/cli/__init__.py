@@ -2,7 +2,7 @@
 
 A module for each verb or group of verbs, loaded when one of them is called (`shoal/cli/on_demand.py`). It imports at
 its top what it needs, and that runs when it is used (`shoal/cli/late_modules.py`), so that help and completion answer
-at once. This one turns every error into one sentence and an exit code.
+at once. This one turns every error into one sentence and an exit code (`shoal/cli/exit_codes.py`).
 """
 
 from __future__ import annotations
@@ -14,17 +14,10 @@ from typing import Annotated
 
 import typer
 
-from model.errors import Denied, Forbidden, NotFound, Refused, ShoalError, Unavailable
-from shoal.cli import encoding, late_modules
+from model.errors import ShoalError
+from shoal.cli import encoding, exit_codes, late_modules
 from shoal.cli.on_demand import Verbs
 from shoal.version import shoal_version
-
-EXIT_FAILED = 1
-EXIT_REFUSED = 2
-EXIT_UNREACHABLE = 3
-EXIT_FORBIDDEN = 4
-EXIT_NOT_FOUND = 5
-EXIT_INTERRUPTED = 130
 
 app = typer.Typer(
     cls=Verbs,
@@ -61,31 +54,16 @@ def main() -> None:
         # `shoal runs | head`: the reader is gone. Python would report it again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
-        sys.exit(EXIT_INTERRUPTED)
+        sys.exit(exit_codes.INTERRUPTED)
     except (ShoalError, BaseExceptionGroup) as raised:
         error = _sentence_in(raised)
         if error is None:
             raise
         sys.stderr.write(f"shoal: {error}\n")
-        sys.exit(exit_code(error))
+        sys.exit(exit_codes.of_error(error))
     finally:
         gc.freeze()  # the end of the interpreter collects; what is left is given back with the process
         gc.enable()
-
-
-def exit_code(error: BaseException) -> int:
-    """The exit code for an error."""
-    match error:
-        case NotFound():
-            return EXIT_NOT_FOUND
-        case Forbidden():
-            return EXIT_FORBIDDEN
-        case Refused() | Denied():
-            return EXIT_REFUSED
-        case Unavailable():
-            return EXIT_UNREACHABLE
-        case _:
-            return EXIT_FAILED
 
 
 def _sentence_in(raised: BaseException) -> ShoalError | None:

@@ -1,4 +1,4 @@
-"""`shoal alert`: runs one sender of alerts; `show` and `retry` are about one alert."""
+"""`shoal alert`: runs one sender; its verbs list alerts, and set who gets which, where and when."""
 
 from __future__ import annotations
 
@@ -19,22 +19,32 @@ from shoal.cli.verbs import verb
 from shoal.config import logging, metrics
 
 
-class _OfOneAlert(GroupOnDemand):
+class _OfAlerts(GroupOnDemand):
     """The verbs beside the process, which has nothing of what they need."""
 
-    modules: ClassVar = {"show": "alerts", "retry": "alerts"}
-    add = "add_of_one"
+    modules: ClassVar = {
+        "list": "alerts",
+        "show": "alerts",
+        "retry": "alerts",
+        "channel": "alert_channels",
+        "group": "alert_groups",
+        "rule": "alert_rules",
+        "silence": "alert_silences",
+    }
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `alert`, which runs a sender when it is given no verb."""
-    group = typer.Typer(cls=_OfOneAlert, help="Run one sender of alerts, show an alert, or have one sent again.")
+    group = typer.Typer(cls=_OfAlerts, help="Run one sender of alerts; see alerts, and set who gets which.")
     verb(group, "shoal alert", default=True, process=True)(alert)
     app.add_typer(group, name="alert")
 
 
 async def alert(call: Invocation) -> None:
-    """Run one sender of alerts; any number may run. SIGTERM lets it end what it sends, a second one ends it at once."""
+    """Run one sender of alerts; its verbs list alerts, and set who gets which, where and when.
+
+    Any number of senders may run. SIGTERM lets one end what it sends, a second one ends it at once.
+    """
     secrecy.hide()
     settings = call.settings_with({})
     secrecy.clear_all()

@@ -1,4 +1,4 @@
-"""`shoal alertgroups`, `shoal alertgroup set/delete`: named sets of channels."""
+"""`shoal alert group list/set/delete`: named sets of channels."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from shoal.cli.verbs import verb
 Name = Annotated[str, typer.Argument(metavar="GROUP", help="The group's name.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the group `alertgroup`, and `alertgroups`."""
+def add_to(alert: typer.Typer) -> None:
+    """Add the group `group`."""
     group = typer.Typer(no_args_is_help=True, help="Sets of channels, which workflows, schedules and rules name.")
-    verb(group, "shoal alertgroup set default ops", "shoal alertgroup set data ops feishu", name="set")(put)
-    verb(group, "shoal alertgroup delete data")(delete)
-    app.add_typer(group, name="alertgroup")
-    verb(app, "shoal alertgroups")(alertgroups)
+    verb(group, "shoal alert group list", name="list")(list_all)
+    verb(group, "shoal alert group set default ops", "shoal alert group set data ops feishu", name="set")(put)
+    verb(group, "shoal alert group delete data")(delete)
+    alert.add_typer(group, name="group")
 
 
 async def put(
@@ -52,14 +52,14 @@ async def delete(call: Invocation, name: Name) -> None:
     print_result(call, {"name": name, "deleted": True}, f'Alert group "{name}" is deleted.')
 
 
-async def alertgroups(call: Invocation) -> None:
+async def list_all(call: Invocation) -> None:
     """List the alert groups and their channels."""
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = (await client.ask(groups.list_alert_groups)).items
     if call.as_json or not found:
         fields = [answer_fields(each) for each in found]
-        print_result(call, fields, "There is no alert group yet.", "Save one: shoal alertgroup set default CHANNEL")
+        print_result(call, fields, "There is no alert group yet.", "Save one: shoal alert group set default CHANNEL")
         return
     table(
         Column("GROUP", [each.name for each in found]),
@@ -67,4 +67,4 @@ async def alertgroups(call: Invocation) -> None:
         Column("CHANGED", [when(each.updated_at, now, utc=call.utc) for each in found], keep=1, right=True),
         Column("ABOUT", [each.description or "-" for each in found], keep=0, sentence=True),
     )
-    hint("Where they lead: shoal channels")
+    hint("Where they lead: shoal alert channel list")

@@ -1,4 +1,4 @@
-"""`shoal alertrules`, `shoal alertrule set/delete`: when which alert group is notified, in words."""
+"""`shoal alert rule list/set/delete`: when which alert group is notified, in words."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Name = Annotated[str, typer.Argument(metavar="RULE", help="The rule's name in it
 Project = Annotated[str, typer.Option(help="The project that it belongs to.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the group `alertrule`, and `alertrules`."""
+def add_to(alert: typer.Typer) -> None:
+    """Add the group `rule`."""
     group = typer.Typer(no_args_is_help=True, help="When which alert group is notified, in words.")
+    verb(group, "shoal alert rule list", "shoal alert rule list --project etl", name="list")(list_all)
     verb(
         group,
-        'shoal alertrule set twice "any run of load fails twice in a row -> group data"',
-        'shoal alertrule set late "late: load not ended by 06:00 Europe/Berlin -> group data" --project etl',
+        'shoal alert rule set twice "any run of load fails twice in a row -> group data"',
+        'shoal alert rule set late "late: load not ended by 06:00 Europe/Berlin -> group data" --project etl',
         name="set",
     )(put)
-    verb(group, "shoal alertrule delete twice")(delete)
-    app.add_typer(group, name="alertrule")
-    verb(app, "shoal alertrules", "shoal alertrules --project etl")(alertrules)
+    verb(group, "shoal alert rule delete twice")(delete)
+    alert.add_typer(group, name="rule")
 
 
 async def put(
@@ -43,7 +43,7 @@ async def put(
     async with call.client() as client:
         saved = await client.ask(rules.save_alert_rule, project, name, rules.SaveRule.read(text=words, enabled=enabled))
     said = f'Rule "{name}" of project "{project}" is saved: {saved.text}'
-    print_result(call, answer_fields(saved), said, "What was raised: shoal alerts")
+    print_result(call, answer_fields(saved), said, "What was raised: shoal alert list")
 
 
 async def delete(call: Invocation, name: Name, project: Project = "default") -> None:
@@ -53,7 +53,7 @@ async def delete(call: Invocation, name: Name, project: Project = "default") -> 
     print_result(call, {"name": name, "deleted": True}, f'Rule "{name}" of project "{project}" is deleted.')
 
 
-async def alertrules(
+async def list_all(
     call: Invocation, project: Annotated[str | None, typer.Option(help="Only of this project.")] = None
 ) -> None:
     """List the rules in words, and why one raises nothing."""
@@ -66,7 +66,7 @@ async def alertrules(
         )
     if call.as_json or not found:
         fields = [answer_fields(each) for each in found]
-        print_result(call, fields, "There is no alert rule yet.", "Save one: shoal alertrule set NAME TEXT")
+        print_result(call, fields, "There is no alert rule yet.", "Save one: shoal alert rule set NAME TEXT")
         return
     table(
         Column("PROJECT", [each.project for each in found]),

@@ -1,4 +1,4 @@
-"""`shoal alerts`, `shoal alert show/retry`: what was raised, and what became of it on each channel."""
+"""`shoal alert list/show/retry`: what was raised, and what became of it on each channel."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ from shoal.clients.pages import all_items
 AlertId = Annotated[int, typer.Argument(metavar="ALERT", min=1, help="The alert's id.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add `alerts`."""
-    verb(app, "shoal alerts", "shoal alerts --failed", "shoal alerts --kind FAILOVER --limit 10")(alerts)
-
-
-def add_of_one(group: typer.Typer) -> None:
-    """Add the verbs about one alert."""
+def add_to(group: typer.Typer) -> None:
+    """Add these verbs."""
+    verb(
+        group,
+        "shoal alert list",
+        "shoal alert list --failed",
+        "shoal alert list --kind FAILOVER --limit 10",
+        name="list",
+    )(list_all)
     verb(group, "shoal alert show 12")(show)
     verb(group, "shoal alert retry 12", "shoal alert retry 12 --channel ops")(retry)
 
 
-async def alerts(
+async def list_all(
     call: Invocation,
     failed: Annotated[bool, typer.Option("--failed", help="Only those that a channel did not get.")] = False,
     waiting: Annotated[bool, typer.Option("--waiting", help="Only those still to be sent somewhere.")] = False,

@@ -15,7 +15,7 @@ from service.runs import requests as run_requests
 from service.words import counted, exact, plain
 from service.workflows import listing
 from service.workflows import requests as workflow_requests
-from shoal.cli import backfill_following, output
+from shoal.cli import backfill_following, exit_codes, output
 from shoal.cli.backfill_following import shown
 from shoal.cli.completion import complete_workflow
 from shoal.cli.following import TAKEN_WITHIN_S, wait_limit_s
@@ -27,8 +27,6 @@ from shoal.clients.waiting import NotDone
 
 if TYPE_CHECKING:
     from service.runs.backfill_progress import BackfillProgress
-
-NOT_ALL = 1
 
 
 def add_to(app: typer.Typer) -> None:
@@ -141,7 +139,7 @@ def _print_end(call: Invocation, asked: backfills.BackfillAnswer, progress: Back
             output.hint(f"    Go on: {chain.go_on}")
         output.hint(f"All of them: shoal runs --workflow {quote(asked.workflow)}")
     if progress.stopped:
-        raise typer.Exit(NOT_ALL)
+        raise typer.Exit(exit_codes.FAILED)
 
 
 def _print_dates(call: Invocation, found: backfills.BackfillAnswer) -> None:

@@ -14,7 +14,7 @@ from service.runs import bulk as bulk_changes
 from service.runs import bulk_operations as operations
 from service.runs import requests
 from service.words import counted, plain
-from shoal.cli import output
+from shoal.cli import exit_codes, output
 from shoal.cli.filters import RunFilters
 from shoal.cli.following import wait_limit_s
 from shoal.cli.invocation import Invocation
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from shoal.clients.client import Client
 
 SHOWN_MAX = 5
-NOT_ALL = 1
 
 
 def add_to(app: typer.Typer) -> None:
@@ -77,7 +76,7 @@ async def bulk(
     if progress is not None and (
         progress.refused or (isinstance(progress, operations.OperationAnswer) and not progress.is_done)
     ):
-        raise typer.Exit(NOT_ALL)
+        raise typer.Exit(exit_codes.FAILED)
 
 
 async def _follow(

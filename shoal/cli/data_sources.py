@@ -1,4 +1,4 @@
-"""`shoal datasources`, `shoal datasource set/test/remove`: databases for SQL and PROCEDURE tasks."""
+"""`shoal datasource list/set/test/delete`: databases for SQL and PROCEDURE tasks."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Name = Annotated[str, typer.Argument(help="The data source's name.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `datasource`, and `datasources`."""
+    """Add the group `datasource`."""
     group = typer.Typer(no_args_is_help=True, help="Databases for SQL and PROCEDURE tasks.")
+    verb(group, "shoal datasource list", name="list")(list_all)
     verb(group, "shoal datasource set shop < url.txt", "shoal datasource set files duckdb:////srv/shop.db", name="set")(
         put
     )
     verb(group, "shoal datasource test shop")(test)
-    verb(group, "shoal datasource remove shop")(remove)
+    verb(group, "shoal datasource delete shop")(delete)
     app.add_typer(group, name="datasource")
-    verb(app, "shoal datasources")(datasources)
 
 
 async def put(
@@ -66,14 +66,14 @@ async def test(call: Invocation, name: Name) -> None:
     print_result(call, {"name": name, "answers": True}, f'Data source "{name}" answers ({found.dialect}).')
 
 
-async def remove(call: Invocation, name: Name) -> None:
+async def delete(call: Invocation, name: Name) -> None:
     """Delete a data source. Tasks that use it fail from then on."""
     async with call.client() as client:
         await client.ask(data_sources.delete_data_source, name)
-    print_result(call, {"name": name}, f'Data source "{name}" is removed.')
+    print_result(call, {"name": name}, f'Data source "{name}" is deleted.')
 
 
-async def datasources(call: Invocation) -> None:
+async def list_all(call: Invocation) -> None:
     """List the data sources, without their passwords, each with the key that encrypts it."""
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now

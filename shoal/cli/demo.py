@@ -7,14 +7,12 @@ from typing import Annotated
 import typer
 
 from shoal import secrecy
-from shoal.cli import output
+from shoal.cli import exit_codes, output
 from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 from shoal.config import logging
 from shoal.local import demo as local_demo
 from shoal.local import demo_view
-
-EXIT_CHECK_FAILED = 1
 
 
 def add_to(app: typer.Typer) -> None:
@@ -40,4 +38,4 @@ async def demo(
     else:
         typer.echo("\n" + "\n".join(summary.lines()))
     if not summary.passed:
-        raise typer.Exit(EXIT_CHECK_FAILED)
+        raise typer.Exit(exit_codes.FAILED)

@@ -8,12 +8,10 @@ import typer
 
 from service.checks import examination
 from service.words import counted, plain
-from shoal.cli import output
+from shoal.cli import exit_codes, output
 from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 
-EXIT_FAILED = 1
-EXIT_UNREACHABLE = 3
 ALIGNED_AT = 62
 """The column of the figures, if the terminal is wide enough."""
 SIGNS = {"PASSED": ("✓", "green"), "FAILED": ("✗", "bold red"), "NOTE": ("!", "yellow"), "UNKNOWN": ("?", "yellow")}
@@ -35,9 +33,9 @@ async def doctor(call: Invocation) -> None:
             _say(check)
         _say_sum(found.checks)
     if found.checks[-1].name == "database":
-        raise typer.Exit(EXIT_UNREACHABLE)
+        raise typer.Exit(exit_codes.UNREACHABLE)
     if any(check.verdict in ("FAILED", "UNKNOWN") for check in found.checks):
-        raise typer.Exit(EXIT_FAILED)
+        raise typer.Exit(exit_codes.FAILED)
 
 
 def _say(check: examination.CheckAnswer) -> None:

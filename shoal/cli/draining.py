@@ -12,7 +12,7 @@ from model.cluster import nodes
 from model.errors import Refused
 from service.cluster import drains, members
 from service.words import ago, counted, plain
-from shoal.cli import output
+from shoal.cli import exit_codes, output
 from shoal.cli.invocation import Invocation
 from shoal.cli.verbs import verb
 from shoal.clients.waiting import poll
@@ -24,7 +24,6 @@ CONFIRM_WITHIN_S = 10.0
 """Longer than a master takes to give its runs to others and to begin its next life."""
 ABSENT_S = 3.0
 """A master that is drained is absent for a moment between two of its lives."""
-EXIT_NOT_CONFIRMED = 1
 
 NodeName = Annotated[str, typer.Argument(metavar="NAME", help="Its name or address.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until nothing runs there.")]
@@ -83,7 +82,7 @@ async def _drain(call: Invocation, kind: nodes.NodeKind, name: str, *, wait: boo
         again = f"Take work again: {who} undrain {quote(answer.name)}"
         output.hint(f"Wait until it is empty: {who} drain {quote(answer.name)} --wait   {again}")
     if not wait and not answer.is_done:
-        raise typer.Exit(EXIT_NOT_CONFIRMED)
+        raise typer.Exit(exit_codes.FAILED)
 
 
 async def _undrain(call: Invocation, kind: nodes.NodeKind, name: str) -> None:

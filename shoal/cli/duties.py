@@ -38,7 +38,7 @@ async def duties(call: Invocation) -> None:
         Column("NEXT", [_next(each, now, utc=call.utc) for each in found], right=True, keep=4),
         Column("RESULT", [_result(each) for each in found], keep=6, sentence=True),
     )
-    output.hint("Which master has which slot: shoal slots   What is wrong: shoal doctor")
+    output.hint("Which master has which slot: shoal master list   What is wrong: shoal doctor")
 
 
 def _done(duty: cluster_duties.DutyAnswer, now: datetime, *, utc: bool) -> str:

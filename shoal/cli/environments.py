@@ -1,4 +1,4 @@
-"""`shoal environments`, `shoal environment set/remove`: scripts of exports for SHELL and PYTHON tasks.
+"""`shoal environment list/set/delete`: scripts of exports for SHELL and PYTHON tasks.
 
 There is no verb that shows a script: it may contain secrets. Keep its source where you keep other secrets.
 """
@@ -23,12 +23,12 @@ Name = Annotated[str, typer.Argument(help="The environment's name.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `environment`, and `environments`."""
+    """Add the group `environment`."""
     group = typer.Typer(no_args_is_help=True, help="Scripts of exports, run before SHELL and PYTHON tasks.")
+    verb(group, "shoal environment list", name="list")(list_all)
     verb(group, "shoal environment set spark spark.sh", "shoal environment set spark < spark.sh", name="set")(put)
-    verb(group, "shoal environment remove spark")(remove)
+    verb(group, "shoal environment delete spark")(delete)
     app.add_typer(group, name="environment")
-    verb(app, "shoal environments")(environments)
 
 
 async def put(
@@ -50,14 +50,14 @@ async def put(
     print_result(call, {"name": name}, f'Environment "{name}" is saved.', f"Use it in a task: environment: {name}")
 
 
-async def remove(call: Invocation, name: Name) -> None:
+async def delete(call: Invocation, name: Name) -> None:
     """Delete an environment. Tasks that use it fail from then on."""
     async with call.client() as client:
         await client.ask(stored_environments.delete_environment, name)
-    print_result(call, {"name": name}, f'Environment "{name}" is removed.')
+    print_result(call, {"name": name}, f'Environment "{name}" is deleted.')
 
 
-async def environments(call: Invocation) -> None:
+async def list_all(call: Invocation) -> None:
     """List the environments, each with the key that encrypts it; their scripts are never shown."""
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now

@@ -1,4 +1,4 @@
-"""`shoal errors`: list, retry and drop commands that could not be handled."""
+"""`shoal errors`: list, retry and delete commands that could not be handled."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_to(app: typer.Typer) -> None:
     group = typer.Typer(help="Commands that could not be handled, with the reason.")
     verb(group, "shoal errors", "shoal errors --limit 100", default=True)(errors)
     verb(group, "shoal errors retry 17", "shoal errors retry --all", "shoal errors retry 17 -p day=2026-01-31")(retry)
-    verb(group, "shoal errors drop 17", "shoal errors drop 17 18 19", "shoal errors drop --all")(drop)
+    verb(group, "shoal errors delete 17", "shoal errors delete 17 18 19", "shoal errors delete --all")(delete)
     app.add_typer(group, name="errors")
 
 
@@ -57,7 +57,7 @@ async def errors(
         Column("BY", [each.created_by or "-" for each in found], keep=0),
         Column("REASON", [each.reason for each in found], sentence=True),
     )
-    output.hint(f"When it is fixed: shoal errors retry {found[0].id}   Drop it: shoal errors drop {found[0].id}")
+    output.hint(f"When it is fixed: shoal errors retry {found[0].id}   Delete it: shoal errors delete {found[0].id}")
 
 
 @dataclass(frozen=True)
@@ -113,22 +113,22 @@ async def retry(
     output.hint("What became of them: shoal errors   shoal runs")
 
 
-async def drop(
+async def delete(
     call: Invocation,
     commands: Annotated[list[int] | None, typer.Argument(metavar="ID", min=1, help="Error commands.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All error commands.")] = False,
 ) -> None:
     """Delete error commands. The history still contains them."""
     if bool(commands) == everything:
-        raise Refused("say which error commands to drop: their ids, or --all")
-    dropped: list[int] = []
+        raise Refused("say which error commands to delete: their ids, or --all")
+    deleted: list[int] = []
     async with call.client() as client:
         for ids in _pages(commands or [each.id async for each in _error_commands(client)]):
-            dropped += (
+            deleted += (
                 await client.ask(error_commands.drop_error_commands, error_commands.ErrorCommandIds.read(ids=ids))
             ).dropped
-    said = f"Dropped {counted(len(dropped), 'error command')}."
-    output.print_result(call, [str(id_) for id_ in dropped], said, "What is left: shoal errors")
+    said = f"Deleted {counted(len(deleted), 'error command')}."
+    output.print_result(call, [str(id_) for id_ in deleted], said, "What is left: shoal errors")
 
 
 async def _retried(

@@ -15,6 +15,7 @@ from model.runs.states import TaskState, WorkflowState
 from model.time.durations import read_duration
 from service.explain import answer
 from service.words import counted, duration, plain
+from shoal.cli import exit_codes
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import json_fields, print_result
 from shoal.clients.waiting import NotDone, RunEnd, follow_command
@@ -28,7 +29,6 @@ TAKEN_WITHIN_S = 5.0
 """A master takes a command within moments; after this time it is better to report that none did."""
 LATE_S = 5.0
 """After this many seconds the wait is explained to the user."""
-NOT_FINE = 1
 
 
 def name_of(run: RunAnswer) -> str:
@@ -146,4 +146,4 @@ def print_end(call: Invocation, command: int, end: RunEnd, *, fine: Collection[W
     fields = json_fields({"command_id": command, "run_id": end.run, **asdict(end)})
     print_result(call, fields, said, f"See its tasks: shoal show {end.run}")
     if end.state not in fine:
-        raise typer.Exit(NOT_FINE)
+        raise typer.Exit(exit_codes.FAILED)

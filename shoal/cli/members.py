@@ -22,7 +22,7 @@ def add_to(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, help="Members of a project, each with a role.")
     verb(group, "shoal member list --project etl", name="list")(list_all)
     verb(group, "shoal member set anna OPERATOR --project etl", name="set")(put)
-    verb(group, "shoal member remove anna --project etl")(remove)
+    verb(group, "shoal member delete anna --project etl")(delete)
     app.add_typer(group, name="member")
 
 
@@ -55,7 +55,7 @@ async def put(
     print_result(call, answer_fields(member), f'{member.name} is {member.role} of project "{project}".')
 
 
-async def remove(call: Invocation, name: AccountName, project: Project = "default") -> None:
+async def delete(call: Invocation, name: AccountName, project: Project = "default") -> None:
     """Take the role of an account in a project away."""
     async with call.client() as client:
         await client.ask(project_access.remove_member, project, name)

@@ -1,4 +1,4 @@
-"""`shoal next`: when a workflow's schedules, or a cron text that is not saved yet, fire next."""
+"""`shoal schedule next`: when a workflow's schedules, or a cron text that is not saved yet, fire next."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from service.schedules.schedule_answers import FireTime, NextFires
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(group: typer.Typer) -> None:
     """Add the verb."""
     verb(
-        app,
-        "shoal next",
-        "shoal next hello",
-        'shoal next --cron "0 0 5 * * ?" --zone Europe/Berlin -n 3',
+        group,
+        "shoal schedule next",
+        "shoal schedule next hello",
+        'shoal schedule next --cron "0 0 5 * * ?" --zone Europe/Berlin -n 3',
         name="next",
     )(next_fires)
 
@@ -93,7 +93,7 @@ async def _show_all(call: Invocation, project: str | None, number: int) -> None:
             schedule_listing.list_fires, schedule_requests.FiresQuery.read(project=project, count=number)
         )
     if not found.schedules:
-        raise NotFound("no schedule is ONLINE; `shoal schedules` lists those there are")
+        raise NotFound("no schedule is ONLINE; `shoal schedule list` lists those there are")
     _show(call, found, with_workflow=True)
 
 
@@ -110,7 +110,7 @@ def _show(call: Invocation, found: NextFires, *, with_workflow: bool) -> None:
         off = ", ".join(map(str, found.offline))
         hint(f"OFFLINE, so it does not fire: {off}; turn it on: shoal schedule on {found.offline[0]}")
     else:
-        hint("All schedules: shoal schedules")
+        hint("All schedules: shoal schedule list")
 
 
 def _print(fires: Sequence[FireTime], *, with_workflow: bool = False) -> None:

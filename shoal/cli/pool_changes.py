@@ -106,7 +106,7 @@ async def delete(
     """Delete a pool of which no task holds a resource."""
     async with call.client() as client:
         await client.ask(pool_changes.delete_pool, pool, requests.DeletePool(force=force))
-    print_result(call, {"name": pool, "deleted": True}, f'Pool "{pool}" is deleted.', "What is left: shoal pools")
+    print_result(call, {"name": pool, "deleted": True}, f'Pool "{pool}" is deleted.', "What is left: shoal pool list")
 
 
 def print_saved(saved: SavedPool, *, dry_run: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""`shoal pools` and `shoal pool show/export`: what is free, who holds what, and who waits in which order."""
+"""`shoal pool list/show/export`: what is free, who holds what, and who waits in which order."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ SHOWN_MAX = 1_000
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `pool`, and `pools`."""
+    """Add the group `pool`."""
     group = typer.Typer(no_args_is_help=True, help="Scarce things that tasks share: proxies, licences, a number.")
+    verb(group, "shoal pool list", "shoal pool list --json", name="list")(list_all)
     verb(group, "shoal pool show proxies", "shoal pool show proxies --limit 1000")(show)
     verb(group, "shoal pool export proxies > proxies.yaml")(export)
     pool_changes.add_to(group)
     app.add_typer(group, name="pool")
-    verb(app, "shoal pools", "shoal pools --json")(pools)
 
 
-async def pools(call: Invocation) -> None:
+async def list_all(call: Invocation) -> None:
     """List the resource pools: how many of each are free, taken or set aside, and how many tasks wait."""
     async with call.client() as client:
         found = await all_items(

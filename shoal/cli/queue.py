@@ -37,7 +37,7 @@ async def queue(
     if waiting.commands:
         output.hint(f"Why one waits: shoal why command {waiting.commands[0].id}")
     else:
-        output.hint("Who runs them: shoal workers   What runs: shoal runs --state running_execution")
+        output.hint("Who runs them: shoal worker list   What runs: shoal runs --state running_execution")
 
 
 def _print_commands(waiting: command_queue.QueueAnswer) -> None:

@@ -1,4 +1,4 @@
-"""`shoal schedules` and `shoal schedule`: cron rules that start workflows."""
+"""`shoal schedule`: cron rules that start workflows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from service.schedules import schedule_changes, schedule_listing, schedule_reque
 from service.words import ahead, exact, when
 from service.workflows import listing, requests
 from service.workflows.typed_names import typed
-from shoal.cli import output
+from shoal.cli import next_fires, output
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
@@ -38,11 +38,12 @@ Again = Annotated[bool, typer.Option("--again", help="Add it even if the workflo
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the verb `schedules` and the group `schedule`."""
-    verb(app, "shoal schedules", "shoal schedules --utc")(schedules)
+    """Add the group `schedule`."""
     group = typer.Typer(
-        no_args_is_help=True, help="Cron rules that start workflows: add, change, switch on or off, remove."
+        no_args_is_help=True, help="Cron rules that start workflows: list, add, change, switch on or off, delete."
     )
+    verb(group, "shoal schedule list", "shoal schedule list --utc", name="list")(list_all)
+    next_fires.add_to(group)
     verb(
         group,
         'shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin',
@@ -51,11 +52,11 @@ def add_to(app: typer.Typer) -> None:
     verb(group, 'shoal schedule edit 3 --cron "0 0 6 * * ?"', "shoal schedule edit 3 --end none --off")(edit)
     verb(group, "shoal schedule on 3", name="on")(turn_on)
     verb(group, "shoal schedule off 3", name="off")(turn_off)
-    verb(group, "shoal schedule remove 3")(remove)
+    verb(group, "shoal schedule delete 3")(delete)
     app.add_typer(group, name="schedule")
 
 
-async def schedules(
+async def list_all(
     call: Invocation,
     project: Annotated[str | None, typer.Option(help="Only schedules of workflows of this project.")] = None,
     workflow: Annotated[str | None, typer.Option(help="Only schedules of this workflow.")] = None,
@@ -90,7 +91,7 @@ async def schedules(
     )
     first = found[0]
     named = typed(first.workflow, first.project) if first.workflow else first.workflow_code
-    output.hint(f"When one fires next: shoal next {named}")
+    output.hint(f"When one fires next: shoal schedule next {named}")
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ def _hint_first(id_: int, first: datetime | None, workflow: str, project: str | 
     if first is None:
         output.hint(f"It is OFFLINE; turn it on: shoal schedule on {id_}")
     else:
-        output.hint(f"First at {exact(first)}; then: shoal next {typed(workflow, project)}")
+        output.hint(f"First at {exact(first)}; then: shoal schedule next {typed(workflow, project)}")
 
 
 def _note_of_file(schedule: ScheduleAnswer) -> str:
@@ -218,15 +219,15 @@ async def _set_state(call: Invocation, schedule: int, operation: Operation[[int]
     async with call.client() as client:
         now = await client.ask(operation, schedule)
     said = f"Schedule {now.id} is {now.state}.{_note_of_file(now)}"
-    output.print_result(call, output.answer_fields(now), said, "All of them: shoal schedules")
+    output.print_result(call, output.answer_fields(now), said, "All of them: shoal schedule list")
 
 
-async def remove(call: Invocation, schedule: Id) -> None:
+async def delete(call: Invocation, schedule: Id) -> None:
     """Delete a schedule. The runs that it started continue."""
     async with call.client() as client:
         gone = await client.ask(schedule_changes.delete_schedule, schedule)
-    said = f"Removed schedule {schedule}.{_note_of_file(gone)}"
-    output.print_result(call, str(schedule), said, "What is left: shoal schedules")
+    said = f"Schedule {schedule} is deleted.{_note_of_file(gone)}"
+    output.print_result(call, str(schedule), said, "What is left: shoal schedule list")
 
 
 def _when(time: datetime | str | None, now: datetime, *, utc: bool) -> str:

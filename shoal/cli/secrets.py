@@ -1,4 +1,4 @@
-"""`shoal secrets add-key/rotate/seal`: the keys of stored secrets; and how a verb reads a secret."""
+"""`shoal secret add-key/rotate/seal`: the keys of stored secrets; and how a verb reads a secret."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from shoal.cli.verbs import verb
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the group `secrets`."""
+    """Add the group `secret`."""
     group = typer.Typer(
         no_args_is_help=True, help="The keys that encrypt data sources, environments and SECRET parameters."
     )
-    verb(group, "shoal secrets add-key /etc/shoal/keys", "shoal secrets add-key", local=True)(add_key)
-    verb(group, "shoal secrets rotate")(rotate)
-    verb(group, "shoal secrets seal password < password.txt", local=True)(seal)
-    app.add_typer(group, name="secrets")
+    verb(group, "shoal secret add-key /etc/shoal/keys", "shoal secret add-key", local=True)(add_key)
+    verb(group, "shoal secret rotate")(rotate)
+    verb(group, "shoal secret seal password < password.txt", local=True)(seal)
+    app.add_typer(group, name="secret")
 
 
 def read_secret(what: str) -> str:
@@ -47,14 +47,14 @@ async def add_key(
 ) -> None:
     """Add a new key at the beginning of a key file, which is created if needed. The key is never shown.
 
-    From then on this key encrypts. Give the file to all workers and restart them, then `shoal secrets rotate`.
+    From then on this key encrypts. Give the file to all workers and restart them, then `shoal secret rotate`.
     """
     path = file or call.settings.secrets.key_file
     if path is None:
-        raise Refused("no key file is named; say `shoal secrets add-key FILE`, or set secrets.key_file")
+        raise Refused("no key file is named; say `shoal secret add-key FILE`, or set secrets.key_file")
     key_id = key_settings.add_key(path)
     said = f"Key {key_id} is the first in {path} now."
-    next_step = "Restart the workers with it, then: shoal secrets rotate"
+    next_step = "Restart the workers with it, then: shoal secret rotate"
     print_result(call, {"key_id": key_id, "file": str(path)}, said, next_step)
 
 

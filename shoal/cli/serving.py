@@ -7,15 +7,10 @@ from collections.abc import Awaitable
 import typer
 
 from model.errors import Denied, Fenced, Outdated, Unavailable
+from shoal.cli import exit_codes
 
 LEAVE_S_MAX = 20.0
 """How long a graceful stop may take in addition to the time that running work gets."""
-EXIT_FENCED = 75
-"""Other nodes declared it dead, and it is configured to exit: a supervisor should restart it."""
-EXIT_OUTDATED = 76
-"""The database has a schema with which it must not continue: start a newer program instead."""
-EXIT_SERVERS_AWAY = 1
-"""A server was unreachable at start: a supervisor should retry later."""
 
 
 async def serve(role: Awaitable[None]) -> None:
@@ -26,10 +21,10 @@ async def serve(role: Awaitable[None]) -> None:
         raise
     except Unavailable as gone:
         typer.echo(f"shoal: {gone}", err=True)
-        raise typer.Exit(EXIT_SERVERS_AWAY) from None
+        raise typer.Exit(exit_codes.FAILED) from None
     except Fenced as fenced:
         typer.echo(f"shoal: {fenced}", err=True)
-        raise typer.Exit(EXIT_FENCED) from None
+        raise typer.Exit(exit_codes.FENCED) from None
     except Outdated as outdated:
         typer.echo(f"shoal: {outdated}", err=True)
-        raise typer.Exit(EXIT_OUTDATED) from None
+        raise typer.Exit(exit_codes.OUTDATED) from None

@@ -1,4 +1,4 @@
-"""The verbs for long-lived work: `restart`, `rebalance`."""
+"""`shoal stream restart/rebalance`: long-lived work is started again, or moved to other workers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ Group = Annotated[str | None, typer.Argument(help="A worker group; else all that
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add these verbs."""
-    verb(app, "shoal restart @last", "shoal restart crawl --task news")(restart)
-    verb(app, "shoal rebalance", "shoal rebalance default")(rebalance)
+    """Add the group `stream`."""
+    group = typer.Typer(no_args_is_help=True, help="Tasks that run until they are stopped: restart or move them.")
+    verb(group, "shoal stream restart @last", "shoal stream restart crawl --task news")(restart)
+    verb(group, "shoal stream rebalance", "shoal stream rebalance default")(rebalance)
+    app.add_typer(group, name="stream")
 
 
 async def restart(call: Invocation, run: RunName, project: AnyProject = None, task: Tasks = None) -> None:
@@ -44,4 +46,5 @@ async def rebalance(call: Invocation, group: Group = None) -> None:
         sentence = f"The {counted(answer.streams, 'stream')} of {groups} are spread evenly, a few at a time."
     else:
         sentence = "There are no streams."
-    output.print_result(call, output.answer_fields(answer), sentence, "How many tasks each worker has: shoal workers")
+    see = "How many tasks each worker has: shoal worker list"
+    output.print_result(call, output.answer_fields(answer), sentence, see)

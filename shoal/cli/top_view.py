@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from service.words import ago, counted, duration, exact, plain
-from shoal.cli.cluster import master_state
+from shoal.cli.node_lists import master_state
 from shoal.cli.output import Column, laid_out, state
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`shoal worker`: runs one, or with `drain` and `undrain` lets one rest."""
+"""`shoal worker`: runs one; `list` shows all, `drain` and `undrain` let one rest."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from shoal.config import logging, metrics
 from worker import server
 
 
-class _Draining(GroupOnDemand):
+class _OfWorkers(GroupOnDemand):
     """The verbs beside the process, which has nothing of what they need."""
 
-    modules: ClassVar = {"drain": "draining", "undrain": "draining"}
+    modules: ClassVar = {"list": "node_lists", "drain": "draining", "undrain": "draining"}
     add = "add_to_workers"
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `worker`, which runs one when it is given no verb."""
-    group = typer.Typer(cls=_Draining, help="Run one worker, or drain one.")
+    group = typer.Typer(cls=_OfWorkers, help="Run one worker, list all, or drain one.")
     verb(
         group,
         "shoal worker",
@@ -49,7 +49,10 @@ async def worker(
     capacity: Annotated[int | None, typer.Option(help="Tasks that it runs at once.")] = None,
     folder: Annotated[Path | None, typer.Option(help="Where its logs and work folders are.")] = None,
 ) -> None:
-    """Run one worker. SIGTERM lets its tasks end first, for a while; a second one ends it at once."""
+    """Run one worker; its verbs list all workers, and let one rest.
+
+    SIGTERM lets the tasks of a worker end first, for a while; a second one ends it at once.
+    """
     secrecy.hide()
     own = {"groups": tuple(group) if group else None, "capacity": capacity, "folder": folder}
     settings = call.settings_with({"name": name, "worker": own})

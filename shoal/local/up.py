@@ -195,7 +195,7 @@ class Up:
             self._line("examples", await example_runs.run_all(client, self._examples))
         self._say(f"{ready}   Ctrl-C stops everything cleanly.")
         first = f"run {sample.NAME} --wait" if self._has_sample else "workflow apply FILE"
-        self._say(f"  In another terminal: shoal {first}   shoal runs   shoal slots")
+        self._say(f"  In another terminal: shoal {first}   shoal runs   shoal master list")
 
     async def _keep(self, cluster: LocalCluster, child: Child, drill: DrillServer) -> None:
         """Restart a child whenever it ends by itself."""

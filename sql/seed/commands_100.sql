@@ -2,7 +2,7 @@
 --
 --     psql "$DATABASE" -f sql/seed/commands_100.sql
 --
--- Watch them being shared: `shoal slots` in another terminal.
+-- Watch them being shared: `shoal master list` in another terminal.
 
 \ir demo_workflows.sql
 
@@ -12,4 +12,4 @@ FROM generate_series(1, 100) AS n;
 
 SELECT type, workflow_code, count(*) AS commands, min(id) AS first_id, max(id) AS last_id
 FROM command WHERE created_by = 'commands_100.sql' GROUP BY type, workflow_code ORDER BY workflow_code;
-\echo 'What is counted here still waited at this moment. Then:  shoal slots   shoal queue   shoal runs'
+\echo 'What is counted here still waited at this moment. Then:  shoal master list   shoal queue   shoal runs'

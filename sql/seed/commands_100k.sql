@@ -14,4 +14,4 @@ INSERT INTO command (type, workflow_code, created_by)
 SELECT 'START_PROCESS', 1010, 'commands_100k.sql' FROM generate_series(1, 100000);
 
 SELECT count(*) AS waiting, min(id) AS first_id, max(id) AS last_id FROM command;
-\echo 'Watch them go:  shoal slots --watch      shoal queue'
+\echo 'Watch them go:  shoal top      shoal master list      shoal queue'

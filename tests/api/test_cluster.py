@@ -63,7 +63,12 @@ async def test_the_cluster_is_shown_to_any_account_and_the_verbs_print_the_same_
         assert (await client.get(f"{BASE}/doctor")).json()["failed"] == []
     remote = CommandLine.at(SHOAL_SERVER=api.url, SHOAL_TOKEN=token)
     admins = CommandLine.at(SHOAL_SERVER=api.url, SHOAL_TOKEN=root)
-    for asker, verb in ((remote, "slots --utc"), (remote, "workers --utc"), (remote, "queue"), (admins, "doctor")):
+    for asker, verb in (
+        (remote, "master list --utc"),
+        (remote, "worker list --utc"),
+        (remote, "queue"),
+        (admins, "doctor"),
+    ):
         [here], [there] = await direct.each(verb), await asker.each(verb)
         assert (here.code, there.code, there.err) == (0, 0, "")
         assert _words(here.out) == _words(there.out)

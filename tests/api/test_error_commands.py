@@ -237,8 +237,8 @@ async def test_the_verbs_do_the_same_over_the_api_as_on_the_database(
             "errors retry 1",
             "errors retry 2 3 --worker-group gpu",
             "errors retry --all --json",
-            "errors drop 1 2",
-            "errors drop --all",
+            "errors delete 1 2",
+            "errors delete --all",
         )
         said.append([(answer.code, answer.out, answer.err) for answer in answers])
         assert [json.loads(each) for (each,) in cluster.rows("SELECT params FROM command ORDER BY id LIMIT 1")] == [

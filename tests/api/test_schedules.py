@@ -177,12 +177,19 @@ async def test_the_verbs_print_the_same_through_the_api(
     added = await remote("schedule", "add", "w", "0 5 * * *", "--start", "2090-01-01", "-p", "day=3")
     edited = await remote("schedule", "edit", "1", "--cron", "0 6 * * *", "--start", "none", "--off")
     assert (added.code, edited.code) == (0, 0), added.err + edited.err
-    assert "First at 2090-01-01T04:00:00.000Z; then: shoal next w" in added.out
+    assert "First at 2090-01-01T04:00:00.000Z; then: shoal schedule next w" in added.out
     cluster.rows(
         "INSERT INTO schedule (workflow_code, crontab, next_fire_at, start_time)"
         " VALUES (7, '@daily', 'infinity', '2090-01-01')"
     )
-    calls = ("schedules", "schedules --json --state online", "next w", "next --json", "schedule on 77", "next nix")
+    calls = (
+        "schedule list",
+        "schedule list --json --state online",
+        "schedule next w",
+        "schedule next --json",
+        "schedule on 77",
+        "schedule next nix",
+    )
     await assert_same(direct, remote, *calls, "schedule add w x", "schedule edit 1 --start soon")
-    gone = await remote("schedule", "remove", "1")
+    gone = await remote("schedule", "delete", "1")
     assert (gone.code, cluster.one("SELECT count(*) FROM schedule")) == (0, 1), gone.err

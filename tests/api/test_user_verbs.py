@@ -23,7 +23,7 @@ async def test_accounts_tokens_and_members_are_kept_on_the_database_itself(datab
         "user admin anna", "user admin anna --no", "user link anna", "member set anna operator --project etl",
         "member list --project etl", "token make ci --user anna --scope runs:write --project etl --expires-in 7d",
         "token list --user anna", "token revoke 1 --user anna", "token list --user anna",
-        "member remove anna --project etl", "audit --kind account --limit 3",
+        "member delete anna --project etl", "audit --kind account --limit 3",
     )  # fmt: skip
     assert [answer.code for answer in answers] == [0] * len(answers), [answer.err for answer in answers]
     said = [answer.out for answer in answers]

@@ -37,7 +37,7 @@ async def test_a_node_that_names_no_registry_joins_the_cluster_s(cluster: Cluste
     del cluster.environment["SHOAL_REGISTRY_URL"]
     await cluster.master()
     await cluster.slots_become(2)
-    slots = await CommandLine.at(cluster.environment["SHOAL_DATABASE_URL"])("slots", "--json")
+    slots = await CommandLine.at(cluster.environment["SHOAL_DATABASE_URL"])("master", "list", "--json")
     assert [each["in_registry"] for each in slots.json["masters"]] == [True, True]
 
 
@@ -60,7 +60,7 @@ async def test_a_node_or_verb_that_names_another_registry_is_refused(cluster: Cl
         assert await node.ended(within_s=60) == 2
         assert "a node there would see no other nodes" in node.log.read_text()
     shoal = CommandLine.at(database, SHOAL_REGISTRY_URL=database)
-    slots = await shoal("slots")
+    slots = await shoal("master", "list")
     assert (slots.code, "this cluster's is zookeeper://" in slots.err) == (2, True)
     checks = {each["name"]: each["verdict"] for each in (await shoal("doctor", "--json")).json["checks"]}
     assert checks["registry"] == "FAILED"

@@ -79,9 +79,9 @@ async def test_an_undrained_worker_takes_tasks_again_at_once_and_a_drained_one_s
     _, why = await _says(cluster, "why", "2")
     assert "the only worker of group default is draining: w1" in why
     assert "shoal worker undrain w1" in why
-    [worker] = await _shoal(cluster, "workers")  # type: ignore[misc]
+    [worker] = await _shoal(cluster, "worker", "list")  # type: ignore[misc]
     assert (worker["status"], worker.get("because"), worker["drain"]["confirmed"]) == ("NORMAL", None, True)
-    _, listed = await _says(cluster, "workers")
+    _, listed = await _says(cluster, "worker", "list")
     assert "DRAINING" in listed
     gate.touch()
     await asyncio.to_thread(cluster.shoal, "worker", "drain", "w1", "--wait")
@@ -120,7 +120,7 @@ async def test_a_drained_master_gives_its_slot_and_its_runs_to_others_and_gets_a
     await eventually(lambda: len(cluster.journal.runs()) == 20, within_s=20)
     assert cluster.rows(driven) == [(second.epoch,)]
     await eventually(lambda: list(cluster.slots().values()) == ["0/1", "None/None"], within_s=10)
-    slots = await _shoal(cluster, "slots")
+    slots = await _shoal(cluster, "master", "list")
     shown = {each["name"]: (each.get("slot"), each["status"], "drain" in each) for each in slots["masters"]}
     assert shown == {"m1": (None, "NORMAL", True), "m2": (0, "NORMAL", False)}
     await _shoal(cluster, "master", "undrain", "m1")

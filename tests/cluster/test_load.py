@@ -69,8 +69,8 @@ async def test_a_busy_worker_takes_nothing_and_says_why_until_another_comes(clus
     why = cluster.shoal("why", "1")
     assert "waits, because all workers of group default are busy: memory " in why
     assert "shoal worker --group default" in why
-    assert "▲ BUSY" in cluster.shoal("workers")
-    assert '"status": "BUSY"' in cluster.shoal("workers", "--json")
+    assert "▲ BUSY" in cluster.shoal("worker", "list")
+    assert '"status": "BUSY"' in cluster.shoal("worker", "list", "--json")
     assert "1 (1 BUSY)" in cluster.shoal("queue")
     (event,) = busy.events("busy")
     assert event["because"].startswith("memory ")
@@ -138,7 +138,7 @@ async def test_of_two_masters_the_busy_one_has_no_slot_and_takes_nothing(cluster
     cluster.check_exactly_once(200)
     assert taken_by(cluster) == {ready.epoch: 200}
     assert not ready.events("commands_taken_by_age")
-    slots = cluster.shoal("slots")
+    slots = cluster.shoal("master", "list")
     assert "▲ BUSY" in slots
     assert " % > 0.2 %" in slots
 

@@ -12,7 +12,7 @@ import pytest
 
 from dao.postgres import newer_schema, schema
 from dao.postgres.database import Database
-from shoal.cli.serving import EXIT_OUTDATED
+from shoal.cli import exit_codes
 from tests.cluster.cluster import Cluster, Node
 from tests.cluster.test_timing import SAID
 from tests.eventually import eventually
@@ -42,7 +42,7 @@ def upgrade(cluster: Cluster, tmp_path: Path) -> Upgrade:
 
 
 async def _has_left(node: Node, cluster: Cluster) -> None:
-    assert await node.ended(within_s=40) == EXIT_OUTDATED, node.log.read_text()[-3000:]
+    assert await node.ended(within_s=40) == exit_codes.OUTDATED, node.log.read_text()[-3000:]
     [said] = node.events("outdated")
     assert f"has schema version {NEXT}, this program knows only {NEXT - 1}" in said["why"]
     assert len(node.events("joined")) == 1
@@ -97,7 +97,7 @@ async def test_a_node_that_was_fenced_before_it_saw_a_schema_that_forbids_it_doe
     with node.stopped():
         await eventually(lambda: judge.events("node_fenced"), within_s=40)
         await upgrade("-- old nodes: must stop\nCREATE TABLE what_is_new (a int);")
-    assert await node.ended(within_s=40) == EXIT_OUTDATED, node.log.read_text()[-3000:]
+    assert await node.ended(within_s=40) == exit_codes.OUTDATED, node.log.read_text()[-3000:]
     assert len(node.events("joined")) == 1
 
 

@@ -266,7 +266,8 @@ async def test_one_that_is_not_there_is_said_not_to_be(scene: Scene) -> None:
     async with scene.writing() as connection:
         await schedules.remove(connection, id_)
     for missing in (id_, nobody):
-        with pytest.raises(NotFound, match=f"there is no schedule {missing}; `shoal schedules` lists those there are"):
+        sentence = f"there is no schedule {missing}; `shoal schedule list` lists those there are"
+        with pytest.raises(NotFound, match=sentence):
             async with scene.writing() as connection:
                 await schedules.remove(connection, missing)
         with pytest.raises(NotFound):

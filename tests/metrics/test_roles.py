@@ -58,7 +58,7 @@ async def test_a_sender_of_alerts_shows_what_became_of_them(cluster: Cluster) ->
             "good": mails.url(),
             "bad": "mailto://127.0.0.1:1?from=a@example.org&to=b@example.org",
         }.items():
-            cluster.shoal("channel", "set", name, url, "--group", "default")
+            cluster.shoal("alert", "channel", "set", name, url, "--group", "default")
         sender = await started_sender(cluster, SHOAL_ALERT__RETRY_FOR="0.1")
         cluster.rows(insert)
         cluster.rows(insert)

@@ -24,7 +24,9 @@ ROOT = Path(__file__).parents[2]
 READY = "In another terminal"
 WITHIN_S = 60.0
 AGAIN_WITHIN_S = 20.0
-_READS = re.compile(r"shoal (?:show|runs|why|queue|slots|workers|errors$|schedules|doctor|log|db psql -c .SELECT)")
+_READS = re.compile(
+    r"shoal (?:show|runs|why|queue|(?:master|worker|schedule) list|errors$|doctor|log|db psql -c .SELECT)"
+)
 _UP = re.compile(r"(?:\.venv/bin/)?shoal up\b")
 _FUTURE = re.compile(r"(--(?:start|end) )\d{4}")
 _MAKE = re.compile(r"make\b")

@@ -59,10 +59,9 @@ tasks:
 def fill(running: RunningShoal) -> None:
     """Workflows, runs that succeeded, one that failed, one that goes on; an alert of that, taken by nobody."""
     running.apply("sales.yaml", SALES)
-    running.shoal(
-        "channel", "set", "ops", "mailto://127.0.0.1:9?from=shoal@example.org&to=ops@example.org", "--group", "data"
-    )
-    running.shoal("alertrule", "set", "sales fail", "any run of daily_sales fails -> group data")
+    mailbox = "mailto://127.0.0.1:9?from=shoal@example.org&to=ops@example.org"
+    running.shoal("alert", "channel", "set", "ops", mailbox, "--group", "data")
+    running.shoal("alert", "rule", "set", "sales fail", "any run of daily_sales fails -> group data")
     running.apply("training.yaml", TRAINING)
     for day in range(10, 21):
         running.shoal("run", "daily_sales", "-p", f"dt=2026-11-{day}")
@@ -70,7 +69,7 @@ def fill(running: RunningShoal) -> None:
     deadline = time.monotonic() + FILLED_S_MAX
     while not any(each["state"] == "FAILURE" for each in running.json("runs")):
         assert time.monotonic() < deadline, "no run has failed"
-    while not running.json("alerts"):
+    while not running.json("alert", "list"):
         assert time.monotonic() < deadline, "nobody was alerted"
 
 

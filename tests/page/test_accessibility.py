@@ -83,7 +83,7 @@ def run(running: RunningShoal, tmp_path_factory: pytest.TempPathFactory) -> str:
     file.write_text(WORKFLOWS, "utf-8")
     running.shoal("workflow", "apply", str(file))
     running.shoal("pool", "set-aside", "proxies", "p2", "--reason", "blocked by the shop")
-    running.shoal("channel", "set", "ops", "json://127.0.0.1:9", "--group", "default")
+    running.shoal("alert", "channel", "set", "ops", "json://127.0.0.1:9", "--group", "default")
     running.shoal("db", "psql", "-c", ALERTS)
     with pytest.raises(AssertionError):
         running.shoal("run", "failing", "--wait")

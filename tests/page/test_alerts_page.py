@@ -113,7 +113,7 @@ def test_a_rule_with_a_mistake_says_what_is_wrong_while_it_is_written(
     row.get_by_role("switch").click(force=True)
     expect(page.get_by_text("Rule load fails is off")).to_be_visible()
     expect(row.get_by_text("Off", exact=True)).to_be_visible()
-    assert [each["enabled"] for each in running.json("alertrules")] == [False]
+    assert [each["enabled"] for each in running.json("alert", "rule", "list")] == [False]
     row.get_by_role("switch").click(force=True)
     expect(row).to_contain_text("Works")
 

@@ -100,11 +100,11 @@ def test_a_worker_is_drained_after_the_page_has_said_what_happens_and_is_undrain
     page.get_by_role("menuitem", name=re.compile("^Drain ")).click()
     expect(page.get_by_role("cell", name="Draining").first).to_be_visible()
     expect(page.get_by_text(re.compile("for .* by ")).first).to_be_visible()
-    [worker] = running.json("workers")
+    [worker] = running.json("worker", "list")
     assert worker["drain"]["confirmed"] is True
     page.get_by_role("button", name="Undrain").click()
     expect(page.get_by_role("button", name="Drain", exact=True)).to_be_visible()
-    [worker] = running.json("workers")
+    [worker] = running.json("worker", "list")
     assert "drain" not in worker
 
 
@@ -124,8 +124,8 @@ def test_small_charts_say_what_is_done_in_words_too(open_page: OpenPage, running
 
 
 def test_that_all_are_draining_is_said_where_work_waits(open_page: OpenPage, running: RunningShoal) -> None:
-    masters = [each["name"] for each in running.json("slots")["masters"]]
-    [worker] = [each["name"] for each in running.json("workers")]
+    masters = [each["name"] for each in running.json("master", "list")["masters"]]
+    [worker] = [each["name"] for each in running.json("worker", "list")]
     running.shoal("worker", "drain", worker)
     running.shoal("run", "hello")
     page = open_page("/queue")

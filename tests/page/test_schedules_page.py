@@ -44,7 +44,7 @@ def test_a_schedule_is_written_in_words_and_turned_off(open_page: OpenPage, runn
     expect(page.get_by_role("cell", name=re.compile("^At 02:30"))).to_be_visible()
     page.get_by_role("switch").click(force=True)
     expect(page.get_by_text("is off. Times that pass meanwhile")).to_be_visible()
-    assert [each["state"] for each in running.json("schedules")] == ["OFFLINE"]
+    assert [each["state"] for each in running.json("schedule", "list")] == ["OFFLINE"]
 
 
 def test_a_day_of_23_hours_is_marked(open_page: OpenPage) -> None:
@@ -149,7 +149,7 @@ def test_a_schedule_that_somebody_else_changed_meanwhile_is_not_overwritten(
     seen.expected.append("412")
     running.apply("watched.yaml", "name: watched\ntasks: [{name: one, type: FAKE}]\n")
     running.shoal("schedule", "add", "watched", "0 0 4 * * ?", "--off")
-    id_ = next(each["id"] for each in running.json("schedules") if each["workflow"] == "watched")
+    id_ = next(each["id"] for each in running.json("schedule", "list") if each["workflow"] == "watched")
     page = open_page(f"/schedules?edit={id_}")
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Quartz").fill("0 30 2 * * ?")

@@ -152,7 +152,9 @@ async def test_what_waits_for_a_worker_that_is_not_there_is_explained(shoal: Com
 
 
 async def test_slots_and_workers_are_shown_with_what_each_believes(shoal: CommandLine) -> None:
-    slots, fields, workers, worker_fields = await shoal.each("slots", "slots --json", "workers", "workers --json")
+    slots, fields, workers, worker_fields = await shoal.each(
+        "master list", "master list --json", "worker list", "worker list --json"
+    )
     assert slots.out.startswith("total 2\n")
     assert [(master["slot"], master["believes"]) for master in fields.json["masters"]] == [(0, "0/2"), (1, "1/2")]
     assert all(master["agrees"] and master["in_registry"] for master in fields.json["masters"])
@@ -166,7 +168,7 @@ async def test_slots_are_told_by_the_database_when_the_registry_is_away(url: str
     with psycopg.connect(plain, autocommit=True) as connection:
         connection.execute("UPDATE cluster SET registry_place = %s", [place])
         try:
-            found = await CommandLine.at(url, SHOAL_REGISTRY_URL=place)("slots")
+            found = await CommandLine.at(url, SHOAL_REGISTRY_URL=place)("master", "list")
         finally:
             connection.execute("UPDATE cluster SET registry_place = 'database'")
     assert found.code == 0, found.err
@@ -189,8 +191,8 @@ async def test_error_commands_are_listed_retried_and_dropped(shoal: CommandLine,
     assert len(retried.json) == 2
     new = {each["command_id"] for each in retried.json}
     await eventually(lambda: _errors(shoal), within_s=10, until=2)
-    dropped = await shoal("errors", "drop", *new)
-    assert dropped.out.startswith("Dropped 2 error commands.")
+    dropped = await shoal("errors", "delete", *new)
+    assert dropped.out.startswith("Deleted 2 error commands.")
     nothing, again = await asyncio.gather(shoal("errors"), shoal("errors", "retry", min(new)))
     assert nothing.out.startswith("There is no error command.")
     assert again.code == 5
@@ -217,7 +219,7 @@ WRONG_USE = [
     ("workflow apply /nix.yaml", 5, "there is no file /nix.yaml"),
     ("errors --limit 5 retry 1", 2, "give the options after the verb: shoal errors retry ..."),
     ("errors retry", 2, "say which error commands to retry: their ids, or --all"),
-    ("errors drop 99999", 5, "there is no error command 99999"),
+    ("errors delete 99999", 5, "there is no error command 99999"),
 ]
 
 
@@ -273,7 +275,7 @@ async def test_without_any_database_the_cure_is_said() -> None:
 
 async def test_two_masters_cannot_have_one_address(url: str) -> None:
     shoal = CommandLine.at(url)
-    address = (await shoal("slots", "--json")).json["masters"][0]["address"]
+    address = (await shoal("master", "list", "--json")).json["masters"][0]["address"]
     second = await shoal("master", "--port", address.rpartition(":")[2])
     assert second.code == 2
     assert f"the address {address} cannot be used (Address already in use)" in second.err

@@ -57,16 +57,16 @@ MORE = {
     "backfill": ["--date", "2026-01-01"],
     "bulk": ["--all"],
     "project set": ["name=value"],
-    "channel set": ["mailto://127.0.0.1?from=shoal@example.org&to=ops@example.org"],
-    "channel test": ["--wait", "0"],
+    "alert channel set": ["mailto://127.0.0.1?from=shoal@example.org&to=ops@example.org"],
+    "alert channel test": ["--wait", "0"],
     "datasource set": ["sqlite:////nothing"],
     "environment set": [str(EXAMPLE)],
-    "errors drop": ["1"],
+    "errors delete": ["1"],
     "errors retry": ["1"],
     "mark": ["--success"],
     "metrics dashboards": ["--out", "written"],
     "metrics rules": ["--out", "written"],
-    "next": ["hello"],
+    "schedule next": ["hello"],
     "token make": ["--scope", "runs:read"],
     "token list": ["--user", "anna"],
     "token revoke": ["--user", "anna"],
@@ -75,8 +75,8 @@ MORE = {
 """What a verb needs besides."""
 NEEDS_NO_DATABASE = {
     "workflow check",
-    "secrets add-key",
-    "secrets seal",
+    "secret add-key",
+    "secret seal",
     "config show",
     "metrics dashboards",
     "metrics rules",
@@ -267,7 +267,7 @@ def test_each_verb_says_what_is_wrong_and_how_to_fix_it(
     for name, arguments in verbs():
         if name in condition.without or (name in BRINGS_ITS_OWN and (name == "demo" or not url)):
             continue
-        if name == "secrets add-key":
+        if name == "secret add-key":
             arguments = [*arguments, str(tmp_path / "keys")]
         if name in IN_A_PROCESS | BRINGS_ITS_OWN:
             answer = run(apart, arguments)

@@ -35,8 +35,9 @@ def test_nothing_heavy_is_imported_before_it_is_needed(arguments: list[str]) -> 
 
 
 LISTS = [
-    *(["runs"], ["tasks"], ["workflow", "list"], ["schedules"], ["queue"], ["errors"], ["slots"], ["workers"]),
-    *(["datasources"], ["environments"], ["audit"], ["user", "list"]),
+    *(["runs"], ["tasks"], ["workflow", "list"], ["schedule", "list"], ["queue"], ["errors"], ["master", "list"]),
+    *(["worker", "list"], ["datasource", "list"], ["environment", "list"], ["audit"], ["user", "list"]),
+    *(["pool", "list"], ["alert", "list"], ["alert", "channel", "list"], ["alert", "silence", "list"]),
 ]
 ON_DATABASE = [
     "sqlalchemy.orm",
@@ -51,7 +52,7 @@ ON_DATABASE = [
 THROUGH_API = ["sqlalchemy", "psycopg", "argon2", "structlog", "kazoo", "ruamel", "cryptography", "psutil"]
 CHECKS_DEFINITIONS = (["errors"],)
 """Its requests correct starts."""
-LIMITS_BESIDE_STATEMENTS = (["datasources"], ["environments"])
+LIMITS_BESIDE_STATEMENTS = (["datasource", "list"], ["environment", "list"])
 """Their requests have limits that stand in `dao/`."""
 
 

@@ -58,11 +58,12 @@ async def test_hints_name_the_workflow_with_its_project_as_a_shell_reads_it(shoa
     assert proposed(await shoal("workflow", "show", "shelved"), "workflow online")[3] == "shelved"
     assert proposed(await shoal("run", "shelved"), "workflow online")[3] == "shelved"
     assert proposed(await shoal("run", ODD, "--project", "a b"), "show") == ["shoal", "show", ODD]
-    missing = await shoal("next", ODD, "--project", "a b")
+    missing = await shoal("schedule", "next", ODD, "--project", "a b")
     assert proposed(missing, "schedule add")[3:6] == [ODD, "--project", "a b"]
     added = await shoal("schedule", "add", ODD, "0 5 * * *", "--project", "a b")
-    assert proposed(added, "next") == ["shoal", "next", ODD, "--project", "a b"]
-    assert proposed(await shoal("schedules"), "next") == ["shoal", "next", ODD, "--project", "a b"]
+    next_fires = ["shoal", "schedule", "next", ODD, "--project", "a b"]
+    assert proposed(added, "schedule next") == next_fires
+    assert proposed(await shoal("schedule", "list"), "schedule next") == next_fires
 
 
 async def test_rows_with_names_from_before_go_on_and_hints_name_their_code(

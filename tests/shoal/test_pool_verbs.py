@@ -1,4 +1,4 @@
-"""`shoal pools` and `shoal pool ...`: what people see and do, and what they are told when it cannot be."""
+"""`shoal pool list` and `shoal pool ...`: what people see and do, and what they are told when it cannot be."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def shoal(database_url: str, tmp_path: Path) -> CommandLine:
 
 
 async def test_pools_before_there_is_one(database_url: str) -> None:
-    table, fields, missing = await CommandLine.at(database_url).each("pools", "pools --json", "pool show nix")
+    table, fields, missing = await CommandLine.at(database_url).each("pool list", "pool list --json", "pool show nix")
     assert table.out.startswith("There is no resource pool yet.")
     assert fields.json == []
     assert (missing.code, missing.err) == (5, 'shoal: there is no resource pool "nix"; there is none yet\n')
@@ -59,7 +59,7 @@ async def test_who_holds_what_and_who_waits(shoal: CommandLine, sql: Any) -> Non
     aside = await shoal("pool", "set-aside", "proxies", "p2", "--reason", "blocked by the shop")
     assert aside.out.splitlines()[0] == '"p2" of pool "proxies" is set aside: nobody gets it until it is taken back.'
 
-    table, fields = await shoal.each("pools", "pools --json")
+    table, fields = await shoal.each("pool list", "pool list --json")
     assert [line.split()[:8] for line in table.out.splitlines()[1:3]] == [
         ["licences", "count", "1", "1", "0", "0", "2", "1"],
         ["proxies", "named", "1", "1", "1", "0", "3", "2"],

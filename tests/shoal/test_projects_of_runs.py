@@ -69,7 +69,7 @@ async def test_a_list_of_runs_names_the_projects_when_they_differ(shoal: Command
 @pytest.mark.parametrize(
     "verb",
     [
-        *("run load", "workflow show load", "workflow versions load", "workflow offline load", "next load"),
+        *("run load", "workflow show load", "workflow versions load", "workflow offline load", "schedule next load"),
         *("schedule add load '@daily'", "backfill load --date 2026-01-01"),
     ],
 )

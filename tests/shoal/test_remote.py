@@ -14,7 +14,7 @@ from model.errors import ShoalError, Unavailable, Unknown
 from service.accounts.own_tokens import NewToken, make_token
 from service.cluster.clock import read_clock
 from service.problems import UNAVAILABLE, UNEXPECTED, Kind
-from shoal.cli import exit_code
+from shoal.cli import exit_codes
 from shoal.clients.remote import RemoteClient
 from tests.servers.child import free_port
 
@@ -110,4 +110,4 @@ async def test_an_error_of_shoal_has_the_exit_code_that_it_has_on_the_database()
     async with server_that(fails) as server, RemoteClient(server.url, None) as client:
         with pytest.raises(ShoalError) as raised:
             await client.ask(read_clock)
-    assert (exit_code(raised.value), server.asked) == (1, 1)
+    assert (exit_codes.of_error(raised.value), server.asked) == (1, 1)

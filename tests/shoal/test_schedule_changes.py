@@ -114,7 +114,7 @@ async def test_what_is_not_named_in_an_edit_stays_and_changed_times_are_computed
         "schedule edit 1 --unset day",
     )
     assert 'Schedule 1 starts workflow "daily": At 06:30 every day, in Asia/Kathmandu.' in times.out
-    assert "First at 2090-01-01T00:45:00.000Z; then: shoal next daily" in times.out
+    assert "First at 2090-01-01T00:45:00.000Z; then: shoal schedule next daily" in times.out
     assert off.json["state"] == "OFFLINE"
     assert "First at 2090-01-01T00:45:00.000Z" in on.out
     assert unset.code == 0

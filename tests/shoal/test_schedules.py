@@ -35,13 +35,13 @@ def sql(database_url: str) -> Iterator[Any]:
 async def test_a_schedule_is_added_listed_turned_off_and_on_and_removed(shoal: CommandLine, sql: Any) -> None:
     _, none, added, listed, off, on, fields, removed, gone = await shoal.each(
         f"workflow apply {EXAMPLE}",
-        "schedules",
+        "schedule list",
         f"schedule add hello {DAILY} --zone Europe/Berlin --param name=1 --misfire skip --grace 5 --priority high",
-        "schedules",
+        "schedule list",
         "schedule off 1",
         "schedule on 1",
-        "schedules --json",
-        "schedule remove 1",
+        "schedule list --json",
+        "schedule delete 1",
         "schedule on 1",
     )
     assert "There is no schedule." in none.out
@@ -59,8 +59,8 @@ async def test_a_schedule_is_added_listed_turned_off_and_on_and_removed(shoal: C
         "Europe/Berlin",
     )
     assert (row["misfire"], row["misfire_grace_s"], row["state"]) == ("SKIP", 5.0, "ONLINE")
-    assert "Removed schedule 1." in removed.out
-    assert (gone.code, gone.sentence) == (5, "there is no schedule 1; `shoal schedules` lists those there are")
+    assert "Schedule 1 is deleted." in removed.out
+    assert (gone.code, gone.sentence) == (5, "there is no schedule 1; `shoal schedule list` lists those there are")
 
 
 async def test_what_is_saved_is_what_was_said(shoal: CommandLine, sql: Any) -> None:
@@ -80,10 +80,10 @@ async def test_what_is_saved_is_what_was_said(shoal: CommandLine, sql: Any) -> N
 async def test_the_next_fire_times_are_told_in_the_zone_and_in_utc(shoal: CommandLine, sql: Any) -> None:
     _, none, _, told, fields = await shoal.each(
         f"workflow apply {EXAMPLE}",
-        "next hello",
+        "schedule next hello",
         f"schedule add hello {DAILY} --zone Asia/Kathmandu",
-        "next hello -n 2",
-        "next hello --json",
+        "schedule next hello -n 2",
+        "schedule next hello --json",
     )
     assert (none.code, none.sentence) == (
         5,
@@ -95,14 +95,14 @@ async def test_the_next_fire_times_are_told_in_the_zone_and_in_utc(shoal: Comman
     assert fields.json[0]["schedule_id"] == "1"
     sql("UPDATE schedule SET state = 'OFFLINE'")
     sql("INSERT INTO schedule (workflow_code, crontab) SELECT code, 'every day' FROM workflow_definition")
-    (told,) = await shoal.each("next hello")
+    (told,) = await shoal.each("schedule next hello")
     assert "OFFLINE, so it does not fire: 1; turn it on: shoal schedule on 1" in told.out
     assert 'schedule 2: cron "every day" must have 5 fields' in told.out
 
 
 async def test_a_cron_text_is_tried_before_it_is_saved_and_without_a_database() -> None:
     told, fields = await CommandLine.at().each(
-        f"next --cron {DAILY} --zone Europe/Berlin -n 3", f"next --cron {DAILY} --json"
+        f"schedule next --cron {DAILY} --zone Europe/Berlin -n 3", f"schedule next --cron {DAILY} --json"
     )
     assert "At 05:00 every day, in Europe/Berlin." in told.out
     assert len([line for line in told.out.splitlines() if " 05:00:00 CE" in line]) == 3
@@ -112,13 +112,13 @@ async def test_a_cron_text_is_tried_before_it_is_saved_and_without_a_database() 
 @pytest.mark.parametrize(
     ("call", "code", "sentence"),
     [
-        ("next", 5, "no schedule is ONLINE; `shoal schedules` lists those there are"),
-        ("next hello --cron x", 2, "say a workflow, or --cron"),
-        ("next nix", 5, 'there is no workflow "nix"'),
-        ("next --cron 'every day'", 2, 'cron "every day" must have 5 fields'),
-        ("next --cron '0 0 5 * * ? 2020'", 2, 'cron "0 0 5 * * ? 2020" never fires again; change it'),
+        ("schedule next", 5, "no schedule is ONLINE; `shoal schedule list` lists those there are"),
+        ("schedule next hello --cron x", 2, "say a workflow, or --cron"),
+        ("schedule next nix", 5, 'there is no workflow "nix"'),
+        ("schedule next --cron 'every day'", 2, 'cron "every day" must have 5 fields'),
+        ("schedule next --cron '0 0 5 * * ? 2020'", 2, 'cron "0 0 5 * * ? 2020" never fires again; change it'),
         (
-            f"next --cron {DAILY} --zone Mars",
+            f"schedule next --cron {DAILY} --zone Mars",
             2,
             'there is no time zone "Mars"; use a name such as Europe/Berlin or UTC',
         ),
@@ -129,8 +129,8 @@ async def test_a_cron_text_is_tried_before_it_is_saved_and_without_a_database() 
         (f"schedule add hello {DAILY} --end 2020-01-01", 2, 'no fire time of "0 0 5 * * ?" is left before its end'),
         (f"schedule add hello {DAILY} --param day", 2, '--param "day" has no value; write it as name=value'),
         (f"schedule add hello {DAILY} --grace 1e300", 2, "misfire_grace_s must be from 0 to 31622400, not 1e+300"),
-        ("schedule off 7", 5, "there is no schedule 7; `shoal schedules` lists those there are"),
-        ("schedule remove 7", 5, "there is no schedule 7"),
+        ("schedule off 7", 5, "there is no schedule 7; `shoal schedule list` lists those there are"),
+        ("schedule delete 7", 5, "there is no schedule 7"),
     ],
 )
 async def test_what_is_wrong_is_told_in_a_sentence(shoal: CommandLine, call: str, code: int, sentence: str) -> None:
@@ -145,7 +145,7 @@ async def test_rows_that_were_written_by_hand_are_listed_as_they_are(shoal: Comm
         VALUES (7, E'* *\\n* * *', 'infinity', '20000-01-01', E'it is\\nbroken'),
                (7, '0 5 * * *', clock_timestamp() + interval '90 min', clock_timestamp() - interval '90 min', null)
     """)
-    listed, fields, exact = await shoal.each("schedules", "schedules --json", "schedules --utc")
+    listed, fields, exact = await shoal.each("schedule list", "schedule list --json", "schedule list --utc")
     assert "code 7" in listed.out
     assert "infinity" in listed.out
     assert "it is broken" in listed.out

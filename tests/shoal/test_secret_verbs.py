@@ -24,7 +24,7 @@ async def _given(shoal: CommandLine, text: str, *arguments: str) -> Answer:
 
 async def test_a_data_source_is_set_listed_tried_and_removed(database_url: str, tmp_path: Path) -> None:
     shoal = CommandLine.at(database_url, SHOAL_SECRETS__KEY_FILE=str(tmp_path / "keys"))
-    made = await shoal("secrets", "add-key", "--json")
+    made = await shoal("secret", "add-key", "--json")
     assert made.json["file"] == str(tmp_path / "keys")
     url = database_url.replace("+psycopg", "")
     refused = await shoal("datasource", "set", "shop", url)
@@ -33,7 +33,7 @@ async def test_a_data_source_is_set_listed_tried_and_removed(database_url: str, 
     assert saved.out.startswith('Data source "shop" is saved: postgresql+psycopg://shoal:***@127.0.0.1:'), saved.err
     file, listed, tried, missing = await shoal.each(
         f"datasource set files duckdb:///{tmp_path}/x.db",
-        "datasources --json",
+        "datasource list --json",
         "datasource test shop",
         "datasource test nix",
     )
@@ -45,13 +45,13 @@ async def test_a_data_source_is_set_listed_tried_and_removed(database_url: str, 
     assert tried.out == 'Data source "shop" answers (postgresql).\n'
     assert (missing.code, missing.sentence) == (
         5,
-        'there is no data source "nix"; `shoal datasources` lists those there are',
+        'there is no data source "nix"; `shoal datasource list` lists those there are',
     )
-    table, removed, again = await shoal.each("datasources", "datasource remove shop", "datasource remove shop")
+    table, removed, again = await shoal.each("datasource list", "datasource delete shop", "datasource delete shop")
     assert "DATA SOURCE" in table.out
     assert (removed.code, again.code) == (0, 5)
     password = url.partition("shoal:")[2].partition("@")[0]
-    mistaken = await shoal("datasource", "remove", url)
+    mistaken = await shoal("datasource", "delete", url)
     assert (mistaken.code, "with a URL as its name" in mistaken.sentence) == (5, True)
     for answer in (refused, saved, file, listed, tried, table, mistaken):
         assert password not in answer.out + answer.err
@@ -62,9 +62,9 @@ async def test_an_environment_is_set_from_a_file_or_standard_input(database_url:
     (tmp_path / "spark.sh").write_text(f"export TOKEN={PASSWORD}\n")
     none, key, saved, listed, missing = await shoal.each(
         f"environment set spark {tmp_path}/spark.sh",
-        "secrets add-key",
+        "secret add-key",
         f"environment set spark {tmp_path}/spark.sh",
-        "environments",
+        "environment list",
         "environment set x /nonexistent",
     )
     assert (none.code, "cannot be read (No such file or directory)" in none.sentence) == (2, True)
@@ -72,7 +72,7 @@ async def test_an_environment_is_set_from_a_file_or_standard_input(database_url:
     assert "spark" in listed.out
     assert (await _given(shoal, "export A=1\n", "environment", "set", "other")).code == 0
     names, removed, empty = await shoal.each(
-        "environments --json", "environment remove other", "environment remove other"
+        "environment list --json", "environment delete other", "environment delete other"
     )
     assert [each["name"] for each in names.json] == ["other", "spark"]
     assert (removed.code, empty.code) == (0, 5)
@@ -83,11 +83,11 @@ async def test_keys_are_rotated_and_the_old_one_may_go(database_url: str, tmp_pa
     file = tmp_path / "keys"
     shoal = CommandLine.at(database_url, SHOAL_SECRETS__KEY_FILE=str(file))
     no_key, *_, new, rotated = await shoal.each(
-        "secrets rotate",
-        "secrets add-key",
+        "secret rotate",
+        "secret add-key",
         "datasource set files sqlite:////tmp/x.db",
-        "secrets add-key --json",
-        "secrets rotate",
+        "secret add-key --json",
+        "secret rotate",
     )
     assert no_key.code == 2
     assert rotated.out == f"1 data source and 0 environments encrypted again; all are under key {new.json['key_id']}.\n"
@@ -97,7 +97,7 @@ async def test_keys_are_rotated_and_the_old_one_may_go(database_url: str, tmp_pa
     assert f"is encrypted with key {new.json['key_id']}, which this process lacks" in without_new.sentence
     file.write_text(f"{first}\n")
     assert (await shoal("datasource", "test", "files")).code == 0
-    assert (await CommandLine.at(database_url)("secrets", "rotate")).sentence.startswith("there is no key; set")
+    assert (await CommandLine.at(database_url)("secret", "rotate")).sentence.startswith("there is no key; set")
 
 
 @pytest.mark.parametrize("given", ["a long secret", "a long secret\n", "\ufeffa long secret\r\n"])

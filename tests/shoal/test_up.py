@@ -154,7 +154,7 @@ async def test_it_serves_the_other_verbs_keeps_its_children_and_stops_cleanly(up
 
     shoal = CommandLine.at(SHOAL_FOLDER=str(up.folder))
     run, slots, second = await asyncio.gather(
-        shoal("run", "hello", "--wait"), shoal("slots", "--json"), shoal("up", "--folder", str(up.folder))
+        shoal("run", "hello", "--wait"), shoal("master", "list", "--json"), shoal("up", "--folder", str(up.folder))
     )
     assert run.code == 0, run.err
     assert slots.json["total"] == 2
@@ -202,7 +202,7 @@ def test_the_port_is_the_usual_one_or_another_if_that_is_taken_and_the_wanted_on
 
 
 async def _total(shoal: CommandLine) -> int:
-    found = (await shoal("slots", "--json")).json
+    found = (await shoal("master", "list", "--json")).json
     return sum(master["agrees"] for master in found["masters"] if master["slot"] is not None)
 
 

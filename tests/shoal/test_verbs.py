@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -14,10 +15,12 @@ import typer.main
 from typer.testing import CliRunner
 
 from model.errors import Fenced, NotFound, Refused, Unavailable
-from shoal.cli import app, exit_code
+from node.watchdog import HUNG_EXIT_CODE
+from shoal.cli import app, exit_codes
 from shoal.cli.invocation import Invocation
 from shoal.cli.on_demand import GROUPS, MODULES
 from shoal.cli.verbs import verb
+from shoal.process import HARD_STOP_EXIT_CODE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
 
@@ -49,10 +52,16 @@ def test_every_verb_stands_in_the_documentation(name: str) -> None:
 
 
 def test_exit_codes_tell_what_kind_of_error_it_was() -> None:
-    assert exit_code(Refused("")) == 2
-    assert exit_code(Unavailable("")) == 3
-    assert exit_code(NotFound("")) == 5
-    assert exit_code(Fenced("")) == 1
+    assert exit_codes.of_error(Refused("")) == 2
+    assert exit_codes.of_error(Unavailable("")) == 3
+    assert exit_codes.of_error(NotFound("")) == 5
+    assert exit_codes.of_error(Fenced("")) == 1
+
+
+def test_the_page_lists_each_exit_code_and_no_other() -> None:
+    listed = {int(code) for code in re.findall(r"(?m)^\| (\d+) \|", PAGE)}
+    own = {code for name, code in vars(exit_codes).items() if name.isupper()}
+    assert listed == {0, *own, HUNG_EXIT_CODE, HARD_STOP_EXIT_CODE}
 
 
 @pytest.mark.parametrize("module", sorted(set(MODULES.values())))
@@ -61,6 +70,10 @@ def test_each_module_adds_the_verbs_that_are_listed_for_it(module: str) -> None:
     import_module(f"shoal.cli.{module}").add_to(group)
     listed = {name for name, home in MODULES.items() if home == module}
     assert set(typer.main.get_group(group).commands) == listed
+
+
+def test_a_list_is_a_verb_of_its_noun_except_that_of_runs() -> None:
+    assert [name for name in MODULES if f"{name}s" in MODULES] == ["run"]
 
 
 def test_the_help_lists_the_verbs_in_groups() -> None:

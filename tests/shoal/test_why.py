@@ -41,7 +41,7 @@ R, F = WorkflowState.RUNNING_EXECUTION, WorkflowState.FAILURE
         (
             {"owner": replace(M2, beat_age_s=12.0)},
             "it belongs to slot 1 of 3, and m2:5678, which holds it, has been silent for 12.0 s.",
-            "shoal slots",
+            "shoal master list",
         ),
         (
             {"owner": replace(M2, is_busy=True, running=512)},
@@ -60,7 +60,7 @@ R, F = WorkflowState.RUNNING_EXECUTION, WorkflowState.FAILURE
             "start another: shoal master, or raise master.max_running_workflows",
         ),
         ({"masters": [M2, replace(M2, running=512)]}, "takes it next.", "shoal why command 4711"),
-        ({"age_s": 60.0}, "should have taken it, and so should any free master by now.", "shoal slots"),
+        ({"age_s": 60.0}, "should have taken it, and so should any free master by now.", "shoal master list"),
         (
             {},
             "Command 4711 has waited for 1.0 s: it belongs to slot 1 of 3, and m2:5678, which holds it, takes it next.",
@@ -158,7 +158,7 @@ def test_each_state_of_a_command_has_its_sentence(changed: dict[str, Any], sente
             "in a moment. Its previous attempt did not begin: its worker gave it back: Too many open files.",
             "why 12/load",
         ),
-        ({"state": TaskState.QUEUED, "group": None}, R, "load is queued for a worker.", "shoal workers"),
+        ({"state": TaskState.QUEUED, "group": None}, R, "load is queued for a worker.", "shoal worker list"),
         (
             {"state": TaskState.DELAY_EXECUTION, "wait_reason": WaitReason.RETRY, "due_in_s": 72.0},
             R,
@@ -183,7 +183,7 @@ def test_each_state_of_a_command_has_its_sentence(changed: dict[str, Any], sente
             {"worker_gone": True},
             R,
             "load ran on w3:1, which is gone; a master decides on a new",
-            "shoal workers",
+            "shoal worker list",
         ),
         (
             {"state": TaskState.NEED_FAULT_TOLERANCE},
@@ -229,7 +229,7 @@ QUEUED = replace(TASK, name="queued", state=TaskState.QUEUED)
         (
             {"owner_gone": True},
             "its master m1:1; the others check for such runs every few seconds.",
-            "shoal slots",
+            "shoal master list",
         ),
         ({"owner_gone": True, "masters": 0}, "lost its master m1:1, and no other is alive.", "shoal master"),
         ({"tasks": [TASK]}, "Run 12 of sales waits for load. load runs on w3:1 for 12.0 s.", "shoal log 88 -f"),
@@ -252,7 +252,7 @@ QUEUED = replace(TASK, name="queued", state=TaskState.QUEUED)
         (
             {"tasks": [TASK, replace(TASK, name="lost", worker_gone=True, since_s=1)]},
             "waits for lost. 2 of its tasks run. lost ran on w3:1, which is gone",
-            "shoal workers",
+            "shoal worker list",
         ),
         ({}, "has no task that runs or waits; its master m1:1 is about to continue it.", "shoal show 12"),
     ],

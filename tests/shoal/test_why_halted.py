@@ -88,7 +88,7 @@ RUN = RunFacts(12, "sales", W.RUNNING_EXECUTION, [TASK, OPEN], 5.0, owner="m1:1"
         (
             {"silent_s": 40.0},
             "Run 12 of sales does not move: its master m1:1 has been silent for 40.0 s; another drives it when",
-            "shoal slots",
+            "shoal master list",
         ),
         ({"silent_s": 40.0, "masters": 0}, "has been silent for 40.0 s, and no other is alive.", "shoal master"),
         (
@@ -175,7 +175,7 @@ def test_each_way_to_rest_has_its_sentence(changed: dict[str, Any], sentence: st
         (
             {"state": T.QUEUED, "queued_s": 75.0, "group": GroupFacts("gpu", 1, 0, 8, 1)},
             "load has been queued for 1 min 15 s, though group gpu has 8 free places: no worker has taken it.",
-            "shoal workers",
+            "shoal worker list",
         ),
         (
             {"state": T.FAILURE, "children": [(20, W.FAILURE)], "child": Why("Run 20 failed.", "Its log: shoal log 5")},

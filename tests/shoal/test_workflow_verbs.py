@@ -114,7 +114,7 @@ async def test_a_workflow_that_is_used_is_not_deleted_and_the_sentence_says_by_w
     assert (refused.code, refused.sentence) == (
         2,
         f'workflow "sales" cannot be deleted: runs {running}, {waiting} have not ended (shoal stop {running}); '
-        f"command 1 waits for a master (shoal queue); schedule 1 starts it (shoal schedule remove 1); "
+        f"command 1 waits for a master (shoal queue); schedule 1 starts it (shoal schedule delete 1); "
         f'workflow "parent" uses it (take that task out of its file and apply it)',
     )
     assert (unasked.code, unasked.sentence.endswith("say it with --yes")) == (2, True)
@@ -198,7 +198,7 @@ async def test_schedules_and_secrets_are_exported_too(shoal: CommandLine, sql: A
         + "time_zone: Europe/Berlin\nrelease_state: OFFLINE\n"
     )
     await shoal.each(
-        "secrets add-key",
+        "secret add-key",
         f"workflow apply {file}",
         "schedule add sales '0 5 * * *' --end 2099-12-31 -p token=hunter23 --misfire skip --grace 2.5 --off",
         "schedule add sales '0 6 * * *' --zone Asia/Tokyo",

@@ -144,7 +144,7 @@ async def test_an_alert_group_that_the_project_may_not_use_hears_nothing(bench: 
 
 async def test_an_unknown_environment_fails_the_task_with_its_name(bench: Bench) -> None:
     report, log = await bench.run("SHELL", "nix", script="echo the task")
-    assert report.reason == 'there is no environment "nix"; `shoal environments` lists those there are'
+    assert report.reason == 'there is no environment "nix"; `shoal environment list` lists those there are'
     assert log == f"{report.reason}\n"
 
 
@@ -173,7 +173,7 @@ async def test_the_password_of_a_data_source_is_masked_in_log_and_reason(bench: 
 
 async def test_an_unknown_data_source_fails_the_task_with_its_name(bench: Bench) -> None:
     report, _ = await bench.run("SQL", datasource="nix", sql="SELECT 1")
-    assert report.reason == 'there is no data source "nix"; `shoal datasources` lists those there are'
+    assert report.reason == 'there is no data source "nix"; `shoal datasource list` lists those there are'
 
 
 async def test_a_url_in_a_definition_is_no_name_of_a_data_source(bench: Bench) -> None:

@@ -53,7 +53,7 @@ export function SlotsCard() {
         >
           {t("open")}
         </Button>
-        <code className="shell">shoal slots</code>
+        <code className="shell">shoal master list</code>
       </div>
     </section>
   );

@@ -1,4 +1,4 @@
-"""`shoal channels`, `shoal channel set/change/show/test/delete`: where alerts are sent."""
+"""`shoal alert channel list/show/set/change/test/delete`: where alerts are sent."""
 
 from __future__ import annotations
 
@@ -13,33 +13,34 @@ from service.alerts import channels as alert_channels
 from service.alerts import groups
 from service.cluster import clock
 from service.words import counted, plain, when
+from shoal.cli import exit_codes
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column, answer_fields, hint, print_json, print_result, say, table
 from shoal.cli.secrets import read_secret
 from shoal.cli.verbs import verb
 
-EXIT_NOT_SENT = 1
-
 Name = Annotated[str, typer.Argument(metavar="CHANNEL", help="The channel's name.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the group `channel`, and `channels`."""
+def add_to(alert: typer.Typer) -> None:
+    """Add the group `channel`."""
     group = typer.Typer(no_args_is_help=True, help="Where alerts are sent: mailboxes, chats, webhooks.")
+    verb(group, "shoal alert channel list", "shoal alert channel list --json", name="list")(list_all)
+    verb(group, "shoal alert channel show ops")(show)
     verb(
         group,
-        "shoal channel set ops < url.txt",
-        "shoal channel set ops 'mailto://mail.example.org?from=shoal@example.org&to=ops@example.org'",
+        "shoal alert channel set ops < url.txt",
+        "shoal alert channel set ops 'mailto://mail.example.org?from=shoal@example.org&to=ops@example.org'",
         name="set",
     )(put)
-    verb(group, "shoal channel change ops --off", "shoal channel change ops --subject '${severity}: ${subject}'")(
-        change
-    )
-    verb(group, "shoal channel show ops")(show)
-    verb(group, "shoal channel test ops")(test)
-    verb(group, "shoal channel delete ops")(delete)
-    app.add_typer(group, name="channel")
-    verb(app, "shoal channels", "shoal channels --json")(channels)
+    verb(
+        group,
+        "shoal alert channel change ops --off",
+        "shoal alert channel change ops --subject '${severity}: ${subject}'",
+    )(change)
+    verb(group, "shoal alert channel test ops")(test)
+    verb(group, "shoal alert channel delete ops")(delete)
+    alert.add_typer(group, name="channel")
 
 
 async def put(
@@ -56,7 +57,7 @@ async def put(
     if url != "-" and MASK in parse_channel_url(url).shown:
         raise Refused(
             "the URL contains what may be a secret, and everybody on this machine can read the arguments of a command: "
-            f"say `shoal channel set {quote(name)}` and give it on standard input"
+            f"say `shoal alert channel set {quote(name)}` and give it on standard input"
         )
     given = (read_secret("URL") if url == "-" else url).strip()
     async with call.client() as client:
@@ -76,7 +77,7 @@ async def put(
                 groups.save_alert_group, each, groups.SaveGroup.read(channels=sorted(set(members)), description=about)
             )
     said = f'Channel "{name}" is saved: {saved.url}'
-    print_result(call, {"name": name, "url": saved.url}, said, f"Try it: shoal channel test {quote(name)}")
+    print_result(call, {"name": name, "url": saved.url}, said, f"Try it: shoal alert channel test {quote(name)}")
 
 
 async def change(
@@ -101,7 +102,7 @@ async def change(
         saved = await client.ask(alert_channels.save_channel, name, body)
     state = "on" if saved.enabled else "off: nothing is sent to it"
     said = f'Channel "{name}" is changed; it is {state}.'
-    print_result(call, answer_fields(saved), said, f"Try it: shoal channel test {quote(name)}")
+    print_result(call, answer_fields(saved), said, f"Try it: shoal alert channel test {quote(name)}")
 
 
 async def show(call: Invocation, name: Name) -> None:
@@ -125,7 +126,7 @@ async def show(call: Invocation, name: Name) -> None:
         say(f"{counted(found.waiting, 'alert')} wait, the oldest since {since}")
     if found.last_error:
         say(f"not sent: {plain(found.last_error)}")
-    hint(f"Try it: shoal channel test {quote(name)}")
+    hint(f"Try it: shoal alert channel test {quote(name)}")
 
 
 async def test(
@@ -143,7 +144,7 @@ async def test(
     else:
         say(f'Channel "{name}" took the test message.')
     if not found.is_sent:
-        raise typer.Exit(EXIT_NOT_SENT)
+        raise typer.Exit(exit_codes.FAILED)
 
 
 async def delete(
@@ -157,14 +158,14 @@ async def delete(
     print_result(call, {"name": name, "deleted": True}, f'Channel "{name}" is deleted.')
 
 
-async def channels(call: Invocation) -> None:
+async def list_all(call: Invocation) -> None:
     """List the channels, without their secrets: what waits for each, and why it does."""
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = (await client.ask(alert_channels.list_channels)).items
     if call.as_json or not found:
         fields = [answer_fields(each) for each in found]
-        print_result(call, fields, "There is no channel yet.", "Save one: shoal channel set NAME --group default")
+        print_result(call, fields, "There is no channel yet.", "Save one: shoal alert channel set NAME --group default")
         return
     table(
         Column("CHANNEL", [each.name for each in found]),
@@ -175,7 +176,7 @@ async def channels(call: Invocation) -> None:
         Column("LAST SENT", [when(each.last_sent_at, now, utc=call.utc) for each in found], keep=1, right=True),
         Column("WHY NOT", [each.last_error or "" for each in found], keep=3, sentence=True),
     )
-    hint(f"Try one: shoal channel test {quote(found[0].name)}")
+    hint(f"Try one: shoal alert channel test {quote(found[0].name)}")
 
 
 def _state(channel: alert_channels.ChannelAnswer) -> str:

@@ -1,4 +1,4 @@
-"""The verbs about the members of the cluster: `slots` and `workers`."""
+"""`shoal master list` and `shoal worker list`: the members of the cluster, and what each says of itself."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from shoal.cli.output import Column
 from shoal.cli.verbs import verb
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these verbs."""
-    verb(app, "shoal slots", "shoal slots --json")(slots)
-    verb(app, "shoal workers")(workers)
+def add_to_masters(group: typer.Typer) -> None:
+    """Add the verb for masters."""
+    verb(group, "shoal master list", "shoal master list --json", name="list")(list_masters)
 
 
-async def slots(call: Invocation) -> None:
-    """Show the slot of each master, as it is and as the master itself assumes, and the most recently fenced masters."""
+def add_to_workers(group: typer.Typer) -> None:
+    """Add the verb for workers."""
+    verb(group, "shoal worker list", "shoal worker list --json", name="list")(list_workers)
+
+
+async def list_masters(call: Invocation) -> None:
+    """List the masters and their slots, as they are and as each master assumes, and those fenced most recently."""
     async with call.client() as client:
         found = await client.ask(members.get_slots)
         now = (await client.ask(clock.read_clock)).now
@@ -59,7 +63,7 @@ def _print_slots(call: Invocation, found: members.SlotsAnswer, now: datetime) ->
     )
 
 
-async def workers(call: Invocation) -> None:
+async def list_workers(call: Invocation) -> None:
     """List the living workers: their groups, and how full they are."""
     async with call.client() as client:
         found = (await client.ask(members.list_workers)).items

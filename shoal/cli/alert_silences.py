@@ -1,4 +1,4 @@
-"""`shoal silences`, `shoal silence add/end`: times in which alerts are kept and not sent."""
+"""`shoal alert silence list/add/end`: times in which alerts are kept and not sent."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from shoal.cli.output import Column, answer_fields, print_result, table
 from shoal.cli.verbs import verb
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the group `silence`, and `silences`."""
+def add_to(alert: typer.Typer) -> None:
+    """Add the group `silence`."""
     group = typer.Typer(no_args_is_help=True, help="Times in which alerts are kept and not sent.")
+    verb(group, "shoal alert silence list", "shoal alert silence list --past", name="list")(list_all)
     verb(
         group,
-        'shoal silence add 2h --reason "the warehouse moves"',
-        "shoal silence add 1h --project etl --workflow load",
+        'shoal alert silence add 2h --reason "the warehouse moves"',
+        "shoal alert silence add 1h --project etl --workflow load",
         name="add",
     )(add)
-    verb(group, "shoal silence end 3")(end)
-    app.add_typer(group, name="silence")
-    verb(app, "shoal silences", "shoal silences --past")(silences)
+    verb(group, "shoal alert silence end 3")(end)
+    alert.add_typer(group, name="silence")
 
 
 async def add(
@@ -51,7 +51,7 @@ async def add(
         now = (await client.ask(clock.read_clock)).now
     until = past_or_ahead(made.ends_at, now, utc=call.utc)
     said = f"Silence {made.id} covers {_what(made)}; it ends {until}."
-    print_result(call, answer_fields(made), said, f"End it now: shoal silence end {made.id}")
+    print_result(call, answer_fields(made), said, f"End it now: shoal alert silence end {made.id}")
 
 
 async def end(call: Invocation, silence: Annotated[int, typer.Argument(min=1, help="The silence's id.")]) -> None:
@@ -61,7 +61,7 @@ async def end(call: Invocation, silence: Annotated[int, typer.Argument(min=1, he
     print_result(call, answer_fields(ended), f"Silence {silence} is over.")
 
 
-async def silences(
+async def list_all(
     call: Invocation, past: Annotated[bool, typer.Option("--past", help="Those too that are over.")] = False
 ) -> None:
     """List the silences, the newest first."""
@@ -70,7 +70,7 @@ async def silences(
         found = (await client.ask(alert_silences.list_silences, alert_silences.SilencesQuery(past=past))).items
     if call.as_json or not found:
         fields = [answer_fields(each) for each in found]
-        print_result(call, fields, "There is no silence.", "Make one: shoal silence add 2h --project PROJECT")
+        print_result(call, fields, "There is no silence.", "Make one: shoal alert silence add 2h --project PROJECT")
         return
     table(
         Column("SILENCE", [each.id for each in found], right=True),

@@ -1,0 +1,38 @@
+"""The exit codes of the command line, for supervisors and scripts. docs/reference/cli.md says what each is for.
+
+Two more belong to processes, and stand with what ends them: 70 in `node/watchdog.py`, 130 in `shoal/process.py`.
+"""
+
+from __future__ import annotations
+
+from model.errors import Denied, Forbidden, NotFound, Refused, Unavailable
+
+FAILED = 1
+"""What was asked for did not happen: a run, a check or a test failed, a node has not confirmed its drain, or a server
+was away when a process started. Calls of wrong usage have another code."""
+REFUSED = 2
+"""Wrong usage, or refused: a sentence says why. Typer has the same code."""
+UNREACHABLE = 3
+"""A server does not answer: the same call may succeed later."""
+FORBIDDEN = 4
+NOT_FOUND = 5
+FENCED = 75
+"""Other nodes declared the process dead, and it is configured to exit: a supervisor should start it again."""
+OUTDATED = 76
+"""The database has a schema with which the process must not go on: start a newer program instead."""
+INTERRUPTED = 130
+
+
+def of_error(error: BaseException) -> int:
+    """The exit code for an error that ends a verb."""
+    match error:
+        case NotFound():
+            return NOT_FOUND
+        case Forbidden():
+            return FORBIDDEN
+        case Refused() | Denied():
+            return REFUSED
+        case Unavailable():
+            return UNREACHABLE
+        case _:
+            return FAILED
