@@ -14,7 +14,7 @@ from tests.shoal.test_verbs import VERBS
 def _unknown(code: str) -> list[str]:
     """What of `shoal VERB --option ...` there is not; nothing for the name of a group of verbs."""
     words = code.split()
-    name = next((" ".join(words[:length]) for length in (3, 2) if " ".join(words[:length]) in VERBS), None)
+    name = next((" ".join(words[:length]) for length in (4, 3, 2) if " ".join(words[:length]) in VERBS), None)
     if name is None:
         return [] if any(verb.startswith(f"{code} ") for verb in VERBS) else [code]
     if name == "shoal db psql":
