@@ -71,8 +71,8 @@ class Ids:
 
     _KINDS: ClassVar = {
         "run": (r"(?:[Rr]un|show|why|log|rerun|resume|pause|stop|mark)", "RUN"),
-        "command": (r"(?:[Cc]ommand|retry|drop)", "COMMAND"),
-        "schedule": (r"(?:[Ss]chedule|schedule (?:on|off|remove|edit))", "ID  WORKFLOW  CRON"),
+        "command": (r"(?:[Cc]ommand|retry|errors delete)", "COMMAND"),
+        "schedule": (r"(?:[Ss]chedule|schedule (?:on|off|delete|edit))", "ID  WORKFLOW  CRON"),
     }
     """What an id follows in a sentence or a line to type, and what heads the column of ids in a table."""
     _UNSEEN = ("42", "43")

@@ -14,9 +14,12 @@ from tests.shoal.test_verbs import VERBS
 def _unknown(code: str) -> list[str]:
     """What of `shoal VERB --option ...` there is not; nothing for the name of a group of verbs."""
     words = code.split()
-    name = next((" ".join(words[:length]) for length in (4, 3, 2) if " ".join(words[:length]) in VERBS), None)
-    if name is None:
-        return [] if any(verb.startswith(f"{code} ") for verb in VERBS) else [code]
+    if any(verb.startswith(f"{code} ") for verb in VERBS):
+        return []
+    length = next((length for length in (4, 3, 2) if " ".join(words[:length]) in VERBS), 0)
+    name = " ".join(words[:length])
+    if not name or (hasattr(VERBS[name], "commands") and words[length:] and not words[length].startswith("-")):
+        return [code]
     if name == "shoal db psql":
         return []
     known = {option for parameter in VERBS[name].params for option in (*parameter.opts, *parameter.secondary_opts)}
@@ -33,3 +36,5 @@ def test_a_verb_in_the_text_exists_with_its_options(name: str) -> None:
 def test_a_verb_or_an_option_that_is_not_there_is_found() -> None:
     assert _unknown("shoal runns") == ["shoal runns"]
     assert _unknown("shoal run hello --wate") == ["--wate"]
+    assert _unknown("shoal alert chanel list") == ["shoal alert chanel list"]
+    assert _unknown("shoal alert channel") == []
