@@ -94,7 +94,7 @@ async def test_an_account_has_one_heavy_request_in_work_and_others_go_before_its
 
     async with api.client(token) as ben, asyncio.TaskGroup() as group:
         for _ in range(4):
-            group.create_task(ask("ada", admin, 6_000))
+            group.create_task(ask("ada", admin, 2_500))
         await eventually(lambda: bool(processes()), within_s=60)
         group.create_task(ask("ben", ben, 600))
     assert ended.index("ben") < 3
