@@ -36,6 +36,8 @@ from worker.claims.writer import Writer
 C = CommandType
 JUDGED_AFTER_S = 60.0
 """Any worker is back by then, and every pause over, and streams have moved where they are to be."""
+RESTARTED_S = 20.0
+"""Restarts that are under way are judged so much later: until they are done, nobody rebalances."""
 DRAINED_S = 20.0
 BROKEN_S = 20.0
 REPAIRED_S = 40.0
@@ -111,6 +113,9 @@ def _restart(world: World, random: Random) -> None:
 
 
 def _judge(world: World, ask: Callable[..., None]) -> None:
+    if world.server.stream_restarts.rows:
+        world.loop.in_world(RESTARTED_S, _judge, world, ask)
+        return
     check(world, without=None)
     own = world.draw("broken worker")
     names = sorted(name for name in world.living if name.startswith("worker"))
