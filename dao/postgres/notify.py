@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from functools import cache
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 
 from dao.postgres.announcer import EVERYTHING, Announcer
 from dao.postgres.engine import AsyncConnection
@@ -45,19 +44,15 @@ CHANGED = "shoal_changed"
 """What a transaction changed, for those who watch (`model/changes.py`)."""
 
 
-@cache
-def _send(count: int) -> TextClause:
-    """So many in a statement without FROM, which costs the planner next to nothing."""
-    return text("SELECT " + ", ".join(f"pg_notify(:channel_{n}, :payload_{n})" for n in range(count)))
-
-
+_NOTIFY = text("""
+    SELECT count(pg_notify(channel, payload))
+    FROM unnest(CAST(:channels AS text[]), CAST(:payloads AS text[])) AS n (channel, payload)
+""")
 # The lock of NOTIFY is held until the commit: it does not wait for the disk, since it has nothing to store.
 _ANNOUNCE = text("""
     SELECT set_config('synchronous_commit', 'off', true), count(pg_notify(:channel, payload))
     FROM unnest(CAST(:payloads AS text[])) AS payload
 """)
-
-_AT_ONCE = 20
 _PAYLOAD_BYTES_MAX = 7_000
 """PostgreSQL accepts just under 8,000 bytes."""
 _KEY = "shoal_notices"
@@ -82,8 +77,10 @@ class Notices:
         notices = [*((channel, _joined(hints)) for channel, hints in self._hints.items()), *self.texts]
         if self._announcer is None:
             notices += ((CHANGED, payload) for payload in self.changes.payloads())
-        parts = [notices[begin : begin + _AT_ONCE] for begin in range(0, len(notices), _AT_ONCE)]
-        return [(_send(len(part)), _values(part)) for part in parts]
+        if not notices:
+            return []
+        channels, payloads = zip(*notices, strict=True)
+        return [(_NOTIFY, {"channels": list(channels), "payloads": list(payloads)})]
 
     def announce_within(self) -> None:
         """Announce the changes in the transaction itself, and those of earlier ones that are not announced yet."""
@@ -100,11 +97,6 @@ class Notices:
         """To be called if the outcome of the commit is unknown."""
         if self._announcer is not None:
             self._announcer.in_doubt(self.changes)
-
-
-def _values(notices: Sequence[tuple[str, str]]) -> dict[str, object]:
-    channels = {f"channel_{n}": channel for n, (channel, _) in enumerate(notices)}
-    return {**channels, **{f"payload_{n}": payload for n, (_, payload) in enumerate(notices)}}
 
 
 def _joined(hints: set[str]) -> str:

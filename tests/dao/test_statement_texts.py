@@ -20,7 +20,6 @@ TOGETHER = {
     "definitions/schedule_contents.py: change_columns": "only the columns that are given",
     "definitions/schedule_listings.py: _found": "its conditions, by what is asked for",
     "postgres/listen.py: run": "a channel cannot be bound",
-    "postgres/notify.py: _send": "as many notifications as there are",
     "run_lists/run_conditions.py: clause": "its conditions, by what is asked for",
     "run_lists/run_counts.py: bars": "runs that are found by different indexes",
     "run_lists/run_counts.py: planned_rows": "EXPLAIN before a query of SQLAlchemy",
