@@ -428,7 +428,7 @@ CREATE TABLE command (
 COMMENT ON TABLE command IS 'What is asked for. `INSERT INTO command (type, workflow_code) VALUES (''START_PROCESS'', 1001)` starts a workflow. A row leaves only in the transaction that records what became of it.';
 COMMENT ON COLUMN command.params IS 'JSON object of text: read by the master, so that a broken one ends as an error command and not as a lost insert.';
 COMMENT ON COLUMN command.priority IS 'HIGHEST, HIGH, MEDIUM, LOW or LOWEST; null = the definition''s. Orders the commands, and later the tasks.';
-COMMENT ON COLUMN command.warning_type IS 'NONE, SUCCESS, FAILURE or ALL; null = NONE.';
+COMMENT ON COLUMN command.warning_type IS 'NONE, SUCCESS, FAILURE or ALL; null = that of the definition.';
 COMMENT ON COLUMN command.task_depend_type IS 'TASK_ONLY, TASK_PRE or TASK_POST: what START_CURRENT_TASK_PROCESS and EXECUTE_TASK take beside start_tasks; null = TASK_POST and TASK_ONLY.';
 COMMENT ON COLUMN command.start_tasks IS 'Names or codes of tasks: a JSON list, or separated by commas.';
 COMMENT ON COLUMN command.schedule_time IS 'The time that the run is for; null = the time of its start.';

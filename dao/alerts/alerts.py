@@ -56,7 +56,8 @@ _RUN_TIMEOUT = text("""
 # One an hour for each schedule: what was missed in a long outage is fired in several rounds.
 _MISSED = text("""
     INSERT INTO alert (kind, severity, project, workflow, alert_group, subject, facts, unique_key)
-    SELECT 'SCHEDULE_MISSED', 'WARNING', d.project, d.name, coalesce(nullif(s.alert_group, ''), 'default'),
+    SELECT 'SCHEDULE_MISSED', 'WARNING', d.project, d.name,
+           coalesce(nullif(s.alert_group, ''), v.spec ->> 'alert_group', 'default'),
            format('schedule %s of workflow "%s" missed its times since %s', s.id,
                   coalesce(d.name, s.workflow_code::text),
                   to_char(n.since AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"')),
@@ -67,6 +68,7 @@ _MISSED = text("""
     FROM unnest(CAST(:ids AS bigint[]), CAST(:since AS timestamptz[]), CAST(:commands AS integer[]))
          AS n (id, since, commands)
     JOIN schedule s ON s.id = n.id LEFT JOIN workflow_definition d ON d.code = s.workflow_code
+    LEFT JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
     ORDER BY s.id
     ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING          -- index: alert_unique
 """)

@@ -36,13 +36,20 @@ _TAKE = text("""
         RETURNING e.command_id, left(e.reason, 1000) AS reason,
                   coalesce(e.workflow_code, (SELECT i.workflow_code FROM workflow_instance i
                                              WHERE i.id = e.workflow_instance_id)) AS code,
-                  CASE WHEN upper(e.warning_type) IN ('FAILURE', 'ALL') AND length(e.alert_group) BETWEEN 1 AND 200
-                       THEN e.alert_group ELSE 'default' END AS alert_group
+                  upper(e.warning_type) AS warning_type, e.alert_group
+    ), known AS (
+        SELECT m.command_id, m.reason, d.project, d.name,
+               CASE WHEN coalesce(m.warning_type, v.spec ->> 'warning_type') IN ('FAILURE', 'ALL')
+                    THEN coalesce(nullif(m.alert_group, ''), v.spec ->> 'alert_group') END AS alert_group
+        FROM marked m LEFT JOIN workflow_definition d ON d.code = m.code
+        LEFT JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
+    ), addressed AS (
+        SELECT command_id, reason, project, name,
+               CASE WHEN length(alert_group) BETWEEN 1 AND 200 THEN alert_group ELSE 'default' END AS alert_group
+        FROM known
     )
-    SELECT d.project, d.name, m.alert_group, count(*)::integer, min(m.command_id),
-           (array_agg(m.reason ORDER BY m.command_id))[1]
-    FROM marked m LEFT JOIN workflow_definition d ON d.code = m.code
-    GROUP BY d.project, d.name, m.alert_group ORDER BY min(m.command_id)
+    SELECT project, name, alert_group, count(*)::integer, min(command_id), (array_agg(reason ORDER BY command_id))[1]
+    FROM addressed GROUP BY project, name, alert_group ORDER BY min(command_id)
 """)
 
 

@@ -114,7 +114,7 @@ class Mover:
         plan = self._driver.plans.at_hand([key], work.writes.plans)[key]
         if isinstance(plan, Refused):
             raise plan
-        limited.limits.check(limited.project, plan.used | used_by_start(limited))
+        limited.limits.check(limited.project, plan.used | used_by_start(limited, plan.spec))
 
     async def _resume(self, instance: Locked, move: Move, work: BatchWork, *, from_above: bool) -> WorkflowState:
         """Let an instance continue, or wait for its turn; returns its state. Raises `Refused`."""

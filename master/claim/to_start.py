@@ -61,7 +61,7 @@ class ToStart:
         if isinstance(plan, Refused):
             raise plan
         if head.limits != NO_LIMITS:
-            head.limits.check(head.project, plan.used | used_by_start(command))
+            head.limits.check(head.project, plan.used | used_by_start(command, plan.spec))
         return head, plan
 
     def plan_of(self, command: Start) -> Plan | None:

@@ -96,6 +96,8 @@ def used_by(spec: WorkflowSpec) -> Used:
         found.add((Resource.ENVIRONMENT, spec.environment))
     if spec.tenant is not None:
         found.add((Resource.TENANT, spec.tenant))
+    if spec.alert_group is not None or spec.warning_type is not WarningType.NONE:
+        found.add((Resource.ALERT_GROUP, spec.alert_group or DEFAULT_GROUP))
     for task in spec.tasks:
         found.update(_used_by_task(task, spec))
     return frozenset(found)
@@ -115,15 +117,16 @@ def _used_by_task(task: TaskSpec, spec: WorkflowSpec) -> Iterator[tuple[Resource
             yield kind, name
 
 
-def used_by_start(start: StartOptions) -> Used:
-    """What a start names beside its definition. Its warnings go to a group, named or not."""
+def used_by_start(start: StartOptions, spec: WorkflowSpec | None) -> Used:
+    """What a start names beside its definition. Its warnings go to a group, its own or the definition's."""
     found: set[tuple[Resource, str | None]] = set()
     if start.worker_group:
         found.add((Resource.WORKER_GROUP, start.worker_group))
     if start.environment:
         found.add((Resource.ENVIRONMENT, start.environment))
     if start.alert_group or (start.warning_type or WarningType.NONE) != WarningType.NONE:
-        found.add((Resource.ALERT_GROUP, start.alert_group or DEFAULT_GROUP))
+        of_definition = None if spec is None else spec.alert_group
+        found.add((Resource.ALERT_GROUP, start.alert_group or of_definition or DEFAULT_GROUP))
     return frozenset(found)
 
 

@@ -89,6 +89,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("global_params", "parameters"), "params"),
     **dict.fromkeys(("steps", "jobs", "task_definitions"), "tasks"),
     **dict.fromkeys(("timezone", "tz"), "time_zone"),
+    **dict.fromkeys(("default_args", "task_defaults"), "defaults"),
 }
 """Words of Airflow, Prefect and DolphinScheduler, and the field that is meant."""
 
@@ -116,8 +117,7 @@ def _problem(model: type[BaseModel], content: Mapping[str, Any], part: Any, besi
         field = "resources" if is_pool else "local_params" if "local_params" in where else str(where[-1])
         message = _PATTERNS.get(field, _NO_CONTROL)
     if part["type"] == "extra_forbidden":
-        inside = f' in "{where[2]}"' if len(where) == 4 and where[0] == "tasks" and where[2] == "readiness" else ""
-        message = f"there is no field {_quoted(where[-1])}{inside}{_near(model, where, beside)}"
+        message = f"there is no field {_quoted(where[-1])}{_inside(where)}{_near(model, where, beside)}"
     elif part["type"] == "missing":
         message = f'the field "{where[-1]}" is missing'
     elif fields := _fields(where):
@@ -131,7 +131,15 @@ def _fields(where: tuple[str | int, ...]) -> tuple[str | int, ...]:
     return where[2:] if len(where) > 1 and where[0] == "tasks" else where
 
 
+def _inside(where: tuple[str | int, ...]) -> str:
+    if where[:-1] == ("defaults",):
+        return ' in "defaults"'
+    return ' in "readiness"' if len(where) == 4 and where[0] == "tasks" and where[2] == "readiness" else ""
+
+
 def _near(whole: type[BaseModel], where: tuple[str | int, ...], beside: Sequence[str]) -> str:
+    if where[0] == "defaults" and where[-1] in whole.model_fields:
+        return "; write it as a field of the workflow, which holds for its tasks"
     model = model_at(whole, where[:-1])
     fields = [*(beside if model is whole else ()), *model.model_fields]
     meant = _ELSEWHERE.get(str(where[-1]).lower())

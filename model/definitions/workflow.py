@@ -22,27 +22,25 @@ from model.choices import (
     Priority,
     Restart,
     TimeoutStrategy,
+    WarningType,
 )
+from model.definitions.defaults import Resources, Retries, TaskDefaults, with_defaults
 from model.definitions.graph import Graph, find_cycle
 from model.definitions.problems import InvalidWorkflow, wrong_field, wrong_task
 from model.errors import Refused
-from model.fields import DEFAULT_WORKER_GROUP, GroupName, Minutes, Name, PoolName, TenantName
+from model.fields import DEFAULT_WORKER_GROUP, GroupName, Minutes, Name, TenantName
 from model.ids import TaskCode
-from model.logic.catalog import LOGIC_TYPES, check_logic
+from model.logic.catalog import LOGIC_TYPES, NOT_OF_LOGIC, check_logic
 from model.near import nearest
 from model.parameters.local import LocalParams, misfit
 from model.parameters.parameters import references
 from model.parameters.secrets_in_definitions import made_of_secret, secrets_apart
 from model.parameters.text import ParameterValue, plain_data
-from model.pools.variables import without_one_variable
 from model.runs.serial_lines import KEY_WRITTEN_MAX, startable_key
 from model.scripts.normal_form import with_plain_scripts
 from model.streams.streams import Readiness, misused
 from model.time.zones import zone
 
-RETRIES_MAX = 1_000
-RESOURCES_MAX = 10_000
-"""How many resources of one pool a task may need."""
 TASKS_MAX = 10_000
 TASK_CODE_MAX = 2**63 - 1
 
@@ -85,7 +83,7 @@ class TaskSpec(BaseModel):
     priority: Priority = Priority.MEDIUM
     worker_group: GroupName | None = None
     on_worker_loss: OnWorkerLoss = OnWorkerLoss.RETRY
-    retry_times: int = Field(0, ge=0, le=RETRIES_MAX)
+    retry_times: Retries = 0
     retry_interval: Minutes = 0
     delay_time: Minutes = 0
     timeout: Minutes = 0
@@ -97,11 +95,7 @@ class TaskSpec(BaseModel):
     cache: bool = False
     environment: Name | None = None
     tenant: TenantName | None = None
-    resources: Annotated[
-        dict[PoolName, Annotated[int, Field(strict=True, ge=1, le=RESOURCES_MAX)]],
-        AfterValidator(plain_data),
-        AfterValidator(without_one_variable),
-    ] = {}
+    resources: Resources = {}
     stream: bool = False
     restart: Restart = Restart.ALWAYS
     restart_pause: Minutes = 1 / 60
@@ -118,8 +112,9 @@ class WorkflowSpec(BaseModel):
     start; a definition may write one in `params` as `{type: SECRET, value: ...}`. `outputs` names those that a run
     passes to its parent workflow. `serial_key` has references: a serial workflow has a line for each of its values
     (`model/runs/serial_lines.py`). A run that exceeds `timeout_minutes` causes a warning, or fails
-    (`timeout_strategy`). Time expressions are computed in `time_zone` unless a schedule has another. `strict_outputs`
-    is the default of its tasks.
+    (`timeout_strategy`). `warning_type` says which ends raise an alert for `alert_group`. Time expressions are computed
+    in `time_zone` unless a schedule has another. `strict_outputs` is the default of its tasks. `defaults` are given to
+    the tasks as the definition is read: then there are none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -132,6 +127,8 @@ class WorkflowSpec(BaseModel):
     serial_key: SerialKey | None = None
     timeout_minutes: Minutes = 0
     timeout_strategy: TimeoutStrategy = TimeoutStrategy.WARN
+    warning_type: WarningType = WarningType.NONE
+    alert_group: Name | None = None
     time_zone: Annotated[str, AfterValidator(_zone_name)] = "UTC"
     environment: Name | None = None
     tenant: TenantName | None = None
@@ -139,12 +136,13 @@ class WorkflowSpec(BaseModel):
     secrets: Annotated[tuple[str, ...], AfterValidator(plain_data)] = ()
     outputs: Annotated[tuple[str, ...], AfterValidator(plain_data)] = ()
     strict_outputs: bool = True
+    defaults: TaskDefaults | None = Field(None, exclude=True)
     tasks: tuple[TaskSpec, ...] = Field(max_length=TASKS_MAX)
 
     @model_validator(mode="before")
     @classmethod
-    def _secrets_apart(cls, given: Any) -> Any:
-        return secrets_apart(given) if isinstance(given, dict) else given
+    def _written_out(cls, given: Any) -> Any:
+        return with_defaults(secrets_apart(given)) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
     def _names_fit_together(self) -> Self:
@@ -209,7 +207,7 @@ class WorkflowSpec(BaseModel):
                 if before in after:
                     after[before].append(task.name)
         for place, task in logic.items():
-            for field in _ON_WORKERS:
+            for field in NOT_OF_LOGIC:
                 if field in task.model_fields_set and getattr(task, field) and not _is_dependent_timeout(task, field):
                     sentence = f"a {task.type} task runs in the master and has no {field}; remove it"
                     raise wrong_task(place, f'task "{task.name}": {sentence}')
@@ -275,9 +273,6 @@ class WorkflowSpec(BaseModel):
         """The dependencies of the tasks, by code. Needs `coded`."""
         codes = {task.name: TaskCode(task.code or 0) for task in self.tasks}
         return Graph.of({codes[task.name]: [codes[before] for before in task.after] for task in self.tasks})
-
-
-_ON_WORKERS = ("retry_times", "delay_time", "timeout", "dispatch_timeout", "cache", "tenant", "resources", "stream")
 
 
 def _is_dependent_timeout(task: TaskSpec, field: str) -> bool:

@@ -77,7 +77,7 @@ class Start:
     priority: Priority | None = None
     failure_strategy: FailureStrategy | None = None
     worker_group: str | None = None
-    warning_type: WarningType = WarningType.NONE
+    warning_type: WarningType | None = None
     alert_group: str | None = None
     environment: str | None = None
     dry_run: bool = False
@@ -197,7 +197,7 @@ def _start(row: CommandRow, type_: CommandType) -> Start:
         _choice(Priority, row.priority, "priority"),
         _choice(FailureStrategy, row.failure_strategy, "failure_strategy"),
         _group(row.worker_group),
-        _choice(WarningType, row.warning_type, "warning_type") or WarningType.NONE,
+        _choice(WarningType, row.warning_type, "warning_type"),
         _name(row.alert_group, "alert_group"),
         _name(row.environment, "environment"),
         row.dry_run == "true",

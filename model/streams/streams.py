@@ -108,8 +108,8 @@ class StreamRule:
         return max(SHORTEST_PAUSE_S, pause)
 
 
-_OF_STREAMS = ("restart", "restart_pause", "restart_pause_max", "healthy_after", "readiness")
-_NOT_OF_STREAMS = {
+OF_STREAMS = ("restart", "restart_pause", "restart_pause_max", "healthy_after", "readiness")
+NOT_OF_STREAMS = {
     "timeout": "it runs until it is stopped",
     "dispatch_timeout": "it waits until a worker has a place for it",
     "cache": "it is there to run, not to give outputs",
@@ -122,9 +122,9 @@ def misused(task: TaskSpec) -> str | None:
     """What is wrong with the fields of a task that concern streams, as a sentence; None if nothing is."""
     fields = type(task).model_fields
     if not task.stream:
-        wrong = next((name for name in _OF_STREAMS if getattr(task, name) != fields[name].default), None)
+        wrong = next((name for name in OF_STREAMS if getattr(task, name) != fields[name].default), None)
         return None if wrong is None else f"{wrong} is for a stream; add stream: true, or remove it"
-    for name, why in _NOT_OF_STREAMS.items():
+    for name, why in NOT_OF_STREAMS.items():
         if getattr(task, name):
             return f"a stream has no {name}, since {why}; remove it"
     if task.restart_pause * 60 < SHORTEST_PAUSE_S:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dao.accounts import members
 from dao.definitions import definitions
-from model.accounts.project_limits import NO_LIMITS, StartOptions, Used, used_by, used_by_start
+from model.accounts.project_limits import NO_LIMITS, StartOptions, used_by, used_by_start
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import WorkflowInstanceId
@@ -22,11 +22,11 @@ async def check_limits(
 ) -> None:
     """Return if the project may use all that a definition and its schedules name. Raises `Refused`."""
     limits = await members.limits(connection, project)
-    limits.check(project, used_by(spec).union(*map(used_by_start, starts)))
+    limits.check(project, used_by(spec).union(*(used_by_start(start, spec) for start in starts)))
 
 
 async def check_limits_of_start(
-    connection: AsyncConnection, head: Definition, version: int | None, used: Used = frozenset()
+    connection: AsyncConnection, head: Definition, version: int | None, *starts: StartOptions
 ) -> None:
     """Refuse to start what was saved before its project was limited, and what a start names beside.
 
@@ -37,7 +37,7 @@ async def check_limits_of_start(
         return
     spec = await definitions.spec_of(connection, head.code, version or head.version)
     if isinstance(spec, WorkflowSpec):
-        limits.check(head.project, used_by(spec) | used)
+        limits.check(head.project, used_by(spec).union(*(used_by_start(start, spec) for start in starts)))
 
 
 async def check_limits_of_reruns(connection: AsyncConnection, runs: Collection[WorkflowInstanceId]) -> None:
@@ -52,12 +52,12 @@ async def refused_reruns(
     """Those of these runs that may not run again, since their project may not use what they need; with the reason."""
     limited = await members.limited_runs(connection, runs)
     specs = await definitions.specs(connection, {(run.workflow_code, run.workflow_version) for run in limited})
-    used = {key: used_by(spec) for key, spec in specs.items() if isinstance(spec, WorkflowSpec)}
     refused: dict[WorkflowInstanceId, str] = {}
     for run in limited:
         try:
-            its = used.get((run.workflow_code, run.workflow_version), frozenset())
-            run.limits.check(run.project, its | used_by_start(run))
+            spec = specs.get((run.workflow_code, run.workflow_version))
+            known = spec if isinstance(spec, WorkflowSpec) else None
+            run.limits.check(run.project, used_by_start(run, known).union(used_by(known) if known else ()))
         except Refused as reason:
             refused[run.id] = str(reason)
     return refused

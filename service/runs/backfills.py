@@ -14,7 +14,6 @@ from dao.definitions.backfill_dates import dates_of
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
 from dao.runs import backfills, lookups
-from model.accounts.project_limits import used_by_start
 from model.accounts.rights import Right
 from model.errors import Refused
 from model.ids import CommandId, WorkflowCode
@@ -140,7 +139,7 @@ async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQ
                 created_by=call.caller.name,
             )
             for each in found.dependents.values():
-                await check_limits_of_start(change.connection, each, None, used_by_start(new))
+                await check_limits_of_start(change.connection, each, None, new)
             start = Start(new, body.params, more={BACKFILL: as_json(found.request)})
             command = await ask_start(change.connection, head, start, call.settings.secrets)
             change.after = {"command": str(command), **_said(found), "params": sorted(body.params)}

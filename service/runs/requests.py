@@ -28,8 +28,8 @@ Name = Annotated[Text, Field(max_length=NAME_LENGTH_MAX)]
 Date = Annotated[Text, Field(max_length=60)]
 Chain = Annotated[Sequence[Moment], Field(max_length=DATES_MAX)]
 Project = Annotated[Name | None, Field(description="only of workflows of this project")]
-Warn = Annotated[WarningType | None, Field(description="which ends raise an alert; left out: none")]
-AlertGroup = Annotated[Name | None, Field(description="who gets its alerts; left out: the group `default`")]
+Warn = Annotated[WarningType | None, Field(description="which ends raise an alert; left out: as its definition says")]
+AlertGroup = Annotated[Name | None, Field(description="who gets its alerts; left out: as its definition says")]
 Triggers = Annotated[
     Sequence[Trigger],
     Field(max_length=20, description="started by one of these: HAND is a person, a program or a row of `command`"),

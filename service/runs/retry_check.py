@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dao.commands import error_commands
+from dao.commands.commands import NewCommand
 from dao.definitions import definitions, references
-from model.accounts.project_limits import Resource, Used
 from model.errors import Refused
 from model.ids import WorkflowCode, WorkflowInstanceId
 from model.runs.backfill import BackfillSpec
@@ -84,8 +84,7 @@ async def check_limits_of_retry(
     group: str | None,
 ) -> None:
     """Refuse what the projects of `head` and of its dependents may not use. Raises `Refused`."""
-    used: Used = frozenset() if group is None else frozenset({(Resource.WORKER_GROUP, group)})
-    await check_limits_of_start(connection, head, version, used)
+    await check_limits_of_start(connection, head, version, NewCommand(CommandType.START_PROCESS, worker_group=group))
     for each in await dependents_of(connection, error, type_, head.code):
         await check_limits_of_start(connection, each, None)
 

@@ -65,7 +65,7 @@ class Start:
             if self.values:
                 where = f'the parameters of project "{head.project}"'
                 check_names(head, version, self.values, parse_parameters(head.project_params, where))
-            head.limits.check(head.project, used_by(spec) | used_by_start(self.new))
+            head.limits.check(head.project, used_by(spec) | used_by_start(self.new, spec))
         else:
             spec = version
         sealed = sealed_for(head, secrets_among(head, self.values, spec), self.values, secrets) if self.values else {}

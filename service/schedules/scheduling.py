@@ -16,7 +16,6 @@ from dao.definitions.definitions import Definition
 from dao.definitions.schedule_contents import contents_of
 from dao.postgres.engine import AsyncConnection
 from dao.secrets.parameters import sealed_values
-from model.accounts.project_limits import used_by_start
 from model.choices import ReleaseState
 from model.definitions.workflow import WorkflowSpec
 from model.errors import NotFound, Refused
@@ -79,7 +78,7 @@ async def add(
     await definitions.lock(connection, head.code)
     spec = entry.spec(await zone_of(connection, head))
     await check_start(connection, head, entry.params, [], None)
-    await check_limits_of_start(connection, head, None, used_by_start(entry))
+    await check_limits_of_start(connection, head, None, entry)
     spec = await sealed_schedule(connection, head, spec, secrets, await contents_of(connection, head.code))
     table = spec.checked(now)
     if not again:
@@ -138,7 +137,7 @@ async def check_limits_of_fires(connection: AsyncConnection, row: ScheduleRow) -
 
 async def _check_limits(connection: AsyncConnection, head: Definition, id_: ScheduleId) -> None:
     mine = next((each.spec for each in await contents_of(connection, head.code) if each.id == id_), None)
-    await check_limits_of_start(connection, head, None, used_by_start(mine) if mine is not None else frozenset())
+    await check_limits_of_start(connection, head, None, *([mine] if mine is not None else []))
 
 
 async def zone_of(connection: AsyncConnection, head: Definition) -> str:

@@ -53,6 +53,8 @@ def _named(document: WorkflowDocument) -> Iterator[tuple[str, str, str]]:
     """Where, what kind, and the name."""
     if document.spec.environment is not None:
         yield "", "environment", document.spec.environment
+    if document.spec.alert_group is not None:
+        yield "", "alert group", document.spec.alert_group
     for task in document.spec.tasks:
         place = f'task "{task.name}": '
         if task.environment is not None:

@@ -45,6 +45,24 @@ async def test_refused_commands_become_one_alert_for_each_workflow_and_group(sce
     ]
 
 
+async def test_a_refused_command_that_says_nothing_is_reported_as_its_definition_says(scene: Scene) -> None:
+    await scene.sql(
+        """INSERT INTO workflow_version (workflow_code, version, spec) SELECT code, version,
+           '{"tasks": [], "warning_type": "FAILURE", "alert_group": "data"}' FROM workflow_definition WHERE code = 1
+           ON CONFLICT (workflow_code, version) DO UPDATE SET spec = excluded.spec"""
+    )
+    await scene.sql(
+        "INSERT INTO error_command (command_id, workflow_code, reason, master_id, warning_type, alert_group) VALUES "
+        "(1, 1, 'no', 1, NULL, NULL), (2, 1, 'no', 1, 'NONE', NULL), (3, 1, 'no', 1, NULL, 'ops')"
+    )
+    await do(scene)
+    assert await scene.sql("SELECT alert_group, facts ->> 'first' FROM alert ORDER BY id") == [
+        ("data", "1"),
+        ("default", "2"),
+        ("ops", "3"),
+    ]
+
+
 async def test_a_task_that_still_runs_is_warned_of_once(scene: Scene) -> None:
     run = await begin(scene, alert_group="ops")
     attempt = """INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group,

@@ -41,6 +41,8 @@ def spec(*tasks: dict[str, Any], **fields: Any) -> WorkflowSpec:
         (spec({**FITS, "type": "SQL", "params": {"datasource": "hr", "sql": "x"}}), 'the data source "hr", only shop'),
         (spec({**FITS, "type": "PROCEDURE", "params": {"datasource": "hr"}}), 'the data source "hr"'),
         (spec({**FITS, "type": "SQL", "params": {"alert_group": "ops"}}), 'the alert group "ops", only data'),
+        (spec(FITS, alert_group="ops"), 'the alert group "ops", only data'),
+        (spec(FITS, warning_type="ALL"), 'the alert group "default", only data'),
     ],
 )
 def test_what_a_definition_names_or_leaves_open_is_refused(given: WorkflowSpec, sentence: str) -> None:
@@ -62,8 +64,8 @@ def test_what_a_definition_names_or_leaves_open_is_refused(given: WorkflowSpec, 
 def test_what_a_start_names_is_refused(named: dict[str, str], sentence: str) -> None:
     nothing = dict.fromkeys(("worker_group", "environment", "alert_group", "warning_type"))
     with pytest.raises(Refused, match=sentence):
-        LIMITS.check("p", used_by_start(SimpleNamespace(**{**nothing, **named})))
-    LIMITS.check("p", used_by_start(SimpleNamespace(**{**nothing, "warning_type": "NONE"})))
+        LIMITS.check("p", used_by_start(SimpleNamespace(**{**nothing, **named}), None))
+    LIMITS.check("p", used_by_start(SimpleNamespace(**{**nothing, "warning_type": "NONE"}), None))
 
 
 def test_what_fits_is_allowed_and_logic_tasks_need_no_tenant() -> None:

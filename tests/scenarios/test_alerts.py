@@ -51,6 +51,13 @@ async def test_an_end_without_a_warning_type_is_reported_to_nobody(engine: Engin
     assert _ends(engine, await engine.run(engine.define(FAILS), alert_group="data")) == []
 
 
+async def test_a_definition_says_which_ends_are_reported_unless_its_start_does(engine: Engine) -> None:
+    code = engine.define(FAILS, warning_type="FAILURE", alert_group="data")
+    assert _ends(engine, await engine.run(code)) == [("FAILURE", "CRITICAL", "data")]
+    assert _ends(engine, await engine.run(code, alert_group="ops")) == [("FAILURE", "CRITICAL", "ops")]
+    assert _ends(engine, await engine.run(code, warning_type="NONE")) == []
+
+
 async def test_a_report_without_a_group_goes_to_the_default_one(engine: Engine) -> None:
     run = await engine.run(engine.define(FAILS), warning_type="FAILURE")
     assert _ends(engine, run) == [("FAILURE", "CRITICAL", "default")]
@@ -253,8 +260,12 @@ def _of_schedule(engine: Engine, schedule: int) -> list[Any]:
     return engine.cluster.rows(query, schedule)
 
 
-async def test_a_schedule_that_missed_its_times_is_reported(engine: Engine) -> None:
-    schedule = _schedule(engine, engine.define(SUCCEEDS), "0 0 * * *", misfire="SKIP", alert_group="ops")
+@pytest.mark.parametrize(("given", "wanted"), [({"alert_group": "ops"}, "ops"), ({}, "data")])
+async def test_a_schedule_that_missed_its_times_is_reported(
+    engine: Engine, given: dict[str, str], wanted: str
+) -> None:
+    code = engine.define(SUCCEEDS, alert_group="data")
+    schedule = _schedule(engine, code, "0 0 * * *", misfire="SKIP", **given)
     computed = "SELECT next_fire_at IS NOT NULL FROM schedule WHERE id = %s"
     await eventually(lambda: engine.cluster.one(computed, schedule), within_s=WITHIN_S)
     engine.cluster.rows(
@@ -263,7 +274,7 @@ async def test_a_schedule_that_missed_its_times_is_reported(engine: Engine) -> N
         schedule,
     )
     ((kind, severity, group, subject),) = await eventually(lambda: _of_schedule(engine, schedule), within_s=WITHIN_S)
-    assert (kind, severity, group) == ("SCHEDULE_MISSED", "WARNING", "ops")
+    assert (kind, severity, group) == ("SCHEDULE_MISSED", "WARNING", wanted)
     assert f"schedule {schedule} of workflow " in subject
     assert "missed its times since 20" in subject
 

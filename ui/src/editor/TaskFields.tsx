@@ -32,7 +32,10 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
   const known = useKnown();
   const type = types.data?.items.find((each) => each.name === task.type);
   const params = fieldsOf(type?.params);
-  const common = fieldsOf({ ...asObject(asObject(schema.data?.$defs).TaskSpec), $defs: schema.data?.$defs });
+  const defaults = asObject(graph.fields.defaults);
+  const common = fieldsOf({ ...asObject(asObject(schema.data?.$defs).TaskSpec), $defs: schema.data?.$defs }).map(
+    (each) => (each.name in defaults ? { ...each, standard: defaults[each.name] } : each),
+  );
   const set = (path: string[], value: unknown) =>
     editing.edit((text) => setField(text, task.name, path, value), `${task.name}.${path.join(".")}`);
   const field = (each: Field, path: string[], value: unknown) => (

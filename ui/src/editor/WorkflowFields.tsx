@@ -13,6 +13,7 @@ const SHOWN = [
   "params",
   "outputs",
   "strict_outputs",
+  "defaults",
   "execution_type",
   "failure_strategy",
   "priority",
@@ -22,6 +23,8 @@ const SHOWN = [
   "environment",
   "tenant",
   "time_zone",
+  "warning_type",
+  "alert_group",
 ];
 
 /** The fields of the workflow itself. */

@@ -1,0 +1,80 @@
+"""Defaults of a workflow's tasks: written once, as a field of the workflow.
+
+They are shorthand: when a definition is read, each task gets its own values, which are what is stored and shown. The
+text of a file is kept as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from model.choices import OnWorkerLoss, Priority, Restart, TimeoutStrategy
+from model.fields import Minutes, PoolName
+from model.logic.catalog import LOGIC_TYPES, NOT_OF_LOGIC
+from model.parameters.text import plain_data
+from model.pools.variables import without_one_variable
+from model.streams.streams import NOT_OF_STREAMS, OF_STREAMS
+
+RETRIES_MAX = 1_000
+RESOURCES_MAX = 10_000
+"""How many resources of one pool a task may need."""
+
+Retries = Annotated[int, Field(ge=0, le=RETRIES_MAX)]
+Resources = Annotated[
+    dict[PoolName, Annotated[int, Field(strict=True, ge=1, le=RESOURCES_MAX)]],
+    AfterValidator(plain_data),
+    AfterValidator(without_one_variable),
+]
+
+
+class TaskDefaults(BaseModel):
+    """Fields of `TaskSpec` for the tasks that do not have them; None: as without. A task whose type has no such field
+    goes without, and streams have other fields than tasks that end."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    priority: Priority | None = None
+    on_worker_loss: OnWorkerLoss | None = None
+    retry_times: Retries | None = None
+    retry_interval: Minutes | None = None
+    delay_time: Minutes | None = None
+    timeout: Minutes | None = None
+    timeout_strategy: TimeoutStrategy | None = None
+    dispatch_timeout: Minutes | None = None
+    cache: bool | None = None
+    resources: Resources | None = None
+    restart: Restart | None = None
+    restart_pause: Minutes | None = None
+    restart_pause_max: Minutes | None = None
+    healthy_after: Minutes | None = None
+
+
+def with_defaults(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A definition whose tasks have the values that its `defaults` gave them.
+
+    What is wrong with either is left to the models.
+    """
+    tasks, given = content.get("tasks"), content.get("defaults")
+    if not isinstance(tasks, list | tuple) or not isinstance(given, Mapping):
+        return content
+    try:
+        written = TaskDefaults.model_validate(given).model_dump(exclude_none=True)
+    except ValidationError:
+        return content
+    rest = {name: value for name, value in content.items() if name != "defaults"}
+    return {**rest, "tasks": [_given(task, written) if isinstance(task, Mapping) else task for task in tasks]}
+
+
+def _given(task: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+    unfit = _unfit(task)
+    return {**{name: value for name, value in written.items() if name not in unfit}, **task}
+
+
+def _unfit(task: Mapping[str, Any]) -> Collection[str]:
+    """The fields that a default does not give to this task."""
+    if task.get("type") in LOGIC_TYPES:
+        return {*NOT_OF_LOGIC, *OF_STREAMS}
+    return NOT_OF_STREAMS if task.get("stream") is True else OF_STREAMS
