@@ -18,9 +18,9 @@ import structlog
 
 from alert.couriers import Couriers
 from alert.letter import Letter, Outcome, Receipt
-from alert.message import Message, message_of, next_message
+from alert.message_layout import Message, message_of, next_message
 from alert.settings import AlertSettings
-from dao.alerts import deliveries, expansion
+from dao.alerts import deliveries, routing
 from dao.alerts.deliveries import ClaimedChannel, WaitingAlert
 from dao.postgres.database import Database
 from dao.secrets.vault import Vault
@@ -112,7 +112,7 @@ class Sender:
     async def _round(self) -> bool:
         """Expand and claim once. Returns whether there is surely more to do at once."""
         async with self._database.writing() as connection:
-            expanded = await expansion.expand(connection, EXPAND_MAX)
+            expanded = await routing.expand(connection, EXPAND_MAX)
         claimed = [await self._claim(has_failed=each) for each in (False, True)]
         return expanded == EXPAND_MAX or any(claimed)
 

@@ -27,7 +27,7 @@ from api.rate_limits import RateLimits
 from api.routes import Route, Serving, add_route
 from api.web_page import Page, add_page
 from model.errors import ShoalError
-from service import problems as kinds
+from service import error_codes as kinds
 from service.byte_stream import StreamOperation
 from service.call import Backend, Call
 from service.live.hub import Hub

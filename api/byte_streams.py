@@ -26,7 +26,7 @@ from api.ranges import NotThatLong, read_range
 from api.routes import PROBLEM, PROBLEMS, Serving, described, parameter_of
 from api.sending import SentInParts
 from model.errors import Refused, ShoalError, Unavailable
-from service import problems as kinds
+from service import error_codes as kinds
 from service.byte_stream import Slice, Source, StreamOperation, StreamQuery, slices
 from service.operation import QUERY
 

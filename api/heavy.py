@@ -22,7 +22,7 @@ from fastapi import Request, Response
 from api import problems
 from api.heavy_frames import HeavyAnswer, HeavyRequest, Opening, frame, read_frame
 from model.errors import TooMany, Unknown
-from service import problems as kinds
+from service import error_codes as kinds
 from service.call import Backend
 
 log = structlog.get_logger()

@@ -20,7 +20,7 @@ from metrics import api as metrics
 from model.accounts.login_limits import counted_address
 from model.errors import ShoalError, TooMany
 from model.runs.traces import read_traceparent
-from service import problems as kinds
+from service import error_codes as kinds
 
 log = structlog.get_logger()
 

@@ -18,8 +18,8 @@ from api import languages
 from model.definitions.problems import InvalidWorkflow
 from model.errors import Denied, ShoalError, TooMany
 from model.pools.spec import InvalidPool
+from service.error_codes import NOT_FOUND, Kind, kind_of
 from service.fields import fault_of
-from service.problems import NOT_FOUND, Kind, kind_of
 from service.workflows.workflow_file import BadWorkflowFile
 
 MEDIA_TYPE = "application/problem+json"

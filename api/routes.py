@@ -19,7 +19,7 @@ from api.open_streams import OpenStreams
 from api.preferences import APPLIED, apply_wait, may_wait
 from dao.accounts.idempotency import Answer
 from model.cost import TooCostly, budget
-from service import problems as kinds
+from service import error_codes as kinds
 from service.answered import headers_of, json_of
 from service.call import Call, Replayed
 from service.operation import BODY, QUERY, Operation

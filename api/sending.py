@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from api import problems
 from http_server.asgi import STALLED_S_MAX
 from model.errors import ShoalError
-from service import problems as kinds
+from service import error_codes as kinds
 
 log = structlog.get_logger()
 

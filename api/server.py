@@ -23,8 +23,8 @@ from api.web_page import Page
 from http_server.limits import Limits
 from http_server.server import HttpServer, listen, load_tls
 from model.errors import Unavailable
-from node.cluster_figures import show_figures
-from service import problems as kinds
+from node.cluster_gauges import show_figures
+from service import error_codes as kinds
 from service.call import Backend
 from service.live.hub import Hub
 from service.live.watchers import recheck_in

@@ -20,7 +20,7 @@ from master.claim.row_sets import RowSet
 from master.drive.dependents import Dependents
 from master.drive.driver import Driver
 from master.membership.membership import Membership
-from master.schedules import Schedules
+from master.schedule_timer import Schedules
 from model.backoff import Backoff
 from model.cluster.master_settings import MasterSettings
 from model.errors import Fenced, ShoalError

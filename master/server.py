@@ -25,7 +25,7 @@ from master.drive.driver import Driver
 from master.duties.loop import Duties
 from master.membership.membership import Membership
 from master.poller import Poller
-from master.schedules import Schedules
+from master.schedule_timer import Schedules
 from master.streams import Streams
 from master.tracing.otlp import OtlpSender
 from master.tracing.traces import Traces
@@ -35,7 +35,7 @@ from model.cluster.master_settings import MasterSettings
 from model.cluster.nodes import NodeKind
 from model.errors import ShoalError
 from model.time.zones import load_zones
-from node.cluster_figures import SHOWING_SLOTS, show_figures
+from node.cluster_gauges import SHOWING_SLOTS, show_figures
 from node.joining import Joining
 from node.life import Life
 from node.lives import end_all, ending_life, live_until_stopped, new_life

@@ -2,7 +2,7 @@
 
 The loop of the process, which claims and drives, does not know of scrapes, and a process whose loop hangs is scraped
 all the same. The text is made at most twice a second, however many ask. For what comes from the database it waits a
-moment, and then shows what was last read (`metrics/cluster.py`).
+moment, and then shows what was last read (`metrics/cluster_collector.py`).
 """
 
 from __future__ import annotations

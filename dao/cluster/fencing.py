@@ -6,7 +6,7 @@ from sqlalchemy import text
 
 from dao.cluster.node_rows import NodeRow
 from dao.cluster.nodes import Me, application_name, hold_alive
-from dao.commands import suspect_commands
+from dao.commands import deadly_commands
 from dao.postgres.database import Database
 from dao.postgres.notify import NODE, announce_everything, changed, notify
 from model.changes import Changes
@@ -66,7 +66,7 @@ async def fence(database: Database, dead: NodeRow, why: str, *, by: Me | None) -
         values = {**beat, "out_of_reach": OUT_OF_REACH, "beat_no_max": BEAT_NO_MAX, "why": why}
         fenced = (await connection.execute(_FENCE, values)).first() is not None
         if fenced and dead.slot is not None:
-            await suspect_commands.mark_suspects(connection, dead.epoch, dead.slot)
+            await deadly_commands.mark_suspects(connection, dead.epoch, dead.slot)
         if fenced:
             await notify(connection, NODE)
             await changed(connection, Changes(nodes=True))

@@ -52,7 +52,7 @@ _WORK_WAITS = text("""
 class WaitingWork:
     """What one check of the tables found for a master; `due_in_s`: seconds until a waiting attempt is due.
 
-    `suspect` is whether any suspect command waits (`dao/commands/suspect_commands.py`), `dependents` whether any
+    `suspect` is whether any suspect command waits (`dao/commands/deadly_commands.py`), `dependents` whether any
     DEPENDENT task waits, `schedules` whether any schedule of any master will fire, and `stray_events` whether there are
     events for a master that is gone while another master owns their runs.
     """

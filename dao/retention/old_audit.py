@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
-from model.runs.retention import READ_MAX
+from model.runs.retention_pace import READ_MAX
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.retention.floor import ID_STEP
-from model.runs.retention import READ_MAX
+from model.runs.retention_pace import READ_MAX
 
 
 @dataclass(frozen=True, slots=True)

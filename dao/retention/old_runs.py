@@ -23,7 +23,7 @@ from dao.postgres.errors import BadData, translating
 from dao.retention.floor import ID_STEP
 from model.errors import Unavailable
 from model.ids import WorkflowCode, WorkflowInstanceId
-from model.runs.retention import DEPENDENT_REACH, READ_MAX, ROWS_MAX
+from model.runs.retention_pace import DEPENDENT_REACH, READ_MAX, ROWS_MAX
 
 OVERDUE_READS = 50
 

@@ -228,7 +228,7 @@ async def enter(
 
 
 async def finish(connection: FencedTransaction, ends: Sequence[InstanceEnd], master: Epoch) -> list[WorkflowInstanceId]:
-    """Write the ends of own runs; returns those that others wait for (`dao/runs/completion.py`).
+    """Write the ends of own runs; returns those that others wait for (`dao/runs/after_end.py`).
 
     Raises `OwnershipLost`.
     """

@@ -14,7 +14,7 @@ from dataclasses import replace
 from dao.accounts import members
 from dao.accounts.members import LimitedRun
 from dao.definitions import definitions
-from dao.runs import children, completion, control, serial_line
+from dao.runs import after_end, children, control, serial_line
 from dao.runs.children import Above
 from dao.runs.code_lists import Unreadable
 from dao.runs.control import Locked, Revival
@@ -100,7 +100,7 @@ class Mover:
                 continue
             states[id_] = after
             work.done(row, id_)
-        await completion.notify_awaiting(connection, list(waits_over))
+        await after_end.notify_awaiting(connection, list(waits_over))
         if asked:
             await control.ask_halt(connection, asked)
         if at_rest:

@@ -14,7 +14,7 @@ from dataclasses import replace
 import structlog
 
 from dao.postgres.database import FencedTransaction
-from dao.runs import completion, control, serial_line
+from dao.runs import after_end, control, serial_line
 from dao.runs.control import Locked
 from dao.runs.serial_line import Deadlock, InLine
 from dao.runs.workflow_instances import NewInstance
@@ -186,7 +186,7 @@ async def _end(connection: FencedTransaction, overtaken: Sequence[WorkflowInstan
     locked = await control.lock(connection, overtaken)
     waiting = [id_ for id_, run in locked.items() if not run.state.is_final]
     await control.end_waiting(connection, dict.fromkeys(waiting, _OVERTAKEN))
-    await completion.notify_awaiting(connection, waiting)
+    await after_end.notify_awaiting(connection, waiting)
 
 
 async def next_of(
@@ -215,7 +215,7 @@ async def next_of(
                 continue
             if run.state in _ASKED:  # changed by hand: an ordinary request ends it at once
                 await control.end_waiting(connection, {run.id: _ASKED[run.state]})
-                await completion.notify_awaiting(connection, [run.id])
+                await after_end.notify_awaiting(connection, [run.id])
             # Else it was paused or stopped in between, and the next query no longer returns it.
             idle.add(run.line)
     return turns
@@ -249,5 +249,5 @@ async def _end_deadlocks(connection: FencedTransaction, found: Sequence[Deadlock
     if not reasons:
         return
     await control.end_waiting(connection, {id_: (W.STOP, reason) for id_, reason in reasons.items()})
-    await completion.notify_awaiting(connection, list(reasons))
+    await after_end.notify_awaiting(connection, list(reasons))
     log.warning("deadlocks_ended", runs=list(reasons), so="these waited for a run that waited for them")

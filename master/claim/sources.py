@@ -10,8 +10,8 @@ from typing import Protocol
 
 import structlog
 
-from dao.commands import commands, suspect_commands
-from dao.commands.suspect_commands import Suspect
+from dao.commands import commands, deadly_commands
+from dao.commands.deadly_commands import Suspect
 from dao.postgres.database import FencedTransaction
 from model.cluster.master_settings import MasterSettings
 from model.cluster.slots import Slot
@@ -117,7 +117,7 @@ class SuspectSource:
         if self._group:
             return None
         async with self._life.writing() as connection:
-            group = await suspect_commands.try_next(connection, self._epoch, room, self._quarantined())
+            group = await deadly_commands.try_next(connection, self._epoch, room, self._quarantined())
         self.any_waits = bool(group)
         if not group:
             return None
@@ -143,7 +143,7 @@ class SuspectSource:
         """Let other masters try the rest of the group."""
         if self._group:
             async with self._life.writing() as connection:
-                await suspect_commands.give_back(connection, self._group, self._epoch)
+                await deadly_commands.give_back(connection, self._group, self._epoch)
             self._group = []
 
 

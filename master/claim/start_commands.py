@@ -15,10 +15,10 @@ from datetime import datetime
 
 from dao.definitions.definitions import Definition
 from dao.postgres.database import FencedTransaction, database_time
-from dao.runs import children, completion, serial_line, workflow_instances
+from dao.runs import after_end, children, serial_line, workflow_instances
 from dao.runs.children import Above, Unmade
 from dao.runs.workflow_instances import NewInstance
-from master.claim.backfills import first_date
+from master.claim.backfill_chains import first_date
 from master.claim.batch_work import BatchWork
 from master.claim.line_keys import OlderCommands, were_many
 from master.claim.serial import line_up
@@ -136,7 +136,7 @@ class Starter:
             elif each.new.state.is_final:
                 over.append(id_)
             work.done(each.row, id_)
-        await completion.notify_awaiting(connection, over)
+        await after_end.notify_awaiting(connection, over)
         for runnable in running:
             await feed(runnable, Started(), work.writes)
         work.touch(runnable.instance.id for runnable in running)

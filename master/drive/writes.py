@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
 from dao.postgres.notify import KILL, POOL, TASK, notify
-from dao.runs import children, completion, workflow_instances
+from dao.runs import after_end, children, workflow_instances
 from dao.runs.children import NewChild
 from dao.runs.workflow_instances import InstanceEnd
 from dao.streams import stream_ends
@@ -183,7 +183,7 @@ class Writes:
         if self._children:
             await children.start(connection, self._children)
         if self.ends:
-            await completion.notify_awaiting(connection, await workflow_instances.finish(connection, self.ends, master))
+            await after_end.notify_awaiting(connection, await workflow_instances.finish(connection, self.ends, master))
         if self._kills:
             await notify(connection, KILL)
         if hints := self._queued.hints:

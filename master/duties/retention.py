@@ -13,7 +13,7 @@ from dao.retention.old_runs import OldRuns
 from model.cluster import duties
 from model.cluster.duties import Step
 from model.ids import WorkflowCode
-from model.runs.retention import ATTEMPTS_FIRST, ATTEMPTS_MAX, ATTEMPTS_MIN, PAUSE_SHARE, Part, attempts_of_next
+from model.runs.retention_pace import ATTEMPTS_FIRST, ATTEMPTS_MAX, ATTEMPTS_MIN, PAUSE_SHARE, Part, attempts_of_next
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dao.commands import queue_listings
 from dao.commands.queue_listings import GroupQueue
 from dao.duties import duties, queue_statistics
 from dao.duties.queue_statistics import LAG, VACUUMED, TableState
-from dao.pools import pool_leases, pool_upkeep
+from dao.pools import pool_leases, pool_line_repair
 from dao.postgres.database import FencedTransaction
 from master.duties import alert_conditions, alert_rules, retention
 from model.cluster.duties import DutyName, Step
@@ -144,8 +144,8 @@ async def keep_up_pools(connection: FencedTransaction, _context: Context, progre
         freed = await pool_leases.free_left(connection, BATCH)
         total |= {"freed": total["freed"] + freed, "lines": int(freed < BATCH)}
         return Step("resources of pools are as they should be", is_over=False, progress=total)
-    left = await pool_upkeep.leave_lines(connection, BATCH)
-    joined = await pool_upkeep.join_lines(connection, BATCH)
+    left = await pool_line_repair.leave_lines(connection, BATCH)
+    joined = await pool_line_repair.join_lines(connection, BATCH)
     total |= {"left": total["left"] + left, "joined": total["joined"] + joined}
     is_over = max(left, joined) < BATCH
     if is_over and not any(total[name] for name in ("freed", "left", "joined")):

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from model.cluster.load import LoadSettings
 from model.cluster.nodes import WhenFenced
 from model.cluster.timing import Duration, DurationOrNone
-from model.runs.retention import KEPT_DAYS, KEPT_DAYS_MAX
+from model.runs.retention_pace import KEPT_DAYS, KEPT_DAYS_MAX
 
 
 class MasterSettings(BaseModel):

@@ -1,6 +1,6 @@
 """A master's share of the commands. Which masters share them says `model/cluster/slot_view.py`.
 
-The same rule stands in SQL where statements search by slot: in `dao/commands`, `commands.py`, `suspect_commands.py`,
+The same rule stands in SQL where statements search by slot: in `dao/commands`, `commands.py`, `deadly_commands.py`,
 `waiting_work.py` and `queue_listings.py`.
 """
 

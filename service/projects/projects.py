@@ -23,7 +23,7 @@ from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX
 from model.parameters.nested_references import resolve
 from model.parameters.parameters import parse_parameters
-from model.runs.retention import KEPT_DAYS_MAX
+from model.runs.retention_pace import KEPT_DAYS_MAX
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation

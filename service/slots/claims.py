@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from dao.commands import claims
+from dao.commands import claim_rates
 from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer, Id
@@ -33,7 +33,7 @@ async def list_claims(call: Call) -> AllClaimsAnswer:
     """List how many commands each master took lately."""
     call.permit(None)
     async with call.reading() as connection:
-        found = await claims.recent(connection, LATELY)
+        found = await claim_rates.recent(connection, LATELY)
     return AllClaimsAnswer(
         items=[ClaimsAnswer(epoch=each.master, taken=each.taken, per_s=each.per_s) for each in found]
     )

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dao.commands import arrivals, claims, queue_listings
+from dao.commands import arrivals, claim_rates, queue_listings
 from dao.commands.arrivals import Arrival
 from dao.postgres.database import database_time
 from model.accounts.rights import Right
@@ -103,7 +103,7 @@ async def get_frame(call: Call, query: FrameQuery) -> FrameAnswer:
         found = await arrivals.lately(connection, _since(query.since, now), SHOWN_MAX + 1, _visible(call))
         slots = await read_slots(connection, registered)
         residues = await queue_listings.waiting_by_residue(connection, slots.total, step) if slots.total else []
-        taken = await claims.recent(connection, LATELY)
+        taken = await claim_rates.recent(connection, LATELY)
     owners = {each.slot.current: each.row.address for each in slots.masters if each.slot}
     return FrameAnswer(
         now=now,

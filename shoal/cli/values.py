@@ -31,9 +31,13 @@ Depend = Annotated[
 ]
 Warn = Annotated[
     WarningType | None,
-    typer.Option("--warning-type", case_sensitive=False, help="Which ends of its runs raise an alert; else as its definition says."),
+    typer.Option(
+        "--warning-type",
+        case_sensitive=False,
+        help="Which ends of its runs raise an alert.",
+    ),
 ]
-AlertGroup = Annotated[str | None, typer.Option("--alert-group", help="Who gets its alerts; else as its definition says.")]
+AlertGroup = Annotated[str | None, typer.Option("--alert-group", help="Who gets its alerts.")]
 AnyProject = Annotated[
     str | None, typer.Option("--project", help="The project of the workflow, where several have one of that name.")
 ]

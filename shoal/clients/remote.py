@@ -23,8 +23,8 @@ from pydantic import BaseModel, TypeAdapter
 
 from model.errors import Refused, Unavailable, Unknown
 from service.byte_stream import StreamOperation, StreamQuery
+from service.error_codes import error_of
 from service.operation import BODY, QUERY, Operation
-from service.problems import error_of
 from shoal.clients.gaps import WithGaps
 
 P = ParamSpec("P")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import structlog
 
-from metrics import alert, api, cluster, database, master, node, worker
+from metrics import alert, api, cluster_collector, database, master, node, worker
 from metrics.declaring import Part
 from metrics.serving import served
 from shoal.config.settings import Settings
@@ -16,10 +16,10 @@ from shoal.version import shoal_version
 log = structlog.get_logger()
 
 PARTS: Mapping[str, Sequence[Part]] = {
-    "master": (node.PART, master.PART, database.PART, cluster.PART),
+    "master": (node.PART, master.PART, database.PART, cluster_collector.PART),
     "worker": (node.PART, worker.PART, database.PART),
     "alert": (alert.PART, database.PART),
-    "api": (api.PART, database.PART, cluster.PART),
+    "api": (api.PART, database.PART, cluster_collector.PART),
 }
 """What each role shows."""
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from dao.alerts import deliveries, expansion
+from dao.alerts import deliveries, routing
 from dao.postgres.engine import AsyncConnection
 from tests.alert.conftest import Desk, sending
 from tests.alert.receivers import HttpReceiver, MailServer
@@ -304,7 +304,7 @@ async def test_a_sender_whose_claim_another_has_writes_nothing(desk: Desk, web: 
     await desk.channel("hook", web.url())
     await desk.alert("one")
     async with desk.database.writing() as connection:
-        await expansion.expand(connection, 10)
+        await routing.expand(connection, 10)
         (late,) = await claimed(connection)
     await desk.run("UPDATE alert_channel SET claimed_until = clock_timestamp() - interval '1 second'")
     async with desk.database.writing() as connection:
@@ -324,7 +324,7 @@ async def test_a_claim_or_pause_from_before_the_clock_was_set_back_is_over(desk:
     await desk.channel("hook", "json://127.0.0.1:1/")
     await desk.alert("one")
     async with desk.database.writing() as connection:
-        await expansion.expand(connection, 10)
+        await routing.expand(connection, 10)
     await desk.run(f"UPDATE {time} = clock_timestamp() + interval '20 s'")
     async with desk.database.writing() as connection:
         assert await claimed(connection) == []

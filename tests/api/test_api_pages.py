@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from model.accounts.rights import Role
-from service.problems import KINDS
+from service.error_codes import KINDS
 from tests.accounts.office import Office
 from tests.api.serving import serving
 from tests.cluster.cluster import Cluster

@@ -12,7 +12,7 @@ import pytest
 from api.chinese import DETAILS, TEMPLATES, TITLES
 from api.languages import preferred, translated
 from model import errors
-from service.problems import KINDS
+from service.error_codes import KINDS
 from tests.api.serving import BASE, serving, token_of
 
 ROOT = Path(__file__).parents[2]

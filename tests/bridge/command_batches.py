@@ -7,10 +7,10 @@ from datetime import timedelta
 
 from dao.accounts import members
 from dao.cluster.nodes import Me
-from dao.commands import commands, suspect_commands
+from dao.commands import commands, deadly_commands
 from dao.commands.commands import Outcome
 from dao.commands.older_starts import backlogs, older_starts, parameters_above
-from dao.runs import children, completion, control, failover, serial_line, workflow_instances
+from dao.runs import after_end, children, control, failover, serial_line, workflow_instances
 from dao.runs.children import Unmade
 from dao.runs.control import Revival, VersionChange
 from dao.runs.workflow_instances import NewInstance
@@ -48,10 +48,10 @@ async def take_commands(p: Program) -> None:
         case "steal":
             rows = await p.call(commands.steal, AN_HOUR, limit)
         case "try":
-            group = await p.call(suspect_commands.try_next, me.epoch, p.random.choice((1, 3, 1_000)))
+            group = await p.call(deadly_commands.try_next, me.epoch, p.random.choice((1, 3, 1_000)))
             ids = sorted(each.id for each in group)
             if p.chance(0.5):
-                await p.call(suspect_commands.give_back, ids[1:], me.epoch)
+                await p.call(deadly_commands.give_back, ids[1:], me.epoch)
                 return
             rows = await p.call(commands.take, ids[:limit])
         case _:
@@ -130,7 +130,7 @@ async def _start(p: Program, me: Me, row: CommandRow, start: Start) -> Outcome:
     if p.chance(0.03):
         await p.call(workflow_instances.insert, [new], me.epoch)  # the command was taken twice: the schema refuses
     if state.is_final and made:
-        await p.call(completion.notify_awaiting, [id_ for id_, _ in made.values()])
+        await p.call(after_end.notify_awaiting, [id_ for id_, _ in made.values()])
     return Outcome(row, made[row.id][0] if row.id in made else None)
 
 
@@ -166,7 +166,7 @@ async def _next_in_line(
     if overtaken:
         await p.call(control.lock, overtaken)
         await p.call(control.end_waiting, dict.fromkeys(overtaken, (W.STOP, "a newer run has priority")))
-        await p.call(completion.notify_awaiting, overtaken)
+        await p.call(after_end.notify_awaiting, overtaken)
     waiting = [each.id for each in await p.call(serial_line.waiting, lines, 1)]
     if not waiting:
         return Outcome(row, None)
@@ -191,7 +191,7 @@ async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
         return Outcome(row, id_ if locked else None, "it was refused")
     if after in (W.PAUSE, W.STOP):
         await p.call(control.end_waiting, {id_: (after, "before it had begun")})
-        await p.call(completion.notify_awaiting, [id_])
+        await p.call(after_end.notify_awaiting, [id_])
     elif move.type in (C.PAUSE, C.STOP):
         await p.call(control.ask_halt, {id_: after})
     else:

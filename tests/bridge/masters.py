@@ -15,7 +15,7 @@ from dao.cluster import drains, gone_nodes, slot_changes
 from dao.cluster.nodes import Me
 from dao.commands import commands, waiting_work
 from dao.postgres.database import database_time
-from dao.runs import children, completion, dependencies, failover, serial_line, workflow_instances
+from dao.runs import after_end, children, dependencies, failover, serial_line, workflow_instances
 from dao.runs.children import NewChild, Unmade
 from dao.runs.dependencies import BEGINNING, DependentEnd, Happened, Span
 from dao.runs.workflow_instances import InstanceEnd
@@ -183,7 +183,7 @@ async def _finish(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> N
         state = p.random.choice((W.PAUSE, W.STOP))
     outputs = '{"o":"1"}' if state is W.SUCCESS and p.chance(0.5) else None
     end = InstanceEnd(id_, state, "" if state is W.SUCCESS else "so it ended", outputs)
-    await p.call(completion.notify_awaiting, await p.call(workflow_instances.finish, [end], me.epoch))
+    await p.call(after_end.notify_awaiting, await p.call(workflow_instances.finish, [end], me.epoch))
 
 
 _WRITES = (_queue, _stand, _below, _halt, _end_in_master, _finish)

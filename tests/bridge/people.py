@@ -15,7 +15,7 @@ from sqlalchemy import text
 from dao.cluster import fencing, nodes
 from dao.cluster.node_rows import NodeRow
 from dao.cluster.nodes import Me
-from dao.commands import commands, suspect_commands
+from dao.commands import commands, deadly_commands
 from dao.commands.commands import NewCommand
 from dao.definitions import schedules
 from dao.definitions.schedules import DueSchedules, Fire
@@ -33,7 +33,7 @@ from tests.bridge.two_stores import Each
 from tests.simulation.statements.cluster import fencing as model_fencing
 from tests.simulation.statements.cluster import nodes as model_nodes
 from tests.simulation.statements.commands import commands as model_commands
-from tests.simulation.statements.commands import suspect_commands as model_suspect
+from tests.simulation.statements.commands import deadly_commands as model_suspect
 from tests.simulation.statements.definitions import schedules as model_schedules
 from tests.simulation.tables import Transaction, Values
 
@@ -167,7 +167,7 @@ async def fence(p: Program) -> None:
 
 async def mark_suspects(p: Program) -> None:
     me = p.node(NodeKind.MASTER)
-    await p.call(suspect_commands.mark_suspects, me.epoch, p.random.choice((Slot(0, 1), Slot(0, 2), Slot(1, 3))))
+    await p.call(deadly_commands.mark_suspects, me.epoch, p.random.choice((Slot(0, 1), Slot(0, 2), Slot(1, 3))))
 
 
 async def leave(p: Program) -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
-from dao.commands import commands, suspect_commands
+from dao.commands import commands, deadly_commands
 from dao.commands.commands import NewCommand
 from dao.runs import workflow_instances
 from dao.runs.workflow_instances import InstanceEnd, NewInstance
@@ -135,7 +135,7 @@ async def suspect(s: TwoStores) -> None:
     """Three commands that were marked as suspect."""
     await three_commands(s)
     async with s.transaction():
-        await s.call(suspect_commands.mark_suspects, M3.epoch, ALL)
+        await s.call(deadly_commands.mark_suspects, M3.epoch, ALL)
 
 
 def report_of(id_: int, state: TaskState = T.SUCCESS) -> Report:

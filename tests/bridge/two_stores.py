@@ -41,7 +41,7 @@ UNORDERED = (
     *("dao.streams.stream_claims.claim", "dao.pools.pool_claims.claim", "dao.pools.pool_claims.waiters"),
     *(
         "dao.tasks.past_attempts.latest_attempts",
-        "dao.commands.suspect_commands.try_next",
+        "dao.commands.deadly_commands.try_next",
         "dao.runs.workflow_instances.read_owned",
     ),
     *("dao.runs.failover.left_behind", "dao.tasks.lost_tasks.lost"),

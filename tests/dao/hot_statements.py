@@ -18,7 +18,7 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.retention import gone_runs, old_commands, old_runs
 from dao.retention.old_runs import OldRuns
-from dao.runs import children, completion, control, failover, serial_line, workflow_instances
+from dao.runs import after_end, children, control, failover, serial_line, workflow_instances
 from dao.runs.children import Unmade
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
@@ -257,7 +257,7 @@ HOT = VIEWS | {
         len(ABOVE),
     ),
     "tell who waits for an end": Hot(
-        lambda c: completion.notify_awaiting(c, [WorkflowInstanceId(each) for each in OVER]),
+        lambda c: after_end.notify_awaiting(c, [WorkflowInstanceId(each) for each in OVER]),
         {"workflow_instance_pkey"},
         5 * len(OVER),
     ),

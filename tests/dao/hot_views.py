@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from dao.cluster import cluster_figures
-from dao.commands import claims
+from dao.commands import claim_rates
 from dao.definitions import schedule_listings
 from dao.pools import pool_listings as pools
 from dao.pools import pool_readings
@@ -78,7 +78,7 @@ VIEWS = {
     "where a log is": Hot(
         lambda c: task_logs.log_place(c, TaskInstanceId(2)), {"task_instance_pkey", "workflow_instance_pkey"}, 2
     ),
-    "claims of late": Hot(lambda c: claims.recent(c, timedelta(days=1)), {"command_history_pkey"}, 5_000),
+    "claims of late": Hot(lambda c: claim_rates.recent(c, timedelta(days=1)), {"command_history_pkey"}, 5_000),
     "a page of schedules": Hot(lambda c: schedule_listings.page(c, 51), {"schedule_pkey"}, 51),
     "what runs for longest": Hot(lambda c: attention.oldest(c, None), {"workflow_instance_by_workflow"}, 500),
     "what failed last": Hot(lambda c: attention.failed(c, 7, None, 50), {"workflow_instance_by_workflow"}, 10_000),

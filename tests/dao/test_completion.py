@@ -1,4 +1,4 @@
-"""`dao/runs/completion.py`: who waits for the end of a run hears of it in the transaction that ends it."""
+"""`dao/runs/after_end.py`: who waits for the end of a run hears of it in the transaction that ends it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from dao.cluster.nodes import Me
-from dao.runs import children, completion, control, workflow_instances
+from dao.runs import after_end, children, control, workflow_instances
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import task_events
@@ -30,7 +30,7 @@ async def end(
         awaited = await workflow_instances.finish(
             connection, [InstanceEnd(id_, state, "so it is", '{"rows": "7"}') for id_ in ids], master.epoch
         )
-        await completion.notify_awaiting(connection, awaited)
+        await after_end.notify_awaiting(connection, awaited)
     return awaited
 
 
@@ -54,7 +54,7 @@ async def test_a_rerun_of_some_tasks_that_left_others_to_do_does_not_go_on_with_
     await scene.sql("UPDATE workflow_instance SET executing = '[1]'")
     async with scene.writing() as connection:
         ended = InstanceEnd(id_, W.SUCCESS, "", is_whole=is_whole)
-        await completion.notify_awaiting(connection, await workflow_instances.finish(connection, [ended], master.epoch))
+        await after_end.notify_awaiting(connection, await workflow_instances.finish(connection, [ended], master.epoch))
     assert await commands(scene, "type") == ["COMPLEMENT_DATA"] * is_whole
     assert await scene.sql("SELECT executing FROM workflow_instance") == [None if is_whole else "[1]"]
 

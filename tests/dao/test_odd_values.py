@@ -13,8 +13,8 @@ import pytest
 from dao.checks import stuck_runs
 from dao.cluster import nodes
 from dao.cluster.fencing import BEAT_NO_MAX
-from dao.commands import queue_listings, suspect_commands, waiting_work
-from dao.runs import completion, workflow_instances
+from dao.commands import deadly_commands, queue_listings, waiting_work
+from dao.runs import after_end, workflow_instances
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import task_claims
 from model.cluster.nodes import NodeKind
@@ -136,7 +136,7 @@ async def test_a_run_under_half_a_place_ends_and_tells_nobody(scene: Scene, colu
     await scene.sql(f"UPDATE workflow_instance SET {column} = NULL WHERE id = :id", id=below)
     async with scene.writing() as connection:
         end = InstanceEnd(below, WorkflowState.SUCCESS, "")
-        await completion.notify_awaiting(connection, await workflow_instances.finish(connection, [end], master.epoch))
+        await after_end.notify_awaiting(connection, await workflow_instances.finish(connection, [end], master.epoch))
     assert await scene.sql("SELECT count(*) FROM task_event") == [0]
 
 
@@ -145,5 +145,5 @@ async def test_a_command_of_more_deaths_than_there_are_keeps_no_dead_master_aliv
     dead = await scene.master()
     await scene.sql("UPDATE command SET deaths = 32767, tried_by = :id", id=dead.epoch)
     async with scene.writing() as connection:
-        assert await suspect_commands.mark_suspects(connection, dead.epoch, Slot(0, 1)) == 1
+        assert await deadly_commands.mark_suspects(connection, dead.epoch, Slot(0, 1)) == 1
     assert await scene.sql("SELECT deaths FROM command") == [1001]

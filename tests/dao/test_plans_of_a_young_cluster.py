@@ -20,7 +20,7 @@ from dao.checks import stuck_runs
 from dao.checks.stuck_runs import UnderWay
 from dao.postgres.database import Database, driver_of
 from dao.postgres.engine import AsyncConnection
-from dao.runs import children, completion, control, failover, workflow_instances
+from dao.runs import after_end, children, control, failover, workflow_instances
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd, OwnershipLost
 from dao.tasks import past_attempts, task_claims, task_instances
@@ -80,7 +80,7 @@ BATCHES: dict[str, Call] = {
     ),
     "halt children": lambda c: children.halt(c, {WorkflowInstanceId(each + 20_000): TaskState.KILL for each in BATCH}),
     "tell at rest": lambda c: children.report_at_rest(c, dict.fromkeys(BATCH)),
-    "tell who waits for an end": lambda c: completion.notify_awaiting(c, BATCH),
+    "tell who waits for an end": lambda c: after_end.notify_awaiting(c, BATCH),
     "end what waits": lambda c: control.end_waiting(c, dict.fromkeys(BATCH, (WorkflowState.STOP, "x"))),
     "fail over": lambda c: failover.claim_failover(c, BATCH, MASTER),
     "what was not heard": lambda c: stuck_runs.unheard(

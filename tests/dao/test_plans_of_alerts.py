@@ -10,7 +10,7 @@ import pytest_asyncio
 from sqlalchemy import text
 
 from dao.alerts import alert_listings as alerts
-from dao.alerts import channels, deliveries, expansion
+from dao.alerts import channels, deliveries, routing
 from dao.alerts.alert_listings import AlertFilter
 from dao.alerts.deliveries import ClaimedChannel
 from dao.postgres.database import Database
@@ -45,7 +45,7 @@ EACH = set(range(ROWS - 20, ROWS, CHANNELS))
 
 Call = Callable[[AsyncConnection], Awaitable[Any]]
 CALLS: dict[str, tuple[Call, set[str], int]] = {
-    "expansion": (lambda c: expansion.expand(c, 20), {"alert_wait"}, 3_000),
+    "expansion": (lambda c: routing.expand(c, 20), {"alert_wait"}, 3_000),
     "claim": (
         lambda c: deliveries.claim(c, "test", lease_s=30, limit=4, batch=10, has_failed=False),
         {"alert_delivery_wait", "alert_pkey"},

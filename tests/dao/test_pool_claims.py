@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from dao.cluster.nodes import Me
-from dao.pools import pool_claims, pool_leases, pool_readings, pool_upkeep
+from dao.pools import pool_claims, pool_leases, pool_line_repair, pool_readings
 from dao.postgres.database import Database
 from dao.postgres.errors import BadData
 from dao.tasks import lost_tasks, requeue, task_timers
@@ -333,13 +333,15 @@ async def test_lines_are_put_right_after_rows_were_changed_by_hand(pools: PoolSc
     await pools.sql("DELETE FROM pool_line WHERE pool_name = 'b'")
     await pools.sql("DELETE FROM task_instance WHERE task_code = 2")
     async with pools.writing() as connection:
-        assert (await pool_upkeep.leave_lines(connection, 10), await pool_upkeep.join_lines(connection, 10)) == (1, 2)
+        assert await pool_line_repair.leave_lines(connection, 10) == 1
+        assert await pool_line_repair.join_lines(connection, 10) == 2
     assert (await pools.line("a"), await pools.line("b")) == ([1], [1, 3])
     assert await pools.sql("SELECT needed, needs, worker_group FROM pool_line WHERE pool_name = 'b' LIMIT 1") == [
         (1, {"a": 1, "b": 1}, "default")
     ]
     async with pools.writing() as connection:
-        assert (await pool_upkeep.leave_lines(connection, 10), await pool_upkeep.join_lines(connection, 10)) == (0, 0)
+        assert await pool_line_repair.leave_lines(connection, 10) == 0
+        assert await pool_line_repair.join_lines(connection, 10) == 0
 
 
 @pytest.mark.parametrize(
@@ -362,8 +364,8 @@ async def test_a_row_of_a_line_that_was_changed_by_hand_holds_up_nobody_and_is_p
     claimed = await pools.claim_for_pools(worker)
     assert 2 in codes(claimed)
     async with pools.writing() as connection:
-        await pool_upkeep.leave_lines(connection, 10)
-        await pool_upkeep.join_lines(connection, 10)
+        await pool_line_repair.leave_lines(connection, 10)
+        await pool_line_repair.join_lines(connection, 10)
     claimed += await pools.claim_for_pools(worker)
     assert codes(claimed) == [1, 2]
     assert await pools.sql("SELECT * FROM pool_line") == []

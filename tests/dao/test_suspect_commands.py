@@ -1,4 +1,4 @@
-"""`dao/commands/suspect_commands.py`: what masters may have died of is tried in ever smaller groups."""
+"""`dao/commands/deadly_commands.py`: what masters may have died of is tried in ever smaller groups."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
-from dao.commands import commands, suspect_commands, waiting_work
-from dao.commands.suspect_commands import Suspect
+from dao.commands import commands, deadly_commands, waiting_work
+from dao.commands.deadly_commands import Suspect
 from model.cluster.nodes import Heartbeat
 from model.cluster.slots import Slot
 from model.ids import CommandId
@@ -36,7 +36,7 @@ async def dying(scene: Scene, slot: Slot = ALONE) -> Me:
 
 async def tries(scene: Scene, me: Me) -> list[Suspect]:
     async with scene.writing() as connection:
-        return await suspect_commands.try_next(connection, me.epoch, 1_000)
+        return await deadly_commands.try_next(connection, me.epoch, 1_000)
 
 
 async def waiting(scene: Scene, me: Me) -> waiting_work.WaitingWork:
@@ -54,8 +54,8 @@ async def test_what_is_put_in_quarantine_is_not_tried(scene: Scene) -> None:
     first, second = await scene.commands(2)
     await scene.fence(dead)
     async with scene.writing() as connection:
-        assert [each.id for each in await suspect_commands.try_next(connection, me.epoch, 9, [first])] == [second]
-        assert await suspect_commands.try_next(connection, me.epoch, 9, [first, second]) == []
+        assert [each.id for each in await deadly_commands.try_next(connection, me.epoch, 9, [first])] == [second]
+        assert await deadly_commands.try_next(connection, me.epoch, 9, [first, second]) == []
 
 
 async def test_what_waits_in_the_slot_of_a_dead_master_is_not_claimed_with_the_rest(scene: Scene) -> None:
@@ -77,11 +77,11 @@ async def test_no_more_is_tried_than_there_is_room_for_and_what_is_given_back_ot
     ids = await scene.commands(5)
     await scene.fence(dead)
     async with scene.writing() as connection:
-        first = [each.id for each in await suspect_commands.try_next(connection, full.epoch, 3)]
+        first = [each.id for each in await deadly_commands.try_next(connection, full.epoch, 3)]
     assert first == ids[:3]
     async with scene.writing() as connection:
-        await suspect_commands.give_back(connection, first[1:], full.epoch)
-        await suspect_commands.give_back(connection, first[:1], free.epoch)  # not its own
+        await deadly_commands.give_back(connection, first[1:], full.epoch)
+        await deadly_commands.give_back(connection, first[:1], free.epoch)  # not its own
     assert sorted(each.id for each in await tries(scene, free)) == ids[1:]
 
 
@@ -117,9 +117,9 @@ async def test_each_death_divides_the_group_until_the_culprit_is_alone(scene: Sc
         else:
             await taken(scene, [each.id for each in group])
     assert [each.id for each in group] == [culprit]
-    assert killed == suspect_commands.DEATHS_MAX
+    assert killed == deadly_commands.DEATHS_MAX
     assert sizes[0] == 60
-    assert max(sizes[1:]) == suspect_commands.GROUPS[1]
+    assert max(sizes[1:]) == deadly_commands.GROUPS[1]
 
 
 async def taken(scene: Scene, ids: list[CommandId]) -> None:
@@ -156,9 +156,9 @@ async def test_a_group_whose_master_never_heard_of_it_is_that_master_s_once_more
 @pytest.mark.parametrize("step", [1, 10])
 async def test_the_slot_is_computed_with_the_stride_of_the_ids(scene: Scene, step: int) -> None:
     await scene.sql(f"ALTER SEQUENCE command_id_seq INCREMENT BY {step}")
-    ids = await scene.commands(2 * suspect_commands.SUSPECTS_MAX + 200)
-    oldest = ids[: suspect_commands.SUSPECTS_MAX]
+    ids = await scene.commands(2 * deadly_commands.SUSPECTS_MAX + 200)
+    oldest = ids[: deadly_commands.SUSPECTS_MAX]
     await scene.fence(await dying(scene, Slot(1, 2)))
     rows = await scene.sql("SELECT id FROM command WHERE deaths > 0")
-    mine = [id_ for id_ in ids if id_ // step % 2 == 1][: suspect_commands.SUSPECTS_MAX]
+    mine = [id_ for id_ in ids if id_ // step % 2 == 1][: deadly_commands.SUSPECTS_MAX]
     assert set(rows) == {*oldest, *mine}

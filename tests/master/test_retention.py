@@ -12,7 +12,7 @@ from dao.retention import old_runs
 from master.duties import retention
 from model.cluster import duties
 from model.ids import WorkflowCode
-from model.runs.retention import PAUSE_SHARE, READ_MAX, ROWS_MAX
+from model.runs.retention_pace import PAUSE_SHARE, READ_MAX, ROWS_MAX
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
 from tests.master.finished_runs import OLD, YOUNG, delete_old, finished, handle, left, scene

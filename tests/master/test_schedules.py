@@ -19,7 +19,7 @@ from dao.definitions import schedules
 from dao.postgres.listen import Listener
 from dao.postgres.notify import SCHEDULE
 from master.membership.membership import Membership
-from master.schedules import DUE_PAUSE_S, Schedules, _timer
+from master.schedule_timer import DUE_PAUSE_S, Schedules, _timer
 from model.cluster.master_settings import MasterSettings
 from model.cluster.slots import Slot
 from model.errors import Fenced

@@ -11,9 +11,9 @@ from prometheus_client import generate_latest
 from dao.cluster import cluster_figures
 from dao.postgres.database import Database
 from metrics import cluster as metrics
-from metrics.cluster import ClusterCollector
+from metrics.cluster_collector import ClusterCollector
 from node import cluster_figures as loop
-from node.cluster_figures import figures_of, show_figures
+from node.cluster_gauges import figures_of, show_figures
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
 from tests.metrics.scraping import scraped, value

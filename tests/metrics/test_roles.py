@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dao.secrets.vault import new_key
-from node.cluster_figures import REST_S_MAX
+from node.cluster_gauges import REST_S_MAX
 from tests.alert.receivers import mail_server
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually

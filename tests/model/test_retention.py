@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.runs.retention import ATTEMPTS_FIRST, ATTEMPTS_MAX, ATTEMPTS_MIN, LONG_S, SHORT_S, attempts_of_next
+from model.runs.retention_pace import ATTEMPTS_FIRST, ATTEMPTS_MAX, ATTEMPTS_MIN, LONG_S, SHORT_S, attempts_of_next
 
 
 def test_steps_grow_while_they_are_short_and_shrink_when_they_are_long() -> None:

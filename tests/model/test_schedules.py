@@ -15,16 +15,8 @@ from model.choices import Misfire
 from model.errors import Refused
 from model.ids import ScheduleId
 from model.time.cron import Cron
-from model.time.schedules import (
-    FIRES_MAX,
-    Computed,
-    ScheduleRow,
-    ScheduleSpec,
-    Timetable,
-    compute,
-    stored_time,
-    upcoming,
-)
+from model.time.misfires import FIRES_MAX, Computed, compute
+from model.time.schedules import ScheduleRow, ScheduleSpec, Timetable, stored_time, upcoming
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CRONS = [

@@ -50,7 +50,7 @@ def test_what_is_not_said_has_its_usual_value() -> None:
         "description": "", "priority": "MEDIUM", "failure_strategy": "CONTINUE", "worker_group": "default",
         "params": {}, "execution_type": "PARALLEL", "serial_key": None, "timeout_minutes": 0, "time_zone": "UTC",
         "environment": None, "tenant": None, "outputs": [], "secrets": [], "timeout_strategy": "WARN",
-        "strict_outputs": True,
+        "strict_outputs": True, "warning_type": "NONE", "alert_group": None,
     }  # fmt: skip
     assert spec.tasks[0].model_dump(mode="json") == TASK | {
         "params": {}, "after": [], "priority": "MEDIUM", "worker_group": None, "on_worker_loss": "retry", "code": None,
@@ -103,8 +103,8 @@ def test_an_unknown_field_is_met_with_the_one_that_was_meant() -> None:
 def test_an_unknown_field_that_is_like_none_is_met_with_all_of_them() -> None:
     assert fault({"tasks": [TASK], "zzz": 1}) == (
         'there is no field "zzz"; known are description, priority, failure_strategy, worker_group, execution_type, '
-        "serial_key, timeout_minutes, timeout_strategy, time_zone, environment, tenant, params, secrets, outputs, "
-        "strict_outputs, tasks"
+        "serial_key, timeout_minutes, timeout_strategy, warning_type, alert_group, time_zone, environment, tenant, "
+        "params, secrets, outputs, strict_outputs, defaults, tasks"
     )
     assert fault_in_task(zzz=1) == (
         'task "a": there is no field "zzz"; known are name, type, params, after, priority, worker_group, '

@@ -262,7 +262,7 @@ NEVER_ENDING = (
         "16",
         "a new schedule lost the times before a master first saw it",
         Patch(
-            "model/time/schedules.py",
+            "model/time/misfires.py",
             "begin = min(now, counts_from) if counts_from else now",
             "begin = now",
             "times that count from the first look",

@@ -87,7 +87,7 @@ SECURITY = (
         "a row of `command` bypassed the limits of its project: its tasks ran as root",
         Patch(
             "master/claim/to_start.py",
-            "head.limits.check(head.project, plan.used | used_by_start(command))",
+            "head.limits.check(head.project, plan.used | used_by_start(command, plan.spec))",
             "head.limits.check(head.project, ())",
             "a master that does not check",
         ),

@@ -261,9 +261,7 @@ def _of_schedule(engine: Engine, schedule: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(("given", "wanted"), [({"alert_group": "ops"}, "ops"), ({}, "data")])
-async def test_a_schedule_that_missed_its_times_is_reported(
-    engine: Engine, given: dict[str, str], wanted: str
-) -> None:
+async def test_a_schedule_that_missed_its_times_is_reported(engine: Engine, given: dict[str, str], wanted: str) -> None:
     code = engine.define(SUCCEEDS, alert_group="data")
     schedule = _schedule(engine, code, "0 0 * * *", misfire="SKIP", **given)
     computed = "SELECT next_fire_at IS NOT NULL FROM schedule WHERE id = %s"

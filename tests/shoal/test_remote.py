@@ -13,7 +13,7 @@ from model.accounts.rights import Scope
 from model.errors import ShoalError, Unavailable, Unknown
 from service.accounts.own_tokens import NewToken, make_token
 from service.cluster.clock import read_clock
-from service.problems import UNAVAILABLE, UNEXPECTED, Kind
+from service.error_codes import UNAVAILABLE, UNEXPECTED, Kind
 from shoal.cli import exit_codes
 from shoal.clients.remote import RemoteClient
 from tests.servers.child import free_port

@@ -29,8 +29,8 @@ NOT_SIMULATED = {
         (
             "dao.duties.duties.delete_old",
             "dao.pools.pool_leases.free_left",
-            "dao.pools.pool_upkeep.leave_lines",
-            "dao.pools.pool_upkeep.join_lines",
+            "dao.pools.pool_line_repair.leave_lines",
+            "dao.pools.pool_line_repair.join_lines",
             "dao.duties.queue_statistics.read",
             "dao.duties.queue_statistics.analyze",
             "dao.duties.queue_statistics.vacuum",

@@ -23,7 +23,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import master.drive.plans
-import master.schedules
+import master.schedule_timer
 import master.server
 import node.left_tasks
 import node.lives
@@ -34,7 +34,7 @@ import worker.server
 from dao.cluster import nodes as dao_nodes
 from dao.cluster.node_rows import NodeRow
 from dao.cluster.nodes import Me
-from dao.commands import suspect_commands as dao_suspect_commands
+from dao.commands import deadly_commands as dao_deadly_commands
 from dao.postgres.database import ANSWER_WITHIN_S, Database
 from dao.postgres.listen import Listener
 from dao.postgres.notify import NODE
@@ -136,7 +136,7 @@ async def _fence(database: Database, dead: NodeRow, why: str, *, by: Me | None) 
             await dao_nodes.hold_alive(connection, by)
         fenced: bool = await connection.run(fencing.fence, dead.epoch, dead.beat_no, why)  # type: ignore[attr-defined]
         if fenced and dead.slot is not None:
-            await dao_suspect_commands.mark_suspects(connection, dead.epoch, dead.slot)
+            await dao_deadly_commands.mark_suspects(connection, dead.epoch, dead.slot)
         if fenced:
             await _notify(connection, NODE)  # type: ignore[arg-type]
         return fenced
@@ -178,7 +178,7 @@ OF_THEIR_OWN: dict[str, Callable[..., Any]] = {
 
 
 class _Timer:
-    """APScheduler's part in `master/schedules.py`: call once, later."""
+    """APScheduler's part in `master/schedule_timer.py`: call once, later."""
 
     def add_job(self, ring: Callable[[], Any], after: Any, **_: Any) -> None:
         loop = asyncio.get_running_loop()
@@ -312,7 +312,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         (spool.left_by_former_lives, lambda folder: disk.left_by_former_lives(world.files, folder)),
         (random, world.random),
         (uuid4, lambda: UUID(int=world.random.getrandbits(128))),
-        (master.schedules._timer, _timer),
+        (master.schedule_timer._timer, _timer),
     ]
     known = models()
     for name, function in _statements():

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from model.errors import Refused
 from tests.worker.scene import MemoryLog
+from worker.tasks.application_ids import FOUND_MAX, OutputScan
 from worker.tasks.inserted import Piece, arguments, as_written, mark, pieces, plain
 from worker.tasks.job_conf import properties_text
 from worker.tasks.json_path import Missing, parse_json, parse_path, value_at
-from worker.tasks.output_scan import FOUND_MAX, OutputScan
 
 own = st.text("ab\0[]={}$", max_size=12)
 values = st.text("ab[]={}$\0".replace("\0", ""), max_size=12)

@@ -13,10 +13,10 @@ import re
 from pydantic import Field
 
 from model.errors import Refused
+from worker.tasks.application_ids import OutputScan
 from worker.tasks.exports import exported
 from worker.tasks.inserted import arguments, mark
 from worker.tasks.job_conf import Setting, settings, with_utf8, xml_text
-from worker.tasks.output_scan import OutputScan
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
 from worker.tasks.remote_end import end_on_yarn, find_command
 

@@ -23,10 +23,10 @@ from model.cluster.means import is_passing
 from model.errors import Refused
 from node.threads import in_thread_if_large
 from worker.attempts.extras import how_to_install
+from worker.tasks.application_ids import OutputScan
 from worker.tasks.exports import exported
 from worker.tasks.inserted import arguments, mark, plain
 from worker.tasks.job_conf import Setting, properties_text, settings, with_utf8
-from worker.tasks.output_scan import OutputScan
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
 from worker.tasks.python_values import python_script
 from worker.tasks.remote_end import end_on_yarn, end_remotely, find_command

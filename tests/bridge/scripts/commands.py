@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
-from dao.commands import commands, suspect_commands
+from dao.commands import commands, deadly_commands
 from dao.commands.commands import Outcome
 from dao.commands.older_starts import older_starts
 from dao.definitions import schedules
@@ -98,14 +98,14 @@ def takes_one_of_key(me: Me, place: int) -> Script:
 def tries(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
-        await call(suspect_commands.try_next, me.epoch, 1_000)
+        await call(deadly_commands.try_next, me.epoch, 1_000)
 
     return script
 
 
 def marks_suspects(dead: Me) -> Script:
     async def script() -> None:
-        await call(suspect_commands.mark_suspects, dead.epoch, ALL)
+        await call(deadly_commands.mark_suspects, dead.epoch, ALL)
 
     return script
 

@@ -9,7 +9,7 @@ from sqlalchemy import text
 from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.postgres.engine import AsyncConnection
-from dao.runs import children, completion, control, workflow_instances
+from dao.runs import after_end, children, control, workflow_instances
 from dao.runs.control import Revival
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import requeue, task_claims, task_events, task_instances, task_timers
@@ -131,7 +131,7 @@ def finishes(me: Me) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
         awaited = await call(workflow_instances.finish, [InstanceEnd(RUN, W.SUCCESS, "")], me.epoch)
-        await call(completion.notify_awaiting, awaited)
+        await call(after_end.notify_awaiting, awaited)
 
     return script
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from dao.commands.waiting_work import WaitingWork
 from model.cluster.slots import Slot
 from model.ids import Epoch
-from tests.simulation.statements.commands import suspect_commands
+from tests.simulation.statements.commands import deadly_commands
 from tests.simulation.statements.runs import dependencies
 from tests.simulation.statements.tasks import task_events, task_timers
 from tests.simulation.tables import Transaction
@@ -24,7 +24,7 @@ def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_ste
         server.protections.steal
         and any(created_s < server.now_s - older_than.total_seconds() for _, created_s, _ in commands),
         any(event.owner == master for _, event in tx.scan(server.events.rows)),
-        bool(suspect_commands.free(tx, master)),
+        bool(deadly_commands.free(tx, master)),
         min(due, default=None),
         any(dependencies.waits(task) for _, task in tx.scan(server.tasks.unfinished)),
         any(each.state == "ONLINE" and each.problem is None for _, each in tx.scan(server.schedules.rows)),

@@ -8,7 +8,7 @@ from datetime import timedelta
 from dao.retention.old_runs import Deleted, OldRuns
 from model.ids import WorkflowCode, WorkflowInstanceId
 from model.runs.command_moves import CommandType
-from model.runs.retention import ROWS_MAX
+from model.runs.retention_pace import ROWS_MAX
 from tests.simulation.server import EPOCH
 from tests.simulation.tables import Row, Transaction, Values
 

@@ -30,7 +30,8 @@ from model.cluster.master_settings import MasterSettings
 from model.cluster.means import is_passing
 from model.errors import Fenced, Refused, ShoalError
 from model.ids import ScheduleId
-from model.time.schedules import ScheduleRow, Timetable, compute, stored_time
+from model.time.misfires import compute
+from model.time.schedules import ScheduleRow, Timetable, stored_time
 from node.life import Life
 from node.threads import in_thread
 from node.waiting import set_within

@@ -18,7 +18,7 @@ import structlog
 from dao.cluster import cluster_figures
 from dao.cluster.cluster_figures import ClusterFigures
 from dao.postgres.database import Database
-from metrics.cluster import Figure, collector, reads_failed
+from metrics.cluster_collector import Figure, collector, reads_failed
 from model.cluster.nodes import NodeKind, NodeStatus
 from model.errors import ShoalError
 from model.runs.states import WorkflowState

@@ -1,10 +1,10 @@
-"""The statements of `dao/commands/suspect_commands.py`."""
+"""The statements of `dao/commands/deadly_commands.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dao.commands.suspect_commands import GROUPS, SUSPECTS_MAX, Suspect
+from dao.commands.deadly_commands import GROUPS, SUSPECTS_MAX, Suspect
 from model.cluster.nodes import NodeState
 from model.cluster.slots import Slot
 from model.ids import CommandId, Epoch

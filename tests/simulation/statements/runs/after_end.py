@@ -1,4 +1,4 @@
-"""The statement of `dao/runs/completion.py`."""
+"""The statement of `dao/runs/after_end.py`."""
 
 from __future__ import annotations
 
