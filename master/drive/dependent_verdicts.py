@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 
+from dao.definitions import definitions
+from dao.definitions.definitions import Whereabouts
 from dao.postgres.engine import AsyncConnection
 from dao.runs import dependencies
 from dao.runs.dependencies import Found, Span, WaitingTask
@@ -16,7 +18,7 @@ from model.cluster.means import is_passing
 from model.errors import Refused, Unavailable
 from model.ids import WorkflowCode
 from model.logic.date_cycles import intervals
-from model.logic.dependent import DependentItem, DependentParams, Outcome, State, Verdict, evaluate
+from model.logic.dependent import DependentItem, DependentParams, Outcome, State, Verdict, evaluate, unmet
 from model.runs.states import TaskState, WorkflowState
 from model.time.zones import zone
 
@@ -39,7 +41,15 @@ async def evaluate_all(
         for item in params.items()
         if isinstance(item.workflow, str)
     }
+    numbers = {
+        WorkflowCode(item.workflow)
+        for params in read.values()
+        if isinstance(params, DependentParams)
+        for item in params.items()
+        if isinstance(item.workflow, int)
+    }
     codes = await dependencies.codes(connection, names) if names else {}
+    homes = await definitions.whereabouts(connection, numbers) if numbers else {}
     spans = {task: _spans(task, params, codes) for task, params in read.items()}
     every = dict.fromkeys(
         span
@@ -49,7 +59,7 @@ async def evaluate_all(
         for span in each
     )
     found = await dependencies.find(connection, list(every)) if every else {}
-    return {task: _evaluated(task, read[task], spans[task], found) for task in waiting}
+    return {task: _evaluated(task, read[task], spans[task], found, homes) for task in waiting}
 
 
 def _read(task: WaitingTask) -> DependentParams | Refused:
@@ -92,8 +102,18 @@ def _code(task: WaitingTask, item: DependentItem, codes: Mapping[tuple[str, str]
         return WorkflowCode(item.workflow)
     code = codes.get((item.project or task.project, item.workflow))
     if code is None:
+        if item.project not in (None, task.project):
+            raise Refused(f"{unmet(item)}; ask somebody with a role in that project")
         raise Refused(f"{item} does not exist; save that workflow, or name another")
     return code
+
+
+def _is_elsewhere(task: WaitingTask, item: DependentItem, homes: Mapping[WorkflowCode, Whereabouts]) -> bool:
+    """Whether an item is of another project than the task; so is a workflow that was deleted, of whatever project."""
+    if isinstance(item.workflow, str):
+        return item.project not in (None, task.project)
+    home = homes.get(WorkflowCode(item.workflow))
+    return home is None or home.project != task.project
 
 
 def _evaluated(
@@ -101,13 +121,15 @@ def _evaluated(
     params: DependentParams | Refused,
     spans: Spans | Refused | Unavailable,
     found: Mapping[Span, Found],
+    homes: Mapping[WorkflowCode, Whereabouts],
 ) -> tuple[Verdict, Sequence[Span]]:
     if isinstance(params, Refused) or isinstance(spans, Refused):
         return Verdict(Outcome.FAILURE, str(spans)), ()
     if isinstance(spans, Unavailable):
         return _within_timeout(task, Verdict(Outcome.WAIT, str(spans), AGAIN_IN_MINUTES)), ()
     facts = {item: [_state(item, found.get(span)) for span in of] for item, of in spans.items()}
-    verdict = _within_timeout(task, evaluate(params, facts, task.waited_s / 60))
+    elsewhere = [item for item in facts if _is_elsewhere(task, item, homes)]
+    verdict = _within_timeout(task, evaluate(params, facts, task.waited_s / 60, elsewhere))
     return verdict, [span for of in spans.values() for span in of]
 
 

@@ -12,8 +12,8 @@ without limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pydantic import Field
@@ -110,19 +110,25 @@ Facts = Mapping[DependentItem, Sequence[State | None]]
 """Item -> for each span of its cycle (`intervals`) the state of the latest instance there, or None without one."""
 
 
-def evaluate(params: DependentParams, facts: Facts, waited_minutes: float) -> Verdict:
+def evaluate(
+    params: DependentParams, facts: Facts, waited_minutes: float, elsewhere: Collection[DependentItem] = ()
+) -> Verdict:
     """Decide whether to continue waiting.
 
     Args:
         params: validated when they were saved.
         facts: an entry for each of `params.items()`.
         waited_minutes: since the task's start, measured by the database's clock.
+        elsewhere: items of other projects. A reader of the sentence may have no role there: of these it tells only that
+            they are not met.
     Raises:
         KeyError: an item has no entry, a bug in the caller.
     Source: docs/reference/tasks/dependent.md.
     """
     over = 0 < params.wait_minutes <= waited_minutes
     standing = {item: _standing(params, item, facts[item], over) for item in params.items()}
+    for item in elsewhere:
+        standing[item] = replace(standing[item], sentence=unmet(item))
     outcome = _join(
         params.relation,
         [_join(group.relation, [standing[item].outcome for item in group.items]) for group in params.groups],
@@ -135,6 +141,11 @@ def evaluate(params: DependentParams, facts: Facts, waited_minutes: float) -> Ve
         return Verdict(outcome, f"{sentence}; repeat what is missing, then this task")
     limited = params.wait_minutes > 0 and any(each.again_in_minutes for each in reasons)
     return Verdict(outcome, sentence, params.wait_minutes - waited_minutes if limited else None)
+
+
+def unmet(item: DependentItem) -> str:
+    """What is told of an item of another project."""
+    return f"{item} is not met"
 
 
 def _standing(params: DependentParams, item: DependentItem, states: Sequence[State | None], over: bool) -> Verdict:

@@ -257,6 +257,31 @@ async def test_a_workflow_of_another_project_is_named_with_it(engine: Engine) ->
     assert engine.state(run) == "SUCCESS"
 
 
+@pytest.mark.parametrize("by_code", [True, False])
+@pytest.mark.parametrize("happened", ["failed", "nothing"])
+async def test_a_reason_tells_nothing_of_the_runs_of_another_project(
+    engine: Engine, by_code: bool, happened: str
+) -> None:
+    name = f"theirs, {by_code}, {happened}"
+    code = engine.define({"name": "a", **BY_HAND}, name=name)
+    engine.cluster.rows("UPDATE workflow_definition SET project = 'other' WHERE code = %s", code)
+    if happened == "failed":
+        below = await engine.begin(code, schedule_time=AT)
+        await _end_by_hand(engine, below, "FAILURE")
+        await engine.end(below)
+    item = on(code) if by_code else on(name, project="other")
+    run = await engine.run(engine.define(waits(item, on_absence="FAIL")), schedule_time=AT)
+    named = f"workflow with code {code}" if by_code else f'workflow "{name}" of project "other"'
+    assert engine.why(run, "wait") == f"{named} (today) is not met; repeat what is missing, then this task"
+
+
+async def test_a_reason_does_not_tell_which_workflows_another_project_has(engine: Engine) -> None:
+    run = await engine.run(engine.define(waits(on("nobody", project="other"))), schedule_time=AT)
+    assert engine.why(run, "wait") == (
+        'workflow "nobody" of project "other" (today) is not met; ask somebody with a role in that project'
+    )
+
+
 @pytest.mark.parametrize(("command", "becomes"), [("PAUSE", "PAUSE"), ("STOP", "KILL")])
 async def test_it_is_paused_and_stopped_at_once_and_waits_again_when_the_run_goes_on(
     engine: Engine, command: str, becomes: str

@@ -82,6 +82,17 @@ def test_the_sentence_names_who_and_why() -> None:
     assert evaluate(read, {one: [R], every: [R]}, 0).sentence.endswith("(today) is running, and 1 more")
 
 
+@pytest.mark.parametrize(("state", "waited"), [(F, 0), (None, 0), (None, 1), (R, 0)])
+def test_of_another_project_it_says_only_that_it_is_not_met(state: State | None, waited: float) -> None:
+    task = {"workflow": "theirs", "project": "dwh", "cycle": "today"}
+    read = DependentParams.read({"groups": [{"items": [task]}], "wait_minutes": 0.5})
+    (one,) = read.items()
+    said = evaluate(read, {one: [state]}, waited, [one]).sentence
+    assert said.removesuffix("; repeat what is missing, then this task") == (
+        'workflow "theirs" of project "dwh" (today) is not met'
+    )
+
+
 def test_it_says_when_time_alone_changes_the_answer() -> None:
     limited = params("AND", ("AND", "ab"), wait_minutes=5)
     a, b = limited.items()
