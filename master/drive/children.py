@@ -12,7 +12,7 @@ from model.definitions.plan import Plan, PlannedTask
 from model.ids import TaskCode
 from model.logic.dynamic import OUTPUT, DynamicParams, Tuples, own_output, tuples
 from model.logic.sub_process import SubProcessParams
-from model.parameters.outputs import CURE, OutParameters
+from model.parameters.outputs import OutParameters
 from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room, parse_parameters, replace_references
 from model.runs.instances import AttemptEnd, ChildState, TaskAttempt
 from model.runs.states import TaskState, WorkflowState
@@ -111,15 +111,15 @@ class Children:
         """How the attempt ends if nothing more is to begin; None while a child is neither over nor paused.
 
         With children that are paused or never began it ends as PAUSE if `as_paused`, else as KILL. An OUT parameter
-        without a value fails it where outputs are strict, but not in a dry run.
+        without a value of its type fails it where outputs are strict, but not in a dry run.
         """
         if self.is_over:
             state, outputs, reason = self._outcome()
             outs = OutParameters.recorded_in(self.task.parameter_types)
-            if state is TaskState.SUCCESS and outs.names and not dry_run:
-                said = outs.missing(parse_parameters(outputs or "{}", "outputs"))
+            if state is TaskState.SUCCESS and outs.recorded() and not dry_run:
+                said = outs.fault(parse_parameters(outputs or "{}", "outputs"))
                 if said and outs.strict:
-                    state, outputs, reason = TaskState.FAILURE, None, f"{said}; {CURE}"
+                    state, outputs, reason = TaskState.FAILURE, None, said
                 reason = reason or said
             return AttemptEnd(self.task.code, self.attempt, state, outputs, reason)
         if len(self.started) > len(self.ended) + len(self.paused):

@@ -192,7 +192,7 @@ def _planned(
         recorded = {**types}
     if logic is None or isinstance(logic, SubProcessParams | DynamicParams):
         strict = spec.strict_outputs if task.strict_outputs is None else task.strict_outputs
-        recorded |= OutParameters.of(outs, strict=strict).recorded()
+        recorded |= OutParameters.of(task.local_params, strict=strict).recorded()
     return PlannedTask(
         codes[task.name],
         task.name,

@@ -1,18 +1,24 @@
-"""OUT parameters without a default value: an attempt that succeeds must give each of them one.
+"""OUT parameters: an attempt that succeeds must give each a value, of its type, unless it has a default value.
 
-They travel with the attempt, beside the types of its parameters: `{"OUT rows": "strict"}`. No parameter of a task has
-such a name.
+They travel with the attempt, beside the types of its parameters: `{"OUT rows": "strict INTEGER"}`. No parameter of a
+task has such a name. One that has a default value and may be any text needs no check, and is left out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from model.choices import Direct, ParameterType
+from model.errors import Refused
+from model.parameters.local import LocalParam, typed
 
 _KEY = "OUT "
 _STRICT = "strict"
 _LOGGED = "logged"
+_OPTIONAL = "optional"
+"""Said of one with a default value."""
 
 
 def is_out(key: str) -> bool:
@@ -22,36 +28,69 @@ def is_out(key: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OutParameters:
-    """Their names; with `strict` an attempt that leaves one without a value fails, else its log says so."""
+    """The names of those without a default value, and the types of those that are not any text.
+
+    With `strict` an attempt fails that leaves one without a value, or gives it one that does not fit; else its log says
+    so.
+    """
 
     names: tuple[str, ...] = ()
     strict: bool = True
+    types: Mapping[str, ParameterType] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, defaults: Mapping[str, str], *, strict: bool) -> OutParameters:
-        """Those of a task, by the default values of all that it declares."""
-        return cls(tuple(name for name, default in defaults.items() if not default), strict)
+    def of(cls, params: Iterable[LocalParam], *, strict: bool) -> OutParameters:
+        """Those among the parameters of a task."""
+        outs = [param for param in params if param.direct is Direct.OUT]
+        types = {param.name: param.type for param in outs if param.type is not ParameterType.VARCHAR}
+        return cls(tuple(param.name for param in outs if not param.value), strict, types)
 
     @classmethod
     def recorded_in(cls, recorded: str | None) -> OutParameters:
-        """Those among the recorded types of an attempt's parameters. Raises `ValueError` for a text that is no JSON."""
+        """Those among the recorded types of an attempt's parameters. Raises `ValueError` for a text that is no JSON, or
+        names an unknown type."""
         if recorded is None or f'"{_KEY}' not in recorded:
             return _NONE
-        modes = {key.removeprefix(_KEY): mode for key, mode in json.loads(recorded).items() if is_out(key)}
-        return cls(tuple(modes), _STRICT in modes.values())
+        said = {key.removeprefix(_KEY): str(mode).split() for key, mode in json.loads(recorded).items() if is_out(key)}
+        words = {_STRICT, _LOGGED, _OPTIONAL}
+        types = {name: ParameterType(word) for name, mode in said.items() for word in mode if word not in words}
+        names = tuple(name for name, mode in said.items() if _OPTIONAL not in mode)
+        return cls(names, any(_STRICT in mode for mode in said.values()), types)
 
     def recorded(self) -> dict[str, str]:
         """What is recorded of them."""
-        return dict.fromkeys((_KEY + name for name in self.names), _STRICT if self.strict else _LOGGED)
+        said = {}
+        for name in dict.fromkeys((*self.names, *self.types)):
+            words = [_STRICT if self.strict else _LOGGED]
+            words += [] if name in self.names else [_OPTIONAL]
+            words += [self.types[name]] if name in self.types else []
+            said[_KEY + name] = " ".join(words)
+        return said
 
-    def missing(self, given: Collection[str]) -> str:
-        """A sentence that names those that got no value; empty if all have one."""
+    def fault(self, given: Mapping[str, str]) -> str:
+        """A sentence that names those without a value, else those whose value does not fit; empty if all are right.
+
+        With `strict` it says how to repair the attempt that fails for it.
+        """
+        said, cure = self._missing(given), "return one, declare a default value"
+        if not said:
+            said, cure = self._misfits(given), "return such a value, declare another type"
+        return f"{said}; {cure}, or set strict_outputs: false" if said and self.strict else said
+
+    def _missing(self, given: Mapping[str, str]) -> str:
         names = [f'"{name}"' for name in self.names if name not in given]
         if not names:
             return ""
         return f"it ended without a value for its OUT parameter{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
+    def _misfits(self, given: Mapping[str, str]) -> str:
+        said = []
+        for name, type_ in self.types.items():
+            try:
+                typed(type_, name, given.get(name, ""))
+            except Refused as error:
+                said.append(f"its OUT {error}")
+        return "; ".join(said)
+
 
 _NONE = OutParameters()
-CURE = "return one, declare a default value, or set strict_outputs: false"
-"""How to repair an attempt that failed for it."""

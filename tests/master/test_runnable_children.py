@@ -85,6 +85,17 @@ def test_children_that_leave_an_out_parameter_without_a_value_fail_their_task(co
         assert ended(given) == AttemptEnd(A, 1, T.SUCCESS, outputs=given)
 
 
+def test_a_child_that_gives_an_out_parameter_a_value_of_another_type_fails_its_task() -> None:
+    outs = {"rows": {"direct": "OUT", "type": "INTEGER"}}
+    plan = a_plan({"a": []}, fields={"a": {"type": "SUB_PROCESS", "params": {"workflow": 7}, "local_params": outs}})
+    runnable = Runnable(an_instance(plan), plan)
+    runnable.handle(Started())
+    ended = end(runnable, 0, outputs='{"rows": "abc"}')[0]
+    assert isinstance(ended, AttemptEnd)
+    assert (ended.state, ended.outputs) == (T.FAILURE, None)
+    assert ended.reason.startswith('its OUT parameter "rows" is INTEGER and must be a whole number such as 42; ')
+
+
 @pytest.mark.parametrize(("state", "ends_as"), [(W.FAILURE, T.FAILURE), (W.STOP, T.KILL)])
 def test_a_sub_workflow_that_does_not_succeed_fails_its_task(state: W, ends_as: T) -> None:
     task_end, finish = end(begun(SUB)[0], 0, state)

@@ -1,4 +1,4 @@
-"""What becomes of the outputs of an attempt: OUT parameters that got no value, and secrets among them."""
+"""What becomes of the outputs of an attempt: OUT parameters without a value of their type, and secrets among them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from dao.tasks.task_claims import ClaimedTask
-from model.parameters.outputs import CURE, OutParameters
+from model.parameters.outputs import OutParameters
 from model.runs.states import TaskState
 from worker.attempts.values import secret_names
 from worker.logs.task_log import LogFile
@@ -19,13 +19,12 @@ class _Log(Protocol):
 
 
 def with_all_outputs(result: TaskResult, outs: OutParameters, log: _Log) -> TaskResult:
-    """The result, or a failure that names what is missing; the log names it in either case."""
-    if result.state is not TaskState.SUCCESS or not (said := outs.missing(result.outputs)):
+    """The result, or a failure that names what is missing or does not fit; the log names it in either case."""
+    if result.state is not TaskState.SUCCESS or not (said := outs.fault(result.outputs)):
         return result
-    sentence = f"{said}; {CURE}" if outs.strict else said
     with suppress(OSError):  # the log is second to the result
-        log.write(f"\n[shoal] {sentence}\n")
-    return TaskResult.failure(sentence) if outs.strict else result
+        log.write(f"\n[shoal] {said}\n")
+    return TaskResult.failure(said) if outs.strict else result
 
 
 def without_secrets(result: TaskResult, task: ClaimedTask, file: LogFile) -> TaskResult:
