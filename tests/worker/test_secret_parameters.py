@@ -148,6 +148,20 @@ async def test_a_secret_is_never_an_output(bench: Bench) -> None:
     assert json.loads(report.outputs or "") == {"x": "******", "y": "1"}
 
 
+async def test_a_declared_output_that_is_left_out_or_masked_is_not_said_to_have_no_value(bench: Bench) -> None:
+    script = 'p=${password}; echo "#{setValue(password=other)}"; echo "#{setValue(x=$p)}"'
+    outs = {"OUT password": "strict", "OUT x": "strict"}
+    report, log = await bench.run("SHELL", bench.sealed(), outs, script=script)
+    left_out = "a SECRET is no output, so this is not passed on: password"
+    assert report.state is TaskState.FAILURE
+    assert report.reason == f"{left_out}; give the OUT parameter another name"
+    assert f"[shoal] {left_out}\n" in log
+    assert "without a value" not in log
+    report, _ = await bench.run("SHELL", bench.sealed(), {"OUT x": "strict", "OUT y": "strict optional"}, script=script)
+    assert report.state is TaskState.SUCCESS, report
+    assert json.loads(report.outputs or "") == {"x": "******"}
+
+
 async def test_a_request_has_the_secret_in_its_header_and_body(bench: Bench) -> None:
     async with http_server({"*": says("200 OK", json.dumps({"p": SECRET}))}) as server:
         params = {"url": server.address, "method": "POST", "body": {"p": "${password}"}, "outputs": {"p": "$.p"}}

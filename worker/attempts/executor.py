@@ -123,9 +123,10 @@ class _Attempt:
             known = self._ended if isinstance(error, TookTooLong) else None
             result = self._result_of(error) if known is None else known
         try:
-            result = without_secrets(result, task, self._log)
-            if not task.dry_run:
-                result = with_all_outputs(result, OutParameters.recorded_in(task.parameter_types), self._log)
+            outs = OutParameters.recorded_in(task.parameter_types)
+            if not task.dry_run:  # first: what is masked or left out has got a value
+                result = with_all_outputs(result, outs, self._log)
+            result = without_secrets(result, task, outs, self._log)
         except Exception as error:  # noqa: BLE001 - what it gave may be anything
             result = self._result_of(error)
         self._close_log()

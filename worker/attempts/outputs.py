@@ -27,9 +27,9 @@ def with_all_outputs(result: TaskResult, outs: OutParameters, log: _Log) -> Task
     return TaskResult.failure(said) if outs.strict else result
 
 
-def without_secrets(result: TaskResult, task: ClaimedTask, file: LogFile) -> TaskResult:
+def without_secrets(result: TaskResult, task: ClaimedTask, outs: OutParameters, file: LogFile) -> TaskResult:
     """A task's outputs are stored in plain text: secrets in them are masked, one with the name of a secret is left
-    out."""
+    out. That is a failure if it was declared, as one without a value is."""
     if not (file.secrets or "SECRET" in (task.parameter_types or "")):
         return result
     if result.alert is not None:
@@ -38,7 +38,10 @@ def without_secrets(result: TaskResult, task: ClaimedTask, file: LogFile) -> Tas
         return result
     secret = secret_names(task)
     if left_out := sorted(secret.intersection(result.outputs)):
+        said = f"a SECRET is no output, so this is not passed on: {', '.join(left_out)}"
         with suppress(OSError):
-            file.write(f"[shoal] a SECRET is no output, so this is not passed on: {', '.join(left_out)}\n")
+            file.write(f"[shoal] {said}\n")
+        if outs.strict and secret.intersection(outs.names):
+            return TaskResult.failure(f"{said}; give the OUT parameter another name")
     outputs = {file.masked(name): file.masked(value) for name, value in result.outputs.items() if name not in secret}
     return replace(result, outputs=outputs)

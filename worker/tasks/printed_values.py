@@ -85,7 +85,7 @@ class PrintedValues:
         for name in self._odd:
             if name not in self._values:
                 own_line = f"print ${{setValue({name}=...)}} on a line of its own, with no newline in the value"
-                self._log.write(f'\n[shoal] "{name}" got no value: {own_line}\n')
+                self._log.write(f"\n[shoal] a line with setValue({name}=...) gave no value: {own_line}\n")
         return self._values
 
     def _read(self, data: bytes) -> None:
