@@ -49,9 +49,11 @@ _TOKEN = re.compile(
     |(?P<sign>&&|\|\||[=!<>]=|[<>!+\-*/%?:()\[\],.])""",
     re.VERBOSE | re.ASCII,
 )
-_IN_TEXT = re.compile(rf"\\.|\$(?P<escaped>\$?)\{{(?P<name>{_NAME})\}}", re.ASCII)
-_IN_RAW_TEXT = re.compile(rf"\$(?P<escaped>\$?)\{{(?P<name>{_NAME})\}}", re.ASCII)
-_TIME = re.compile(r"(?<!\$)\$\[")
+_IN_TEXT = re.compile(
+    rf"\\.|(?:(?<!\$)|(?<=\\\$))(?P<before>(?:\$\$)*)\$(?P<escaped>\$?)\{{(?P<name>{_NAME})\}}", re.ASCII
+)
+_IN_RAW_TEXT = re.compile(rf"(?<!\$)(?P<before>(?:\$\$)*)\$(?P<escaped>\$?)\{{(?P<name>{_NAME})\}}", re.ASCII)
+_TIME = re.compile(r"(?<!\$)(?:\$\$)*\$\[")
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
 _DECIMAL = re.compile(r"-?\d+\.\d+", re.ASCII)
 _WHOLE_MAX = 2**63 - 1
@@ -293,6 +295,7 @@ def _parts_of_text(token: str, variable: Callable[[str, _Kind], str]) -> Iterato
         if match["name"] is None or match["escaped"]:
             plain += match[0].removeprefix("$")
             continue
+        plain += match["before"]
         if plain:
             yield f"{opening}{plain}{quote}"
         yield variable(match["name"], _Kind.QUOTED)

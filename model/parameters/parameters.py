@@ -1,8 +1,9 @@
 """Parameters: values given as a JSON object, and the replacement of `${name}` in a text by them.
 
-`${name}` is replaced, an unknown name stays as it is, `$${...}` is a literal `${...}`. The caller decides what is
-inserted for a value, since only the task type knows what is safe: a text may contain the value itself, a shell script
-may not (otherwise anyone who can set a value could run code).
+`${name}` is replaced, an unknown name stays as it is, `$${...}` is a literal `${...}`. In a longer run of `$` pairs
+before that stay: in `$$${name}` a value follows bash's process id, or the opening quote of SQL. The caller decides what
+is inserted for a value, since only the task type knows what is safe: a text may contain the value itself, a shell
+script may not (otherwise anyone who can set a value could run code).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ INSERTED_BYTES_MAX = 4 * PARAMETERS_BYTES_MAX
 PARAMETER_PREFIX = "SHOAL_PARAM_"
 FILE_PREFIX = "SHOAL_FILE_"
 
-_REFERENCE = re.compile(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_.]*)\}")
+_REFERENCE = re.compile(r"(?<!\$)((?:\$\$)*)\$(\$?)\{([A-Za-z_][A-Za-z0-9_.]*)\}")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SMALL_CHARACTERS = 4_096
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:/@%+=-]*")
@@ -71,10 +72,10 @@ def replace_references(text: str, values: Mapping[str, str], insert: Callable[[s
     """`text` with each known `${name}` replaced by `insert(name, value)`."""
 
     def replaced(match: re.Match[str]) -> str:
-        escaped, name = match.groups()
+        before, escaped, name = match.groups()
         if escaped:
             return match.group()[1:]
-        return insert(name, values[name]) if name in values else match.group()
+        return before + insert(name, values[name]) if name in values else match.group()
 
     return _REFERENCE.sub(replaced, text)
 
@@ -114,7 +115,7 @@ def file_variable(name: str) -> str:
 
 def references(text: str) -> list[str]:
     """The names in the `${name}` references of `text`, each once, in order."""
-    return list(dict.fromkeys(name for escaped, name in _REFERENCE.findall(text) if not escaped))
+    return list(dict.fromkeys(name for _, escaped, name in _REFERENCE.findall(text) if not escaped))
 
 
 def is_plain(value: str) -> bool:

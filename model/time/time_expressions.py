@@ -2,9 +2,10 @@
 
 Whole days, weeks and months are calendar steps: on a day of 23 or 25 hours `-1` is still yesterday. Parts of a day
 (`-1/24`, an hour) are elapsed time. Anything else stays as it is, especially bash's `$[1+2]`; `$$[yyyy]` is a literal
-`$[yyyy]`. Source: docs/reference/parameters.md, after DolphinScheduler. Two things differ from it: `year_week` gives
-the year that the week belongs to (1 January 2022 is in 2021-52; DolphinScheduler gives 2022-52, as in December), and
-parts of a day are exact, where DolphinScheduler truncates at each division.
+`$[yyyy]`, and in a longer run of `$` the pairs before that stay. Source: docs/reference/parameters.md, after
+DolphinScheduler. Two things differ from it: `year_week` gives the year that the week belongs to (1 January 2022 is in
+2021-52; DolphinScheduler gives 2022-52, as in December), and parts of a day are exact, where DolphinScheduler truncates
+at each division.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from model.time.java_dates import java_date
 EXPRESSION_LENGTH_MAX = 1000
 """Longer texts are not expressions: two brackets far apart enclose something else."""
 
-_EXPRESSION = re.compile(rf"\$(\$?)\[([^\[\]\n]{{1,{EXPRESSION_LENGTH_MAX}}})\]")
+_EXPRESSION = re.compile(rf"(?<!\$)((?:\$\$)*)\$(\$?)\[([^\[\]\n]{{1,{EXPRESSION_LENGTH_MAX}}})\]")
 _CALL = re.compile(r"([a-z_]+)\((.*)\)")
 _QUOTED = re.compile("'[^']*'")
 _DIGIT = re.compile("[0-9]")
@@ -41,11 +42,11 @@ def replace_time_expressions(text: str, at: datetime, zone: ZoneInfo) -> str:
     """
 
     def replaced(match: re.Match[str]) -> str:
-        escaped, expression = match.groups()
+        before, escaped, expression = match.groups()
         value = time_expression(expression, at, zone)
         if value is None:
             return match.group()
-        return match.group()[1:] if escaped else value
+        return match.group()[1:] if escaped else before + value
 
     return _EXPRESSION.sub(replaced, text)
 

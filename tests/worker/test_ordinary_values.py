@@ -58,6 +58,7 @@ ORDINARY = [
     ("cat f | awk '{ print $1 }'; echo @", "Müller GmbH"),
     ("curl -s http://h/ | python3 -c 'import json, sys; print(json.load(sys.stdin))'; echo @", "prod"),
     ('eval "$(ssh-agent -s)"; git clone @ repo', "git@example.com:team/repo.git"),
+    ('sort < orders > /tmp/$$@; mv /tmp/$$@ "/data/$$@"', "2026-01-31"),
     ('n=$(wc -l < file); if [[ "@" == x || $n == 1 ]]; then echo "there are $n of @" | tee out; fi', "it's"),
 ]
 

@@ -118,6 +118,7 @@ def test_a_text_without_references_reaches_the_database_as_it_is(text: str, name
         ("postgresql", "SELECT U&'${v}'", "stands inside U&'...'"),
         ("mysql", "SELECT _latin1'${v}'", "stands inside _latin1'...'"),
         ("postgresql", "DO $$ BEGIN ${v} END $$", "stands inside $$...$$, where a value could become code"),
+        ("postgresql", "SELECT $$${v}$$", "stands inside $$...$$"),
         ("duckdb", "SELECT $x$ ${v} $x$", "stands inside $$...$$"),
         ("mysql", r"SELECT 'a\n${v}'", "stands in a literal with a backslash"),
         (

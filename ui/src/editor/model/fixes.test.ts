@@ -11,7 +11,7 @@ tasks:
     after: [chek, check, report]
     params:
       script: |
-        echo \${dy} $\${dy} \${dy}
+        echo \${dy} $\${dy} \${dy} $$\${dy}
   - {name: check, type: SHEL, after: load}
   - {name: report, type: FAKE, after: [check]}
 `;
@@ -33,7 +33,7 @@ function changed(text: string): string[] {
 describe("the ways out of a problem", () => {
   it("name the nearest parameter, or make one", () => {
     const sentence = `task "load": \${dy} is no parameter of the workflow; did you mean \${day}?`;
-    expect(changed(fixed(sentence))).toEqual([`        echo \${day} $\${dy} \${day}`]);
+    expect(changed(fixed(sentence))).toEqual([`        echo \${day} $\${dy} \${day} $$\${day}`]);
     expect(fixed(sentence, 1)).toContain('params:\n  dy: ""\ntasks:');
   });
   it("name the nearest task, or wait for none", () => {

@@ -119,17 +119,22 @@ function changeAfter(document: Document, task: string, to: (name: string) => str
   if (after.items.length === 0) found.delete("after");
 }
 
-/** `${wrong}` as `${near}` in all texts of a task's parameters; `$${wrong}` is no reference and stays. */
+/** `${wrong}` as `${near}` in all texts of a task's parameters. `$${wrong}` is no reference and stays, `$$${wrong}` is
+one after a pair. */
 function renameReference(task: YAMLMap | null, wrong: string, near: string): void {
   const change = (node: unknown): void => {
     if (isScalar(node) && typeof node.value === "string")
       node.value = node.value
         .split(`\${${wrong}}`)
-        .reduce((text, rest) => `${text}${text.endsWith("$") ? `\${${wrong}}` : `\${${near}}`}${rest}`);
+        .reduce((text, rest) => `${text}${isEscaped(text) ? `\${${wrong}}` : `\${${near}}`}${rest}`);
     else if (isMap(node)) for (const pair of node.items) change(pair.value);
     else if (isSeq(node)) node.items.forEach(change);
   };
   change(task?.get("params", true));
+}
+
+function isEscaped(before: string): boolean {
+  return (before.length - before.replace(/\$+$/, "").length) % 2 === 1;
 }
 
 function addParameter(document: Document, name: string): void {
