@@ -24,6 +24,10 @@ WORD_MAX = 20_000
 BEFORE = frozenset({"if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}", "time"})
 EVALUATING_TESTS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
 REFERENCE = re.compile("[\U000f0000-\U000ffffd]")
+_IN_NUMBER = re.compile(r"[\w#\U000f0000-\U000ffffd]")
+"""What makes one number of a reference and its neighbour, as in `10#${month}`."""
+_OTHER_IN_OCTAL = re.compile("[-+]?0+([1-7][0-9]|[89])[0-9]*")
+_BEGINS_WITH_0 = re.compile("[-+]?0[0-9]*")
 _WHOLE_NUMBERS = (ParameterType.INTEGER, ParameterType.LONG)
 
 
@@ -111,6 +115,12 @@ class Script:
         """Counted from 1."""
         return self.text.count("\n", 0, at) + 1
 
+    def is_octal(self, place: Place, value: str) -> bool:
+        """Whether bash evaluates a whole number there to another one, or to none: 010 to 8, and 08 is an error."""
+        before, after = self.text[max(0, place.at - 1) : place.at], self.text[place.at + 1 : place.at + 2]
+        form = _BEGINS_WITH_0 if _IN_NUMBER.match(after) else _OTHER_IN_OCTAL
+        return _IN_NUMBER.match(before) is None and form.fullmatch(value) is not None
+
     def escape(self, text: str, start: int, stop: int) -> None:
         """Escape a part of the text in which bash expands nothing, but for the references in it."""
         for at in range(start, stop):
@@ -154,6 +164,11 @@ class NamedScript:
                 raise Refused(
                     f'script, line {script.line_of(place.at)}: the value of "{name}" is no whole number, and bash '
                     f"evaluates it there; declare the parameter INTEGER and give one, or change that line"
+                )
+            if place.evaluated and not is_key and script.is_octal(place, value):
+                raise Refused(
+                    f'script, line {script.line_of(place.at)}: the value of "{name}" begins with 0, and bash reads it '
+                    f"there as an octal number; write 10#${{{name}}}, or give it without the 0"
                 )
         if check_declared(type_, name, value):
             if not value and type_ in _WHOLE_NUMBERS:  # elsewhere an empty one is none
