@@ -34,7 +34,14 @@ from service.runs.requests import WaitQuery
 from service.workflows.apply_saving import save_all
 from service.workflows.reach import check_reach
 from service.workflows.requests import BYTES_MAX
-from service.workflows.workflow_file import BadWorkflowFile, FileFault, TaskTypes, WorkflowDocument, parse_spec, plain
+from service.workflows.workflow_file import (
+    BadWorkflowFile,
+    FileFault,
+    TaskTypes,
+    WorkflowDocument,
+    parse_spec,
+    task_content,
+)
 from service.workflows.yaml_lines import BadYaml, read_documents
 
 TRIAL = "trial of"
@@ -111,5 +118,4 @@ def _read(yaml: str) -> Mapping[str, Any]:
         raise BadWorkflowFile([FileFault(FILE, str(error), error.line)]) from None
     if len(documents) != 1 or not isinstance(documents[0].content, Mapping):
         raise BadWorkflowFile([FileFault(FILE, "it must be one task: begin with `name:` and `type:`")])
-    content: Mapping[str, Any] = plain(documents[0].content)
-    return content
+    return task_content(documents[0].content)

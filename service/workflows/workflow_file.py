@@ -7,6 +7,7 @@ All problems are reported at once, each with file, line, task and fix; nothing i
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, Protocol
@@ -33,6 +34,7 @@ FAULTS_SHOWN_MAX = 20
 WORKFLOW, POOL = "workflow", "pool"
 """What a document is, by its `kind`; without one it is a workflow."""
 NO_WORKFLOW = "there is no workflow in it; begin with `name:` and `tasks:`"
+_LEADING_ZERO = re.compile(r"[-+]?0[0-9]")
 _NO_MAPPING = "a workflow is a mapping with `name:` and `tasks:`"
 _LIST_OF_POOLS = "a pool stands in no list: begin the line with `kind: pool`, and write `---` between two"
 
@@ -171,11 +173,10 @@ def _workflow(document: Document, file: str, types: TaskTypes | None) -> Workflo
     if not isinstance(content, dict):
         is_of_pools = any(isinstance(each, dict) and each.get("kind") == POOL for each in _list(content))
         raise InvalidWorkflow([Problem(where=(), sentence=_LIST_OF_POOLS if is_of_pools else _NO_MAPPING)])
-    if isinstance(params := document.content.get("params"), dict):
-        content["params"] = {name: _written(value) for name, value in params.items()}
-    for place, entry in enumerate(_list(document.content.get("schedules"))):
-        if isinstance(entry, dict) and isinstance(params := entry.get("params"), dict):
-            content["schedules"][place]["params"] = {name: _written(value) for name, value in params.items()}
+    content |= _written_params(document.content)
+    for name, read in (("schedules", _schedule), ("tasks", task_content)):
+        if isinstance(entries := document.content.get(name), list):
+            content[name] = [read(each) if isinstance(each, dict) else plain(each) for each in entries]
     if types is not None:
         _refuse_sealed(content)
     if (fault := _fault_of_kind(content)) is not None:
@@ -280,6 +281,50 @@ def plain(value: Any) -> Any:
     return value
 
 
+def task_content(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A task as it was read. The values of its parameters are as they were written; in what its type reads, a number
+    with a leading zero is a text: for some readers of YAML 010 is 8."""
+    content: dict[str, Any] = plain(given)
+    if "params" in given:
+        content["params"] = _texts(given["params"])
+    if given.get("type") == "SUB_PROCESS" and isinstance(given.get("params"), dict):
+        content["params"] |= _written_params(given["params"])
+    match given.get("local_params"):
+        case dict(entries):
+            content["local_params"] = {name: _written_entry(each) for name, each in entries.items()}
+        case list(entries):
+            content["local_params"] = [_written_entry(each) for each in entries]
+    return content
+
+
+def _schedule(given: dict[str, Any]) -> dict[str, Any]:
+    return plain(given) | _written_params(given)
+
+
+def _written_params(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Its `params`, if they are values by name."""
+    params = given.get("params")
+    return {"params": {name: _written(value) for name, value in params.items()}} if isinstance(params, dict) else {}
+
+
+def _written_entry(given: Any) -> Any:
+    """A value, or a mapping with it."""
+    if isinstance(given, dict) and "value" in given:
+        return {**plain(given), "value": _written(given["value"])}
+    return _written(given)
+
+
 def _written(value: Any) -> Any:
     """A parameter is a text: a number becomes its original spelling."""
-    return value.written if isinstance(value, Number) else plain(value)
+    return value.written if isinstance(value, Number) else _texts(value)
+
+
+def _texts(value: Any) -> Any:
+    """The same as `plain`, but numbers with a leading zero are texts."""
+    if isinstance(value, Number):
+        return value.written if _LEADING_ZERO.match(value.written) else value.value
+    if isinstance(value, dict):
+        return {name: _texts(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_texts(each) for each in value]
+    return value

@@ -53,6 +53,46 @@ def test_parameters_are_taken_as_they_were_written() -> None:
     }
 
 
+ODD = {"month": "010", "short": "08", "version": "1.10", "at": "12:30:45", "yes": "yes", "off": "off", "big": "1_000"}
+"""What other readers of YAML take for 8, for 45045, for true, or for nothing at all."""
+AS_WRITTEN = "{" + ", ".join(f"{name}: {value}" for name, value in ODD.items()) + "}"
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        f"local_params: {AS_WRITTEN}",
+        "local_params: {" + ", ".join(f"{name}: {{value: {value}}}" for name, value in ODD.items()) + "}",
+        "local_params: [" + ", ".join(f"{{name: {name}, value: {value}}}" for name, value in ODD.items()) + "]",
+    ],
+)
+def test_local_parameters_are_taken_as_they_were_written(task: str) -> None:
+    text = f"name: w\ntasks:\n  - name: a\n    type: FAKE\n    {task}\n"
+    (workflow,) = parse_workflows(text.encode(), "f.yaml", CATALOG)
+    assert {param.name: param.value for param in workflow.spec.tasks[0].local_params} == ODD
+
+
+def test_what_a_task_gives_its_child_is_taken_as_it_was_written() -> None:
+    text = f"name: w\ntasks:\n  - {{name: a, type: SUB_PROCESS, params: {{workflow: b, params: {AS_WRITTEN}}}}}\n"
+    (workflow,) = parse_workflows(text.encode(), "f.yaml", CATALOG)
+    assert workflow.spec.tasks[0].params == {"workflow": "b", "params": ODD}
+
+
+def test_a_number_with_a_leading_zero_is_a_text_in_what_a_task_type_reads() -> None:
+    params = "{outputs: {month: 010, at: 12:30:45}, sleep_s: 0.5, fail_attempts: 0, write: 08}"
+    text = f"name: w\nparams: {{list: [010, 10]}}\ntasks:\n  - {{name: a, type: FAKE, params: {params}, timeout: 05}}\n"
+    (workflow,) = parse_workflows(text.encode(), "f.yaml", CATALOG)
+    (task,) = workflow.spec.tasks
+    assert task.params == {
+        "outputs": {"month": "010", "at": "12:30:45"},
+        "sleep_s": 0.5,
+        "fail_attempts": 0,
+        "write": "08",
+    }
+    assert workflow.spec.params == {"list": '["010", 10]'}
+    assert task.timeout == 5
+
+
 def test_anchors_and_merges_work() -> None:
     text = (
         "name: good\ntasks:\n"
