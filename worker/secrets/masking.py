@@ -2,7 +2,8 @@
 
 A chunk may end in the middle of a secret. So the longest suffix that could become one is held back until the next chunk
 decides; ordinary output is not delayed. This protects against carelessness (an `echo`, a `set -x`), not against a task
-that wants to reveal its secret: it can spell it backwards.
+that wants to reveal its secret: it can spell it backwards. Nor are parts found that a program makes of a line, as
+`pprint` does: quotes and an indentation that may stand after each blank make the search many times slower.
 """
 
 from __future__ import annotations
