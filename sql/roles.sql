@@ -79,9 +79,9 @@ BEGIN
     EXECUTE format('GRANT UPDATE (task_instance_id, worker_id, taken_at, free_since, set_aside_at, set_aside_why, set_aside_by, found_why, '
                    'checked_at, checking_by, checking_since), DELETE ON pool_resource TO %s', worker);
 
-    -- Which rows it may write. All other roles write those that their rights allow, and none of these tables is one of the
-    -- hot path. A name has its place in the list, since a policy has no other.
-    FOREACH each IN ARRAY ARRAY['node', 'node_beat', 'registry_lease', 'alert', 'log_key'] LOOP
+    -- Which rows it may write, and which a submitter may read. All other roles use those that their rights allow, and none
+    -- of these tables is one of the hot path. A name has its place in the list, since a policy has no other.
+    FOREACH each IN ARRAY ARRAY['node', 'node_beat', 'registry_lease', 'alert', 'log_key', 'error_command'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', each);
         EXECUTE format('DROP POLICY IF EXISTS all_rows ON %I', each);
         EXECUTE format('CREATE POLICY all_rows ON %I USING (true) WITH CHECK (true)', each);
@@ -104,9 +104,11 @@ BEGIN
                           AND EXISTS (SELECT FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
                                       LEFT JOIN workflow_definition d ON d.code = i.workflow_code
                                       WHERE t.id = task_instance_id AND t.workflow_instance_id = alert.workflow_instance_id
-                                        AND d.project IS NOT DISTINCT FROM alert.project))$rule$
+                                        AND d.project IS NOT DISTINCT FROM alert.project))$rule$,
+        -- A reason names tasks and parameters of a project.
+        $rule$error_command %1$sown RESTRICTIVE FOR SELECT TO %3$s USING (created_by = session_user)$rule$
     ] LOOP
-        each := format(rule, prefix, worker);
+        each := format(rule, prefix, worker, submitter);
         EXECUTE format('DROP POLICY IF EXISTS %I ON %I', split_part(each, ' ', 2), split_part(each, ' ', 1));
         EXECUTE format('CREATE POLICY %I ON %I AS %s', split_part(each, ' ', 2), split_part(each, ' ', 1),
                        substr(each, length(split_part(each, ' ', 1)) + length(split_part(each, ' ', 2)) + 3));
@@ -152,8 +154,9 @@ BEGIN
     EXECUTE format('GRANT INSERT (%s) ON command TO %s', asked, submitter);
     EXECUTE format('GRANT SELECT (id) ON command TO %s', submitter);
     EXECUTE format('GRANT SELECT (code, project, name, version, release_state) ON workflow_definition TO %s', submitter);
-    EXECUTE format('GRANT SELECT (id, command_id, workflow_code, workflow_version, state, started_at, ended_at, reason) '
+    EXECUTE format('GRANT SELECT (id, command_id, workflow_code, workflow_version, state, started_at, ended_at) '
                    'ON workflow_instance TO %s', submitter);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s.reason_of_run TO %s, %s', space, owner, submitter);
     EXECUTE format('GRANT SELECT (command_id, reason, refused_at) ON error_command TO %s', submitter);
 
     -- The rows of the audit whose time is over, and no others.

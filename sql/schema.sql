@@ -1879,6 +1879,15 @@ COMMENT ON FUNCTION start_workflow IS 'Starts a workflow after the checks that t
 REVOKE ALL ON FUNCTION start_workflow FROM PUBLIC;
 DO $$ BEGIN EXECUTE format('ALTER FUNCTION start_workflow SET search_path TO %I, pg_temp', current_schema()); END $$;
 
+CREATE FUNCTION reason_of_run(run bigint) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER AS $$
+    SELECT i.reason FROM workflow_instance i JOIN command_history h ON h.command_id = i.command_id
+    WHERE i.id = reason_of_run.run AND h.created_by = session_user
+$$;
+COMMENT ON FUNCTION reason_of_run IS 'Why a run ended as it did, for the database user who started it; null for others: it may hold the last line of a log.';
+REVOKE ALL ON FUNCTION reason_of_run FROM PUBLIC;
+DO $$ BEGIN EXECUTE format('ALTER FUNCTION reason_of_run SET search_path TO %I, pg_temp', current_schema()); END $$;
+
 -- ------------------------------------------------------------------------------------------- retention
 
 CREATE FUNCTION delete_old_audit(after_id bigint, kept_days integer, read_max integer,

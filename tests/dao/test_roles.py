@@ -116,7 +116,7 @@ ALLOWED = {
         "INSERT INTO command (type, workflow_instance_id) VALUES ('STOP', 1)",
         "SELECT start_workflow(1)",
         "SELECT code, name FROM workflow_definition",
-        "SELECT id, state, reason FROM workflow_instance",
+        "SELECT id, state, reason_of_run(id) FROM workflow_instance",
         "SELECT command_id, reason FROM error_command",
     ],
 }
@@ -190,6 +190,7 @@ REFUSED = {
         "INSERT INTO command (id, type) OVERRIDING SYSTEM VALUE VALUES (99, 'STOP')",
         "SELECT params FROM command",
         "SELECT params FROM workflow_instance",
+        "SELECT reason FROM workflow_instance",
         "SELECT pg_advisory_lock(1)",
         "SELECT pg_try_advisory_xact_lock(1)",
         "SELECT pg_advisory_xact_lock_shared(1, 2)",
@@ -370,6 +371,33 @@ async def test_a_submitter_is_named_by_the_database_and_not_by_itself(users: Use
     with _owner(users) as connection:
         (row,) = connection.execute("SELECT created_by = session_user FROM command ORDER BY id DESC LIMIT 1").fetchall()
         assert row == (True,)
+
+
+REASONS = """
+    INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy,
+                                   priority, worker_group, ended_at, reason)
+    SELECT n, 1, 1, 'FAILURE', 1, 'CONTINUE', 'MEDIUM', 'default', now(), 'reason ' || n FROM generate_series(11, 13) n;
+    INSERT INTO command_history (command_id, type, outcome, master_id, created_at, created_by)
+    VALUES (11, 'START_PROCESS', 'DONE', 1, now(), '{0}'), (12, 'START_PROCESS', 'DONE', 1, now(), 'somebody else');
+    INSERT INTO error_command (command_id, reason, master_id, created_by)
+    VALUES (21, 'reason 21', 1, '{0}'), (22, 'reason 22', 1, 'somebody else')
+"""
+
+
+async def test_a_submitter_reads_reasons_only_of_what_it_asked_for(users: Users) -> None:
+    """A reason may name what belongs to a project, and hold the last line of a log."""
+    with _logged_in(users, "submitter") as url:
+        with _owner(users) as owner:
+            owner.execute(REASONS.format(f"{users.prefix}submitter_1").encode())
+        as_user = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        with psycopg.connect(as_user) as connection:
+            runs = "SELECT reason_of_run(id) FROM workflow_instance WHERE command_id > 10 ORDER BY command_id"
+            assert connection.execute(runs).fetchall() == [("reason 11",), (None,), (None,)]
+            refused = "SELECT reason FROM error_command ORDER BY command_id"
+            assert connection.execute(refused).fetchall() == [("reason 21",)]
+    for part in ("owner", "master", "api"):
+        with users.connect(part) as connection:
+            assert len(connection.execute("SELECT reason FROM error_command").fetchall()) == 3, part
 
 
 def test_the_page_on_roles_names_every_table_and_granted_function() -> None:
