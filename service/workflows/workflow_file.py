@@ -298,7 +298,7 @@ def task_content(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _schedule(given: dict[str, Any]) -> dict[str, Any]:
-    return plain(given) | _written_params(given)
+    return {**plain(given), **_written_params(given)}
 
 
 def _written_params(given: Mapping[str, Any]) -> dict[str, Any]:
