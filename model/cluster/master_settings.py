@@ -48,7 +48,7 @@ class MasterSettings(BaseModel):
         KEPT_DAYS,
         ge=0,
         le=KEPT_DAYS_MAX,
-        description="days for which ended runs are kept, unless their project says otherwise; 0 = for ever",
+        description="days for which ended runs are kept, unless their project says otherwise; 0 = forever",
     )
     id_step: int = Field(1, gt=0, description="stride of the command ids that this database generates")
     when_fenced: WhenFenced = Field(
