@@ -19,7 +19,7 @@ export type AlertFilter = Omit<
 
 export const PAGE = 50;
 const RULES_PAGE = 200;
-/** What no event tells, such as that a rule's workflow is gone, is read again after so long. */
+/** What no event reports, such as that a rule's workflow is gone, is read again after this time. */
 const AGAIN_MS = 30_000;
 
 export const KINDS: readonly AlertKind[] = [

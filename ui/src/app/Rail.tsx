@@ -39,7 +39,7 @@ export const PAGES: Page[] = [
 
 const NeedsBadge = lazy(() => import("@/now/NeedsBadge").then(({ NeedsBadge }) => ({ default: NeedsBadge })));
 
-/** The number beside *Now*; the frame does not wait for it. */
+/** The number next to *Now*; the frame does not wait for it. */
 function Needs() {
   return (
     <Suspense fallback={null}>

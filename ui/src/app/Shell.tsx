@@ -22,7 +22,7 @@ export function Shell() {
   }, []);
   useTopics("cluster", "queue");
   const isOver = useIsSessionOver();
-  // Another zone means other words for every time: what is shown is made again.
+  // Another zone changes the text of every time, so everything is rendered again.
   const zone = useSyncExternalStore(onZone, shownZone);
   return (
     <div className="app">

@@ -55,7 +55,7 @@ function page<Path extends string>(path: Path, load: Load, name: string, ...word
   });
 }
 
-/** The words come beside the code, not after it. */
+/** The words load together with the code, not after it. */
 async function withWords<Loaded>(load: () => Promise<Loaded>, words: string[]): Promise<Loaded> {
   const [loaded] = await Promise.all([load(), loadWords(words)]);
   return loaded;

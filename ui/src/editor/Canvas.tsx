@@ -52,7 +52,7 @@ interface Props {
   children?: ReactNode;
 }
 
-/** Tasks, notes and arrows: what stands on it is given, what a hand does with it is told. */
+/** Tasks, notes and arrows: shows what it is given, and reports what the person does. */
 export function Canvas(props: Props) {
   const { nodes: given, arrows, edges, isFixed, onMoved, onSelect, onConnect, onRefused, onDelete, onDropType } = props;
   const { t } = useTranslation("editor");

@@ -27,7 +27,7 @@ interface Props extends EditorPart {
   underTask?: (task: string) => ReactNode;
 }
 
-/** Palette, canvas, properties, and the YAML beside them: four views of one text. */
+/** Palette, canvas, properties, and the YAML next to them: four views of one text. */
 export function Editor(props: Props) {
   const { editing, graph, problems, isFixed, selected, onSelect, hasYaml, onYaml, onSave, status, underTask } = props;
   const { t } = useTranslation("editor");

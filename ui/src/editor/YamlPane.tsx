@@ -49,7 +49,7 @@ interface Props {
   onLine: (line: number) => void;
 }
 
-/** The workflow as YAML, beside its picture: what is typed here is there at once, and the other way round. */
+/** The workflow as YAML, next to its canvas: a change of either shows in the other at once. */
 export default function YamlPane({ text, isFixed, lines, marks, onText, onLine }: Props) {
   const { t } = useTranslation("editor");
   const place = useRef<HTMLDivElement>(null);

@@ -16,7 +16,7 @@ interface Props {
   why?: string | null;
   /** What sends it. */
   sending: { mutate: () => void; isPending: boolean; error: Error | null };
-  /** The fields that show what is wrong with them; what is wrong with anything else stands above the buttons. */
+  /** The fields that show what is wrong with them; other faults are shown above the buttons. */
   fields?: readonly string[];
   /** Another button, before the others. */
   also?: ReactNode;

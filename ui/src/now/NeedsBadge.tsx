@@ -7,7 +7,7 @@ import "./badge.css";
 
 const READ_EVERY_MS = 30_000;
 
-/** How many things need a person, beside the word of the first screen; nothing if nothing does. */
+/** How many things need a person, next to the name of the first screen; empty if nothing does. */
 export function NeedsBadge() {
   const { t } = useTranslation("now");
   const project = useProject();

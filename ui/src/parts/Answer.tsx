@@ -105,7 +105,7 @@ function Forbidden({ detail, code }: { detail: string; code: string }) {
   );
 }
 
-/** Where nothing is: what would stand here, the last fact known, one next step. */
+/** An empty state: what would be here, the last known fact, one next step. */
 export function Empty({ title, children }: { title: ReactNode; children?: ReactNode }) {
   return (
     <div className="fact">

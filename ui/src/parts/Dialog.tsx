@@ -1,7 +1,7 @@
 import { Modal, type ModalProps } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 
-/** What stands over the page until it is closed. */
+/** What covers the page until it is closed. */
 export function Dialog(props: Omit<ModalProps, "opened"> & { opened?: boolean }) {
   const { t } = useTranslation("parts");
   return <Modal opened closeButtonProps={{ "aria-label": t("close") }} {...props} />;

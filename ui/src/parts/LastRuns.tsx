@@ -8,7 +8,7 @@ const HEIGHT_MIN = 14;
 
 interface Props {
   runs: Schemas["LastRunAnswer"][];
-  /** Bars that stand beside others are over the slowest of all of them. */
+  /** Bars next to others are scaled to the slowest of all of them. */
   slowestS?: number;
 }
 

@@ -27,7 +27,7 @@ interface Props {
   onSaved: (name: string) => void;
 }
 
-/** A pool as its file. Who changes one changes the version that was read, or is told that it is another now. */
+/** A pool as its file. A save changes the version that was read, or reports that there is another now. */
 export function PoolForm({ pool, onClose, onSaved }: Props) {
   const { t } = useTranslation("pools");
   const done = useDone("pools");

@@ -105,7 +105,7 @@ function Loaded({ read }: { read: Run }) {
   );
 }
 
-/** What a tab shows. Beside graph and bars stand why and log of the task that is looked at. */
+/** What a tab shows. Next to graph and bars are why and log of the selected task. */
 function Body({ tab }: { tab: Tab }) {
   const { focus } = useRun();
   if (tab === "grid") return <GridTab />;

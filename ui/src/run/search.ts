@@ -1,4 +1,4 @@
-/** What the address of a run's page says beside its id: the tab, the chosen task, and where in its log. */
+/** What the address of a run's page says in addition to its id: the tab, the chosen task, and where in its log. */
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
 

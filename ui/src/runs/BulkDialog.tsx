@@ -15,7 +15,7 @@ interface Props {
   action: Action;
   target: Target;
   onClose: () => void;
-  /** The change is so large that it goes on by itself, as this operation. */
+  /** The change is so large that it continues by itself, as this operation. */
   onOperation: (id: string) => void;
 }
 

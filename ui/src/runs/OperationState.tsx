@@ -9,7 +9,7 @@ import { count } from "@/parts/time";
 
 const LOOK_AGAIN_MS = 1_000;
 
-/** A change of very many runs, which an API does in parts: how far it is, and how it is stopped and goes on. */
+/** A change of very many runs, which an API does in parts: its progress, stopping and resuming it. */
 export function OperationState({ id }: { id: string }) {
   const { t } = useTranslation("runs");
   const cache = useQueryClient();

@@ -16,7 +16,7 @@ import type { Asked, Progress } from "./backfill";
 import { localTime } from "./draft";
 
 const AGAIN_MS = 2_000;
-/** Ended by a hand: such a run goes on where it was. */
+/** Ended by a person: such a run can be resumed. */
 const RESUMABLE = ["PAUSE", "STOP"];
 const ACTS = [
   { action: "PAUSE", of: "running", icon: IconPlayerPause, verb: "pause", none: "nothingRuns" },
@@ -200,7 +200,7 @@ function runsOf({ running, stopped }: Progress) {
 
 type Runs = ReturnType<typeof runsOf>;
 
-/** Whether nothing of it goes on by itself. */
+/** Whether no part of it continues by itself. */
 function isOver(progress: Progress): boolean {
   return progress.is_taken === true && progress.running.length === 0 && progress.waiting === 0;
 }

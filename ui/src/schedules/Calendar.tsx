@@ -19,7 +19,7 @@ interface Props {
   onChange: (to: Search, replace?: boolean) => void;
 }
 
-/** Five weeks: how the fire times that passed ended, and those that come. The chosen day is told beside them. */
+/** Five weeks: how past fire times ended, and the future ones. Details of the chosen day are next to them. */
 export function Calendar({ search, filter, onChange }: Props) {
   const { t, i18n } = useTranslation("schedules");
   const today = dayOf(new Date());

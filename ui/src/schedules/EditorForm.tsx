@@ -38,7 +38,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** The fields of a schedule, and beside them when it would fire. */
+/** The fields of a schedule, and next to them when it would fire. */
 export function EditorForm({ schedule, before, onClose }: Props) {
   const { t } = useTranslation("schedules");
   const project = useProject();

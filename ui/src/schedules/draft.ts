@@ -68,7 +68,7 @@ export function localTime(at: string | null | undefined, zone: string): string {
   return parts.format(new Date(at)).replace(" ", "T");
 }
 
-/** What the API is told of a draft, without what is as it was before. */
+/** What the API gets of a draft, without unchanged fields. */
 export function changesOf(draft: Draft, before: Draft): Change {
   const was = sentOf(before);
   const changed: Partial<Change> = Object.fromEntries(
@@ -84,7 +84,7 @@ export function changesOf(draft: Draft, before: Draft): Change {
   };
 }
 
-/** What the API is told of a draft, but its parameters. */
+/** What the API gets of a draft, except its parameters. */
 export function sentOf(draft: Draft) {
   return {
     cron: draft.cron.trim(),

@@ -17,7 +17,7 @@ interface Props {
   whyEmpty: string;
   request: { isPending: boolean; error: Error | null };
   onSubmit: () => void;
-  /** What is chosen beside it. */
+  /** What is chosen next to it. */
   children?: ReactNode;
 }
 

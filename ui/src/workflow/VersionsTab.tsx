@@ -126,7 +126,7 @@ function Comparison({ code, older, newer, view, onView }: ComparisonProps) {
   const { t } = useTranslation("workflow");
   const versions = [older, newer] as const;
   const [written, alsoWritten] = useQueries({ queries: versions.map((each) => versionText(code, each, false)) });
-  // A text of a person beside one that is made from the definition differs in how it is written, not in what it says.
+  // A text that a person wrote and one made from the definition differ in layout, not in content.
   const isMixed =
     written?.data !== undefined &&
     alsoWritten?.data !== undefined &&

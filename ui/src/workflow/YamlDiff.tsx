@@ -23,7 +23,7 @@ const looks = [
 ];
 const options = { collapseUnchanged: { margin: 3, minSize: 6 }, highlightChanges: true, gutter: true } as const;
 
-/** Two texts compared: beside each other, or as one with what was removed in it. */
+/** Two texts compared: side by side, or as one with the removed lines in it. */
 export default function YamlDiff({ older, newer, isBeside }: { older: string; newer: string; isBeside: boolean }) {
   const { t } = useTranslation("workflow");
   const unchanged = t("unchanged");

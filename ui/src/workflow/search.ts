@@ -9,7 +9,7 @@ export interface WorkflowSearch {
   tab?: Tab;
   /** The selected nodes of the canvas. */
   select?: string[];
-  /** With the YAML beside the canvas; by default where there is room. */
+  /** With the YAML next to the canvas; by default where there is room. */
   yaml?: boolean;
   older?: number;
   newer?: number;

@@ -27,7 +27,7 @@ export function NewWorkflow({ project, onClose }: { project: string | undefined;
   const name = typed.trim();
   const create = useMutation({
     mutationFn: async () => {
-      // Whoever is quicker than the answers waits for them here.
+      // A person who is faster than the answers waits for them here.
       const known = await Promise.all([queries.ensureQueryData(me), queries.ensureQueryData(projectList)]);
       const inside = chosen ?? firstOf(editedBy(...known));
       if (inside === null) throw new Error(t("noProject"));

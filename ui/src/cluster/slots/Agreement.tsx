@@ -11,7 +11,7 @@ interface Props {
   live: Live | undefined;
 }
 
-/** What each master believes about the slots beside what the list of members says, and why a difference is safe. */
+/** What each master believes about the slots, what the list of members says, and why a difference is safe. */
 export function Agreement({ story, ms, live }: Props) {
   const { t } = useTranslation("cluster");
   const now = story.changes[placeAt(story.changes, ms)];

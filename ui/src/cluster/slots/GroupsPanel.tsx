@@ -8,7 +8,7 @@ import { workerGroups, workers } from "../queries";
 
 const EVERY_MS = 10_000;
 
-/** The worker groups, beside the slots. */
+/** The worker groups, next to the slots. */
 export function GroupsPanel({ isShown }: { isShown: boolean }) {
   const { t } = useTranslation("cluster");
   const refetchInterval = isShown ? EVERY_MS : false;

@@ -1,4 +1,4 @@
-/** Where tasks stand: where the text says, else where there is room beside what they come after. */
+/** Where tasks are placed: where the text says, else where there is room next to their predecessors. */
 import type { Graph, Place } from "./read";
 
 export const NODE = { w: 176, h: 48 };

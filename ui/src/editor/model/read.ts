@@ -164,7 +164,7 @@ function numberOf(given: unknown): number {
   return typeof given === "number" && Number.isFinite(given) ? given : 0;
 }
 
-/** The first line of the YAML reader's message, without its position: the line is said beside it. */
+/** The first line of the YAML reader's message, without its position: the line is shown next to it. */
 function sentenceOf(message: string): string {
   return (message.split("\n")[0] ?? "").replace(/ at line \d+, column \d+:?$/, "");
 }

@@ -1,4 +1,4 @@
-/** Lays a graph out beside the page, which stays quick meanwhile. */
+/** Lays out a graph in a worker, so that the page stays responsive. */
 import { Graph, layout } from "@dagrejs/dagre";
 import { BOX, GAP, layered, type Place } from "./layered";
 

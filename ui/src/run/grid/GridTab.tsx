@@ -14,7 +14,7 @@ import { gridOf } from "../queries";
 
 const ROW = 28;
 
-/** The tasks of the last runs of the workflow beside each other: a column a run, the newest last. */
+/** The tasks of the last runs of the workflow side by side: one column per run, the newest last. */
 export function GridTab() {
   const { t } = useTranslation("run");
   const { run } = useRun();

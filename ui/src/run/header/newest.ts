@@ -14,7 +14,7 @@ export function keeps(t: TFunction<"run">, version: number, newer: Newer): strin
   return t("keepsVersion", { version, newer: newer.version, tasks: said });
 }
 
-/** The button that goes on with the newest version. */
+/** The button that continues with the newest version. */
 export function runNewest(t: TFunction<"run">, { version, begins_with: task }: Newer): string {
   return task ? t("runNewestFrom", { version, task }) : t("runNewest", { version });
 }

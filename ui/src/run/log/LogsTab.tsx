@@ -8,7 +8,7 @@ import { MergedLog } from "./MergedLog";
 
 const LISTED_MAX = 500;
 
-/** The logs: one task's, chosen from the list beside it, or the ends of all. */
+/** The logs: one task's, chosen from the list next to it, or the ends of all. */
 export function LogsTab() {
   const { t } = useTranslation("run");
   const { tasks, focus, search, go } = useRun();

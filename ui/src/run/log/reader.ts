@@ -17,7 +17,7 @@ export class LogReader {
   from = 0;
   to = 0;
   size = 0;
-  /** Where the log begins by now: of one that goes on for long the oldest part is discarded. */
+  /** Where the log begins now: the oldest part of a long one is discarded. */
   start = 0;
   /** The number of the first line of `lines`, from 0; null = not counted. */
   first: number | null = null;

@@ -125,7 +125,7 @@ export function TaskTable({ isTall }: { isTall: boolean }) {
   );
 }
 
-/** The time that the bars span: of a run that goes on it grows. */
+/** The time that the bars span; it grows while the run is unfinished. */
 function useAxis(): Axis {
   const { run, tasks } = useRun();
   const isEnded = ENDED.includes(run.state);

@@ -52,7 +52,7 @@ function endOf(state: string): BarKind {
   return isFailed(state) ? "bad" : "ok";
 }
 
-/** From when to when the bars go; a run that goes on gets room for the time that is left. */
+/** The time that the bars span; an unfinished run gets room for the time left. */
 export function axisOf(tasks: TaskView[], begin: number, leftS: number | null, now: number | null): Axis {
   let from = begin;
   let to = begin + 100;
