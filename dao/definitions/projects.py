@@ -46,7 +46,7 @@ _KEEP = text("UPDATE project SET kept_days = :days WHERE name = :name")
 class Project:
     """A project. `params` is JSON text; `created_at` is None for one without a row.
 
-    `kept_days`: for how long its ended runs are kept; 0 = for ever, None = as the masters' settings say.
+    `kept_days`: for how long its ended runs are kept; 0 = forever, None = the masters' setting.
     """
 
     name: str

@@ -61,7 +61,7 @@ async def force_success(connection: AsyncConnection, id_: TaskInstanceId) -> Wor
         failed = ", ".join(each for each, after in TASK_TRANSITIONS.items() if TaskState.FORCED_SUCCESS in after)
         raise Refused(f"{task} is {state}; only one that ended as {failed} can be declared a success")
     if attempt.flag != "YES":
-        raise Refused(f"{task} counts no more, since it is to run again; let its run go on: `shoal resume {run.id}`")
+        raise Refused(f"{task} no longer counts, since it is to run again; resume its run: `shoal resume {run.id}`")
     await connection.execute(_FORCE, {"id": id_})
     await changed(connection, Changes(tasks={run.id}))
     return WorkflowInstanceId(run.id)

@@ -241,8 +241,8 @@ async def _end_deadlocks(connection: FencedTransaction, found: Sequence[Deadlock
     await hold(connection, {each.workflow_code for each in found})
     locked = await control.lock(connection, [each.id for each in found])
     reasons = {
-        each.id: f"it waited for ever: its turn comes when run {each.live} of this serial workflow has ended, and that "
-        "run waits for this one; no task of a serial workflow may run that workflow again, not through others either"
+        each.id: f"it would wait forever: its turn comes when run {each.live} of this serial workflow has ended, and "
+        "that run waits for this one; no task of a serial workflow may run that workflow again, not even through others"
         for each in found
         if each.id in locked and locked[each.id].state is W.SERIAL_WAIT
     }

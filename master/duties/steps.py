@@ -36,7 +36,7 @@ class Context:
 
     Args:
         failed_over_after: the time within which living nodes have done each failover.
-        kept_days: for how long ended runs are kept where their project says nothing; 0 = for ever.
+        kept_days: for how long ended runs are kept where their project says nothing; 0 = forever.
         living: the nodes that live, as this master's last beat read them.
     """
 

@@ -140,7 +140,7 @@ class LoadSettings(BaseModel):
             if limit <= self.margin:
                 raise ValueError(
                     f"margin ({self.margin:g}) must be smaller than {name} ({limit:g}): "
-                    f"once BUSY, it would stay so for ever"
+                    f"once BUSY, the node would stay BUSY forever"
                 )
         return self
 

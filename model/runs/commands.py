@@ -138,7 +138,7 @@ def read_command(row: CommandRow) -> Command:
         type_ = CommandType(row.type)
     except ValueError:
         if row.type == "RECOVER_WAITING_THREAD":  # a DolphinScheduler type, present in older tables
-            raise Refused(f"there is no longer a command {row.type}: a run that waits takes up no room") from None
+            raise Refused(f"command type {row.type} is not supported: a waiting run takes up no room") from None
         near = nearest(row.type[:100].upper(), list(CommandType))
         cure = f"did you mean {near}?" if near else f"known are {', '.join(CommandType)}"
         raise Refused(f'there is no command type "{row.type[:100]}"; {cure}') from None

@@ -6,7 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 KEPT_DAYS = 90
-"""Unless the project or the masters' settings say otherwise; 0 = for ever."""
+"""Unless the project or the masters' settings say otherwise; 0 = forever."""
 KEPT_DAYS_MAX = 36_500
 AUDIT_KEPT_DAYS_MIN = 90
 """An audit row is kept for so long at least: who may shorten the time of a project must not erase what he did in it."""

@@ -65,7 +65,7 @@ class ChangeProject(Asked):
     kept_days: Annotated[
         Annotated[int, Field(ge=0, le=KEPT_DAYS_MAX)] | Literal["default"] | None,
         Field(
-            description="days for which ended runs are kept; 0 = for ever, default = as the masters' settings say; "
+            description="days for which ended runs are kept; 0 = forever, default = the masters' setting; "
             "left out: unchanged"
         ),
         BeforeValidator(_kept_days),
@@ -85,9 +85,7 @@ class ProjectAnswer(Answer):
     alert_groups: Annotated[Sequence[str] | None, Field(description="the only ones that it may use")] = None
     kept_days: Annotated[
         int | None,
-        Field(
-            description="days for which its ended runs are kept; 0 = for ever; left out: as the masters' settings say"
-        ),
+        Field(description="days for which its ended runs are kept; 0 = forever; left out: the masters' setting"),
     ] = None
 
     @classmethod

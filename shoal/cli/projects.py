@@ -73,17 +73,19 @@ async def unset(
 
 async def keep(
     call: Invocation,
-    days: Annotated[str, typer.Argument(metavar="DAYS", help="0 = for ever, default = as the masters' settings say.")],
+    days: Annotated[
+        str, typer.Argument(metavar="DAYS", help="Days to keep; 0 = forever, default = the masters' setting.")
+    ],
     project: Project = "default",
 ) -> None:
     """Say for how many days ended runs of a project are kept; then the masters delete them."""
     if days != "default" and not (days.isascii() and days.isdecimal()):
-        raise Refused(f'"{days[:40]}" is no number of days; give one such as 30, 0 for ever, or the word default')
+        raise Refused(f'"{days[:40]}" is not a number of days; give one such as 30, 0 for forever, or the word default')
     asked = projects.ChangeProject.read(kept_days="default" if days == "default" else int(days))
     async with call.client() as client:
         found = await client.ask(projects.change_project, project, asked)
     days_said = counted(found.kept_days or 0, "day")
-    kept = {None: "as long as the masters' settings say", 0: "for ever"}.get(found.kept_days, days_said)
+    kept = {None: "as long as the masters' settings say", 0: "forever"}.get(found.kept_days, days_said)
     fields = {"project": found.name, "kept_days": found.kept_days}
     if call.as_json:
         output.print_json(fields)

@@ -38,7 +38,7 @@ def print_run(page: RunPageAnswer, now: datetime, *, utc: bool, everything: bool
     hidden = len(page.tasks) - len(shown)
     _print_tasks(page, shown)
     if hidden:
-        say(f"{counted(hidden, 'attempt')} of before not shown, since they count no more: shoal show {page.id} --all")
+        say(f"Not shown: {counted(hidden, 'earlier attempt')}. See all: shoal show {page.id} --all")
     say()
     hint(_next(page, [task for task in page.tasks if task.valid]))
 
@@ -141,7 +141,7 @@ def _attempt_row(label: str, task: TaskAnswer) -> tuple[object, ...]:
     shown = state(task.state)
     if not task.counts:
         shown.stylize("dim")
-        said.insert(0, "counts no more")
+        said.insert(0, "no longer counts")
     why = ": ".join(filter(None, said))
     how_far = (label, shown, task.attempt, duration(task.took_s), _progress(task))
     return (*how_far, task.id, task.worker or "-", why)

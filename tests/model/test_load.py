@@ -197,7 +197,7 @@ def test_the_margin_stands_between_the_two_bounds() -> None:
 def test_a_margin_that_nothing_could_come_back_behind_is_refused_with_a_sentence(name: str) -> None:
     with pytest.raises(ValidationError) as caught:
         WorkerLoadSettings.model_validate({name: 0.04})
-    assert f"margin (0.05) must be smaller than {name} (0.04): once BUSY, it would stay so for ever" in str(
+    assert f"margin (0.05) must be smaller than {name} (0.04): once BUSY, the node would stay BUSY forever" in str(
         caught.value
     )
 

@@ -207,7 +207,7 @@ async def test_complement_data_fills_the_workflows_that_depend_on_it_as_well(eng
 async def test_a_command_of_a_type_that_is_no_more_is_refused_with_the_reason(engine: Engine) -> None:
     run = await engine.run(engine.define({"name": "a"}))
     why = await engine.refused(engine.ask("RECOVER_WAITING_THREAD", run=run))
-    assert why == "there is no longer a command RECOVER_WAITING_THREAD: a run that waits takes up no room"
+    assert why == "command type RECOVER_WAITING_THREAD is not supported: a waiting run takes up no room"
     assert engine.state(run) == "SUCCESS"
 
 

@@ -307,7 +307,7 @@ async def test_a_serial_workflow_that_runs_itself_fails_instead_of_waiting_for_i
         engine.cluster.define(code, f"round {code}", tasks=[task], execution_type="SERIAL_WAIT")
     run = await engine.begin(codes[0])
     assert await engine.end(run) != "SUCCESS"
-    said = "SELECT reason FROM workflow_instance WHERE workflow_code = ANY(%s) AND reason LIKE 'it waited for ever: %%'"
+    said = "SELECT reason FROM workflow_instance WHERE workflow_code = ANY(%s) AND reason LIKE 'it would wait %%'"
     ((reason,),) = engine.cluster.rows(said, codes)
     assert f"its turn comes when run {run} of this serial workflow has ended, and that run waits for this" in reason
 

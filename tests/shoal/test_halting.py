@@ -128,8 +128,8 @@ async def test_a_stopped_run_kills_what_runs_and_goes_on_when_it_is_resumed(shoa
         ("second", "SUCCESS", True),
     ]
     short, whole = await shoal.each(f"show {run}", f"show {run} --all")
-    assert f"1 attempt of before not shown, since they count no more: shoal show {run} --all" in short.out
-    assert "counts no more" in whole.out
+    assert f"Not shown: 1 earlier attempt. See all: shoal show {run} --all" in short.out
+    assert "no longer counts" in whole.out
 
 
 async def test_what_waits_for_its_turn_says_behind_whom_and_can_be_stopped_at_once(shoal: CommandLine) -> None:

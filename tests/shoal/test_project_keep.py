@@ -22,13 +22,13 @@ async def test_a_project_is_given_its_time_and_loses_it(database_url: str, sql: 
     )
     assert days.out.startswith('Ended runs of project "sales" are kept 30 days.')
     assert one.out.startswith('Ended runs of project "sales" are kept 1 day.')
-    assert ever.out.startswith('Ended runs of project "sales" are kept for ever.')
+    assert ever.out.startswith('Ended runs of project "sales" are kept forever.')
     assert none.out.startswith('Ended runs of project "sales" are kept as long as the masters\' settings say.')
     assert fields.json == {"project": "sales", "kept_days": 7}
     assert sql("SELECT kept_days FROM project WHERE name = 'sales'") == [(7,)]
     for wrong in (odd, much):
         assert wrong.code == 2, wrong.out
-    assert "is no number of days" in odd.err
+    assert "is not a number of days" in odd.err
     assert much.err == "shoal: kept_days: must be a whole number of days from 0 to 36500, or default\n"
     assert (mistyped.code, 'there is no project "slaes"' in mistyped.err) == (5, True)
     assert sql("SELECT name FROM project WHERE name = 'slaes'") == []
