@@ -31,6 +31,25 @@ class OnWorkerLoss(StrEnum):
     FAIL = "fail"
 
 
+class StartWhen(StrEnum):
+    """How the tasks before a task must end so that it starts: its start rule."""
+
+    ALL_SUCCESS = "all_success"
+    """None failed, and one succeeded: some may be skipped."""
+    ALL_DONE = "all_done"
+    """All have ended, however."""
+    ONE_SUCCESS = "one_success"
+    """One succeeded; it does not wait for the others."""
+    ONE_FAILED = "one_failed"
+    """One failed; it does not wait for the others."""
+    ALL_FAILED = "all_failed"
+    """All failed."""
+    NONE_FAILED = "none_failed"
+    """None failed: all may be skipped."""
+    ALWAYS = "always"
+    """It starts with its run, and waits for none."""
+
+
 class Restart(StrEnum):
     """When a stream that ended by itself is started again."""
 

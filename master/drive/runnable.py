@@ -152,7 +152,7 @@ class WorkflowRunnable:
             self._attempts.restore(attempt.code, attempt.attempt, retries)
         valid = [attempt for attempt in known if self._still_counts(attempt)]
         self._begun |= {attempt.code for attempt in valid}
-        self._ready += self._progress.begin()
+        self._ready += self._progress.begin(self._begun)
         for attempt in sorted(valid, key=self._order):
             if not attempt.state.is_final:
                 logic = self.plan.tasks[attempt.code].logic
@@ -174,8 +174,9 @@ class WorkflowRunnable:
         return [*effects, *self._check_all_children()]
 
     def _still_counts(self, attempt: TaskAttempt) -> bool:
-        """Whether this attempt still counts. One that was held back begins again as soon as its workflow runs."""
-        return attempt.valid and not (attempt.state is T.PAUSE and self.state is W.RUNNING_EXECUTION)
+        """Whether this attempt still counts. One that was held back begins again as soon as its workflow runs, if what
+        ended before it still asks for it."""
+        return attempt.valid and attempt.state is not T.PAUSE
 
     def _order(self, attempt: TaskAttempt) -> int:
         """Sort key: the failure before what it killed, and a final failure before what makes others run, since with END

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from model.accounts.project_limits import Used, used_by
-from model.choices import Direct, Flag, OnWorkerLoss, ParameterType, Priority, TimeoutStrategy
+from model.choices import Direct, Flag, OnWorkerLoss, ParameterType, Priority, StartWhen, TimeoutStrategy
 from model.definitions.graph import Graph
 from model.definitions.workflow import TaskSpec, WorkflowSpec
 from model.errors import Refused
@@ -73,9 +73,10 @@ class PlannedTask:
 class Plan:
     """One version of a workflow; it never changes, so all its instances share it and it is cached.
 
-    `evaluators` maps each task to the CONDITIONS directly after it, which begin however it ends; `handlers` to those of
-    them that name it, so that its failure is not the run's. `codes` are the tasks by name. `secrets` are the
-    names of the SECRET parameters. `used` is what the limits of its project are about.
+    `evaluators` are the CONDITIONS, which begin however the tasks before them end; `handlers` maps each task to those
+    directly after it that name it, so that its failure is not the run's. `rules` are the start rules of the tasks that
+    have another than the default; those of `at_once` wait for no other task. `codes` are the tasks by name. `secrets`
+    are the names of the SECRET parameters. `used` is what the limits of its project are about.
     """
 
     workflow_code: WorkflowCode
@@ -85,14 +86,20 @@ class Plan:
     tasks: Mapping[TaskCode, PlannedTask]
     codes: Mapping[str, TaskCode]
     predecessor_count: Mapping[TaskCode, int]
-    evaluators: Mapping[TaskCode, tuple[TaskCode, ...]]
+    evaluators: frozenset[TaskCode]
     handlers: Mapping[TaskCode, tuple[TaskCode, ...]]
+    rules: Mapping[TaskCode, StartWhen]
     has_children: bool
     name: str = ""
     project: str = "default"
     project_code: int = 0
     secrets: frozenset[str] = frozenset()
     used: Used = frozenset()
+
+    @property
+    def at_once(self) -> list[TaskCode]:
+        """The tasks that start with their run, although others are before them."""
+        return [code for code, rule in self.rules.items() if rule is StartWhen.ALWAYS]
 
     @property
     def has_dependents(self) -> bool:
@@ -150,19 +157,22 @@ class Plan:
             check_sealed(project, secrets, {param.name: param.value for param in each.local_params})
         tasks = {codes[task.name]: _planned(task, coded, codes, name, project) for task in coded.tasks}
         graph = coded.graph()
-        evaluators: dict[TaskCode, tuple[TaskCode, ...]] = {}
+        evaluators: set[TaskCode] = set()
         handlers: dict[TaskCode, tuple[TaskCode, ...]] = {}
         for task in tasks.values():
             if isinstance(task.logic, ConditionsParams) and not task.is_forbidden:
+                evaluators.add(task.code)
                 named = {codes[name] for name in task.logic.named() if name in codes}
                 for before in graph.predecessors[task.code]:
-                    evaluators[before] = (*evaluators.get(before, ()), task.code)
                     if before in named:
                         handlers[before] = (*handlers.get(before, ()), task.code)
         counts = {task: len(befores) for task, befores in graph.predecessors.items()}
+        rules = {
+            codes[task.name]: task.start_when for task in coded.tasks if task.start_when is not StartWhen.ALL_SUCCESS
+        }
         has_children = any(isinstance(task.logic, SubProcessParams | DynamicParams) for task in tasks.values())
         return cls(
-            *(code, version, coded, graph, tasks, codes, counts, evaluators, handlers, has_children),
+            *(code, version, coded, graph, tasks, codes, counts, frozenset(evaluators), handlers, rules, has_children),
             *(name, project, project_code, spec.secret_names(), used_by(spec)),
         )
 

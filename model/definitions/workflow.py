@@ -21,6 +21,7 @@ from model.choices import (
     ParameterType,
     Priority,
     Restart,
+    StartWhen,
     TimeoutStrategy,
     WarningType,
 )
@@ -63,7 +64,7 @@ def _zone_name(name: str) -> str:
 
 
 class TaskSpec(BaseModel):
-    """One task of a workflow. `after` names the tasks that must have succeeded before it.
+    """One task of a workflow. `after` names the tasks before it, and `start_when` how they must end so that it starts.
 
     `retry_times` attempts follow a FAILURE, each `retry_interval` after the previous one. `delay_time` is the pause
     between the moment it is ready and the queue. `dispatch_timeout` counts from the queue, `timeout` from its start on
@@ -80,6 +81,7 @@ class TaskSpec(BaseModel):
     type: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(plain_data)]
     params: Annotated[dict[str, Any], AfterValidator(plain_data), AfterValidator(with_plain_scripts)] = {}
     after: tuple[str, ...] = ()
+    start_when: StartWhen = StartWhen.ALL_SUCCESS
     priority: Priority = Priority.MEDIUM
     worker_group: GroupName | None = None
     on_worker_loss: OnWorkerLoss = OnWorkerLoss.RETRY
@@ -168,7 +170,7 @@ class WorkflowSpec(BaseModel):
                     raise wrong_task(place, f'task "{task.name}" waits for itself; remove it from its "after"')
             if len({param.name for param in task.local_params}) < len(task.local_params):
                 raise wrong_task(place, f'task "{task.name}" has two local_params of one name; give each its own')
-            if sentence := misused(task):
+            if sentence := misused(task) or _without_rule(task):
                 raise wrong_task(place, f'task "{task.name}": {sentence}')
             if len(set(task.after)) < len(task.after):
                 raise wrong_task(place, f'task "{task.name}" names the same task twice in its "after"; once is enough')
@@ -277,6 +279,18 @@ class WorkflowSpec(BaseModel):
 
 def _is_dependent_timeout(task: TaskSpec, field: str) -> bool:
     return task.type == "DEPENDENT" and field == "timeout"
+
+
+def _without_rule(task: TaskSpec) -> str | None:
+    """Why a task cannot have its start rule; None if it can."""
+    if task.start_when is StartWhen.ALL_SUCCESS:
+        return None
+    rule = f"start_when: {task.start_when}"
+    if not task.after:
+        return f'{rule} is about the tasks before it, and it has none; name them in "after", or remove it'
+    if task.type == "CONDITIONS":
+        return f"a CONDITIONS task starts when all tasks before it have ended; remove {rule}"
+    return None
 
 
 def _absent(task: str, before: str, names: Sequence[str]) -> str:

@@ -1,49 +1,70 @@
 """How far a workflow has come: which tasks are decided, and which may begin because of that. Pure.
 
 An edge is decided when the task before it is. It is *live* when that task succeeded and, if it chooses branches, chose
-this one; else it is *dead*. When all edges of a task are decided, the task begins if one of them is live or if it has
-none. With only dead edges it is skipped, and so are its own edges. A task that finally failed decides only its edges to
-CONDITIONS: other tasks after it never begin, and decide as little.
+this one; *dead* when it was skipped or chose others; *failed* when it finally failed or never begins. By its edges a
+task begins, is skipped, or never begins (`start_rules.py`). The default: when all its edges are decided, it begins if
+one of them is live or if it has none; with only dead edges it is skipped; with a failed one it never begins. A
+CONDITIONS takes a failed edge for a live one. A task that does not begin decides its own edges in turn.
 
 A forbidden task is passed over: its edges are decided as the task itself would be. Tasks that a start or EXECUTE_TASK
-left out of its scope are decided from the beginning, since the user named the tasks to run.
+left out of its scope are decided from the beginning, since the user named the tasks to run. A task that has an attempt
+has begun, whatever its edges say: it may have begun before others ended, or ended before a task before it ran again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from enum import Enum, auto
 
 from model.definitions.plan import Plan
 from model.ids import TaskCode
+from model.runs.start_rules import Decision, decision
+
+
+class Edge(Enum):
+    """How the task before it decided an edge."""
+
+    LIVE = auto()
+    DEAD = auto()
+    FAILED = auto()
 
 
 class Progress:
     """The progress of one workflow instance. `scope` limits it to some tasks; None = all."""
 
-    __slots__ = ("_blocked", "_chosen", "_left", "_live", "_plan", "_scope", "done", "skipped")
+    __slots__ = (
+        *("_chosen", "_dead", "_failed", "_left", "_live", "_plan", "_scope", "_settled"),
+        *("done", "never", "skipped"),
+    )
 
     def __init__(self, plan: Plan, scope: Collection[TaskCode] | None) -> None:
         self._plan = plan
         self._scope = scope
         self._left = dict(plan.predecessor_count)
         self._live: set[TaskCode] = set(plan.graph.roots)
+        """Tasks with a live edge, or without edges; likewise `_failed`, and `_dead` of those with a start rule."""
+        self._failed: set[TaskCode] = set()
+        self._dead: set[TaskCode] = set()
+        self._settled: set[TaskCode] = set()
+        """What has begun before, and what was decided before all its edges were: no edge changes it."""
         self._chosen: dict[TaskCode, frozenset[TaskCode] | None] = {}
         """With a scope: what succeeded, within it or before, and the tasks that it chose."""
-        self._blocked: set[TaskCode] = set()
-        """What never begins, since a task before it failed; the CONDITIONS after it know."""
         self.done: set[TaskCode] = set()
         """What succeeded, was skipped or passed over, or is out of scope."""
         self.skipped: set[TaskCode] = set()
-        """The skipped ones: on branches that were not chosen."""
+        """The skipped ones."""
+        self.never: set[TaskCode] = set()
+        """What never begins, since tasks before it failed."""
 
-    def begin(self) -> list[TaskCode]:
-        """What may begin at once; called once, before anything is decided."""
-        ready = list(self._plan.graph.roots)
+    def begin(self, begun: Iterable[TaskCode] = ()) -> list[TaskCode]:
+        """What may begin at once; called once, before anything is decided. `begun` has attempts already."""
+        self._settled.update(begun)
+        ready = [*self._plan.graph.roots, *self._plan.at_once]
         if self._scope is not None:
             for code in self._plan.tasks:
                 if code not in self._scope:
                     self.done.add(code)
-                    ready += self._decide_edges(code, self._plan.graph.successors[code], live=True)
+                    ready += self._decide_edges(code, self._plan.graph.successors[code], Edge.LIVE)
         return self._beginning(ready)
 
     def is_in_scope(self, code: TaskCode) -> bool:
@@ -56,13 +77,11 @@ class Progress:
         if self._scope is not None:
             self._chosen[code] = chosen
         after: Sequence[TaskCode] = self._plan.graph.successors[code]
-        if code in self._blocked:  # it had succeeded before the task before it failed
-            after = [each for each in after if each not in self._plan.evaluators.get(code, ())]
         if chosen is None:
-            return self._beginning(self._decide_edges(code, after, live=True))
+            return self._beginning(self._decide_edges(code, after, Edge.LIVE))
         dead = self._plan.tasks[code].branches - chosen
-        ready = self._decide_edges(code, [each for each in after if each not in dead], live=True)
-        return self._beginning(ready + self._decide_edges(code, [each for each in after if each in dead], live=False))
+        ready = self._decide_edges(code, [each for each in after if each not in dead], Edge.LIVE)
+        return self._beginning(ready + self._decide_edges(code, [each for each in after if each in dead], Edge.DEAD))
 
     def kept(self, code: TaskCode, chosen: frozenset[TaskCode] | None) -> None:
         """A task that is out of scope had succeeded before, and chose these tasks if it is one that chooses."""
@@ -85,53 +104,68 @@ class Progress:
         return True
 
     def failed(self, code: TaskCode) -> list[TaskCode]:
-        """A task finally failed; returns the CONDITIONS that may begin now."""
-        ready = []
-        pending = [code]
-        while pending:
-            each = pending.pop()
-            evaluators = self._plan.evaluators.get(each, ())
-            if each not in self._blocked:
-                ready += self._decide_edges(each, evaluators, live=True)
-            if each != code:
-                self._blocked.add(each)
-            pending += [
-                after
-                for after in self._plan.graph.successors[each]
-                if after not in evaluators
-                and after not in self._blocked
-                and after not in self.done
-                and self.is_in_scope(after)
-            ]
-        return self._beginning(ready)
+        """A task finally failed; returns what may begin now."""
+        return self._beginning(self._decide_edges(code, self._plan.graph.successors[code], Edge.FAILED))
 
-    def _decide_edges(self, code: TaskCode, after: Iterable[TaskCode], *, live: bool) -> list[TaskCode]:
-        if self._scope is not None and code in self._scope:
-            after = [each for each in after if each in self._scope]
-        ready = []
+    def _decide_edges(self, code: TaskCode, after: Iterable[TaskCode], edge: Edge) -> list[TaskCode]:
+        """Decide these edges of a task; returns the tasks behind them about which they may decide something."""
+        is_left_out = False
+        if self._scope is not None:
+            is_left_out = code not in self._scope
+            after = after if is_left_out else [each for each in after if each in self._scope]
+        rules, ready = self._plan.rules, []
         for each in after:
             self._left[each] -= 1
-            if live:
-                self._live.add(each)
-            if self._left[each] == 0:
+            if edge is Edge.LIVE or (edge is Edge.FAILED and each in self._plan.evaluators):
+                if not (is_left_out and each in rules):
+                    self._live.add(each)
+            elif edge is Edge.FAILED:
+                self._failed.add(each)
+            elif each in rules:
+                self._dead.add(each)
+            if self._left[each] == 0 or each in rules or each in self._failed:
                 ready.append(each)
         return ready
 
     def _beginning(self, ready: list[TaskCode]) -> list[TaskCode]:
-        """Of the tasks whose edges are decided those that run; the others decide their own edges in turn."""
+        """Of tasks about which edges may decide those that run; the others decide their own edges in turn."""
         beginning = []
         pending = list(reversed(ready))
         while pending:
             code = pending.pop()
-            if not self.is_in_scope(code):
+            if code in self._settled or not self.is_in_scope(code):
                 continue
-            if code not in self._live:
+            decided = self._decided(code)
+            if decided is None:
+                continue
+            if code in self._plan.rules or decided is Decision.NEVER:
+                self._settled.add(code)
+            edge = Edge.LIVE
+            if decided is Decision.NEVER:
+                self.never.add(code)
+                edge = Edge.FAILED
+            elif decided is Decision.SKIPPED:
                 self.done.add(code)
                 self.skipped.add(code)
-                pending += reversed(self._decide_edges(code, self._plan.graph.successors[code], live=False))
+                edge = Edge.DEAD
             elif self._plan.tasks[code].is_forbidden:
                 self.done.add(code)
-                pending += reversed(self._decide_edges(code, self._plan.graph.successors[code], live=True))
             else:
                 beginning.append(code)
+                continue
+            pending += reversed(self._decide_edges(code, self._plan.graph.successors[code], edge))
         return beginning
+
+    def _decided(self, code: TaskCode) -> Decision | None:
+        rule = self._plan.rules.get(code)
+        if rule is not None:
+            return decision(
+                rule,
+                waits=self._left[code] > 0,
+                succeeded=code in self._live,
+                skipped=code in self._dead,
+                failed=code in self._failed,
+            )
+        if code in self._failed:
+            return Decision.NEVER
+        return Decision.STARTS if code in self._live else Decision.SKIPPED

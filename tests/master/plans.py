@@ -12,6 +12,7 @@ from model.definitions.workflow import WorkflowSpec
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
 from model.runs.instances import TaskAttempt, WorkflowInstance
 from model.runs.states import TaskState, WaitReason
+from tests.master.random_plans import a_rule
 
 Task = dict[str, Any]
 
@@ -53,12 +54,15 @@ def any_plan(random: Random, size: int, *, plain: bool = False) -> Plan:
     }
     afters = {name: [after for after in names if name in befores[after]] for name in names}
     mixed = 0.0 if plain else random.choice([0.2, 0.6])
+    ruled = 0.0 if plain else random.choice([0, 0.2, 0.6])
     tasks = []
     for name in names:
         task = _logic(random, befores[name], afters[name]) if random.random() < mixed else None
         task = {"name": name, "after": befores[name], **(task or _worker_task(random))}
         if not plain and random.random() < 0.08:
             task["flag"] = "NO"
+        if task["type"] != "CONDITIONS":
+            task |= a_rule(random, befores[name], ruled)
         tasks.append(task)
     random.shuffle(tasks)
     return plan_of(tasks, **({} if plain else {"outputs": ["x", "g"]}))

@@ -1,4 +1,4 @@
-"""Random plans for the laws of progress and contexts: any shape, with tasks that choose, evaluate, or are off."""
+"""Random plans for the laws of progress: any shape, with tasks that choose, evaluate, are off, or have a start rule."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from model.choices import StartWhen
 from model.definitions.plan import Plan
 from model.definitions.workflow import WorkflowSpec
 from model.ids import TaskCode, WorkflowCode
@@ -32,12 +33,18 @@ def logic_plans(draw: DrawFn, size_max: int = 14) -> Plan:
     return plan_of(*tasks)
 
 
+def a_rule(random: Random, befores: list[str], chance: float) -> dict[str, Any]:
+    """A start rule for a task after these, with that chance."""
+    return {"start_when": random.choice(list(StartWhen))} if befores and random.random() < chance else {}
+
+
 def _kind(random: Random, befores: list[str], afters: list[str]) -> dict[str, Any]:
     fields: dict[str, Any] = {"flag": "NO"} if random.random() < 0.15 else {}
+    ruled = fields | a_rule(random, befores, 0.3)
     chance = random.random()
     branch = random.sample(afters, random.randint(0, len(afters)))
     if chance < 0.25 and branch:
-        return fields | {"type": "SWITCH", "params": {"cases": [{"when": "true", "then": branch}]}}
+        return ruled | {"type": "SWITCH", "params": {"cases": [{"when": "true", "then": branch}]}}
     if chance < 0.5 and befores:
         asked = dict.fromkeys(random.sample(befores, random.randint(1, len(befores))), "SUCCESS")
         on_failure = [name for name in afters if name not in branch]
@@ -45,7 +52,7 @@ def _kind(random: Random, befores: list[str], afters: list[str]) -> dict[str, An
             "type": "CONDITIONS",
             "params": {"when": asked, "on_success": branch, "on_failure": on_failure},
         }
-    return fields
+    return ruled
 
 
 def ancestors_of(plan: Plan, code: TaskCode) -> set[TaskCode]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from model.choices import Direct, OnWorkerLoss
+from model.choices import Direct, OnWorkerLoss, StartWhen
 from model.definitions.plan import Plan
 from model.ids import TaskCode
 from model.logic.conditions import ConditionsParams
@@ -48,6 +48,7 @@ class Standing(Enum):
     PASSED = auto()  # forbidden
     SKIPPED = auto()
     FAILED = auto()  # for good
+    NEVER = auto()  # begins, since tasks before it failed
     AGAIN = auto()  # failed or lost, and another attempt follows
     PAUSED = auto()
 
@@ -81,11 +82,9 @@ class Reference:
     def may_begin(self, code: TaskCode) -> Standing:
         """By what stands before it alone."""
         edges = [self._edge(before, code) for before in self.plan.graph.predecessors[code]]
-        if None in edges:
-            return S.WAITS
-        if edges and True not in edges:
-            return S.SKIPPED
-        return S.PASSED if self.plan.tasks[code].is_forbidden else S.BEGINS
+        rule = self.plan.rules.get(code, StartWhen.ALL_SUCCESS)
+        standing = _by_rule(rule, [edge for edge in edges if edge is not S.OUT])
+        return S.PASSED if standing is S.BEGINS and self.plan.tasks[code].is_forbidden else standing
 
     def evaluates(self, code: TaskCode) -> bool:
         """Whether it begins however the tasks before it end."""
@@ -114,36 +113,26 @@ class Reference:
         if row.state in SUCCEEDED:
             return S.DONE
         if row.state is T.PAUSE:
-            return S.PAUSED
+            return S.PAUSED if (standing := self.may_begin(code)) is S.BEGINS else standing
         return S.AGAIN if self.runs_again(code, row) else S.FAILED
 
-    def _edge(self, before: TaskCode, after: TaskCode) -> bool | None:
-        """Live, dead, or not settled."""
+    def _edge(self, before: TaskCode, after: TaskCode) -> Standing:
+        """How the task before ended for the one after: DONE, SKIPPED, FAILED, WAITS, or OUT if it does not count."""
         match self.standing[before]:
+            case S.OUT if after in self.plan.rules:
+                return S.OUT
             case S.OUT | S.PASSED:
-                return True
+                return S.DONE
             case S.DONE:
                 row = self.latest(before)
                 assert row is not None
-                return row.branch is None or after in row.branch or after not in self.plan.tasks[before].branches
+                is_live = row.branch is None or after in row.branch or after not in self.plan.tasks[before].branches
+                return S.DONE if is_live else S.SKIPPED
             case S.SKIPPED:
-                return False
-            case S.FAILED if self.evaluates(after):
-                return True
-            case S.WAITS if self.evaluates(after) and self.never_begins(before):
-                return True
-        return None
-
-    def never_begins(self, code: TaskCode) -> bool:
-        """Whether a task before it failed or never begins itself, and it does not begin however that ends."""
-        return (
-            self.standing[code] is S.WAITS
-            and not self.evaluates(code)
-            and any(
-                self.standing[before] is S.FAILED or self.never_begins(before)
-                for before in self.plan.graph.predecessors[code]
-            )
-        )
+                return S.SKIPPED
+            case S.FAILED | S.NEVER:
+                return S.DONE if self.evaluates(after) else S.FAILED
+        return S.WAITS
 
     def is_in_scope(self, code: TaskCode) -> bool:
         return self.scope is None or code in self.scope
@@ -205,6 +194,26 @@ class Reference:
             standing is S.FAILED and not any(self.is_in_scope(handler) for handler in self.handlers(code))
             for code, standing in self.standing.items()
         )
+
+
+def _by_rule(rule: StartWhen, edges: list[Standing]) -> Standing:
+    """What a start rule makes of the tasks before one."""
+    ends, still = set(edges) - {S.WAITS}, S.WAITS in edges
+    if not edges or rule is StartWhen.ALWAYS:
+        return S.BEGINS
+    wanted = {StartWhen.ONE_SUCCESS: S.DONE, StartWhen.ONE_FAILED: S.FAILED}.get(rule)
+    if wanted in ends:
+        return S.BEGINS
+    if rule in (StartWhen.ALL_SUCCESS, StartWhen.NONE_FAILED) and S.FAILED in ends:
+        return S.NEVER
+    if rule is StartWhen.ALL_FAILED and ends - {S.FAILED}:
+        return S.SKIPPED
+    if still:
+        return S.WAITS
+    if rule is StartWhen.ONE_SUCCESS and S.FAILED in ends:
+        return S.NEVER
+    is_skipped = wanted is not None or (rule is StartWhen.ALL_SUCCESS and ends == {S.SKIPPED})
+    return S.SKIPPED if is_skipped else S.BEGINS
 
 
 class Given:

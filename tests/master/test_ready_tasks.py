@@ -8,6 +8,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from model.choices import StartWhen
 from model.definitions.plan import Plan
 from model.ids import TaskCode
 from model.runs.ready_tasks import Progress
@@ -145,6 +146,28 @@ def test_a_skip_does_not_reach_over_the_edge_of_the_scope_and_back() -> None:
 # ------------------------------------------------------------------------------------------------- the reference
 
 
+def by_rule(rule: StartWhen, edges: list[str]) -> str:
+    """Each rule in the words of its own: what it needs, and what it cannot get over."""
+    live, dead, failed, still = (edges.count(each) for each in ("live", "dead", "failed", "open"))
+    if not edges:
+        return "begins"
+    match rule:
+        case StartWhen.ALL_SUCCESS | StartWhen.NONE_FAILED if failed:
+            return "never"
+        case StartWhen.ALL_SUCCESS:
+            return "waits" if still else "begins" if live else "skipped"
+        case StartWhen.NONE_FAILED | StartWhen.ALL_DONE:
+            return "waits" if still else "begins"
+        case StartWhen.ONE_SUCCESS:
+            return "begins" if live else "waits" if still else "never" if failed else "skipped"
+        case StartWhen.ONE_FAILED:
+            return "begins" if failed else "waits" if still else "skipped"
+        case StartWhen.ALL_FAILED:
+            return "skipped" if live or dead else "waits" if still else "begins"
+        case StartWhen.ALWAYS:
+            return "begins"
+
+
 @dataclass
 class Reference:
     """The same by its words: everything is computed again from how the tasks ended."""
@@ -154,35 +177,24 @@ class Reference:
     succeeded: dict[TaskCode, frozenset[TaskCode] | None] = field(default_factory=dict)
     failed: set[TaskCode] = field(default_factory=set)
 
-    def edge(self, before: TaskCode, after: TaskCode) -> bool | None:
-        """Live, dead, or None while it is not settled."""
+    def edge(self, before: TaskCode, after: TaskCode) -> str:
+        """Live, dead, failed, open while it is not settled, or out: of scope, and of no account."""
         if not self.in_scope(before):
-            return True
+            return "out" if after in self.plan.rules else "live"
         if before in self.succeeded:
             chosen = self.succeeded[before]
-            return chosen is None or after in chosen or after not in self.plan.tasks[before].branches
-        if before in self.failed:
-            return True if after in self.plan.evaluators.get(before, ()) else None
-        if after in self.plan.evaluators.get(before, ()) and self.never_begins(before):
-            return True
-        return {"skipped": False, "passed over": True}.get(self.standing(before))
-
-    def never_begins(self, code: TaskCode) -> bool:
-        """Whether a task before it failed, or never begins itself, and it does not begin however that ends."""
-        return self.in_scope(code) and any(
-            before in self.failed or (before not in self.succeeded and self.never_begins(before))
-            for before in self.plan.graph.predecessors[code]
-            if code not in self.plan.evaluators.get(before, ())
-        )
+            is_live = chosen is None or after in chosen or after not in self.plan.tasks[before].branches
+            return "live" if is_live else "dead"
+        standing = "never" if before in self.failed else self.standing(before)
+        if standing == "never":
+            return "live" if after in self.plan.evaluators else "failed"
+        return {"skipped": "dead", "passed over": "live"}.get(standing, "open")
 
     def standing(self, code: TaskCode) -> str:
         """What of a task may be said by its edges alone."""
         edges = [self.edge(before, code) for before in self.plan.graph.predecessors[code]]
-        if None in edges:
-            return "waits"
-        if edges and not any(edges):
-            return "skipped"
-        return "passed over" if self.plan.tasks[code].is_forbidden else "begins"
+        standing = by_rule(self.plan.rules.get(code, StartWhen.ALL_SUCCESS), [each for each in edges if each != "out"])
+        return "passed over" if standing == "begins" and self.plan.tasks[code].is_forbidden else standing
 
     def in_scope(self, code: TaskCode) -> bool:
         return self.scope is None or code in self.scope
@@ -210,6 +222,7 @@ def test_whatever_happens_in_whichever_order_it_is_as_the_words_say(
         assert len(set(begun)) == len(begun), "nothing begins twice"
         assert progress.done == reference.done()
         assert progress.skipped == reference.those("skipped")
+        assert progress.never == reference.those("never")
         if not running:
             break
         code = running.pop(random.randrange(len(running)))
@@ -234,3 +247,4 @@ def test_without_failures_every_task_is_done_in_the_end(plan: Plan, random: Rand
         branches = plan.tasks[code].branches
         running += progress.succeeded(code, frozenset(list(branches)[:1]) if branches else None)
     assert progress.done == set(plan.tasks)
+    assert progress.never == set()

@@ -57,7 +57,7 @@ def test_what_is_not_said_has_its_usual_value() -> None:
         "retry_times": 0, "retry_interval": 0, "delay_time": 0, "timeout": 0, "timeout_strategy": "FAILED",
         "flag": "YES", "local_params": [], "cache": False, "environment": None, "tenant": None, "dispatch_timeout": 0,
         "resources": {}, "stream": False, "restart": "always", "restart_pause": 1 / 60, "restart_pause_max": 5,
-        "healthy_after": 1, "readiness": None, "strict_outputs": None,
+        "healthy_after": 1, "readiness": None, "strict_outputs": None, "start_when": "all_success",
     }  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def test_an_unknown_field_that_is_like_none_is_met_with_all_of_them() -> None:
         "params, secrets, outputs, strict_outputs, defaults, tasks"
     )
     assert fault_in_task(zzz=1) == (
-        'task "a": there is no field "zzz"; known are name, type, params, after, priority, worker_group, '
+        'task "a": there is no field "zzz"; known are name, type, params, after, start_when, priority, worker_group, '
         "on_worker_loss, retry_times, retry_interval, delay_time, timeout, timeout_strategy, dispatch_timeout, flag, "
         "local_params, strict_outputs, cache, environment, tenant, resources, stream, restart, restart_pause, "
         "restart_pause_max, healthy_after, readiness, code"
@@ -135,6 +135,16 @@ def test_a_missing_field_is_named_with_its_task() -> None:
         (
             {"priority": "URGENT"},
             "task \"a\": field \"priority\": input should be 'HIGHEST', 'HIGH', 'MEDIUM', 'LOW' or 'LOWEST'",
+        ),
+        (
+            {"start_when": "finished"},
+            "task \"a\": field \"start_when\": input should be 'all_success', 'all_done', 'one_success', 'one_failed', "
+            "'all_failed', 'none_failed' or 'always'",
+        ),
+        (
+            {"start_when": "all_done"},
+            'task "a": start_when: all_done is about the tasks before it, and it has none; name them in "after", or '
+            "remove it",
         ),
         ({"on_worker_loss": "x"}, "task \"a\": field \"on_worker_loss\": input should be 'retry' or 'fail'"),
         ({"worker_group": "a b"}, 'task "a": field "worker_group": must be 1 to 100 letters, digits and _ . -'),
@@ -231,6 +241,19 @@ def test_after_names_a_task_twice() -> None:
     assert fault(chained(("a", []), ("b", ["a", "a"]))) == (
         'task "b" names the same task twice in its "after"; once is enough'
     )
+
+
+def test_conditions_have_no_start_rule() -> None:
+    conditions = {"name": "c", "type": "CONDITIONS", "after": ["a"], "params": {"when": {"a": "SUCCESS"}}}
+    assert fault({"tasks": [TASK, conditions | {"start_when": "always"}]}) == (
+        'task "c": a CONDITIONS task starts when all tasks before it have ended; remove start_when: always'
+    )
+
+
+def test_the_usual_start_rule_may_be_written_and_is_not_stored() -> None:
+    spec = WorkflowSpec.parse({"tasks": [TASK | {"start_when": "all_success"}]})
+    assert "start_when" not in spec.model_dump_json(exclude_defaults=True)
+    assert WorkflowSpec.parse({"tasks": [TASK]}) == spec
 
 
 def test_tasks_wait_in_a_circle() -> None:
