@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from shlex import quote
 
+from model.choices import StartWhen
 from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.explain.answer import (
     MOVES_WITHIN_S,
@@ -146,6 +147,8 @@ def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
                 f"{task.name} does not run: its definition forbids it (flag: NO).",
                 "To run it, remove the flag and apply the workflow again: shoal workflow apply FILE",
             )
+        case NotBegun.SKIPPED if task.unmet is not None:
+            return Why(f"{task.name} is skipped: {task.unmet}.", show)
         case NotBegun.SKIPPED:
             chosen = f" {task.choice}." if task.choice else ""
             return Why(f"{task.name} is skipped: it depends only on branches that were not chosen.{chosen}", show)
@@ -159,6 +162,12 @@ def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
         because = f", because {names_of(failed)} did not succeed" if failed else ""
         do = show if run_state is WorkflowState.SUCCESS else f"{show}   Go on: {going_on(task.run, run_state)}"
         return Why(f"{task.name} never began: its run ended as {run_state} first{because}.", do)
+    if task.never:
+        names = names_of([name for name, _ in task.waits_for])
+        return Why(
+            f"{task.name} will not begin, because {names} failed or will not begin either (start_when: {task.rule}).",
+            show,
+        )
     failed = [name for name, state in task.waits_for if state is TaskState.FAILURE]
     if failed:
         return Why(f"{task.name} will not begin, because {names_of(failed)} failed; other branches go on.", show)
@@ -167,10 +176,22 @@ def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
         more = len(task.waits_for) - NAMES_MAX
         reasons += [f"{more} more have not ended"] if more > 0 else []
         first = task.waits_for[0][0]
+        rule = f"; it starts {_STARTS[task.rule]} (start_when: {task.rule})" if task.rule in _STARTS else ""
         return Why(
-            f"{task.name} waits because {' and '.join(reasons)}.", f"Then ask: shoal why {task_named(task.run, first)}"
+            f"{task.name} waits because {' and '.join(reasons)}{rule}.",
+            f"Then ask: shoal why {task_named(task.run, first)}",
         )
     return next_step(f"{task.name} waits for nothing", "queue it", task.idle_s, show)
+
+
+_STARTS = {
+    StartWhen.ALL_DONE: "when all tasks before it have ended",
+    StartWhen.ONE_SUCCESS: "when one task before it has succeeded",
+    StartWhen.ONE_FAILED: "when one task before it has failed",
+    StartWhen.ALL_FAILED: "when all tasks before it have failed",
+    StartWhen.NONE_FAILED: "when all tasks before it have ended and none has failed",
+}
+"""When a task starts, by its start rule, where that is not the default."""
 
 
 def why_delayed(task: TaskFacts) -> Why:

@@ -205,6 +205,9 @@ def _without_attempt(run: Run, plan: Plan, attempts: Sequence[TaskRun], choices:
             waits_for=[(before, latest[before].state if before in latest else None) for before in not_begun.missing],
             not_begun=not_begun.state,
             choice=choice_behind(plan, plan.codes[name], choices) if not_begun.state is NotBegun.SKIPPED else None,
+            rule=not_begun.rule,
+            never=not_begun.never,
+            unmet=not_begun.unmet,
         )
         for name, not_begun in without_attempts(plan, run.scope, attempts, ended=run.state.is_final).items()
     ]

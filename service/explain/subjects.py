@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dao.pools.pool_readings import PoolReading
+from model.choices import StartWhen
 from model.cluster.slots import Slot
 from model.runs.progress import Progress
 from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
@@ -103,7 +104,8 @@ class TaskFacts:
     why: by this task, or by the one for which it is skipped. `progress` is what it reported last. `pools` are those of
     which it needs resources. A stream has ended `retries` times in a row, the last time with `last_exit_code`;
     `is_ready` is what its readiness probe found, None without one. `restart` is set while it is to be restarted.
-    `loss_is_final`: no other attempt follows one whose worker was lost.
+    `loss_is_final`: no other attempt follows one whose worker was lost. `rule` is its start rule, `never`
+    whether that will not be met, `unmet` a clause about the rule for which it is skipped.
     """
 
     run: int
@@ -138,3 +140,6 @@ class TaskFacts:
     retries: int = 0
     last_exit_code: int | None = None
     pools: Sequence[PoolReading] = ()
+    rule: StartWhen = StartWhen.ALL_SUCCESS
+    never: bool = False
+    unmet: str | None = None

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from model.choices import OnWorkerLoss, StartWhen
 from model.definitions.plan import Plan
 from model.ids import TaskCode
 from model.runs.ready_tasks import Progress
@@ -20,10 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TaskWithoutAttempt:
-    """Why a task has no attempt, and the tasks that must end before it begins."""
+    """Why a task has no attempt, and the tasks that must end before it begins, or for which it never does.
+
+    `rule` is its start rule; `never`: it is not the default, and will not be met. `unmet` says for which start rule it
+    is skipped, its own or that of a task before it.
+    """
 
     state: NotBegun
     missing: tuple[str, ...] = ()
+    rule: StartWhen = StartWhen.ALL_SUCCESS
+    never: bool = False
+    unmet: str | None = None
 
 
 def without_attempts(
@@ -40,8 +48,9 @@ def without_attempts(
     progress = _progress(plan, scope, latest)
     # Of a run that is limited now: what an earlier execution did not choose.
     skipped = progress.skipped if scope is None else progress.skipped | _progress(plan, None, latest).skipped
+    failed = progress.never.union(code for code, attempt in latest.items() if _has_failed(plan, attempt))
     return {
-        task.name: _task_without_attempt(plan, progress, skipped, code, ended=ended)
+        task.name: _task_without_attempt(plan, progress, skipped, failed, code, ended=ended)
         for code, task in plan.tasks.items()
         if code not in latest
     }
@@ -49,11 +58,22 @@ def without_attempts(
 
 def _progress(plan: Plan, scope: Collection[TaskCode] | None, latest: Mapping[TaskCode, TaskRun]) -> Progress:
     progress = Progress(plan, scope)
-    progress.begin()
+    progress.begin(code for code, attempt in latest.items() if attempt.state is not TaskState.PAUSE)
     for code, attempt in latest.items():
-        if attempt.state in (TaskState.SUCCESS, TaskState.FORCED_SUCCESS) and progress.is_in_scope(code):
+        if not progress.is_in_scope(code):
+            continue
+        if attempt.state in (TaskState.SUCCESS, TaskState.FORCED_SUCCESS):
             progress.succeeded(code, attempt.branch)
+        elif _has_failed(plan, attempt):
+            progress.failed(code)
     return progress
+
+
+def _has_failed(plan: Plan, attempt: TaskRun) -> bool:
+    """Whether no other attempt follows this one; for a moment also said of a failure that is about to be retried."""
+    is_lost = attempt.state is TaskState.NEED_FAULT_TOLERANCE
+    may_be = not is_lost or plan.tasks[attempt.code].on_worker_loss is OnWorkerLoss.FAIL
+    return may_be and attempt.state in (TaskState.FAILURE, TaskState.KILL, TaskState.NEED_FAULT_TOLERANCE)
 
 
 def latest_by_name(attempts: Iterable[TaskRun]) -> Mapping[str, TaskRun]:
@@ -80,13 +100,48 @@ def of_this_round(attempts: Iterable[TaskRun]) -> list[TaskRun]:
 
 
 def _task_without_attempt(
-    plan: Plan, progress: Progress, skipped: Collection[TaskCode], code: TaskCode, *, ended: bool
+    plan: Plan,
+    progress: Progress,
+    skipped: Collection[TaskCode],
+    failed: Collection[TaskCode],
+    code: TaskCode,
+    *,
+    ended: bool,
 ) -> TaskWithoutAttempt:
     if plan.tasks[code].is_forbidden:
         return TaskWithoutAttempt(NotBegun.FORBIDDEN)
+    rule = plan.rules.get(code, StartWhen.ALL_SUCCESS)
     if code in skipped:
-        return TaskWithoutAttempt(NotBegun.SKIPPED)
+        return TaskWithoutAttempt(NotBegun.SKIPPED, rule=rule, unmet=_unmet(plan, skipped, code))
     if not progress.is_in_scope(code):
         return TaskWithoutAttempt(NotBegun.LEFT_OUT)
-    missing = [plan.tasks[before].name for before in plan.graph.predecessors[code] if before not in progress.done]
-    return TaskWithoutAttempt(NotBegun.NOT_BEGUN if ended else NotBegun.WAITING, tuple(missing))
+    missing = [before for before in plan.graph.predecessors[code] if before not in progress.done]
+    never = code in plan.rules and code in progress.never
+    if rule is StartWhen.ALWAYS:
+        missing = []
+    elif code in plan.rules:
+        missing = [before for before in missing if (before in failed) is never]
+    names = tuple(plan.tasks[before].name for before in missing)
+    return TaskWithoutAttempt(NotBegun.NOT_BEGUN if ended else NotBegun.WAITING, names, rule, never)
+
+
+def _unmet(plan: Plan, skipped: Collection[TaskCode], code: TaskCode) -> str | None:
+    """A clause about the start rule for which a task is skipped, if it is for one."""
+    seen, pending = {code}, [code]
+    while pending:
+        each = pending.pop()
+        rule = plan.rules.get(each)
+        if rule in _WANTED:
+            name = "it" if each == code else plan.tasks[each].name
+            return f"{name} starts only if {_WANTED[rule]} (start_when: {rule})"
+        befores = [before for before in plan.graph.predecessors[each] if before in skipped and before not in seen]
+        seen.update(befores)
+        pending += befores
+    return None
+
+
+_WANTED = {
+    StartWhen.ONE_FAILED: "a task before it fails",
+    StartWhen.ALL_FAILED: "all tasks before it fail",
+}
+"""Start rules by which a task is skipped though a task before it succeeded."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from model.accounts.rights import is_seen
-from model.choices import Priority
+from model.choices import Priority, StartWhen
 from model.runs.progress import Progress
 from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.fields import Answer, Id, Moment
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dao.runs.lookups import CommandFate
     from dao.runs.relations import ChildRun, FailedBelow
     from dao.tasks.attempt_listings import Attempt
+    from model.definitions.workflow import TaskSpec
 
 Visible = Collection[str] | None
 """The projects whose objects a caller may see; None = all."""
@@ -190,11 +191,13 @@ class AttemptAnswer(TaskAnswer):
 
 
 class TaskNotBegun(Answer):
-    """A task without an attempt, and the tasks that must end before it begins."""
+    """A task without an attempt, and the tasks that must end before it begins, or for which it never does. `unmet` says
+    for which start rule it is skipped, if it is for one."""
 
     name: str
     state: NotBegun
     missing: Sequence[str]
+    unmet: str | None = None
 
 
 class ChildAnswer(Answer):
@@ -212,10 +215,17 @@ class ChildAnswer(Answer):
 
 
 class TaskOrder(Answer):
-    """A task of a workflow, and those that it comes after."""
+    """A task of a workflow, those that it comes after, and its start rule if that is not the default."""
 
     name: str
     after: Sequence[str]
+    start_when: StartWhen | None = None
+
+    @classmethod
+    def of(cls, task: TaskSpec) -> TaskOrder:
+        """The answer for a task of a definition."""
+        rule = None if task.start_when is StartWhen.ALL_SUCCESS else task.start_when
+        return cls(name=task.name, after=task.after, start_when=rule)
 
 
 class NewerVersionAnswer(Answer):

@@ -111,10 +111,13 @@ async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun],
         usual_s=left.usual_s,
         left_s=left.run_s,
         tasks=answers,
-        not_begun=[TaskNotBegun(name=name, state=it.state, missing=it.missing) for name, it in not_begun.items()],
+        not_begun=[
+            TaskNotBegun(name=name, state=it.state, missing=it.missing, unmet=it.unmet)
+            for name, it in not_begun.items()
+        ],
         children=[ChildAnswer.of(child) for child in children if is_seen(child.project, visible)],
         newer=newer.answer(failed) if newer else None,
-        graph=[TaskOrder(name=each.name, after=each.after) for each in plan.spec.tasks] if plan is not None else None,
+        graph=[TaskOrder.of(each) for each in plan.spec.tasks] if plan is not None else None,
     )
 
 

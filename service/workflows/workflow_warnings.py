@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from model.choices import Direct, Flag, Restart
+from model.choices import Direct, FailureStrategy, Flag, Restart, StartWhen
 from model.definitions.problems import Problem
 from model.definitions.workflow import WorkflowSpec
 from model.logic.catalog import LOGIC_TYPES
@@ -40,6 +40,7 @@ def doubts(spec: WorkflowSpec) -> Iterator[str]:
     yield from _behind_endless_streams(spec)
     yield from _one_output(spec)
     yield from _environments_without_effect(spec)
+    yield from _kept_from_starting(spec)
 
 
 def _environments_without_effect(spec: WorkflowSpec) -> Iterator[str]:
@@ -47,6 +48,17 @@ def _environments_without_effect(spec: WorkflowSpec) -> Iterator[str]:
     for task in spec.tasks:
         if task.environment is not None and task.type in _WITHOUT_ENVIRONMENT:
             yield f'task "{task.name}": an environment has no effect on the type {task.type}; remove it'
+
+
+def _kept_from_starting(spec: WorkflowSpec) -> Iterator[str]:
+    """Tasks that are meant to start after a failure, which ends the run."""
+    if spec.failure_strategy is FailureStrategy.END:
+        for task in spec.tasks:
+            if task.start_when in (StartWhen.ALL_DONE, StartWhen.ONE_FAILED, StartWhen.ALL_FAILED):
+                yield (
+                    f'task "{task.name}" (start_when: {task.start_when}) does not start after a failure, since '
+                    "failure_strategy: END ends the run then; write CONTINUE"
+                )
 
 
 def _one_output(spec: WorkflowSpec) -> Iterator[str]:
@@ -99,6 +111,8 @@ def _behind_endless_streams(spec: WorkflowSpec) -> Iterator[str]:
         task.name for task in spec.tasks if task.stream and task.restart is Restart.ALWAYS and task.flag is Flag.YES
     }
     for task in spec.tasks:
+        if task.start_when in (StartWhen.ONE_SUCCESS, StartWhen.ONE_FAILED, StartWhen.ALWAYS):
+            continue
         if before := [name for name in task.after if name in endless]:
             yield (
                 f'task "{task.name}" never begins: the stream "{before[0]}" before it is started again after each end; '

@@ -129,7 +129,7 @@ def _print_tasks(page: RunPageAnswer, tasks: Sequence[TaskAnswer]) -> None:
 
 
 def _row_without_attempt(label: str, not_begun: TaskNotBegun) -> tuple[object, ...]:
-    why = _SAID.get(not_begun.state, "")
+    why = not_begun.unmet or _SAID.get(not_begun.state, "")
     if not_begun.state is NotBegun.WAITING:
         why = f"waits for {', '.join(not_begun.missing)}" if not_begun.missing else "starts next"
     return (label, state(not_begun.state), "-", "-", "", "-", "-", why)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from model.choices import StartWhen
 from model.ids import TaskCode
 from model.runs.states import NotBegun, TaskState
 from service.explain.tasks_without_attempts import without_attempts
@@ -30,3 +34,64 @@ def test_what_was_not_chosen_is_skipped_also_while_the_run_is_limited_to_another
     for scope, beside in ((None, NotBegun.NOT_BEGUN), ({YES}, NotBegun.LEFT_OUT)):
         found = without_attempts(PLAN, scope, attempts, ended=True)
         assert {name: each.state for name, each in found.items()} == {"no": NotBegun.SKIPPED, "beside": beside}
+
+
+@pytest.mark.parametrize(
+    ("rule", "ends", "expected"),
+    [
+        ("one_failed", {"a": TaskState.SUCCESS}, (NotBegun.WAITING, ("b",), False, None)),
+        (
+            "one_failed",
+            {"a": TaskState.SUCCESS, "b": TaskState.SUCCESS},
+            (NotBegun.SKIPPED, (), False, "it starts only if a task before it fails (start_when: one_failed)"),
+        ),
+        (
+            "all_failed",
+            {"a": TaskState.SUCCESS},
+            (NotBegun.SKIPPED, (), False, "it starts only if all tasks before it fail (start_when: all_failed)"),
+        ),
+        ("all_done", {"a": TaskState.KILL}, (NotBegun.WAITING, ("b",), False, None)),
+        ("one_success", {"a": TaskState.FAILURE}, (NotBegun.WAITING, ("b",), False, None)),
+        (
+            "one_success",
+            {"a": TaskState.FAILURE, "b": TaskState.NEED_FAULT_TOLERANCE},
+            (NotBegun.WAITING, ("b",), False, None),
+        ),
+        (
+            "one_success",
+            {"a": TaskState.FAILURE, "b": TaskState.FAILURE},
+            (NotBegun.WAITING, ("a", "b"), True, None),
+        ),
+        ("none_failed", {"a": TaskState.FAILURE}, (NotBegun.WAITING, ("a",), True, None)),
+        ("always", {}, (NotBegun.WAITING, (), False, None)),
+    ],
+)
+def test_what_a_task_with_a_start_rule_waits_for(
+    rule: str, ends: Mapping[str, TaskState], expected: tuple[object, ...]
+) -> None:
+    plan = plan_of({"name": "a"}, {"name": "b"}, {"name": "t", "after": ["a", "b"], "start_when": rule})
+    found = without_attempts(plan, None, [attempt(plan.codes[name], ends[name]) for name in ends], ended=False)["t"]
+    assert (found.state, found.missing, found.never, found.unmet) == expected
+    assert found.rule is StartWhen(rule)
+
+
+def test_what_is_skipped_behind_a_task_with_a_start_rule_says_so() -> None:
+    plan = plan_of(
+        {"name": "a"}, {"name": "undo", "after": ["a"], "start_when": "one_failed"}, {"name": "t", "after": ["undo"]}
+    )
+    found = without_attempts(plan, None, [attempt(plan.codes["a"], TaskState.SUCCESS)], ended=True)["t"]
+    assert (found.state, found.unmet) == (
+        NotBegun.SKIPPED,
+        "undo starts only if a task before it fails (start_when: one_failed)",
+    )
+
+
+def test_a_task_that_was_held_back_and_is_not_needed_now_has_its_attempt() -> None:
+    """It is skipped like any other, and so is what comes after it."""
+    plan = plan_of(
+        {"name": "a"}, {"name": "undo", "after": ["a"], "start_when": "one_failed"}, {"name": "t", "after": ["undo"]}
+    )
+    attempts = [attempt(plan.codes["a"], TaskState.FORCED_SUCCESS), attempt(plan.codes["undo"], TaskState.PAUSE)]
+    assert {name: each.state for name, each in without_attempts(plan, None, attempts, ended=True).items()} == {
+        "t": NotBegun.SKIPPED
+    }

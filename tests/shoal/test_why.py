@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from model.choices import StartWhen
 from model.cluster.slots import Slot
 from model.runs.states import TaskState, WaitReason, WorkflowState
 from service.explain.answer import Why
@@ -81,6 +82,23 @@ def test_each_state_of_a_command_has_its_sentence(changed: dict[str, Any], sente
             R,
             "load waits because transform is still running and check has not begun.",
             "shoal why 12/transform",
+        ),
+        (
+            {"state": None, "waits_for": [("a", TaskState.QUEUED)], "rule": StartWhen.ALL_DONE},
+            R,
+            "load waits because a is queued; it starts when all tasks before it have ended (start_when: all_done).",
+            "shoal why 12/a",
+        ),
+        (
+            {
+                "state": None,
+                "waits_for": [("a", TaskState.FAILURE), ("b", None)],
+                "rule": StartWhen.ONE_SUCCESS,
+                "never": True,
+            },
+            R,
+            "load will not begin, because a, b failed or will not begin either (start_when: one_success).",
+            "shoal show 12",
         ),
         (
             {"state": None, "waits_for": [(f"t{n}", TaskState.QUEUED) for n in range(7)]},

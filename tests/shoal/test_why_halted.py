@@ -116,6 +116,11 @@ def test_each_way_to_rest_has_its_sentence(changed: dict[str, Any], sentence: st
             "shoal show 12",
         ),
         (
+            {"state": None, "not_begun": NotBegun.SKIPPED, "unmet": "it starts only if a task before it fails"},
+            "load is skipped: it starts only if a task before it fails.",
+            "shoal show 12",
+        ),
+        (
             {"state": None, "not_begun": NotBegun.FORBIDDEN},
             "load does not run: its definition forbids it (flag: NO).",
             "shoal workflow apply",

@@ -79,3 +79,16 @@ async def test_a_task_that_waits_for_a_stream_without_an_end_is_warned_of(tmp_pa
     assert 'task "report" never begins: the stream "crawl" before it is started again after each end' in said
     for other in (", restart: on_failure", ", restart: never", ", flag: NO"):
         assert await checked(tmp_path, stream % other + behind) == "0 "
+    for rule, is_said in (("all_done", True), ("none_failed", True), ("one_success", False), ("always", False)):
+        said = await checked(tmp_path, stream % "" + behind.replace("after:", f"start_when: {rule}, after:"))
+        assert ('task "report" never begins' in said) is is_said, rule
+
+
+async def test_a_task_that_is_to_start_after_a_failure_that_ends_the_run_is_warned_of(tmp_path: Path) -> None:
+    tasks = "{name: a, type: FAKE}\n  - {name: clean, type: FAKE, after: [a], start_when: %s}"
+    ends = "\nfailure_strategy: END"
+    said = await checked(tmp_path, tasks % "one_failed" + ends)
+    assert said.startswith("0 shoal: warning: ")
+    assert 'task "clean" (start_when: one_failed) does not start after a failure' in said
+    assert await checked(tmp_path, tasks % "one_failed") == "0 "
+    assert await checked(tmp_path, tasks % "one_success" + ends) == "0 "
