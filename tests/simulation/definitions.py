@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from dao.definitions.definitions import Definition, Whereabouts
-from model.choices import ReleaseState
+from model.choices import ReleaseState, StartWhen
 from model.definitions.workflow import WorkflowSpec
 from model.ids import WorkflowCode
 
@@ -31,6 +31,8 @@ LEASED = range(STREAMING.stop, STREAMING.stop + 3)
 """Those after these too, and each of them needs resources, of which there are too few for all."""
 TIMED = range(LEASED.stop, LEASED.stop + 3)
 """Those after these end only by their timeout, unless somebody stops them."""
+RULED = range(TIMED.stop, TIMED.stop + 12)
+"""The tasks of those after these have start rules, and fail often."""
 STREAM_POOLS = {"s": 6}
 """How many resources the pools have that only they need. What they have of another is less than all."""
 
@@ -46,7 +48,8 @@ def specs() -> dict[int, WorkflowSpec]:
     streaming = {code: _streaming(Random(f"{code} streams")) for code in STREAMING}
     leased = {code: _leased(Random(f"{code} streams")) for code in LEASED}
     timed = {code: _timed(Random(f"{code} ends")) for code in TIMED}
-    every = drawn | dict(map(_nested, NESTED)) | waiting | keyed | pooled | streaming | leased | timed
+    ruled = {code: _ruled(Random(f"{code} rules")) for code in RULED}
+    every = drawn | dict(map(_nested, NESTED)) | waiting | keyed | pooled | streaming | leased | timed | ruled
     return {code: WorkflowSpec.parse(given) for code, given in every.items()}
 
 
@@ -164,6 +167,23 @@ def _timed(random: Random) -> dict[str, Any]:
     names = [f"t{number}" for number in range(random.choice((1, 2)))]
     tasks = [{"name": name, "type": "SHELL", "params": {"script": "sleep infinity"}} for name in names]
     return {"tasks": tasks, "timeout_minutes": random.choice((0.02, 0.1)), "timeout_strategy": "FAILED"}
+
+
+def _ruled(random: Random) -> dict[str, Any]:
+    """Without retries: an attempt that failed has failed for good."""
+    names = [f"t{number}" for number in range(random.choice((3, 4, 6)))]
+    tasks: list[dict[str, Any]] = []
+    for place, name in enumerate(names):
+        task: dict[str, Any] = {"name": name, "type": "SHELL", "params": {"script": "true"}}
+        task["after"] = random.sample(names[:place], random.randint(0, min(place, 3)))
+        if task["after"] and random.random() < 0.2:
+            task |= {"type": "CONDITIONS", "params": {"when": {random.choice(task["after"]): "SUCCESS"}}}
+        elif task["after"] and random.random() < 0.7:
+            task["start_when"] = str(random.choice(list(StartWhen)))
+        if task["type"] == "SHELL" and random.random() < 0.3:
+            task |= random.choice(({"delay_time": 0.01}, {"on_worker_loss": "fail"}, {"flag": "NO"}))
+        tasks.append(task)
+    return {"tasks": tasks, "failure_strategy": random.choice(("CONTINUE", "CONTINUE", "END"))}
 
 
 def _nested(code: int) -> tuple[int, dict[str, Any]]:

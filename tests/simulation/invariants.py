@@ -17,6 +17,7 @@ from model.runs.command_moves import URGENT, CommandType
 from model.runs.states import TaskState, WorkflowState
 from tests.simulation.duty_invariants import DutyInvariants
 from tests.simulation.pool_invariants import BEGINNING, PoolInvariants
+from tests.simulation.start_invariants import StartInvariants
 from tests.simulation.stream_shares import took_too_many
 from tests.simulation.tables import Change, Row, Transaction, Values
 from tests.simulation.trace import Trace
@@ -47,6 +48,7 @@ class Invariants:
         self._running: dict[tuple[int, int], TaskRun] = {}
         self._pools = PoolInvariants(trace, self._broken)
         self.duties = DutyInvariants(trace, self._broken)
+        self._starts = StartInvariants(self._broken)
         self.server: Server
         self.is_innocent: Callable[[int], bool] = lambda _: False
         self.on_beat: Callable[[int], None] = lambda _: None
@@ -55,7 +57,7 @@ class Invariants:
 
     def watch(self, server: Server) -> None:
         """Read the tables of this server from now on."""
-        self.server = self._pools.server = self.duties.server = server
+        self.server = self._pools.server = self.duties.server = self._starts.server = server
 
     # ------------------------------------------------------------------------------------------- each commit
 
@@ -113,6 +115,7 @@ class Invariants:
                 case "pool_resource" if before is not None and after is not None:
                     self._pools.changed(row, before, after)
         self._pools.leases_are_whole(changes)
+        self._starts.committed(changes)
         self._streams(changes, began_s)
 
     def _streams(self, changes: Sequence[Change], began_s: float) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.runs.states import TaskState
 from tests.simulation.broken_worker import FAILS_AFTER_S
-from tests.simulation.definitions import TIMED
+from tests.simulation.definitions import RULED, TIMED
 from tests.simulation.loop import PROCESS, Process
 from worker.attempts.report import report
 from worker.tasks.plugin import TaskResult
@@ -26,6 +26,8 @@ T = TaskState
 TICK_S = 0.5
 """How late a launcher may be with a deadline."""
 POISON_LASTS_S = 30.0
+FAILING_BY_RULES = 0.4
+"""How many tasks of workflows with start rules fail."""
 
 
 class TaskRun:
@@ -51,7 +53,8 @@ class TaskRun:
             return
         if task.workflow_code in TIMED:
             return
-        state = T.FAILURE if random.random() < world.failing else T.SUCCESS
+        failing = FAILING_BY_RULES if task.workflow_code in RULED else world.failing
+        state = T.FAILURE if random.random() < failing else T.SUCCESS
         lasts_s = random.choice(world.lasts_s) * random.random()
         if task.workflow_code == world.poison:
             lasts_s += POISON_LASTS_S  # so that it kills several masters before anything of it has ended

@@ -18,6 +18,7 @@ from tests.simulation.definitions import (
     NESTED,
     PLAIN,
     POOLED,
+    RULED,
     TIMED,
     WAITING,
     awaited,
@@ -82,6 +83,7 @@ def arrange(world: World) -> None:
     _share_pools(world)
     _wait_for_others(world)
     _take_too_long(world)
+    _start_by_rules(world)
     streams.arrange(world, partial(ask, world))
     loop.in_world(FAULTS_S + 5, _resume_children, world)
 
@@ -127,6 +129,18 @@ def _take_too_long(world: World) -> None:
         own = world.draw("timed", number)
         if world.has(f"timed {number}"):
             began = partial(ask, world, C.START_PROCESS, workflow_code=str(own.choice(TIMED)))
+            world.loop.in_world(own.uniform(0, FAULTS_S), began)
+
+
+def _start_by_rules(world: World) -> None:
+    """In a part of the seeds: runs whose tasks start by other rules than the usual one."""
+    random = world.draw("rules")
+    if random.random() > 0.3:
+        return
+    for number in range(random.choice((2, 4, 8))):
+        own = world.draw("ruled", number)
+        if world.has(f"ruled {number}"):
+            began = partial(ask, world, C.START_PROCESS, workflow_code=str(own.choice(RULED)))
             world.loop.in_world(own.uniform(0, FAULTS_S), began)
 
 

@@ -24,7 +24,7 @@ from model.errors import Refused, Unavailable
 from node.joining import Joining
 from node.lives import live_until_stopped
 from tests.simulation.broken_worker import BrokenWorker
-from tests.simulation.definitions import POOLS, STREAM_POOLS, TIMED
+from tests.simulation.definitions import POOLS, RULED, STREAM_POOLS
 from tests.simulation.disk import Files
 from tests.simulation.invariants import Invariants
 from tests.simulation.loop import Process, VirtualLoop
@@ -118,7 +118,7 @@ class World:
         self.server.on_statement = self._count_statement
         self.server.on_goodbye = self._gives_up
         self.server.on_suspect = self._kill_by_poison
-        for code in range(1, TIMED.stop):
+        for code in range(1, RULED.stop):
             self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
         for pool, size in (POOLS | STREAM_POOLS).items():
             self.server.do(lambda tx, pool=pool: tx.insert(self.server.pools, pool, Values(name=pool)))

@@ -1,0 +1,39 @@
+"""Proof that the simulation would see a task that starts against its rule, or is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from model.choices import StartWhen
+from model.runs import ready_tasks
+from model.runs.start_rules import Decision, decision
+from tests.simulation.definitions import RULED, specs
+from tests.simulation.run import run
+
+SEEDS = 60
+
+Decide = Callable[..., Decision | None]
+
+
+def too_early(rule: StartWhen, *, waits: bool, **ends: bool) -> Decision | None:
+    """`all_done` as if nobody waited."""
+    return decision(rule, waits=waits and rule is not StartWhen.ALL_DONE, **ends)
+
+
+def overlooked(rule: StartWhen, *, failed: bool, **ends: bool) -> Decision | None:
+    """`one_failed` as if nothing failed."""
+    return decision(rule, failed=failed and rule is not StartWhen.ONE_FAILED, **ends)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("wrong", [too_early, overlooked])
+def test_a_rule_that_is_decided_wrongly_is_seen(monkeypatch: pytest.MonkeyPatch, wrong: Decide) -> None:
+    monkeypatch.setattr(ready_tasks, "decision", wrong)
+    found = (run(seed).violation or "" for seed in range(SEEDS))
+    assert any(violation.startswith("I30") for violation in found)
+
+
+def test_every_rule_is_simulated() -> None:
+    assert {task.start_when for code in RULED for task in specs()[code].tasks} == set(StartWhen)
