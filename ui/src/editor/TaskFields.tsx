@@ -10,7 +10,7 @@ import { asObject, type Task } from "./model/read";
 import { dataSources, environments, taskTypes, workerGroups, workflowSchema } from "./queries";
 import type { EditorPart } from "./useEditing";
 
-/** Fields of every task, by what they are about; `name`, `type`, `params` and `after` stand above them. */
+/** Fields of every task, by what they are about; what it is, comes after and does stands above them. */
 const GROUPS: { word: string; fields: string[] }[] = [
   { word: "group.parameters", fields: ["local_params"] },
   { word: "group.failure", fields: ["retry_times", "retry_interval", "timeout", "timeout_strategy", "on_worker_loss"] },
@@ -36,6 +36,8 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
   const common = fieldsOf({ ...asObject(asObject(schema.data?.$defs).TaskSpec), $defs: schema.data?.$defs }).map(
     (each) => (each.name in defaults ? { ...each, standard: defaults[each.name] } : each),
   );
+  const rule = common.find((each) => each.name === "start_when");
+  const isRuled = task.after.length > 0 && task.type !== "CONDITIONS";
   const set = (path: string[], value: unknown) =>
     editing.edit((text) => setField(text, task.name, path, value), `${task.name}.${path.join(".")}`);
   const field = (each: Field, path: string[], value: unknown) => (
@@ -90,6 +92,7 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
         nothingFoundMessage={t("noTask")}
         onChange={(after) => editing.edit((text) => setAfter(text, task.name, after))}
       />
+      {rule && (isRuled || task.fields.start_when !== undefined) && field(rule, [rule.name], task.fields.start_when)}
       {params.map((each) => field(each, ["params", each.name], task.params[each.name]))}
       {type?.problem && <p className="task-problem">{type.problem}</p>}
       {GROUPS.map(({ word, fields }) => {

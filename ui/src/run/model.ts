@@ -11,6 +11,8 @@ export interface TaskView {
   after: string[];
   /** Tasks that must end before it begins. */
   missing: string[];
+  /** Whether it is skipped for a start rule, not for a branch. */
+  isUnneeded: boolean;
 }
 
 export const ENDED = ["SUCCESS", "FAILURE", "PAUSE", "STOP"];
@@ -40,6 +42,7 @@ export function tasksOf(run: RunPage): TaskView[] {
       last: waits === undefined ? last : null,
       after,
       missing: waits?.missing ?? [],
+      isUnneeded: typeof waits?.unmet === "string",
     };
   });
 }

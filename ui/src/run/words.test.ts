@@ -12,3 +12,10 @@ test("a stream that pauses starts again, a task that failed is tried again", () 
   expect(said(true)).toBe("startsIn 40 s");
   expect(said(false)).toBe("short.retry 40 s");
 });
+
+test("a task is skipped for the branch it is on, or for its start rule", () => {
+  const said = (isUnneeded: boolean) =>
+    inShort({ state: "SKIPPED", last: null, isUnneeded } as TaskView, t, "", 0, 0).trim();
+  expect(said(false)).toBe("short.SKIPPED");
+  expect(said(true)).toBe("short.unmet");
+});

@@ -12,7 +12,7 @@ export function inShort(task: TaskView, t: TFunction, node: string, readAt: numb
       if (after.length === 0) return t("short.first");
       return after.length === 1 ? t("short.after", { task: after[0] }) : t("short.afterMany", { count: after.length });
     }
-    return t(`short.${state}`);
+    return t(task.isUnneeded ? "short.unmet" : `short.${state}`);
   }
   switch (state) {
     case "DELAY_EXECUTION": {

@@ -63,5 +63,7 @@ function rewire(task: YAMLMap, renamed: Map<string, string>, existing: Set<strin
     if (now !== undefined) item.value = now;
     return now !== undefined || existing.has(name);
   });
-  if (after.items.length === 0) task.delete("after");
+  if (after.items.length > 0) return;
+  task.delete("after");
+  task.delete("start_when");
 }

@@ -144,6 +144,15 @@ describe("arrows", () => {
     expect(graphOf(removeTasks(TEXT, ["check"])).edges).toEqual([]);
   });
 
+  it("take the start rule of a task with them when the last one goes", () => {
+    const ruled = setField(TEXT, "load", ["start_when"], "all_done");
+    expect(graphOf(ruled).tasks.find((task) => task.name === "load")?.fields.start_when).toBe("all_done");
+    const two = connect(ruled, "extract", "load");
+    expect(disconnect(two, "extract", "load")).toContain("start_when: all_done");
+    for (const none of [disconnect(ruled, "check", "load"), setAfter(ruled, "load", []), removeTasks(ruled, ["check"])])
+      expect(none).not.toContain("start_when");
+  });
+
   it("say under which choice a task comes next", () => {
     const { edges } = graphOf(`tasks:
   - {name: way, type: SWITCH, params: {cases: [{when: a, then: b}], default: c}}

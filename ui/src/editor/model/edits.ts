@@ -145,7 +145,7 @@ export function setAfter(text: string, task: string, after: string[]): string {
   for (const from of after) checkArrow(from, task, others);
   const document = open(text);
   const node = taskIn(document, task);
-  if (after.length === 0) node.delete("after");
+  if (after.length === 0) begin(node);
   else node.set("after", flow(document, after));
   return written(document);
 }
@@ -240,10 +240,16 @@ function taskIn(document: Document, name: string): YAMLMap {
 function removeAfter(task: unknown, name: string): void {
   if (!isMap(task)) return;
   const after = task.get("after");
-  if (after === name) task.delete("after");
+  if (after === name) begin(task);
   if (!isSeq(after)) return;
   after.items = after.items.filter((item) => (isScalar(item) ? item.value : item) !== name);
-  if (after.items.length === 0) task.delete("after");
+  if (after.items.length === 0) begin(task);
+}
+
+/** Let a task come after none: a rule about those before it is refused then. */
+function begin(task: YAMLMap): void {
+  task.delete("after");
+  task.delete("start_when");
 }
 
 function flow(document: Document, names: string[]): YAMLSeq {
