@@ -222,6 +222,64 @@ async def test_with_end_a_failure_that_conditions_take_up_ends_nothing(engine: E
 
 
 @pytest.mark.parametrize(
+    ("when", "strategy", "ends", "chosen"),
+    [
+        ({"a": "SUCCESS", "b": "SUCCESS"}, "CONTINUE", "SUCCESS", "bad"),
+        ({"a": "FAILURE", "b": "FAILURE"}, "CONTINUE", "SUCCESS", "good"),
+        ({"a": "FAILURE", "b": "FAILURE"}, "END", "SUCCESS", "good"),
+        ({"b": "FAILURE"}, "CONTINUE", "FAILURE", "good"),
+        ({"b": "FAILURE"}, "END", "FAILURE", None),
+    ],
+)
+async def test_conditions_are_judged_when_a_task_before_them_never_begins(
+    engine: Engine, when: dict[str, str], strategy: str, ends: str, chosen: str | None
+) -> None:
+    code = engine.define(
+        {"name": "a", **FAILS},
+        {"name": "b", "after": ["a"]},
+        {**conditions(when), "after": ["a", "b"]},
+        *branches("good", "bad"),
+        failure_strategy=strategy,
+    )
+    run = await engine.run(code)
+    judged = {"which": "SUCCESS", chosen: "SUCCESS"} if chosen else {}
+    assert (engine.state(run), engine.tasks(run)) == (ends, {"a": "FAILURE"} | judged)
+
+
+@pytest.mark.parametrize(("beside", "judged"), [("skipped", False), ("succeeds", True)])
+async def test_conditions_are_skipped_only_if_all_before_them_are(engine: Engine, beside: str, judged: bool) -> None:
+    code = engine.define(
+        {**switch(("1 == 2", "never"), default="succeeds"), "name": "way"},
+        *({**each, "after": ["way"]} for each in ({"name": "never"}, {"name": "succeeds"})),
+        {"name": "skipped", "after": ["never"]},
+        {**conditions({"never": "FAILURE"}), "after": ["never", beside]},
+        *branches("good", "bad"),
+    )
+    run = await engine.run(code)
+    assert engine.state(run) == "SUCCESS"
+    assert engine.tasks(run) == dict.fromkeys(["way", "succeeds", *(["which", "good"] if judged else [])], "SUCCESS")
+
+
+@pytest.mark.parametrize(
+    ("rule", "fields", "chosen"),
+    [("one_failed", {}, "bad"), ("one_failed", FAILS, "good"), ("one_success", FAILS, "bad")],
+)
+async def test_conditions_take_what_its_start_rule_kept_from_starting_for_a_failure(
+    engine: Engine, rule: str, fields: dict[str, Any], chosen: str
+) -> None:
+    """With one_failed it is skipped when nothing fails, with one_success it never begins when all do."""
+    code = engine.define(
+        {"name": "a", **fields},
+        {"name": "b", "after": ["a"], "start_when": rule},
+        {**conditions({"b": "SUCCESS"}), "after": ["a", "b"]},
+        *branches("good", "bad"),
+    )
+    run = await engine.run(code)
+    tasks = engine.tasks(run)
+    assert (tasks["which"], chosen in tasks, {"good", "bad"} - {chosen} <= tasks.keys()) == ("SUCCESS", True, False)
+
+
+@pytest.mark.parametrize(
     ("relation", "inner", "chosen"),
     [("AND", "AND", "bad"), ("AND", "OR", "bad"), ("OR", "AND", "good"), ("OR", "OR", "good")],
 )
