@@ -75,8 +75,8 @@ class Plan:
 
     `evaluators` are the CONDITIONS, which begin however the tasks before them end; `handlers` maps each task to those
     directly after it that name it, so that its failure is not the run's. `rules` are the start rules of the tasks that
-    have another than the default; those of `at_once` wait for no other task. `codes` are the tasks by name. `secrets`
-    are the names of the SECRET parameters. `used` is what the limits of its project are about.
+    have another than the default. `codes` are the tasks by name. `secrets` are the names of the SECRET parameters.
+    `used` is what the limits of its project are about.
     """
 
     workflow_code: WorkflowCode
@@ -95,11 +95,6 @@ class Plan:
     project_code: int = 0
     secrets: frozenset[str] = frozenset()
     used: Used = frozenset()
-
-    @property
-    def at_once(self) -> list[TaskCode]:
-        """The tasks that start with their run, although others are before them."""
-        return [code for code, rule in self.rules.items() if rule is StartWhen.ALWAYS]
 
     @property
     def has_dependents(self) -> bool:
