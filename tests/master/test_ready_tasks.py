@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -103,7 +104,7 @@ def test_a_failure_begins_the_conditions_that_ask_for_it_and_nothing_else() -> N
 
 
 def test_conditions_count_what_never_begins_as_failed() -> None:
-    tasks = [
+    tasks: list[dict[str, Any]] = [
         {"name": "a", "type": "FAKE"},
         {"name": "b", "type": "FAKE", "after": ["a"]},
         {"name": "off", "type": "FAKE", "after": ["b"], "flag": "NO"},

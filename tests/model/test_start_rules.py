@@ -30,7 +30,7 @@ def table() -> dict[tuple[frozenset[str], str], str]:
     rules = re.findall(r"`(\w+)`", head)
     assert sorted(rules) == sorted(StartWhen)
     at = lines.index(head) + 2
-    cells = {}
+    cells: dict[tuple[frozenset[str], str], str] = {}
     for line in lines[at : at + 7]:
         ends, *said = (cell.strip() for cell in line.strip("|").split("|"))
         cells |= {(frozenset(ends.split(", ")), rule): cell for rule, cell in zip(rules, said, strict=True)}

@@ -150,7 +150,7 @@ async def test_a_stop_starts_nothing_and_what_goes_on_decides_anew(engine: Engin
 
 
 async def test_a_timeout_of_the_run_starts_nothing(engine: Engine) -> None:
-    fields = {"timeout_minutes": 1 / 60, "timeout_strategy": "FAILED"}
+    fields: dict[str, Any] = {"timeout_minutes": 1 / 60, "timeout_strategy": "FAILED"}
     run = await engine.run(engine.define({"name": "a", **UNTIL_STOPPED}, ruled("all_done", "a"), **fields))
     assert (engine.state(run), engine.tasks(run)) == ("FAILURE", {"a": "KILL"})
 
