@@ -80,7 +80,7 @@ class NotBegun(StrEnum):
     NOT_BEGUN = "NOT_BEGUN"
     """Its run ended before it."""
     SKIPPED = "SKIPPED"
-    """It is only on branches that were not chosen."""
+    """It is only on branches that were not chosen, or its start rule was not met."""
     FORBIDDEN = "FORBIDDEN"
     """Its definition has `flag: NO`."""
     LEFT_OUT = "LEFT_OUT"
