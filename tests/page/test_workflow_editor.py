@@ -105,6 +105,21 @@ def test_the_yaml_and_the_canvas_are_one_text(open_page: OpenPage) -> None:
     expect(text).to_contain_text("# by hand")
 
 
+def test_a_start_rule_is_chosen_in_the_form_of_a_task_with_others_before_it(open_page: OpenPage) -> None:
+    page = open_page("/workflows")
+    begin(page, "ruled")
+    text = write(page, "name: ruled\ntasks:\n  - {name: a, type: FAKE}\n  - {name: b, type: FAKE, after: [a]}\n")
+    rule = page.get_by_role("combobox", name="Starts when")
+    for name, is_ruled in (("a", False), ("b", True)):
+        task(page, name).click()
+        expect(page.get_by_role("textbox", name="Name", exact=True)).to_have_value(name)
+        expect(rule).to_have_count(is_ruled)
+    rule.click()
+    page.get_by_role("option", name="all_done", exact=True).click()
+    expect(text).to_contain_text("start_when: all_done")
+    expect(page.get_by_text("No problems")).to_be_visible()
+
+
 def test_arrows_stay_while_the_text_is_typed(open_page: OpenPage) -> None:
     page = open_page("/workflows")
     begin(page, "steady")

@@ -21,8 +21,12 @@ def ruled(rule: str, *after: str, name: str = "last", **fields: Any) -> dict[str
     return {"name": name, "after": list(after), "start_when": rule, **fields}
 
 
+def shoal(engine: Engine) -> CommandLine:
+    return CommandLine.at(engine.cluster.environment["SHOAL_DATABASE_URL"])
+
+
 async def why(engine: Engine, run: int, task: str) -> str:
-    return (await CommandLine.at(engine.cluster.environment["SHOAL_DATABASE_URL"])("why", f"{run}/{task}")).out
+    return (await shoal(engine)("why", f"{run}/{task}")).out
 
 
 @pytest.mark.parametrize("rule", StartWhen)
@@ -101,6 +105,11 @@ async def test_a_task_that_was_not_needed_is_skipped_and_the_run_succeeds(engine
     wanted = "starts only if a task before it fails (start_when: one_failed)"
     assert f"undo is skipped: it {wanted}." in await why(engine, run, "undo")
     assert f"told is skipped: undo {wanted}." in await why(engine, run, "told")
+    shown = await shoal(engine)("show", str(run), "--json")
+    assert {each["name"]: (each["state"], each["unmet"]) for each in shown.json["not_begun"]} == {
+        "undo": ("SKIPPED", f"it {wanted}"),
+        "told": ("SKIPPED", f"undo {wanted}"),
+    }
 
 
 @pytest.mark.parametrize("rule", ["all_done", "one_failed", "always"])
