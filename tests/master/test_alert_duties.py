@@ -56,7 +56,7 @@ async def test_a_refused_command_that_says_nothing_is_reported_as_its_definition
         "(1, 1, 'no', 1, NULL, NULL), (2, 1, 'no', 1, 'NONE', NULL), (3, 1, 'no', 1, NULL, 'ops')"
     )
     await do(scene)
-    assert await scene.sql("SELECT alert_group, facts ->> 'first' FROM alert ORDER BY id") == [
+    assert await scene.sql("SELECT alert_group, facts ->> 'first_command' FROM alert ORDER BY id") == [
         ("data", "1"),
         ("default", "2"),
         ("ops", "3"),
