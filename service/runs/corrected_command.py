@@ -45,7 +45,7 @@ class CorrectedCommand(Asked):
     worker_group: Name | None = None
     environment: Name | None = None
     tasks: Annotated[Sequence[Name], Field(max_length=10_000, description="begin with these tasks only")] = ()
-    depend: Annotated[TaskDependType | None, Field(description="with `tasks`: what runs beside them")] = None
+    depend: Annotated[TaskDependType | None, Field(description="with `tasks`: which others run")] = None
 
 
 async def corrections_of(

@@ -159,7 +159,7 @@ class RerunRun(Asked):
         False
     )
     tasks: Annotated[Sequence[Name], Field(max_length=10_000, description="only these tasks")] = ()
-    depend: Annotated[TaskDependType | None, Field(description="with `tasks`: what runs beside them")] = None
+    depend: Annotated[TaskDependType | None, Field(description="with `tasks`: which others run")] = None
     newest: Annotated[
         bool,
         Field(

@@ -1,4 +1,4 @@
-"""The operations that put the last runs of workflows beside each other: as bars, and as a grid of their tasks."""
+"""The operations that put the last runs of workflows side by side: as bars, and as a grid of their tasks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class GridQuery(Asked):
 
 
 class LastRunAnswer(Answer):
-    """A run beside others of its workflow."""
+    """One of the last runs of a workflow."""
 
     id: Id
     version: int
@@ -129,7 +129,7 @@ async def list_last_runs(call: Call, query: LastRunsQuery) -> LastRunsAnswer:
 
 @operation("GET", "/workflow-definitions/{code}/grid", Right.VIEW, "workflow-definitions")
 async def get_grid(call: Call, code: Id, query: GridQuery) -> GridAnswer:
-    """Show the tasks of the last runs of a workflow beside each other, as a grid."""
+    """Show the tasks of the last runs of a workflow side by side, as a grid."""
     async with call.reading() as connection:
         head = await permitted_head(call, connection, code)
         spec = await definitions.spec_of(connection, head.code, head.version)

@@ -163,7 +163,7 @@ def _print_dates(call: Invocation, found: backfills.BackfillAnswer) -> None:
 
 
 def _said(found: backfills.BackfillAnswer) -> str:
-    chains = "one after the other" if len(found.chains) == 1 else f"in {len(found.chains)} chains beside each other"
+    chains = "one after the other" if len(found.chains) == 1 else f"in {len(found.chains)} parallel chains"
     names = found.dependents
     below = f", and so {'is' if len(names) == 1 else 'are'} {', '.join(names)}" if names else ""
     return f"{counted(found.dates, 'date')} {chains}{below}" if found.dates > 1 else f"1 date{below}"

@@ -80,7 +80,7 @@ async def keep(
 ) -> None:
     """Say for how many days ended runs of a project are kept; then the masters delete them."""
     if days != "default" and not (days.isascii() and days.isdecimal()):
-        raise Refused(f'"{days[:40]}" is not a number of days; give one such as 30, 0 for forever, or the word default')
+        raise Refused(f'"{days[:40]}" is not a number of days; give one such as 30, 0 (forever) or default')
     asked = projects.ChangeProject.read(kept_days="default" if days == "default" else int(days))
     async with call.client() as client:
         found = await client.ask(projects.change_project, project, asked)
