@@ -67,8 +67,8 @@ DETAILS: Mapping[str, str] = {
     "this channel no longer exists: it was deleted": "该告警渠道已被删除",
     "this rule no longer exists: it was deleted": "该告警规则已被删除",
     "say which runs: either `ids` or `filter`": "请指明哪些运行：`ids` 或 `filter` 二选一",
-    "`depend` says what runs beside the tasks of `tasks`; name those too": (
-        "`depend` 说明 `tasks` 之外还运行哪些任务；请同时给出 `tasks`"
+    "`depend` needs `tasks`: it says whether tasks before or after those run too": (
+        "`depend` 需要 `tasks`：它说明这些任务之前或之后的任务是否也运行"
     ),
     "`failed` and `tasks` are two ways to say what runs again; keep one of them": (
         "`failed` 和 `tasks` 是指定重新运行内容的两种方式；请只保留一种"

@@ -56,7 +56,7 @@ async def with_run(call: Call, asked: CommandAsked, query: WaitQuery) -> Command
 async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> CommandAsked:
     """Start a workflow: one command, which the master of its slot takes."""
     if body.depend and not body.tasks:
-        raise Refused("`depend` says what runs beside the tasks of `tasks`; name those too")
+        raise Refused("`depend` needs `tasks`: it says whether tasks before or after those run too")
     type_ = CommandType.START_CURRENT_TASK_PROCESS if body.tasks else CommandType.START_PROCESS
     new = NewCommand(
         type_,
@@ -88,7 +88,7 @@ async def rerun_run(call: Call, id: Id, body: RerunRun, query: WaitQuery) -> Com
     if body.failed and body.tasks:
         raise Refused("`failed` and `tasks` are two ways to say what runs again; keep one of them")
     if body.depend and not body.tasks:
-        raise Refused("`depend` says what runs beside the tasks of `tasks`; name those too")
+        raise Refused("`depend` needs `tasks`: it says whether tasks before or after those run too")
     new = NewCommand(
         rerun_type(failed=body.failed, tasks=body.tasks),
         workflow_instance_id=WorkflowInstanceId(id),

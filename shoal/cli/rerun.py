@@ -55,7 +55,7 @@ async def rerun(
     if failed and task:
         raise Refused("--failed and --task are two ways to say what runs again; keep one of them")
     if depend and not task:
-        raise Refused("--depend says what runs beside the tasks of --task; name those too")
+        raise Refused("--depend needs --task: it says whether tasks before or after those run too")
     what = "goes on from what failed" if failed else f"runs {', '.join(task)} again" if task else "begins again"
     if newest:
         what = f"{what} with the newest version" if failed or task else "goes on with the newest version"

@@ -40,7 +40,7 @@ async def run(
 ) -> None:
     """Start a workflow: one row in `command`, which the master of its slot takes."""
     if options.depend and not options.tasks:
-        raise Refused("--depend says what runs beside the tasks of --task; name those too")
+        raise Refused("--depend needs --task: it says whether tasks before or after those run too")
     within_s = following.wait_limit_s(timeout, wait=wait)
     request = run_requests.StartRun.read(params=read_values(param or []), **vars(options))
     async with call.client() as client:

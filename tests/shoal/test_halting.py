@@ -217,7 +217,7 @@ async def test_a_run_that_is_limited_to_a_task_leaves_the_others_out(shoal: Comm
     )
     assert shown.out.count("· LEFT_OUT") == 4
     assert "big does not run: the run was started, or run again, for other tasks only." in why.out
-    assert (alone.code, "name those too" in alone.sentence) == (2, True)
+    assert (alone.code, "--depend needs --task" in alone.sentence) == (2, True)
     assert (unknown.code, 'has no task "smal"; did you mean "small"?' in unknown.sentence) == (2, True)
     assert lost.code == 1, "there is no such environment"
 
