@@ -41,7 +41,7 @@ def without_secrets(result: TaskResult, task: ClaimedTask, outs: OutParameters, 
         said = f"a SECRET is no output, so this is not passed on: {', '.join(left_out)}"
         with suppress(OSError):
             file.write(f"[shoal] {said}\n")
-        if outs.strict and secret.intersection(outs.names):
+        if outs.strict and not set(outs.names).isdisjoint(left_out):
             return TaskResult.failure(f"{said}; give the OUT parameter another name")
     outputs = {file.masked(name): file.masked(value) for name, value in result.outputs.items() if name not in secret}
     return replace(result, outputs=outputs)
