@@ -58,8 +58,9 @@ class StartInvariants:
             self._broken("I30", f"{who} begins though its rule says {standing.name}, with {ends}")
 
     def _ends(self, row: Row, before: Values, after: Values) -> None:
-        """Whatever it was before: a pause and a stop that come too late change nothing."""
-        if before.state is not WorkflowState.RUNNING_EXECUTION or after.state not in _BY_ITSELF:
+        """Of its own: what it was asked to halt for may have come in the same batch as its last event."""
+        is_halted = before.state is not WorkflowState.RUNNING_EXECUTION or before.requested_state is not None
+        if is_halted or after.state not in _BY_ITSELF:
             return
         is_ended = after.state is WorkflowState.FAILURE and after.failure_strategy is FailureStrategy.END
         if is_ended or any(each in (after.reason or "") for each in _GIVEN_UP):
