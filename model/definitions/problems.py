@@ -90,6 +90,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("steps", "jobs", "task_definitions"), "tasks"),
     **dict.fromkeys(("timezone", "tz"), "time_zone"),
     **dict.fromkeys(("default_args", "task_defaults"), "defaults"),
+    **dict.fromkeys(("trigger_rule", "join", "join_rule", "run_if", "run_when"), "start_when"),
 }
 """Words of Airflow, Prefect and DolphinScheduler, and the field that is meant."""
 

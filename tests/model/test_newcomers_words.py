@@ -25,6 +25,8 @@ TASK = {"name": "a", "type": "SHELL", "params": {"script": ":"}}
         ("retries", "retry_times"),
         ("bash_command", "params"),
         ("queue", "worker_group"),
+        ("trigger_rule", "start_when"),
+        ("join", "start_when"),
     ],
 )
 def test_a_field_of_another_scheduler_is_answered_with_ours(field: str, meant: str) -> None:
