@@ -54,7 +54,7 @@ class Life:
         self.is_leaving = False
         """Whether it is about to leave; set before the row shows it."""
         self.drained = asyncio.Event()
-        """Set while it is to be drained, as far as its beats have read."""
+        """Set while it is to be drained, as far as its beats have read. What it does then: `_drain` of its server."""
         self.undrained = asyncio.Event()
         """The opposite."""
         self.undrained.set()

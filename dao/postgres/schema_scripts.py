@@ -1,4 +1,4 @@
-"""The files of `sql/`: the whole schema, and the upgrades from older ones."""
+"""The files of `sql/`: the whole schema, and the upgrades from older ones, which `schema.py` runs."""
 
 from __future__ import annotations
 

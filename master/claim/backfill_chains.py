@@ -1,7 +1,8 @@
 """COMPLEMENT_DATA: the dates of a backfill, which of them this command starts, and the commands for the others.
 
 A command starts the first date of one chain. The other chains become commands of their own in the same transaction. The
-instance stores the rest of its chain: the transaction that ends it with success creates the command for the next date.
+instance stores the rest of its chain: the transaction that ends it with success creates the command for the next date
+(`dao/runs/after_end.py`).
 """
 
 from __future__ import annotations

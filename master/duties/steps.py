@@ -17,7 +17,7 @@ from dao.duties import duties, queue_statistics
 from dao.duties.queue_statistics import LAG, VACUUMED, TableState
 from dao.pools import pool_leases, pool_line_repair
 from dao.postgres.database import FencedTransaction
-from master.duties import alert_conditions, alert_rules, retention
+from master.duties import alert_rules, retention, standing_queues
 from model.cluster.duties import DutyName, Step
 from model.cluster.nodes import NodeKind
 
@@ -80,7 +80,7 @@ async def check_left_work(connection: FencedTransaction, context: Context, _prog
 async def check_worker_groups(connection: FencedTransaction, context: Context, _progress: Mapping[str, Any]) -> Step:
     """Whether tasks wait for a group that has no living worker, or for a queue or pool that stands."""
     without = await _groups_without_workers(connection, context)
-    stands = await alert_conditions.check(connection, without)
+    stands = await standing_queues.check(connection, without)
     if not without and not stands:
         return Step("each group with waiting tasks has a worker")
     if not without:

@@ -17,8 +17,8 @@ from service.workflows import listing
 from service.workflows import requests as workflow_requests
 from shoal.cli import backfill_following, exit_codes, output
 from shoal.cli.backfill_following import shown
+from shoal.cli.command_result import TAKEN_WITHIN_S, wait_limit_s
 from shoal.cli.completion import complete_workflow
-from shoal.cli.following import TAKEN_WITHIN_S, wait_limit_s
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
 from shoal.cli.values import AlertGroup, Params, Project, Timeout, Warn, read_values

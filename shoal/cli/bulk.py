@@ -15,8 +15,8 @@ from service.runs import bulk_operations as operations
 from service.runs import requests
 from service.words import counted, plain
 from shoal.cli import exit_codes, output
+from shoal.cli.command_result import wait_limit_s
 from shoal.cli.filters import RunFilters
-from shoal.cli.following import wait_limit_s
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import Timeout
 from shoal.cli.verbs import verb

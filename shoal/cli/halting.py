@@ -9,7 +9,7 @@ import typer
 
 from model.runs.states import WorkflowState
 from service.runs import control, requests, showing
-from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change, tell_newer
+from shoal.cli.command_result import TAKEN_WITHIN_S, name_of, report_change, tell_newer
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import AnyProject, RunName
 from shoal.cli.verbs import verb

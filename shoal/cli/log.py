@@ -1,4 +1,4 @@
-"""`shoal log`: prints the log of a task."""
+"""`shoal log`: prints the log of a task. After a lost connection `shoal/clients/remote.py` goes on where it was."""
 
 from __future__ import annotations
 

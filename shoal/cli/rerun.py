@@ -10,8 +10,8 @@ from model.errors import Refused
 from model.runs.states import WorkflowState
 from service.runs import control, requests, showing
 from shoal.cli import output
+from shoal.cli.command_result import TAKEN_WITHIN_S, name_of, report_change, tell_newer
 from shoal.cli.completion import complete_run
-from shoal.cli.following import TAKEN_WITHIN_S, name_of, report_change, tell_newer
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import AnyProject, Depend, RunName, Wait
 from shoal.cli.verbs import verb

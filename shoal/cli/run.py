@@ -12,7 +12,7 @@ from service.runs import control
 from service.runs import requests as run_requests
 from service.workflows import listing
 from service.workflows import requests as workflow_requests
-from shoal.cli import following
+from shoal.cli import command_result
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import json_fields, print_result
 from shoal.cli.values import Params, Project, RunOptions, Timeout, Wait, WorkflowName, read_values
@@ -41,7 +41,7 @@ async def run(
     """Start a workflow: one row in `command`, which the master of its slot takes."""
     if options.depend and not options.tasks:
         raise Refused("--depend needs --task: it says whether tasks before or after those run too")
-    within_s = following.wait_limit_s(timeout, wait=wait)
+    within_s = command_result.wait_limit_s(timeout, wait=wait)
     request = run_requests.StartRun.read(params=read_values(param or []), **vars(options))
     async with call.client() as client:
         head = await client.ask(
@@ -53,5 +53,5 @@ async def run(
             see = f"See it: shoal show {quote(head.name)}   Why does it not run: shoal why command {command}"
             print_result(call, json_fields({"command_id": command, "workflow": head.name}), said, see)
             return
-        end = await following.follow(client, command, within_s=within_s)
-    following.print_end(call, command, end, fine=[WorkflowState.SUCCESS])
+        end = await command_result.follow(client, command, within_s=within_s)
+    command_result.print_end(call, command, end, fine=[WorkflowState.SUCCESS])

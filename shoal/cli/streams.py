@@ -9,7 +9,7 @@ import typer
 from service.runs import requests, showing, streams
 from service.words import counted, plain
 from shoal.cli import output
-from shoal.cli.following import name_of
+from shoal.cli.command_result import name_of
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import AnyProject, RunName
 from shoal.cli.verbs import verb

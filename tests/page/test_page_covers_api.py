@@ -12,7 +12,7 @@ SOURCE = ROOT / "ui" / "src"
 ONLY_BY_API = {
     "get_health": "for who supervises the process; the page shows the same on Now and Cluster",
     "get_readiness": "for load balancers",
-    "watch_events": "asked for by EventSource, see live/browser.ts",
+    "watch_events": "asked for by EventSource, see live/eventSource.ts",
     "get_data_source": "the list has all of it",
     "get_environment": "the list has all of it",
     "get_error_command": "the list has all of it",

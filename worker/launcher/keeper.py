@@ -1,4 +1,4 @@
-"""The keeper of a task: starts it, watches it, and has done only when no process of its tree is left.
+"""The keeper of a task: starts it, ends it (SIGTERM, grace, SIGKILL), and waits until no process of its tree is left.
 
 It is the tree's subreaper: a process of the tree that loses its parent becomes the keeper's child, however often it
 forked and called setsid. So "no process is left" is not a guess from /proc: `waitpid` says that there is no child.

@@ -1,4 +1,4 @@
-"""The processes below a process: finding them and signalling them, never an unrelated one.
+"""The processes below a process: finding them and signalling them, never an unrelated one. `keeper.py` says when.
 
 Pids are reused, so a pid identifies a process only for a time. A signal therefore goes through a pidfd, after a check
 that the process behind it still belongs to the tree. A list of descendants is outdated when it is complete: to end all

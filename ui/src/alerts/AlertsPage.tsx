@@ -1,7 +1,7 @@
 import { useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { Tabs } from "@/parts/Tabs";
 import { ChannelsTab } from "./ChannelsTab";
 import { HistoryTab } from "./HistoryTab";

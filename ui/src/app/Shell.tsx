@@ -1,6 +1,6 @@
 import { Outlet } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useSyncExternalStore } from "react";
-import { startLive, useTopics } from "@/live/browser";
+import { startLive, useTopics } from "@/live/eventSource";
 import { followLogins, useIsSessionOver } from "@/login/session";
 import { Skeleton } from "@/parts/Answer";
 import { Notices } from "@/parts/Notices";

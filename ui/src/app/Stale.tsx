@@ -1,6 +1,6 @@
 import { IconPlugConnectedX } from "@tabler/icons-react";
 import { useTranslation } from "react-i18next";
-import { useLiveState } from "@/live/browser";
+import { useLiveState } from "@/live/eventSource";
 import { useIsSessionOver } from "@/login/session";
 import { moment } from "@/parts/time";
 

@@ -9,7 +9,7 @@ import { ListHead } from "@/lists/ListHead";
 import { ListPanel } from "@/lists/ListPanel";
 import { useRowKeys } from "@/lists/useRowKeys";
 import "@/lists/lists.css";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { WhyDialog } from "@/runs/WhyDialog";
 import { AttemptFilters } from "./AttemptFilters";
 import { AttemptTable } from "./AttemptTable";

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { Answer, Empty, Failure, Skeleton } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { Moment } from "@/parts/Time";

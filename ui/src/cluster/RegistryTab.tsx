@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { Answer, Empty } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
 import { ScrollX } from "@/parts/ScrollX";

@@ -5,7 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { useMay } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Failure } from "@/parts/Answer";

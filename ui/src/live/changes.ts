@@ -1,7 +1,7 @@
 /** The one place that maps an event to what was read: it patches what is shown, and has the rest read again. */
 import type { QueryClient } from "@tanstack/react-query";
 import type { Schemas } from "@/api/client";
-import type { LiveEvent } from "./stream";
+import type { LiveEvent } from "./sharedByTabs";
 
 type Run = Schemas["RunAnswer"];
 type RunPage = Schemas["RunPageAnswer"];

@@ -4,7 +4,7 @@ import { lazy, Suspense } from "react";
 import { useTranslation } from "react-i18next";
 import { useFilters } from "@/lists/filters";
 import "@/lists/lists.css";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { Failure, Skeleton } from "@/parts/Answer";
 import { FirstSteps } from "./FirstSteps";
 import { HealthLine } from "./HealthLine";

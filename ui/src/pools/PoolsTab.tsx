@@ -4,7 +4,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Bar } from "@/cluster/Bar";
 import { useClusterSearch } from "@/cluster/search";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer, Empty } from "@/parts/Answer";

@@ -5,7 +5,7 @@ import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
 import { useProject } from "@/app/ProjectSwitch";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { Answer, Empty } from "@/parts/Answer";
 import { connected, graphOf } from "./model";
 import { RelationsCanvas } from "./RelationsCanvas";

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { useMay } from "@/login/rights";
 import { Answer, Skeleton } from "@/parts/Answer";
 import { RunProvider, useRun } from "./context";

@@ -11,7 +11,7 @@ import { ListHead } from "@/lists/ListHead";
 import { ListPanel } from "@/lists/ListPanel";
 import { useRowKeys } from "@/lists/useRowKeys";
 import "@/lists/lists.css";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { useMay } from "@/login/rights";
 import { openPalette } from "@/palette/open";
 import { BulkBar } from "./BulkBar";

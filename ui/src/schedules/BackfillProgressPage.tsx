@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { api } from "@/api/client";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { Answer, Empty } from "@/parts/Answer";
 import { BackfillState } from "./BackfillState";
 import { type Asked, bodyOf, remembered, wantedOf } from "./backfill";

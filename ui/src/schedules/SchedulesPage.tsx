@@ -3,7 +3,7 @@ import { IconHistory, IconPlus, IconSearch } from "@tabler/icons-react";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Calendar } from "./Calendar";

@@ -1,7 +1,7 @@
 import { useParams } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { useEditing } from "@/editor/useEditing";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { useMay } from "@/login/rights";
 import { Answer } from "@/parts/Answer";
 import { GraphTab } from "./GraphTab";

@@ -5,7 +5,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useProject } from "@/app/ProjectSwitch";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { Answer, Empty } from "@/parts/Answer";
 import { More } from "@/parts/More";
 import { BulkBar } from "./BulkBar";

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useTopics } from "@/live/browser";
+import { useTopics } from "@/live/eventSource";
 import { Empty, Failure, Skeleton } from "@/parts/Answer";
 import { ScrollX } from "@/parts/ScrollX";
 import { FiguresPanel } from "../figures/FiguresPanel";

@@ -1,6 +1,6 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef } from "react";
-import { live as stream } from "@/live/browser";
+import { live as stream } from "@/live/eventSource";
 import { arrivedIn, frames, type Live, slotChanges, windowsOf } from "./feed";
 import { movesUntilMs } from "./picture";
 import { type Change, merged, type Story } from "./story";

@@ -3,7 +3,7 @@ import { useEffect, useSyncExternalStore } from "react";
 import { api, ROOT } from "@/api/client";
 import { queries } from "@/api/queries";
 import { Changes } from "./changes";
-import { type Channel, type Connect, LiveStream, WANT_EVERY_MS } from "./stream";
+import { type Channel, type Connect, LiveStream, WANT_EVERY_MS } from "./sharedByTabs";
 
 const KINDS = ["runs", "run", "queue", "cluster", "pools", "definitions", "alerts", "resync"];
 const HIDDEN_MS_MAX = 30_000;
