@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dao.commands import error_commands
-from dao.commands.commands import NewCommand
+from dao.commands import commands, error_commands
 from dao.definitions import definitions, references
 from model.errors import Refused
 from model.ids import WorkflowCode, WorkflowInstanceId
@@ -84,7 +83,8 @@ async def check_limits_of_retry(
     group: str | None,
 ) -> None:
     """Refuse what the projects of `head` and of its dependents may not use. Raises `Refused`."""
-    await check_limits_of_start(connection, head, version, NewCommand(CommandType.START_PROCESS, worker_group=group))
+    start = commands.NewCommand(CommandType.START_PROCESS, worker_group=group)
+    await check_limits_of_start(connection, head, version, start)
     for each in await dependents_of(connection, error, type_, head.code):
         await check_limits_of_start(connection, each, None)
 

@@ -10,9 +10,9 @@ from prometheus_client import generate_latest
 
 from dao.cluster import cluster_figures
 from dao.postgres.database import Database
-from metrics import cluster as metrics
+from metrics import cluster_collector as metrics
 from metrics.cluster_collector import ClusterCollector
-from node import cluster_figures as loop
+from node import cluster_gauges as loop
 from node.cluster_gauges import figures_of, show_figures
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
