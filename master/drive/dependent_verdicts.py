@@ -41,16 +41,16 @@ async def evaluate_all(
         for item in params.items()
         if isinstance(item.workflow, str)
     }
+    codes = await dependencies.codes(connection, names) if names else {}
+    spans = {task: _spans(task, params, codes) for task, params in read.items()}
     numbers = {
         WorkflowCode(item.workflow)
-        for params in read.values()
-        if isinstance(params, DependentParams)
-        for item in params.items()
+        for of in spans.values()
+        if isinstance(of, Mapping)
+        for item in of
         if isinstance(item.workflow, int)
     }
-    codes = await dependencies.codes(connection, names) if names else {}
     homes = await definitions.whereabouts(connection, numbers) if numbers else {}
-    spans = {task: _spans(task, params, codes) for task, params in read.items()}
     every = dict.fromkeys(
         span
         for of in spans.values()
