@@ -113,7 +113,7 @@ def test_a_start_rule_is_chosen_in_the_form_of_a_task_with_others_before_it(open
     for name, is_ruled in (("a", False), ("b", True)):
         task(page, name).click()
         expect(page.get_by_role("textbox", name="Name", exact=True)).to_have_value(name)
-        expect(rule).to_have_count(is_ruled)
+        expect(rule).to_have_count(int(is_ruled))
     rule.click()
     page.get_by_role("option", name="all_done", exact=True).click()
     expect(text).to_contain_text("start_when: all_done")
