@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from random import Random
@@ -82,8 +83,8 @@ def arrange(world: World) -> None:
     _stand_in_lines_by_key(world)
     _share_pools(world)
     _wait_for_others(world)
-    _take_too_long(world)
-    _start_by_rules(world)
+    _start_some(world, "timeouts", "timed", 0.2, (1, 2, 4), TIMED)  # which nothing but their timeout ends
+    _start_some(world, "rules", "ruled", 0.3, (2, 4, 8), RULED)
     streams.arrange(world, partial(ask, world))
     loop.in_world(FAULTS_S + 5, _resume_children, world)
 
@@ -120,27 +121,15 @@ def _share_pools(world: World) -> None:
             world.loop.in_world(when_s, partial(ask, world, C.START_PROCESS, **asked))
 
 
-def _take_too_long(world: World) -> None:
-    """In a part of the seeds: runs that nothing but their timeout ends."""
-    random = world.draw("timeouts")
-    if random.random() > 0.2:
+def _start_some(world: World, drawn: str, name: str, share: float, counts: Sequence[int], codes: Sequence[int]) -> None:
+    """In this share of the seeds: runs of some of these workflows, each arranged under a name of its own."""
+    random = world.draw(drawn)
+    if random.random() > share:
         return
-    for number in range(random.choice((1, 2, 4))):
-        own = world.draw("timed", number)
-        if world.has(f"timed {number}"):
-            began = partial(ask, world, C.START_PROCESS, workflow_code=str(own.choice(TIMED)))
-            world.loop.in_world(own.uniform(0, FAULTS_S), began)
-
-
-def _start_by_rules(world: World) -> None:
-    """In a part of the seeds: runs whose tasks start by other rules than the usual one."""
-    random = world.draw("rules")
-    if random.random() > 0.3:
-        return
-    for number in range(random.choice((2, 4, 8))):
-        own = world.draw("ruled", number)
-        if world.has(f"ruled {number}"):
-            began = partial(ask, world, C.START_PROCESS, workflow_code=str(own.choice(RULED)))
+    for number in range(random.choice(counts)):
+        own = world.draw(name, number)
+        if world.has(f"{name} {number}"):
+            began = partial(ask, world, C.START_PROCESS, workflow_code=str(own.choice(codes)))
             world.loop.in_world(own.uniform(0, FAULTS_S), began)
 
 
