@@ -58,7 +58,9 @@ os.environ |= {"SHOAL_MASTER__LOAD__MEMORY_MAX": "1", "SHOAL_WORKER__LOAD__MEMOR
 AS_SHIPPED = database.SESSION_SETTINGS
 """Of the connections of the processes that tests start."""
 # A transaction that this process itself opened is not ended while other work keeps its loop waiting for seconds.
-database.SESSION_SETTINGS = {**AS_SHIPPED, "idle_in_transaction_session_timeout": "60s"}
+database.SESSION_SETTINGS = {**AS_SHIPPED, "idle_in_transaction_session_timeout": "60s", "statement_timeout": "60s"}
+# Nor is one statement, such as one that fills a table, given up while the disk keeps the server waiting for seconds.
+database.Database.__init__.__kwdefaults__["answer_within_s"] = 61.0
 pool_claims.HELD_MS_MAX = 60_000
 
 

@@ -93,7 +93,6 @@ CALLS: dict[str, tuple[Call, set[str], int]] = {
 async def full(database_url: str, request: pytest.FixtureRequest) -> AsyncIterator[Database]:
     database = Database(database_url, application_name="test-plans")
     async with database.writing() as connection:
-        await connection.execute(text("SET LOCAL statement_timeout = 0"))
         for statement in FULL.split(";\n"):
             if statement.strip():
                 await connection.execute(text(statement))
