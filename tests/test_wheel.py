@@ -62,7 +62,7 @@ tasks:
 def build(tree: Path, folder: Path, target: str) -> Path:
     """The one file that hatchling builds."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)]
-    subprocess.run(command, cwd=tree, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, cwd=tree, check=True, capture_output=True, timeout=180)
     (built,) = folder.iterdir()
     return built
 
@@ -86,14 +86,14 @@ class Environment:
         self.here, self.venv = folder / "here", folder / "venv"
         self.here.mkdir()
         python = str(Path(sys.executable).resolve())  # that of a venv without pip has no pip to give
-        subprocess.run([python, "-m", "venv", "--without-pip", str(self.venv)], check=True, timeout=60)
+        subprocess.run([python, "-m", "venv", "--without-pip", str(self.venv)], check=True, timeout=180)
         self._pip = [python, "-m", "pip", "--python", str(self.venv / "bin/python"), "--disable-pip-version-check"]
         (self.packages,) = self.venv.glob("lib/python*/site-packages")
 
     def install(self, wheel: Path) -> None:
         """As a user does, but without the libraries that it asks for."""
         command = [*self._pip, "install", "--no-deps", "--no-index", str(wheel)]
-        subprocess.run(command, check=True, capture_output=True, timeout=100)
+        subprocess.run(command, check=True, capture_output=True, timeout=300)
 
     @property
     def installed(self) -> set[str]:

@@ -26,7 +26,7 @@ def psql(scene: Scene, file: str) -> str:
     """Run a seed as its first lines say; what it printed."""
     url = scene.database.url.replace("+psycopg", "")
     command = [str(binaries() / "psql"), "--no-psqlrc", "--set", "ON_ERROR_STOP=1", url, "-f", str(SEED / file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

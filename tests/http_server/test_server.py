@@ -27,7 +27,7 @@ LIMITS = Limits(connections=10, head_s=5.0, body_s=5.0, head_bytes=16_384)
 
 async def test_an_answer_does_not_wait_until_the_client_has_acknowledged_its_head() -> None:
     """Else each takes 40 ms more on a connection that is kept: the fastest shows it, however loaded the machine is."""
-    async with serving() as url, httpx.AsyncClient(base_url=url, trust_env=False) as client:
+    async with serving() as url, httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as client:
         took_s = []
         for _ in range(30):
             began_s = time.perf_counter()
@@ -37,7 +37,7 @@ async def test_an_answer_does_not_wait_until_the_client_has_acknowledged_its_hea
 
 
 async def test_an_answer_says_its_time_and_not_by_what_it_is_served() -> None:
-    async with serving() as url, httpx.AsyncClient(base_url=url, trust_env=False) as client:
+    async with serving() as url, httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as client:
         headers = (await client.get("/")).headers
     assert abs(parsedate_to_datetime(headers["Date"]).timestamp() - time.time()) < 60
     assert "Server" not in headers
@@ -129,7 +129,7 @@ async def test_in_a_thread_it_answers_while_the_loop_of_its_caller_hangs() -> No
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         with in_thread(HttpServer(small_app, listener, LIMITS), "test"):
             # Without an await: the loop of this test does nothing meanwhile.
-            with urllib.request.urlopen(url, timeout=20) as answered:
+            with urllib.request.urlopen(url, timeout=60) as answered:
                 assert answered.read() == b"ok\n"
             silent = await Raw.to(url)
             began_s = time.monotonic()

@@ -40,7 +40,7 @@ def url() -> Iterator[str]:
 def asked(url: str, **headers: str) -> tuple[int, str]:
     """Status and body."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -204,7 +204,7 @@ def test_with_a_certificate_it_speaks_tls_and_waits_for_no_handshake(tmp_path: P
         with socket.create_connection((place.hostname or "", place.port or 0), 20):  # says nothing
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            with urllib.request.urlopen(url, timeout=20, context=context) as answer:
+            with urllib.request.urlopen(url, timeout=60, context=context) as answer:
                 assert "shoal_info" in answer.read().decode()
 
 

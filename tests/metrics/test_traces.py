@@ -132,7 +132,7 @@ async def test_a_run_joins_the_trace_of_the_request_that_started_it(
     )
     await database.close()
     url = f"{address}/api/v1/workflow-definitions/1/runs"
-    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}, trust_env=False) as client:
+    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}, trust_env=False, timeout=60) as client:
         for trace in (UNRECORDED, JOINED):
             answer = await client.post(url, json={}, headers={"traceparent": trace})
             assert answer.status_code == 202, answer.text

@@ -40,7 +40,7 @@ else:
 
 def _told(before: Sequence[str] = ()) -> dict[str, bool]:
     command = [*before, sys.executable, "-c", NEIGHBOURS]
-    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    told = subprocess.run(command, check=True, capture_output=True, text=True, timeout=180).stdout
     return {what: is_gone == "True" for what, _, is_gone in (line.rpartition(" ") for line in told.splitlines())}
 
 

@@ -95,12 +95,12 @@ def test_theme_and_language_are_chosen_and_kept(open_page: OpenPage) -> None:
 
 @pytest.mark.parametrize("address", ["/assets/../../app.py", "/assets/%2e%2e/%2e%2e/app.py", "/page.py", "/index.html"])
 def test_no_other_file_is_served(running: RunningShoal, address: str) -> None:
-    answer = httpx.get(f"{running.url}{address}", trust_env=False)
+    answer = httpx.get(f"{running.url}{address}", trust_env=False, timeout=60)
     assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
 
 
 def test_the_document_and_its_files_have_their_headers(running: RunningShoal) -> None:
-    with httpx.Client(base_url=running.url, trust_env=False) as client:
+    with httpx.Client(base_url=running.url, trust_env=False, timeout=60) as client:
         one, two = (client.get("/runs/1", headers={"Accept": "text/html"}) for _ in range(2))
         nonce, other = (re.search(r"'nonce-([^']+)'", each.headers["Content-Security-Policy"]) for each in (one, two))
         assert nonce is not None

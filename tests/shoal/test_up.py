@@ -185,7 +185,7 @@ async def _the_link_logs_in(up: RunningUp) -> None:
     running = read_whereabouts(up.folder)
     assert running is not None
     assert running.api_url == url
-    async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as client:
         for status in (200, 401):
             assert (await client.post("/login", data={"link": link})).status_code == status
         assert (await client.get("/api/v1/me")).json()["is_admin"]

@@ -97,7 +97,7 @@ async def test_a_stopped_worker_loses_its_tasks_at_the_deadline_and_learns_it(ot
     assert other_worker.family()
     await eventually(lambda: not other_worker.family(), within_s=3)
     other_worker.process.send_signal(signal.SIGCONT)
-    assert other_worker.process.communicate(timeout=30)[0].startswith("DeadlinePassed")
+    assert other_worker.process.communicate(timeout=120)[0].startswith("DeadlinePassed")
 
 
 async def test_the_deadline_kills_at_once_and_the_worker_hears_why(scene: Scene) -> None:

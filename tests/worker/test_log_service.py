@@ -58,7 +58,7 @@ async def served(root: Path) -> AsyncIterator[httpx.AsyncClient]:
     service = LogService(root, KEY)
     await service.start()
     host, port = service.address
-    async with httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False, timeout=60) as client:
         yield client
     await service.stop()
 
@@ -184,12 +184,14 @@ async def test_with_a_certificate_logs_are_given_by_tls_alone(root: Path, tmp_pa
     await service.start()
     host, port = service.address
     trusting = ssl.create_default_context(cafile=file)
-    async with httpx.AsyncClient(base_url=f"https://{host}:{port}", verify=trusting, trust_env=False) as client:
+    async with httpx.AsyncClient(
+        base_url=f"https://{host}:{port}", verify=trusting, trust_env=False, timeout=60
+    ) as client:
         assert (await client.get(ask())).content == b"0123456789\xff"
-    async with httpx.AsyncClient(base_url=f"https://{host}:{port}", trust_env=False) as stranger:
+    async with httpx.AsyncClient(base_url=f"https://{host}:{port}", trust_env=False, timeout=60) as stranger:
         with pytest.raises(httpx.ConnectError):
             await stranger.get(ask())
-    async with httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False) as plain:
+    async with httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False, timeout=60) as plain:
         with pytest.raises(httpx.HTTPError):
             await plain.get(ask())
     await service.stop()

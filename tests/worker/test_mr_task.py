@@ -229,7 +229,7 @@ def words_jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["javac", "-cp", f"{_jars()}/*", "-d", "classes", "Words.java"],
         ["jar", "cf", "words.jar", "-C", "classes", "."],
     ):
-        subprocess.run(argv, cwd=folder, env={**os.environ, "JAVA_TOOL_OPTIONS": QUICK_JAVA}, check=True, timeout=60)
+        subprocess.run(argv, cwd=folder, env={**os.environ, "JAVA_TOOL_OPTIONS": QUICK_JAVA}, check=True, timeout=180)
     return folder / "words.jar"
 
 

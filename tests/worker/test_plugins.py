@@ -35,7 +35,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for PYTHONPATH with the plug-in: its wheel, unpacked, which is all that pip does to it."""
     folder = tmp_path_factory.mktemp("plugin")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT / "examples" / "plugin", check=True, capture_output=True, timeout=60)
+    subprocess.run(build, cwd=ROOT / "examples" / "plugin", check=True, capture_output=True, timeout=180)
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")
@@ -50,7 +50,7 @@ def run(path: list[Path], folder: Path, type_: str, **params: object) -> list[ob
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=True,
     )
     result: list[object] = json.loads(done.stdout)

@@ -315,8 +315,8 @@ SLEEPER = "public class Sleeper { public static void main(String[] a) throws Exc
 async def test_a_kill_ends_the_driver_on_a_real_standalone_cluster(scene: Scene, tmp_path: Path) -> None:
     """Goal: `deploy_mode: cluster` leaves nothing behind. Method: Spark's own master and worker; its log judges."""
     (tmp_path / "Sleeper.java").write_text(SLEEPER)
-    subprocess.run(["javac", "Sleeper.java"], cwd=tmp_path, check=True, timeout=60)
-    subprocess.run(["jar", "cf", "sleeper.jar", "Sleeper.class"], cwd=tmp_path, check=True, timeout=60)
+    subprocess.run(["javac", "Sleeper.java"], cwd=tmp_path, check=True, timeout=180)
+    subprocess.run(["jar", "cf", "sleeper.jar", "Sleeper.class"], cwd=tmp_path, check=True, timeout=180)
     spec = find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None

@@ -222,7 +222,7 @@ def test_a_worker_that_is_not_root_says_so() -> None:
         "try: account_of('daemon', ['*'])\n"
         "except Refused as error: print(error)\n"
     )
-    said = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=20)
+    said = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert said.stdout == (
         'this worker does not run as root, so it cannot run a task as "daemon"; start the worker as root, '
         "or a worker as that user with a worker group of its own\n"
