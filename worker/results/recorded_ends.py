@@ -33,8 +33,8 @@ from worker.launcher.last_word import Facts, LastWord, facts_in
 from worker.logs.task_log import LogFile, read_log
 from worker.private_folder import make_private
 from worker.tasks.plugin import TaskResult
-from worker.tasks.printed_values import PrintedValues
 from worker.tasks.process import exit_reason
+from worker.tasks.set_value_lines import PrintedValues
 
 log = structlog.get_logger()
 

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Mapping
 
 from worker.tasks.plugin import TaskContext, TaskResult
-from worker.tasks.printed_values import PrintedValues
+from worker.tasks.set_value_lines import PrintedValues
 
 
 async def run_process(argv: list[str], context: TaskContext, variables: Mapping[str, str] | None = None) -> TaskResult:

@@ -26,8 +26,8 @@ async def run_script(
     Raises:
         CannotStart: there is no such interpreter.
         TooLarge: its environment is larger than Linux allows.
-        Refused: it printed values that exceed the limits (`worker/tasks/printed_values.py`), or reads the variable of a
-            value that is too large for one.
+        Refused: it printed values that exceed the limits (`worker/tasks/set_value_lines.py`), or reads the variable of
+            a value that is too large for one.
     """
     variables = {**variables, **_large_values(script, context)}
     path = write_file(context.folder, file_name, script, 0o700)

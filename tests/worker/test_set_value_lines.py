@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from model.errors import Refused
 from tests.worker.scene import MemoryLog
-from worker.tasks.printed_values import LINES_MAX, VALUE_BYTES_MAX, VALUES_MAX, PrintedValues
+from worker.tasks.set_value_lines import LINES_MAX, VALUE_BYTES_MAX, VALUES_MAX, PrintedValues
 
 
 def read(*pieces: bytes) -> dict[str, str]:
