@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from dao.postgres import database
-from dao.run_lists import run_counts, run_lists
+from dao.run_lists import filtered_runs, run_counts
 from dao.runs import backfills, bulk
 from model.accounts.rights import Right
 from model.time.durations import read_duration
@@ -62,14 +62,14 @@ async def list_runs(call: Call, query: RunQuery) -> RunsPage:
     async with call.reading() as connection:
         meant = matching(query, await started_after(connection, query), visible)
         wanted = meant.page(query.limit, query.after)
-        found = await run_lists.page(connection, wanted, meant.conditions)
+        found = await filtered_runs.page(connection, wanted, meant.conditions)
         items = [ListedRun.of(run, visible) for run in found.runs]
         if query.progress or not PROGRESS.isdisjoint(query.fields):
             items = await with_progress(connection, items)
         hidden = None
         if query.count_children and not meant.children and meant.conditions.is_any:
             oldest = items[-1].id if found.before is not None else None
-            hidden = await run_lists.child_count(connection, wanted, after=oldest)
+            hidden = await filtered_runs.child_count(connection, wanted, after=oldest)
         counted = await _counted(connection, query, meant)
         refused: Sequence[RefusedDates] = []
         if query.cursor is None and visible is None:
