@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { criticalPath, doneOf, focusOf, shownTasks, statesOf, tasksOf, valuesOf } from "./model";
+import { doneOf, focusOf, shownTasks, statesOf, tasksOf, valuesOf } from "./model";
 import type { Attempt, RunPage } from "./queries";
+import { criticalPath } from "./tasks/criticalPath";
 
 function attempt(name: string, state: string, ended_at: string | null, more: object = {}): Attempt {
   const started_at = "2026-11-20T10:00:00Z";

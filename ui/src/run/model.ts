@@ -97,24 +97,6 @@ export function dueIn(attempt: Attempt, readAt: number, now: number): number | n
   return Math.max(0, attempt.due_in_s - (now - readAt) / 1000);
 }
 
-/** The tasks that decided how long the run takes: from what ended last, back by what was waited for last. */
-export function criticalPath(tasks: TaskView[]): Set<string> {
-  const byName = new Map(tasks.map((task) => [task.name, task]));
-  const end = (task: TaskView) => {
-    if (task.last?.started_at == null) return 0;
-    return task.last.ended_at == null ? Number.POSITIVE_INFINITY : Date.parse(task.last.ended_at);
-  };
-  const latest = (of: TaskView[]) =>
-    of.reduce<TaskView | undefined>((best, task) => (end(task) > (best ? end(best) : 0) ? task : best), undefined);
-  const path = new Set<string>();
-  let task = latest(tasks);
-  while (task !== undefined && !path.has(task.name)) {
-    path.add(task.name);
-    task = latest(task.after.map((name) => byName.get(name)).filter((each) => each !== undefined));
-  }
-  return path;
-}
-
 /** Tasks that are shown: in that state, and with that in their name. */
 export function shownTasks(tasks: TaskView[], only: string | undefined, find: string | undefined): TaskView[] {
   const sought = find?.toLowerCase();
