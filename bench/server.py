@@ -15,7 +15,7 @@ from types import TracebackType
 import psycopg
 from sqlalchemy import make_url
 
-from dao.postgres.database import SESSION_SETTINGS
+from dao.postgres.session_settings import SESSION_SETTINGS
 from tests.servers.postgres import PostgresServer, binaries
 
 SCHEMA = Path(__file__).parent.parent / "sql" / "schema.sql"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dao.pools import pool_claims
-from dao.postgres import database
+from dao.postgres import database, session_settings
 from tests import durations
 from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer
@@ -55,10 +55,14 @@ _number = itertools.count(1)
 gc.disable()
 # Other work on this machine may use the memory: a node that is BUSY for it would take nothing for the whole test.
 os.environ |= {"SHOAL_MASTER__LOAD__MEMORY_MAX": "1", "SHOAL_WORKER__LOAD__MEMORY_MAX": "1"}
-AS_SHIPPED = database.SESSION_SETTINGS
+AS_SHIPPED = session_settings.SESSION_SETTINGS
 """Of the connections of the processes that tests start."""
 # A transaction that this process itself opened is not ended while other work keeps its loop waiting for seconds.
-database.SESSION_SETTINGS = {**AS_SHIPPED, "idle_in_transaction_session_timeout": "60s", "statement_timeout": "60s"}
+session_settings.SESSION_SETTINGS = {
+    **AS_SHIPPED,
+    "idle_in_transaction_session_timeout": "60s",
+    "statement_timeout": "60s",
+}
 # Nor is one statement, such as one that fills a table, given up while the disk keeps the server waiting for seconds.
 database.Database.__init__.__kwdefaults__["answer_within_s"] = 61.0
 pool_claims.HELD_MS_MAX = 60_000

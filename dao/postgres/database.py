@@ -1,6 +1,6 @@
 """Connections to PostgreSQL, and the only way to write a transaction.
 
-Every connection has Shoal's session settings (below): bounded waits, UTC, and READ COMMITTED, on which the re-check of
+Every connection has Shoal's session settings (`dao/postgres/session_settings.py`). On READ COMMITTED the re-check of
 locked rows relies. `application_name` names the node, such as `shoal-master-17`, so that fencing can end its sessions.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,62 +20,23 @@ from sqlalchemy import text
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 from sqlalchemy.util.concurrency import greenlet_spawn
 
+from dao.postgres import session_settings
 from dao.postgres.address import Address
 from dao.postgres.connection import Connection
 from dao.postgres.engine import AsyncConnection, AsyncEngine, create_async_engine
 from dao.postgres.errors import translated, translating
 from dao.postgres.measures import Measures, Unmeasured
 from dao.postgres.notify import announcer_on, collecting
+from dao.postgres.session_settings import STATEMENT_S_MAX
 from model.errors import Denied, ShoalError, Unavailable, Unknown
 
 # A connection that is dead when it is returned to the pool is replaced. Its user has had the error already, so the
 # pool's additional traceback is useless.
 logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
 
-STATEMENT_S_MAX = 6.0
 ANSWER_WITHIN_S = STATEMENT_S_MAX + 1.0
 """The longest wait for an answer, by our own clock. The server ends every statement before that and reports it. A later
 answer was lost on the way; the connection is closed (`dao/postgres/connection.py`)."""
-
-_DRIVERS_SETTINGS: Mapping[str, str] = {
-    "TimeZone": "UTC",
-    "DateStyle": "ISO, MDY",
-    "IntervalStyle": "postgres",
-    "client_encoding": "UTF8",
-    "bytea_output": "hex",
-    "extra_float_digits": "1",
-    "array_nulls": "on",
-    "standard_conforming_strings": "on",
-    "transform_null_equals": "off",
-    "xmloption": "content",
-    "row_security": "on",
-    "client_min_messages": "notice",
-}
-"""How values are written and read: psycopg and our statements rely on it, and a database or a role may have others."""
-
-# Of these, 57014, 55P03 and 25P03 limit how long a black-holed network, another session's lock or a stopped process can
-# block us. Together they stay below the registry's session time-out, so that a fence never waits for long. The last
-# four fix the plans: our tables fill and empty within seconds, the statistics of ANALYZE are soon outdated, and a plan
-# must be right for any statistics (tests/dao/test_plans.py). Sequential scans: whole tables are never read. A bitmap
-# scan loses its index's order, so that a LIMIT reads everything first, and it never marks dead entries for the next
-# reader. Compiling takes longer than any of our statements. For the same reason a condition on rows that a batch names
-# by id, such as their state and owner, is wrapped in coalesce(..., false): the planner then expects half of the rows to
-# match. From statistics it may conclude that none does, and read the whole table for the one row that it expects,
-# comparing each row with the whole batch.
-SESSION_SETTINGS: Mapping[str, str] = {
-    "statement_timeout": f"{STATEMENT_S_MAX:g}s",
-    "lock_timeout": "2s",
-    "idle_in_transaction_session_timeout": "3s",
-    "idle_session_timeout": "0",
-    "default_transaction_isolation": "read committed",
-    "synchronous_commit": "on",
-    **_DRIVERS_SETTINGS,
-    "plan_cache_mode": "force_custom_plan",
-    "enable_seqscan": "off",
-    "enable_bitmapscan": "off",
-    "random_page_cost": "1.1",
-    "jit": "off",
-}
 
 _PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan"}
 
@@ -86,7 +47,7 @@ async def connect(url: str, application_name: str, answer_within_s: float = ANSW
     try:
         return await Connection.connect_within(
             address,
-            SESSION_SETTINGS,
+            session_settings.SESSION_SETTINGS,
             application_name=application_name,
             answer_within_s=answer_within_s,
             autocommit=True,
@@ -150,7 +111,7 @@ class Database:
             async_creator=partial(
                 Connection.connect_within,
                 address,
-                {**SESSION_SETTINGS, **(_PLANNED_ONCE if keeps_plans else {})},
+                {**session_settings.SESSION_SETTINGS, **(_PLANNED_ONCE if keeps_plans else {})},
                 application_name=application_name,
                 answer_within_s=answer_within_s,
             ),

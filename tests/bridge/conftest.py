@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from dao.pools import pool_claims
-from dao.postgres import database as dao_database
+from dao.postgres import session_settings
 from dao.postgres.database import Database
 from dao.streams import stream_claims, streams
 from tests.simulation.statements.streams import stream_claims as model_claims
@@ -29,7 +29,7 @@ _OVERDUE = timedelta(minutes=30)
 @pytest_asyncio.fixture
 async def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
     """With nothing in it, as a node sees it but for the time-outs."""
-    monkeypatch.setattr(dao_database, "SESSION_SETTINGS", {**dao_database.SESSION_SETTINGS, **_PATIENT})
+    monkeypatch.setattr(session_settings, "SESSION_SETTINGS", {**session_settings.SESSION_SETTINGS, **_PATIENT})
     for module in (stream_claims, streams, model_claims, model_streams):
         monkeypatch.setattr(module, "OVERDUE", _OVERDUE)
     monkeypatch.setattr(pool_claims, "HELD_MS_MAX", 60_000)

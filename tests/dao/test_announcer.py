@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from dao.postgres.announcer import EVERYTHING, Announcer
-from dao.postgres.database import STATEMENT_S_MAX
+from dao.postgres.session_settings import STATEMENT_S_MAX
 from dao.runs.live import RECENT_S
 from model.changes import Changes, read_changes
 from model.errors import Unavailable

@@ -13,8 +13,9 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy import make_url, text
 
 from dao.postgres.connection import CONNECT_S_MAX, Connection
-from dao.postgres.database import ANSWER_WITHIN_S, STATEMENT_S_MAX, Database, connect, driver_of
+from dao.postgres.database import ANSWER_WITHIN_S, Database, connect, driver_of
 from dao.postgres.listen import Listener
+from dao.postgres.session_settings import STATEMENT_S_MAX
 from model.errors import Unavailable, Unknown
 from tests.chaos.proxy import Gate, Proxies, Way
 from tests.eventually import eventually

@@ -13,7 +13,7 @@ from dao.cluster import nodes
 from dao.cluster.nodes import Me
 from dao.duties import duties
 from dao.duties.duties import TakenDuty
-from dao.postgres import database as dao_database
+from dao.postgres import session_settings
 from dao.postgres.database import Database
 from model.cluster.duties import DutyName, Step
 from model.errors import Fenced, Unknown
@@ -129,7 +129,7 @@ async def test_no_two_steps_run_at_once_and_one_that_hangs_is_ended_by_the_serve
 ) -> None:
     await _given(scene, due="-1 h", every_s=86_400)
     me, other = await scene.master(), await scene.master()
-    monkeypatch.setattr(dao_database, "SESSION_SETTINGS", AS_SHIPPED)
+    monkeypatch.setattr(session_settings, "SESSION_SETTINGS", AS_SHIPPED)
     as_shipped = Database(database_url, application_name="shoal-test")
     hangs = nodes.fenced_transaction(as_shipped, me)
     connection = await hangs.__aenter__()

@@ -2,7 +2,7 @@
 
 Found by the bench: the planner then takes all that a master drives for one row, and reads through the whole table to
 join it with the batch, row by row: 5,700,000 comparisons, 3 s, for 500 tasks beside 11,000 runs. What keeps it from
-that is told at `dao.postgres.database.SESSION_SETTINGS`.
+that is told at `dao.postgres.session_settings.SESSION_SETTINGS`.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ import pytest
 from sqlalchemy import text
 
 import dao.postgres.connection
-from dao.postgres.database import SESSION_SETTINGS, STATEMENT_S_MAX, Database, connect
+from dao.postgres.database import Database, connect
 from dao.postgres.listen import Listener
+from dao.postgres.session_settings import SESSION_SETTINGS, STATEMENT_S_MAX
 from model.errors import Denied
 from tests.eventually import eventually
 from tests.servers.pgbouncer import PgBouncer

@@ -12,7 +12,8 @@ import pytest
 from sqlalchemy import text
 
 from dao.postgres import schema, schema_scripts
-from dao.postgres.database import SESSION_SETTINGS, Database
+from dao.postgres.database import Database
+from dao.postgres.session_settings import SESSION_SETTINGS
 from model.errors import Refused, Unavailable
 from tests.dao.scene import Scene
 
@@ -105,7 +106,9 @@ async def test_a_script_may_take_longer_than_our_statements(
 ) -> None:
     await schema.init(empty_database, folder)
     an_upgrade(folder, NEXT, "slow", "SELECT pg_sleep(0.5);")
-    monkeypatch.setattr("dao.postgres.database.SESSION_SETTINGS", {**SESSION_SETTINGS, "statement_timeout": "100ms"})
+    monkeypatch.setattr(
+        "dao.postgres.session_settings.SESSION_SETTINGS", {**SESSION_SETTINGS, "statement_timeout": "100ms"}
+    )
     hasty = Database(empty_database.url, application_name="hasty")
     try:
         with pytest.raises(Unavailable):
