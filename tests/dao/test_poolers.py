@@ -9,14 +9,22 @@ import pytest
 from sqlalchemy import text
 
 import dao.postgres.connection
+from dao.postgres import session_settings
 from dao.postgres.database import Database, connect
 from dao.postgres.listen import Listener
-from dao.postgres.session_settings import SESSION_SETTINGS, STATEMENT_S_MAX
+from dao.postgres.session_settings import STATEMENT_S_MAX
 from model.errors import Denied
+from tests.conftest import AS_SHIPPED
 from tests.eventually import eventually
 from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgres import PostgresServer
 from tests.shoal.command_line import CommandLine
+
+
+@pytest.fixture(autouse=True)
+def _settings_as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the longer time-outs that the other tests have."""
+    monkeypatch.setattr(session_settings, "SESSION_SETTINGS", AS_SHIPPED)
 
 
 @pytest.mark.parametrize("ignores", ["", "options"])
@@ -33,7 +41,7 @@ async def test_session_mode_has_each_setting_and_listens(
                 found = {row.name: row.setting for row in rows}
             assert found["statement_timeout"] == str(int(STATEMENT_S_MAX * 1000))
             assert found["work_mem"] == "123"
-            assert found["datestyle"] == SESSION_SETTINGS["DateStyle"]
+            assert found["datestyle"] == AS_SHIPPED["DateStyle"]
             assert found["application_name"] == "shoal-test"
             await eventually(lambda: woken == [""])
             async with database.writing() as connection:
