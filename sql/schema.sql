@@ -644,7 +644,7 @@ CREATE TABLE task_instance (
     attempt              integer NOT NULL DEFAULT 1 CHECK (attempt > 0),
     task_name            text NOT NULL,
     task_type            text NOT NULL,
-    state                text NOT NULL CHECK (state IN ('DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION', 'SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS')),
+    state                text NOT NULL CHECK (state IN ('DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION', 'SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'SKIPPED', 'FORCED_SUCCESS')),
     retries              smallint NOT NULL DEFAULT 0,
     wait_reason          text CHECK (wait_reason IN ('DELAY', 'RETRY')),
     due_at               timestamptz,
@@ -683,7 +683,7 @@ CREATE TABLE task_instance (
     ready_at             timestamptz,
     handover             text,
     CONSTRAINT task_instance_end CHECK (
-        (ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'FORCED_SUCCESS'))),
+        (ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'SKIPPED', 'FORCED_SUCCESS'))),
     -- Also the index of everything that is asked by workflow instance.
     CONSTRAINT task_instance_attempt UNIQUE (workflow_instance_id, task_code, attempt)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
@@ -703,7 +703,7 @@ COMMENT ON COLUMN task_instance.flag IS 'NO = it no longer counts: another attem
 COMMENT ON COLUMN task_instance.branch IS 'JSON list: the codes of the tasks that a SWITCH or CONDITIONS chose.';
 COMMENT ON COLUMN task_instance.cache_key IS 'Of a task with cache: what its outputs depend on.';
 COMMENT ON COLUMN task_instance.tenant IS 'The user of the operating system to run as; null = the worker''s.';
-COMMENT ON COLUMN task_instance.parameter_types IS 'JSON object: the types of local parameters that are no VARCHAR, and OUT parameters that must get a value.';
+COMMENT ON COLUMN task_instance.parameter_types IS 'JSON object: the types of local parameters that are no VARCHAR, OUT parameters that must get a value, and exit codes that skip the task.';
 COMMENT ON COLUMN task_instance.is_plain IS 'false = the claim of what needs nothing but a place passes it by, since something else decides when it may begin.';
 COMMENT ON COLUMN task_instance.resources IS 'JSON object: how many resources it needs of which pools; null = none.';
 COMMENT ON COLUMN task_instance.stream IS 'JSON object: of a task that runs until it is stopped, how its worker finds out whether it is ready; null = another task.';
@@ -1554,6 +1554,7 @@ CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instan
         ('RUNNING_EXECUTION', 'KILL'),
         ('RUNNING_EXECUTION', 'NEED_FAULT_TOLERANCE'),
         ('RUNNING_EXECUTION', 'PAUSE'),
+        ('RUNNING_EXECUTION', 'SKIPPED'),
         ('RUNNING_EXECUTION', 'SUCCESS'),
         ('FAILURE', 'FORCED_SUCCESS'),
         ('KILL', 'FORCED_SUCCESS'),

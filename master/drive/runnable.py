@@ -169,6 +169,8 @@ class WorkflowRunnable:
                 self._progress.kept(attempt.code, attempt.branch)
             elif attempt.state in _FAILED:
                 self._ends.failed[attempt.code] = attempt.state
+            elif attempt.state is T.SKIPPED:
+                self._progress.kept_skipped(attempt.code)
         if self.state is not W.RUNNING_EXECUTION:
             return [*effects, *self._halt()]
         return [*effects, *self._check_all_children()]
@@ -205,11 +207,14 @@ class WorkflowRunnable:
         if self._is_stopped_between(code, state):
             state = T.KILL
         match state:
-            case T.SUCCESS if self._runs_again(code, state):
+            case T.SUCCESS | T.SKIPPED if self._runs_again(code, state):
                 return self._again(code, state, ran_s)
             case T.SUCCESS | T.FORCED_SUCCESS:
                 self._give(code, outputs)
                 self._ready += self._progress.succeeded(code, branch)
+                return []
+            case T.SKIPPED:
+                self._ready += self._progress.skipped_itself(code)
                 return []
             case T.PAUSE if not self._is_halted:  # handed over or given back by its worker
                 self._attempts.retries[code] = used_before(self.plan.tasks[code], self._attempts.retries[code], ran_s)

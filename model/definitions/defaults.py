@@ -19,10 +19,13 @@ from model.pools.variables import without_one_variable
 from model.streams.streams import NOT_OF_STREAMS, OF_STREAMS
 
 RETRIES_MAX = 1_000
+WITHOUT_EXIT_CODES = frozenset({"FAKE", "HTTP", "PROCEDURE", "SQL"})
+"""Types on workers that run no program of the task. A plug-in's type may."""
 RESOURCES_MAX = 10_000
 """How many resources of one pool a task may need."""
 
 Retries = Annotated[int, Field(ge=0, le=RETRIES_MAX)]
+SkipExitCodes = Annotated[tuple[Annotated[int, Field(ge=1, le=255)], ...], Field(max_length=255)]
 Resources = Annotated[
     dict[PoolName, Annotated[int, Field(strict=True, ge=1, le=RESOURCES_MAX)]],
     AfterValidator(plain_data),
@@ -45,6 +48,7 @@ class TaskDefaults(BaseModel):
     timeout_strategy: TimeoutStrategy | None = None
     dispatch_timeout: Minutes | None = None
     cache: bool | None = None
+    skip_exit_codes: SkipExitCodes | None = None
     resources: Resources | None = None
     restart: Restart | None = None
     restart_pause: Minutes | None = None
@@ -77,4 +81,5 @@ def _unfit(task: Mapping[str, Any]) -> Collection[str]:
     """The fields that a default does not give to this task."""
     if task.get("type") in LOGIC_TYPES:
         return {*NOT_OF_LOGIC, *OF_STREAMS}
-    return NOT_OF_STREAMS if task.get("stream") is True else OF_STREAMS
+    unfit = NOT_OF_STREAMS if task.get("stream") is True else OF_STREAMS
+    return {*unfit, "skip_exit_codes"} if task.get("type") in WITHOUT_EXIT_CODES else unfit

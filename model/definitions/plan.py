@@ -20,6 +20,7 @@ from model.logic.dynamic import DynamicParams
 from model.logic.fields import LogicParams
 from model.logic.sub_process import SubProcessParams
 from model.near import nearest
+from model.parameters import skip_codes
 from model.parameters.foreign_values import Need, fits, types_in, written
 from model.parameters.local import LocalParam
 from model.parameters.outputs import OutParameters
@@ -198,6 +199,7 @@ def _planned(
     if logic is None or isinstance(logic, SubProcessParams | DynamicParams):
         strict = spec.strict_outputs if task.strict_outputs is None else task.strict_outputs
         recorded |= OutParameters.of(task.local_params, strict=strict).recorded()
+    recorded |= skip_codes.recorded(task.skip_exit_codes)
     return PlannedTask(
         codes[task.name],
         task.name,

@@ -25,7 +25,7 @@ from model.choices import (
     TimeoutStrategy,
     WarningType,
 )
-from model.definitions.defaults import Resources, Retries, TaskDefaults, with_defaults
+from model.definitions.defaults import Resources, Retries, SkipExitCodes, TaskDefaults, with_defaults
 from model.definitions.graph import Graph, find_cycle
 from model.definitions.problems import InvalidWorkflow, wrong_field, wrong_task
 from model.errors import Refused
@@ -70,7 +70,8 @@ class TaskSpec(BaseModel):
     between the moment it is ready and the queue. `dispatch_timeout` counts from the queue, `timeout` from its start on
     the worker. `flag` NO disables it: it is skipped. `cache` reuses the outputs of an earlier success with the same
     parameters. `tenant` is the user of the operating system that it runs as. `resources` are the pools of which it
-    needs resources while it runs, and how many of each. With `strict_outputs` it fails when an OUT parameter without a
+    needs resources while it runs, and how many of each. An attempt whose process ends with one of `skip_exit_codes` is
+    SKIPPED. With `strict_outputs` it fails when an OUT parameter without a
     default gets no value (None: as its workflow says). A `stream` runs until it is stopped
     (`model/streams/streams.py`): `restart` and the fields after it are for streams only.
     """
@@ -95,6 +96,7 @@ class TaskSpec(BaseModel):
     local_params: LocalParams = ()
     strict_outputs: bool | None = None
     cache: bool = False
+    skip_exit_codes: SkipExitCodes = ()
     environment: Name | None = None
     tenant: TenantName | None = None
     resources: Resources = {}

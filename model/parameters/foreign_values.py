@@ -13,6 +13,7 @@ from enum import IntEnum
 
 from model.choices import ParameterType
 from model.errors import Refused
+from model.parameters import skip_codes
 from model.parameters.local import typed
 from model.parameters.outputs import is_out
 
@@ -98,5 +99,6 @@ def types_in(recorded: Mapping[str, str], values: Mapping[str, str]) -> dict[str
     return {
         name: T.VARCHAR if type_.startswith(WRITTEN) else T(type_)
         for name, type_ in recorded.items()
-        if not is_out(name) and (not type_.startswith(WRITTEN) or type_ == written(values.get(name, "")))
+        if not (is_out(name) or name == skip_codes.KEY)
+        and (not type_.startswith(WRITTEN) or type_ == written(values.get(name, "")))
     }

@@ -1,10 +1,10 @@
 """How far a workflow has come: which tasks are decided, and which may begin because of that. Pure.
 
 An edge is decided when the task before it is. It is *live* when that task succeeded and, if it chooses branches, chose
-this one; *dead* when it was skipped or chose others; *failed* when it finally failed or never begins. By its edges a
-task begins, is skipped, or never begins (`start_rules.py`). The default: when all its edges are decided, it begins if
-one of them is live or if it has none; with only dead edges it is skipped; with a failed one it never begins. A
-CONDITIONS takes a failed edge for a live one. A task that does not begin decides its own edges in turn.
+this one; *dead* when it was skipped, or skipped itself, or chose others; *failed* when it finally failed or never
+begins. By its edges a task begins, is skipped, or never begins (`start_rules.py`). The default: when all its edges are
+decided, it begins if one of them is live or if it has none; with only dead edges it is skipped; with a failed one it
+never begins. A CONDITIONS takes a failed edge for a live one. A task that does not begin decides its own edges in turn.
 
 A forbidden task is passed over: its edges are decided as the task itself would be. Tasks that a start or EXECUTE_TASK
 left out of its scope are decided from the beginning, since the user named the tasks to run. A task that has an attempt
@@ -39,7 +39,7 @@ class Progress:
 
     __slots__ = (
         *("_chosen", "_dead", "_failed", "_left", "_live", "_plan", "_scope", "_settled"),
-        *("done", "never", "skipped"),
+        *("by_itself", "done", "never", "skipped"),
     )
 
     def __init__(self, plan: Plan, scope: Collection[TaskCode] | None) -> None:
@@ -57,7 +57,9 @@ class Progress:
         self.done: set[TaskCode] = set()
         """What succeeded, was skipped or passed over, or is out of scope."""
         self.skipped: set[TaskCode] = set()
-        """The skipped ones."""
+        """The skipped ones, also those that skipped themselves."""
+        self.by_itself: set[TaskCode] = set()
+        """What began and skipped itself, within the scope or before."""
         self.never: set[TaskCode] = set()
         """What never begins, since tasks before it failed."""
 
@@ -90,9 +92,18 @@ class Progress:
         ready = self._decide_edges(code, [each for each in after if each not in dead], LIVE)
         return self._beginning(ready + self._decide_edges(code, [each for each in after if each in dead], DEAD))
 
+    def skipped_itself(self, code: TaskCode) -> list[TaskCode]:
+        """A task began, and ended as skipped; returns what may begin now."""
+        self.by_itself.add(code)
+        return self._beginning(self._skip(code))
+
     def kept(self, code: TaskCode, chosen: frozenset[TaskCode] | None) -> None:
         """A task that is out of scope had succeeded before, and chose these tasks if it is one that chooses."""
         self._chosen[code] = chosen
+
+    def kept_skipped(self, code: TaskCode) -> None:
+        """A task that is out of scope had skipped itself before."""
+        self.by_itself.add(code)
 
     def is_whole(self, failed: Collection[TaskCode]) -> bool:
         """Whether nothing would begin without the scope either, given that these tasks failed."""
@@ -104,6 +115,8 @@ class Progress:
             code = pending.pop()
             if code in self._chosen:
                 pending += whole.succeeded(code, self._chosen[code])
+            elif code in self.by_itself:
+                pending += whole.skipped_itself(code)
             elif code in failed:
                 pending += whole.failed(code)
             else:
@@ -185,10 +198,12 @@ class Progress:
         )
 
     def _does_not_begin(self, code: TaskCode, decided: Decision) -> list[TaskCode]:
-        after = self._plan.graph.successors[code]
         if decided is Decision.NEVER:
             self.never.add(code)
-            return self._decide_edges(code, after, FAILED)
+            return self._decide_edges(code, self._plan.graph.successors[code], FAILED)
+        return self._skip(code)
+
+    def _skip(self, code: TaskCode) -> list[TaskCode]:
         self.done.add(code)
         self.skipped.add(code)
-        return self._decide_edges(code, after, DEAD)
+        return self._decide_edges(code, self._plan.graph.successors[code], DEAD)

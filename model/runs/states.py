@@ -3,7 +3,7 @@
 This is the only list: the runnables assert it, the triggers in `sql/schema.sql` are generated from it
 (`dao/postgres/schema.py`), and the diagrams of `docs/reference/states.md` too. How commands change the state of an
 instance is the table in `model/runs/command_moves.py`, whose moves are all in this list. The states are those of Apache
-DolphinScheduler.
+DolphinScheduler, and SKIPPED.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class TaskState(StrEnum):
     KILL = "KILL"
     PAUSE = "PAUSE"
     NEED_FAULT_TOLERANCE = "NEED_FAULT_TOLERANCE"
+    SKIPPED = "SKIPPED"
     FORCED_SUCCESS = "FORCED_SUCCESS"
 
     @property
@@ -60,7 +61,7 @@ W, T = WorkflowState, TaskState
 
 _FINAL_WORKFLOW = frozenset({W.SUCCESS, W.FAILURE, W.PAUSE, W.STOP})
 _DRIVEN = frozenset({W.RUNNING_EXECUTION, W.READY_PAUSE, W.READY_STOP})
-_FINAL_TASK = frozenset({T.SUCCESS, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE, T.FORCED_SUCCESS})
+_FINAL_TASK = frozenset({T.SUCCESS, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE, T.SKIPPED, T.FORCED_SUCCESS})
 
 
 class WaitReason(StrEnum):
@@ -80,7 +81,8 @@ class NotBegun(StrEnum):
     NOT_BEGUN = "NOT_BEGUN"
     """Its run ended before it."""
     SKIPPED = "SKIPPED"
-    """It is only on branches that were not chosen, or its start rule was not met."""
+    """It is only on branches that were not chosen, or its start rule was not met. One that begins and then skips itself
+    has an attempt of that state."""
     FORBIDDEN = "FORBIDDEN"
     """Its definition has `flag: NO`."""
     LEFT_OUT = "LEFT_OUT"
@@ -114,11 +116,12 @@ TASK_TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
     # PAUSE: its worker gives it back, or is lost, while its run is paused.
     T.DISPATCH: frozenset({T.RUNNING_EXECUTION, T.QUEUED, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE}),
     # PAUSE: of a task that represents another workflow, which was paused.
-    T.RUNNING_EXECUTION: frozenset({T.SUCCESS, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE}),
+    T.RUNNING_EXECUTION: frozenset({T.SUCCESS, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE, T.SKIPPED}),
     T.SUCCESS: frozenset(),
     T.FAILURE: _FORCED,
     T.KILL: _FORCED,
     T.PAUSE: frozenset(),
     T.NEED_FAULT_TOLERANCE: _FORCED,
+    T.SKIPPED: frozenset(),
     T.FORCED_SUCCESS: frozenset(),
 }

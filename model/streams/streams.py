@@ -88,7 +88,7 @@ class StreamRule:
                 return self.on_loss
             case TaskState.FAILURE:
                 return self.restart is not Restart.NEVER
-            case TaskState.SUCCESS:
+            case TaskState.SUCCESS | TaskState.SKIPPED:
                 return self.restart is Restart.ALWAYS
             case _:
                 return False
@@ -115,6 +115,7 @@ NOT_OF_STREAMS = {
     "cache": "it is there to run, not to give outputs",
     "retry_times": "restart says when it is started again",
     "retry_interval": "restart_pause says how long it pauses",
+    "skip_exit_codes": "restart says what follows its end",
 }
 
 

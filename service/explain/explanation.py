@@ -112,7 +112,7 @@ def why_task(task: TaskFacts, run_state: WorkflowState) -> Why:
             return Why(
                 f"{task.name} failed and was declared a success.", f"Go on from it: shoal rerun {task.run} --failed"
             )
-        case TaskState.SUCCESS | TaskState.FAILURE | TaskState.KILL:
+        case TaskState.SUCCESS | TaskState.FAILURE | TaskState.KILL | TaskState.SKIPPED:
             return _ended(task)
 
 

@@ -105,7 +105,7 @@ class TaskFacts:
     which it needs resources. A stream has ended `retries` times in a row, the last time with `last_exit_code`;
     `is_ready` is what its readiness probe found, None without one. `restart` is set while it is to be restarted.
     `loss_is_final`: no other attempt follows one whose worker was lost. `rule` is its start rule, `never`
-    whether that will not be met, `unmet` a clause about the rule for which it is skipped.
+    whether that will not be met, `unmet` a clause about the rule, or the task, for which it is skipped.
     """
 
     run: int

@@ -24,7 +24,7 @@ class TaskWithoutAttempt:
     """Why a task has no attempt, and the tasks that must end before it begins, or for which it never does.
 
     `rule` is its start rule; `never`: it is not the default, and will not be met. `unmet` says for which start rule it
-    is skipped, its own or that of a task before it.
+    is skipped, its own or that of a task before it, or which task before it skipped itself.
     """
 
     state: NotBegun
@@ -61,9 +61,13 @@ def _progress(plan: Plan, scope: Collection[TaskCode] | None, latest: Mapping[Ta
     progress.begin(code for code, attempt in latest.items() if attempt.state is not TaskState.PAUSE)
     for code, attempt in latest.items():
         if not progress.is_in_scope(code):
+            if attempt.state is TaskState.SKIPPED:
+                progress.kept_skipped(code)
             continue
         if attempt.state in (TaskState.SUCCESS, TaskState.FORCED_SUCCESS):
             progress.succeeded(code, attempt.branch)
+        elif attempt.state is TaskState.SKIPPED:
+            progress.skipped_itself(code)
         elif _has_failed(plan, attempt):
             progress.failed(code)
     return progress
@@ -112,7 +116,7 @@ def _task_without_attempt(
         return TaskWithoutAttempt(NotBegun.FORBIDDEN)
     rule = plan.rules.get(code, StartWhen.ALL_SUCCESS)
     if code in skipped:
-        return TaskWithoutAttempt(NotBegun.SKIPPED, rule=rule, unmet=_unmet(plan, skipped, code))
+        return TaskWithoutAttempt(NotBegun.SKIPPED, rule=rule, unmet=_unmet(plan, progress, skipped, code))
     if not progress.is_in_scope(code):
         return TaskWithoutAttempt(NotBegun.LEFT_OUT)
     missing = [before for before in plan.graph.predecessors[code] if before not in progress.done]
@@ -125,11 +129,14 @@ def _task_without_attempt(
     return TaskWithoutAttempt(NotBegun.NOT_BEGUN if ended else NotBegun.WAITING, names, rule, never)
 
 
-def _unmet(plan: Plan, skipped: Collection[TaskCode], code: TaskCode) -> str | None:
-    """A clause about the start rule for which a task is skipped, if it is for one."""
+def _unmet(plan: Plan, progress: Progress, skipped: Collection[TaskCode], code: TaskCode) -> str | None:
+    """A clause about the start rule for which a task is skipped, or the task that skipped itself before it, if it is
+    for one."""
     seen, pending = {code}, [code]
     while pending:
         each = pending.pop()
+        if each in progress.by_itself:
+            return f"{plan.tasks[each].name} skipped itself"
         rule = plan.rules.get(each)
         if rule in _WANTED:
             name = "it" if each == code else plan.tasks[each].name

@@ -192,7 +192,7 @@ class AttemptAnswer(TaskAnswer):
 
 class TaskNotBegun(Answer):
     """A task without an attempt, and the tasks that must end before it begins, or for which it never does. `unmet` says
-    for which start rule it is skipped, if it is for one."""
+    for which start rule it is skipped, or which task before it skipped itself, if it is for one."""
 
     name: str
     state: NotBegun

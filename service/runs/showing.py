@@ -37,7 +37,7 @@ from service.runs.time_left import time_left
 from service.words import counted
 
 CHILDREN_NAMED_MAX = 3
-_SUCCEEDED = (TaskState.SUCCESS, TaskState.FORCED_SUCCESS)
+_KEEP_THEIR_END = (TaskState.SUCCESS, TaskState.SKIPPED, TaskState.FORCED_SUCCESS)
 
 
 @operation("GET", "/workflow-instances:find", Right.VIEW, "workflow-instances")
@@ -89,7 +89,7 @@ async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun],
     left = await time_left(connection, run, tasks)
     counting = {each.id for each in of_this_round(tasks)}
     newer = await newer_version(connection, run)
-    failed = {task.name for task in tasks if task.id in counting and task.state not in _SUCCEEDED}
+    failed = {task.name for task in tasks if task.id in counting and task.state not in _KEEP_THEIR_END}
     not_begun = without_attempts(plan, run.scope, tasks, ended=run.state.is_final) if plan is not None else {}
     answers = []
     for task in tasks:

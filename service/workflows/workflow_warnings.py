@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from model.choices import Direct, FailureStrategy, Flag, Restart, StartWhen
+from model.definitions.defaults import WITHOUT_EXIT_CODES
 from model.definitions.problems import Problem
 from model.definitions.workflow import WorkflowSpec
 from model.logic.catalog import LOGIC_TYPES
@@ -16,7 +17,7 @@ from model.near import nearest
 from model.parameters.builtin import builtin_names
 from model.parameters.parameters import parameter_variable, references
 
-_WITHOUT_ENVIRONMENT = {"FAKE", "HTTP", "K8S", "PROCEDURE", "SQL", *LOGIC_TYPES}
+_WITHOUT_ENVIRONMENT = {"K8S", *WITHOUT_EXIT_CODES, *LOGIC_TYPES}
 
 
 def one_variable(spec: WorkflowSpec) -> Iterator[Problem]:
@@ -39,15 +40,17 @@ def doubts(spec: WorkflowSpec) -> Iterator[str]:
     yield from _doubtful_references(spec)
     yield from _behind_endless_streams(spec)
     yield from _one_output(spec)
-    yield from _environments_without_effect(spec)
+    yield from _fields_without_effect(spec)
     yield from _kept_from_starting(spec)
 
 
-def _environments_without_effect(spec: WorkflowSpec) -> Iterator[str]:
-    """Environments of tasks that run no bash. A plug-in's type may use one."""
+def _fields_without_effect(spec: WorkflowSpec) -> Iterator[str]:
+    """Environments of tasks that run no bash, exit codes of ones without a program. A plug-in's type may use them."""
     for task in spec.tasks:
         if task.environment is not None and task.type in _WITHOUT_ENVIRONMENT:
             yield f'task "{task.name}": an environment has no effect on the type {task.type}; remove it'
+        if task.skip_exit_codes and task.type in WITHOUT_EXIT_CODES:
+            yield f'task "{task.name}": skip_exit_codes have no effect on the type {task.type}; remove them'
 
 
 def _kept_from_starting(spec: WorkflowSpec) -> Iterator[str]:

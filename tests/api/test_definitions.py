@@ -70,7 +70,7 @@ async def test_what_a_file_names_and_does_not_exist_is_a_warning(admin: httpx.As
 environment: prod
 tasks:
   - {name: a, type: SQL, environment: "x y", params: {datasource: lake, sql: select 1, alert_group: team}}
-  - {name: b, type: SQL, params: {datasource: "${which}", sql: select 1}}
+  - {name: b, type: SQL, params: {datasource: "${which}", sql: select 1}, skip_exit_codes: [9]}
 schedules: [{cron: "@daily", alert_group: ops, environment: prod, state: OFFLINE, end_time: 2020-01-01}]
 """
     checked = await admin.post(f"{BASE}/workflow-definitions:validate", json={"files": files(file)})
@@ -83,10 +83,13 @@ schedules: [{cron: "@daily", alert_group: ops, environment: prod, state: OFFLINE
         'schedule 1: there is no environment "prod"; create it before the workflow runs',
         'schedule 1: there is no alert group "ops"; create it before the workflow runs',
     ]
-    useless = 'task "a": an environment has no effect on the type SQL; remove it'
-    assert sorted(each["sentence"] for each in checked.json()["warnings"]) == sorted([*expected, useless])
+    useless = [
+        'task "a": an environment has no effect on the type SQL; remove it',
+        'task "b": skip_exit_codes have no effect on the type SQL; remove them',
+    ]
+    assert sorted(each["sentence"] for each in checked.json()["warnings"]) == sorted([*expected, *useless])
     (saved,) = await applied(admin, file)
-    assert sorted(saved["warnings"]) == sorted([*expected, useless])
+    assert sorted(saved["warnings"]) == sorted([*expected, *useless])
 
 
 async def test_files_are_saved_all_or_none_with_an_audit_row_each(

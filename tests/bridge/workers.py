@@ -19,7 +19,7 @@ from tests.simulation.tables import Values
 T = TaskState
 GROUPS = ("default", "gpu")
 _RUNNING = (T.DISPATCH, T.RUNNING_EXECUTION)
-_ENDS = (T.SUCCESS, T.SUCCESS, T.FAILURE, T.KILL)
+_ENDS = (T.SUCCESS, T.SUCCESS, T.FAILURE, T.KILL, T.SKIPPED)
 
 
 def _id_of(task: ClaimedTask) -> int:

@@ -112,6 +112,8 @@ class Reference:
             return S.RUNS
         if row.state in SUCCEEDED:
             return S.DONE
+        if row.state is T.SKIPPED:
+            return S.SKIPPED
         if row.state is T.PAUSE:
             return S.PAUSED if (standing := self.may_begin(code)) is S.BEGINS else standing
         return S.AGAIN if self.runs_again(code, row) else S.FAILED

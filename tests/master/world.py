@@ -95,10 +95,11 @@ class World(Tables):
         elif row.state is T.QUEUED:
             row.state = T.RUNNING_EXECUTION
         else:
-            ends = [T.SUCCESS]
+            is_program = self.plan.tasks[code].logic is None
+            ends = [T.SUCCESS, T.SUCCESS, T.SKIPPED] if is_program and self._failing else [T.SUCCESS]
             if self.random.random() < self._failing:
                 ends = [T.FAILURE]
-                if self.plan.tasks[code].logic is None:
+                if is_program:
                     ends += [T.KILL] + [T.NEED_FAULT_TOLERANCE] * (4 if len(self.rows[code]) <= LOSSES_MAX else 0)
             state = T.KILL if row.kill_asked and self.random.random() < 0.8 else self.random.choice(ends)
             self.end_row(code, state, self._any_outputs(code) if state is T.SUCCESS else None)

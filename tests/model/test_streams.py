@@ -82,7 +82,7 @@ def _rule(restart: Restart = Restart.ALWAYS, *, on_loss: bool = True) -> StreamR
 def test_the_policy_says_which_ends_are_followed_by_another_attempt() -> None:
     again = {policy: [end for end in T if _rule(policy).starts_again(end)] for policy in Restart}
     assert again == {
-        Restart.ALWAYS: [T.SUCCESS, T.FAILURE, T.NEED_FAULT_TOLERANCE],
+        Restart.ALWAYS: [T.SUCCESS, T.FAILURE, T.NEED_FAULT_TOLERANCE, T.SKIPPED],
         Restart.ON_FAILURE: [T.FAILURE, T.NEED_FAULT_TOLERANCE],
         Restart.NEVER: [T.NEED_FAULT_TOLERANCE],
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from model.definitions.defaults import TaskDefaults
+from model.definitions.defaults import WITHOUT_EXIT_CODES, TaskDefaults
 from model.definitions.problems import InvalidWorkflow
 from model.definitions.workflow import TaskSpec, WorkflowSpec
 from model.logic.catalog import LOGIC_TYPES
@@ -14,6 +14,7 @@ from model.logic.catalog import LOGIC_TYPES
 EVERY = {
     **{"priority": "HIGH", "on_worker_loss": "fail", "retry_times": 3, "retry_interval": "1m", "delay_time": 2},
     **{"timeout": "1h", "timeout_strategy": "WARN", "dispatch_timeout": "5m", "cache": True, "resources": {"gpu": 1}},
+    "skip_exit_codes": [98, 99],
     **{"restart": "never", "restart_pause": "2s", "restart_pause_max": "1m", "healthy_after": "30s"},
 }
 PARAMS: dict[str, dict[str, Any]] = {
@@ -52,6 +53,11 @@ def test_a_stream_gets_what_streams_have() -> None:
     its = {"stream": True, "priority": "HIGH", "on_worker_loss": "fail", "delay_time": 2, "timeout_strategy": "WARN"}
     restarts = {name: EVERY[name] for name in ("restart", "restart_pause", "restart_pause_max", "healthy_after")}
     assert read({"stream": True}, **EVERY) == read({**its, **restarts, "resources": {"gpu": 1}})
+
+
+@pytest.mark.parametrize("type_", WITHOUT_EXIT_CODES)
+def test_a_task_without_a_program_gets_no_exit_codes(type_: str) -> None:
+    assert read({"type": type_}, skip_exit_codes=[99]) == read({"type": type_})
 
 
 @pytest.mark.parametrize("type_", LOGIC_TYPES)

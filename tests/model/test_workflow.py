@@ -58,6 +58,7 @@ def test_what_is_not_said_has_its_usual_value() -> None:
         "flag": "YES", "local_params": [], "cache": False, "environment": None, "tenant": None, "dispatch_timeout": 0,
         "resources": {}, "stream": False, "restart": "always", "restart_pause": 1 / 60, "restart_pause_max": 5,
         "healthy_after": 1, "readiness": None, "strict_outputs": None, "start_when": "all_success",
+        "skip_exit_codes": [],
     }  # fmt: skip
 
 
@@ -109,8 +110,8 @@ def test_an_unknown_field_that_is_like_none_is_met_with_all_of_them() -> None:
     assert fault_in_task(zzz=1) == (
         'task "a": there is no field "zzz"; known are name, type, params, after, start_when, priority, worker_group, '
         "on_worker_loss, retry_times, retry_interval, delay_time, timeout, timeout_strategy, dispatch_timeout, flag, "
-        "local_params, strict_outputs, cache, environment, tenant, resources, stream, restart, restart_pause, "
-        "restart_pause_max, healthy_after, readiness, code"
+        "local_params, strict_outputs, cache, skip_exit_codes, environment, tenant, resources, stream, restart, "
+        "restart_pause, restart_pause_max, healthy_after, readiness, code"
     )
 
 
@@ -149,6 +150,19 @@ def test_a_missing_field_is_named_with_its_task() -> None:
         ({"on_worker_loss": "x"}, "task \"a\": field \"on_worker_loss\": input should be 'retry' or 'fail'"),
         ({"worker_group": "a b"}, 'task "a": field "worker_group": must be 1 to 100 letters, digits and _ . -'),
         ({"retry_times": -1}, 'task "a": field "retry_times": input should be greater than or equal to 0'),
+        (
+            {"skip_exit_codes": [99, 0]},
+            'task "a": field "skip_exit_codes.1": input should be greater than or equal to 1',
+        ),
+        ({"skip_exit_codes": 99}, 'task "a": field "skip_exit_codes": must be a list, such as [a, b]'),
+        (
+            {"skip_exit_codes": [99], "stream": True},
+            'task "a": a stream has no skip_exit_codes, since restart says what follows its end; remove it',
+        ),
+        (
+            {"type": "DEPENDENT", "skip_exit_codes": [99]},
+            'task "a": a DEPENDENT task runs in the master and has no skip_exit_codes; remove it',
+        ),
         ({"retry_interval": -0.5}, 'task "a": field "retry_interval": must be 0s to 366d; a bare number is minutes'),
         ({"delay_time": float("inf")}, 'task "a": field "delay_time": must be 0s to 366d; a bare number is minutes'),
         ({"timeout": 366 * 24 * 60 + 1}, 'task "a": field "timeout": must be 0s to 366d; a bare number is minutes'),

@@ -29,15 +29,18 @@ async def why(engine: Engine, run: int, task: str) -> str:
     return (await shoal(engine)("why", f"{run}/{task}")).out
 
 
+@pytest.mark.parametrize("by_itself", [False, True], ids=["not-chosen", "by-itself"])
 @pytest.mark.parametrize("rule", StartWhen)
-async def test_each_rule_starts_what_the_guide_says_after_all_have_ended(engine: Engine, rule: StartWhen) -> None:
+async def test_each_rule_starts_what_the_guide_says_after_all_have_ended(
+    engine: Engine, rule: StartWhen, by_itself: bool
+) -> None:
     """One task for each row of the table in docs/guides/workflows.md."""
     rows = [ends for ends, of_rule in TABLE if of_rule == rule]
     last = {" and ".join(sorted(ends)): ends for ends in rows}
     code = engine.define(
-        {"name": "which", **NOT_CHOSEN},
+        {"name": "which", **({} if by_itself else NOT_CHOSEN)},
         {"name": "succeeded"},
-        {"name": "skipped", "after": ["which"]},
+        {"name": "skipped", **({"params": {"skip": True}} if by_itself else {"after": ["which"]})},
         {"name": "failed", **FAILS},
         *(ruled(rule, *sorted(ends), name=f"after {name}") for name, ends in last.items()),
     )
@@ -45,7 +48,9 @@ async def test_each_rule_starts_what_the_guide_says_after_all_have_ended(engine:
     tasks = engine.tasks(run)
     starts = {f"after {name}" for name, ends in last.items() if TABLE[ends, rule].strip("*") == "starts"}
     assert {name for name in tasks if name.startswith("after ")} == starts
-    assert tasks == {"which": "SUCCESS", "succeeded": "SUCCESS", "failed": "FAILURE"} | dict.fromkeys(starts, "SUCCESS")
+    skipped = {"skipped": "SKIPPED"} if by_itself else {}
+    others = {"which": "SUCCESS", "succeeded": "SUCCESS", "failed": "FAILURE"} | skipped
+    assert tasks == others | dict.fromkeys(starts, "SUCCESS")
     assert (engine.state(run), engine.reason(run)) == ("FAILURE", 'task "failed" failed')
 
 

@@ -28,6 +28,8 @@ TICK_S = 0.5
 POISON_LASTS_S = 30.0
 FAILING_BY_RULES = 0.4
 """How many tasks of workflows with start rules fail."""
+SKIPPING_BY_RULES = 0.2
+"""How many of them skip themselves."""
 
 
 class TaskRun:
@@ -53,8 +55,10 @@ class TaskRun:
             return
         if task.workflow_code in TIMED:
             return
-        failing = FAILING_BY_RULES if task.workflow_code in RULED else world.failing
-        state = T.FAILURE if random.random() < failing else T.SUCCESS
+        is_ruled = task.workflow_code in RULED
+        failing, skipping = (FAILING_BY_RULES, SKIPPING_BY_RULES) if is_ruled else (world.failing, 0.0)
+        drawn = random.random()
+        state = T.FAILURE if drawn < failing else T.SKIPPED if drawn < failing + skipping else T.SUCCESS
         lasts_s = random.choice(world.lasts_s) * random.random()
         if task.workflow_code == world.poison:
             lasts_s += POISON_LASTS_S  # so that it kills several masters before anything of it has ended

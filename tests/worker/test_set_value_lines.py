@@ -51,19 +51,26 @@ def test_a_value_stands_on_a_line_of_its_own(text: str, values: dict[str, str]) 
     assert read(*(data[at : at + step] for at in range(0, len(data), step))) == values
 
 
+SKIPS = (b"#{setSkipped(c)}", b"${setSkipped(")
+
+
 @given(
-    st.lists(st.sampled_from([b"${setValue(a=1)}", b"#{setValue(b=", b")}", b"x", b"\n", b"\xff\x00", b" "])), st.data()
+    st.lists(st.sampled_from([b"${setValue(a=1)}", b"#{setValue(b=", *SKIPS, b")}", b"x", b"\n", b"\xff\x00", b" "])),
+    st.data(),
 )
 def test_where_the_stream_is_cut_changes_nothing(parts: list[bytes], data: st.DataObject) -> None:
     whole = b"".join(parts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=10)))
     pieces = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
 
-    def outcome(*pieces: bytes) -> dict[str, str] | str:
+    def outcome(*pieces: bytes) -> tuple[dict[str, str] | str, str | None, str]:
+        printed = PrintedValues(log := MemoryLog())
+        for piece in pieces:
+            printed.write(piece)
         try:
-            return read(*pieces)
+            return printed.outputs(), printed.skip, log.text
         except Refused as error:
-            return str(error)
+            return str(error), None, log.text
 
     assert outcome(*pieces) == outcome(whole)
 

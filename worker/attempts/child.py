@@ -116,6 +116,7 @@ def _context(order: Order, log: TaskLog, licence: _Licence, masked: Callable[[st
         may_go_on=licence.ask,
         masked=masked,
         local_files=order.local_files,
+        skip_exit_codes=order.skip_exit_codes,
     )
 
 

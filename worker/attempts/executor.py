@@ -15,6 +15,7 @@ from dao.tasks.task_claims import ClaimedTask, Report
 from model.choices import TimeoutStrategy
 from model.errors import ShoalError
 from model.ids import Epoch, TaskInstanceId
+from model.parameters import skip_codes
 from model.parameters.outputs import OutParameters
 from model.parameters.secret_values import has_sealed
 from model.pools.secrets import secrets_held
@@ -261,6 +262,7 @@ class _Attempt:
             file.secrets,
             self._folder.make(),
             self._worker.settings.local_files,
+            skip_codes.recorded_in(task.parameter_types),
         )
         if self._identity is not None:
             give_to(self._folder.path, self._identity)
@@ -302,6 +304,7 @@ class _Attempt:
             data_source=partial(secrets.data_source, task.workflow_code, hide=file.hide),
             exports=partial(secrets.exports, task.environment) if task.environment else None,
             masked=file.masked,
+            skip_exit_codes=skip_codes.recorded_in(task.parameter_types),
         )
 
 

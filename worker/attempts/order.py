@@ -43,6 +43,7 @@ class Order:
     secrets: tuple[str, ...]
     folder: Path
     local_files: bool
+    skip_exit_codes: frozenset[int] = frozenset()
 
     @property
     def name(self) -> str:

@@ -3,9 +3,9 @@
 The next life in the folder reads them and reports them in the name of the former life, as long as that one is not
 fenced (`worker/results/former_lives.py`).
 
-The result of an order is its answer. That of a process is its exit code and what it printed by `setValue`: in its log,
-and in the unread rest that its keeper recorded. Where that is not certain (a log with a line of the worker's own in it,
-for example that it was full), nothing is reported, and the task runs again.
+The result of an order is its answer. That of a process is its exit code and what it printed by `setValue` and
+`setSkipped`: in its log, and in the unread rest that its keeper recorded. Where that is not certain (a log with a line
+of the worker's own in it, for example that it was full), nothing is reported, and the task runs again.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 from pydantic import TypeAdapter
@@ -23,6 +24,7 @@ from dao.tasks.task_claims import ClaimedTask, Report
 from model.errors import NotFound, Refused
 from model.ids import TaskInstanceId
 from model.logs.name import LogName
+from model.parameters import skip_codes
 from model.parameters.outputs import OutParameters
 from model.runs.states import TaskState
 from worker.attempts.last_line import last_line_of, tail_of
@@ -33,15 +35,26 @@ from worker.launcher.last_word import Facts, LastWord, facts_in
 from worker.logs.task_log import LogFile, read_log
 from worker.private_folder import make_private
 from worker.tasks.plugin import TaskResult
-from worker.tasks.process import exit_reason
+from worker.tasks.process import ended_well, exit_reason
 from worker.tasks.set_value_lines import PrintedValues
 
 log = structlog.get_logger()
 
 OWN_LINE = b"[shoal] "
+_KNOWN = (TaskState.SUCCESS, TaskState.FAILURE, TaskState.SKIPPED)
 PIECE_BYTES = 1_000_000
 
-_ABOUT = TypeAdapter(tuple[Me, TaskInstanceId, int, LogName, OutParameters])
+
+class _About(NamedTuple):
+    me: Me
+    id: TaskInstanceId
+    attempt: int
+    log: LogName
+    outs: OutParameters
+    skip_codes: frozenset[int] = frozenset()  # one that a former version left has none
+
+
+_ABOUT = TypeAdapter(_About)
 
 
 def log_name(task: ClaimedTask) -> LogName:
@@ -71,7 +84,8 @@ class LastWords:
                 return None
         self._given.add(task.id)
         outs = OutParameters.recorded_in(task.parameter_types)
-        about = _ABOUT.dump_json((self._me, task.id, task.attempt, log_name(task), outs)).decode()
+        codes = skip_codes.recorded_in(task.parameter_types)
+        about = _ABOUT.dump_json(_About(self._me, task.id, task.attempt, log_name(task), outs, codes)).decode()
         return LastWord(str(self._folder / f"{task.id:d}"), about)
 
     def reported(self, id_: TaskInstanceId) -> None:
@@ -120,31 +134,30 @@ def left_words(folder: Path, logs: Path) -> list[LeftWords]:
 def _end_in(path: Path, logs: Path) -> tuple[Me, Report | None] | None:
     try:
         facts = facts_in(path.read_bytes())
-        me, id_, attempt, name, outs = _ABOUT.validate_json(facts.about)
-        result = _result(facts, logs, name)
+        about = _ABOUT.validate_json(facts.about)
+        result = _result(facts, logs, about)
         if result is not None:
-            result = with_all_outputs(result, outs, _Later(logs, name))
+            result = with_all_outputs(result, about.outs, _Later(logs, about.log))
     except (OSError, ValueError, TypeError, Refused) as error:
         log.warning("end_unreadable", file=str(path), error=str(error), so="its task may run again")
         return None
-    if result is None:
-        return me, None
-    return me, report_of(id_, attempt, result)
+    return about.me, None if result is None else report_of(about.id, about.attempt, result)
 
 
-def _result(facts: Facts, logs: Path, name: LogName) -> TaskResult | None:
+def _result(facts: Facts, logs: Path, about: _About) -> TaskResult | None:
     """The result; None when it cannot be known."""
     if facts.answer is not None:
         result = result_of(facts.answer)
-        return result if result is not None and result.state in (TaskState.SUCCESS, TaskState.FAILURE) else None
+        return result if result is not None and result.state in _KNOWN else None
     tail = _Tail()
     printed = PrintedValues(tail)
-    is_certain = _read(logs, name, printed)
+    is_certain = _read(logs, about.log, printed)
     printed.write(facts.rest)
     if facts.exit_code != 0:
-        return TaskResult.failure(exit_reason(facts.exit_code, tail.last_line()), facts.exit_code)
+        ended = TaskResult.skipped if facts.exit_code in about.skip_codes else TaskResult.failure
+        return ended(exit_reason(facts.exit_code, tail.last_line()), facts.exit_code)
     try:
-        return TaskResult.success(printed.outputs(), exit_code=0) if is_certain and not tail.has_own_line else None
+        return ended_well(printed) if is_certain and not tail.has_own_line else None
     except Refused as error:
         return TaskResult.failure(str(error))
 

@@ -16,12 +16,13 @@ class FakeTask(Task):
         """How to behave.
 
         It sleeps `sleep_s` seconds, then logs the line `write`. It fails if `fail`, and in its first `fail_attempts`
-        attempts; else it returns `outputs`.
+        attempts; else it returns `outputs`, or is SKIPPED if `skip`.
         """
 
         sleep_s: float = Field(default=0, ge=0)
         fail: bool = False
         fail_attempts: int = Field(default=0, ge=0)
+        skip: bool = False
         outputs: dict[str, str] = Field(default_factory=dict)
         write: str = ""
 
@@ -37,4 +38,6 @@ class FakeTask(Task):
             context.log.write(f"{params.write}\n")
         if params.fail or context.attempt <= params.fail_attempts:
             return TaskResult.failure("its parameters ask for a failure")
+        if params.skip:
+            return TaskResult.skipped("its parameters ask for it")
         return TaskResult.success(params.outputs)

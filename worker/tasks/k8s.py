@@ -97,7 +97,7 @@ class KubernetesTask(Task):
         code = exit_code(pod)
         if is_success(job):
             return TaskResult.success(exit_code=0 if code is None else code)
-        return TaskResult.failure(why_failed(job, pod, context.log.last_line()), code)
+        return context.failed(why_failed(job, pod, context.log.last_line()), code)
 
     async def _begun(self, cluster: Cluster, context: TaskContext) -> None:
         """Return when the container has started or the Job has ended without starting it.

@@ -63,7 +63,7 @@ class MapReduceTask(Task):
             raise
         scan.finish()
         if code != 0:
-            return TaskResult.failure(scan.reason(code), code)
+            return context.failed(scan.reason(code), code)
         return TaskResult.success({"application_id": scan.found[-1]} if scan.found else {}, code)
 
     def _arguments(self, context: TaskContext) -> list[str]:

@@ -17,7 +17,7 @@ reason; cancellation means that the task is to be killed: clean up (processes fi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -72,7 +72,7 @@ class TaskContext:
     its password. `exports` returns the bash script of the environment that the task asks for; None if it asks for none.
     `may_go_on` must be called before each effect of a task below a keeper: it raises `Fenced` once others may run the
     task. `local_files` is the worker's setting of that name. `masked` gives a text without the secrets of the task; it
-    comes before a text is cut, since nobody would find half of one.
+    comes before a text is cut, since nobody would find half of one. `skip_exit_codes` are those of `failed`.
     """
 
     workflow_instance_id: WorkflowInstanceId
@@ -90,6 +90,14 @@ class TaskContext:
     may_go_on: Callable[[], None] = lambda: None
     masked: Callable[[str], str] = lambda text: text
     local_files: bool = False
+    skip_exit_codes: Collection[int] = ()
+
+    def failed(self, reason: str, exit_code: int | None) -> TaskResult:
+        """The result of a program that did not end with 0: SKIPPED if the task's definition has its exit code among
+        its `skip_exit_codes`, else a FAILURE."""
+        if exit_code in self.skip_exit_codes:
+            return TaskResult.skipped(reason, exit_code)
+        return TaskResult.failure(reason, exit_code)
 
     @cached_property
     def folder(self) -> Path:
@@ -129,7 +137,8 @@ class ResultAlert:
 
 @dataclass(frozen=True)
 class TaskResult:
-    """How an attempt ended: SUCCESS or FAILURE, a reason in one sentence for a failure, values for later tasks."""
+    """How an attempt ended: SUCCESS, FAILURE or SKIPPED, with a reason in one sentence for the last two, and values for
+    later tasks for the first."""
 
     state: TaskState
     reason: str = ""
@@ -146,6 +155,11 @@ class TaskResult:
     def failure(cls, reason: str, exit_code: int | None = None) -> TaskResult:
         """The attempt failed, because of `reason`."""
         return cls(TaskState.FAILURE, reason, exit_code)
+
+    @classmethod
+    def skipped(cls, reason: str = "", exit_code: int | None = None) -> TaskResult:
+        """There was nothing to do: it is not retried, and counts as skipped for the tasks after it."""
+        return cls(TaskState.SKIPPED, reason, exit_code)
 
 
 class Task(ABC):

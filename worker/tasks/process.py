@@ -10,7 +10,8 @@ from worker.tasks.set_value_lines import PrintedValues
 
 
 async def run_process(argv: list[str], context: TaskContext, variables: Mapping[str, str] | None = None) -> TaskResult:
-    """Run to its end; exit code 0 is success, with what it printed by `setValue` as outputs.
+    """Run to its end; exit code 0 is success, with what it printed by `setValue` as outputs, or SKIPPED if it asked for
+    that by `setSkipped` or by its exit code.
 
     Args:
         argv: the command and its arguments, never a secret: everybody on the machine can read them.
@@ -26,8 +27,14 @@ async def run_process(argv: list[str], context: TaskContext, variables: Mapping[
         argv, env={**context.environment, **(variables or {})}, cwd=context.folder, log=printed
     )
     if code == 0:
-        return TaskResult.success(printed.outputs(), exit_code=0)
-    return TaskResult.failure(exit_reason(code, context.log.last_line()), code)
+        return ended_well(printed)
+    return context.failed(exit_reason(code, context.log.last_line()), code)
+
+
+def ended_well(printed: PrintedValues) -> TaskResult:
+    """The result of a process that ended with exit code 0. Raises `Refused` as `PrintedValues.outputs`."""
+    outputs = printed.outputs()
+    return TaskResult.success(outputs, 0) if printed.skip is None else TaskResult.skipped(printed.skip, 0)
 
 
 def exit_reason(code: int, last_line: str) -> str:

@@ -1,11 +1,14 @@
-"""OUT values that a process prints, by `${setValue(name=value)}` or `#{setValue(name=value)}`.
+"""What a process prints for Shoal: OUT values by `${setValue(name=value)}` or `#{setValue(name=value)}`.
 
-One or several stand on a line without other text. The scanner sits between the process and its log and lets everything
-through. It retains at most one line that may still become a value, so a stream of any kind (binary, without newlines,
-cut anywhere) needs no memory. A value may contain anything but a newline. One that exceeds the limits fails the task:
-otherwise later tasks would run with a value that is missing or cut. A line that only looks like one is ignored, and the
-log says so: one with a name that no `${name}` can have at once, one with other text around it or without its end only
-if that name got no value by another line. See docs/reference/parameters.md.
+One or several stand on a line without other text. By `${setSkipped(reason)}` or `#{setSkipped(reason)}`, alone on a
+line, it says that its task is to be SKIPPED; the last such line counts.
+
+The scanner sits between the process and its log and lets everything through. It retains at most one line that may still
+become a value, so a stream of any kind (binary, without newlines, cut anywhere) needs no memory. A value may contain
+anything but a newline. One that exceeds the limits fails the task: otherwise later tasks would run with a value that is
+missing or cut. A line that only looks like one is ignored, and the log says so: one with a name that no `${name}` can
+have at once, one with other text around it or without its end only if that name got no value by another line. See
+docs/reference/parameters.md.
 """
 
 from __future__ import annotations
@@ -27,19 +30,21 @@ VALUES_BYTES_MAX = 262_144
 
 VALUES_MAX = 1_000
 LINES_MAX = 20_000
-"""The maximum number of lines with setValue, repeated names included: each is work on the worker's event loop."""
+"""The maximum number of lines with either, repeated names included: each is work on the worker's event loop."""
 
 NAME_LENGTH_MAX = 200
 NOTES_MAX = 10
 """The maximum number of log lines about lines that gave no value; a program that prints such lines forever would double
 the log."""
 
-_MARK = b"{setValue("
-_BEGINNINGS = (b"$" + _MARK, b"#" + _MARK)
+_MARK = b"{set"
+_SKIP_MARK = b"{setSkipped("
+_BEGINNINGS = tuple(sign + mark for sign in (b"$", b"#") for mark in (b"{setValue(", _SKIP_MARK))
 _ODD_BYTES_MAX = NAME_LENGTH_MAX + 50
 _LINE_BYTES_MAX = VALUE_BYTES_MAX + NAME_LENGTH_MAX + 100
 _LINE = re.compile(rb"[ \t]*[$#]\{setValue\((.*)\)\}[ \t\r]*")
-_ANYWHERE = re.compile(rb"[$#]\{setValue\(")
+_SKIP_LINE = re.compile(rb"[ \t]*[$#]\{setSkipped\((.*)\)\}[ \t\r]*")
+_ANYWHERE = re.compile(rb"[$#]\{set(?:Value|Skipped)\(")
 _NEXT = re.compile(rb"\)\}[ \t]*[$#]\{setValue\(")
 """Between two on one line."""
 _WITH_NAME = re.compile(rb"[$#]\{setValue\([ \t]*([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=")
@@ -60,6 +65,9 @@ class PrintedValues:
         self._notes = 0
         self._lines = 0
         self._fault = ""
+        self._has_odd_skip = False
+        self.skip: str | None = None
+        """The reason for which the task is to be SKIPPED; None: it is not. Complete once `outputs` was called."""
 
     def write(self, text: str | bytes) -> None:
         """Pass it on, and scan it. Raises what the log raises."""
@@ -86,6 +94,9 @@ class PrintedValues:
             if name not in self._values:
                 own_line = f"print ${{setValue({name}=...)}} on a line of its own, with no newline in the value"
                 self._log.write(f"\n[shoal] a line with setValue({name}=...) gave no value: {own_line}\n")
+        if self._has_odd_skip and self.skip is None:
+            own_line = "print ${setSkipped(reason)} on a line of its own"
+            self._log.write(f"\n[shoal] a line with setSkipped skipped nothing: {own_line}\n")
         return self._values
 
     def _read(self, data: bytes) -> None:
@@ -105,7 +116,8 @@ class PrintedValues:
             self._drop_line()
         elif len(self._unread) > _LINE_BYTES_MAX:
             if _MARK in self._unread:  # else the line began with too many blanks
-                self._fail(f"it printed a value of more than {VALUE_BYTES_MAX} bytes by setValue; print a file's name")
+                by = "setSkipped" if _SKIP_MARK in self._unread else "setValue"
+                self._fail(f"it printed a value of more than {VALUE_BYTES_MAX} bytes by {by}; print a file's name")
             self._drop_line()
 
     def _drop_line(self) -> None:
@@ -117,7 +129,7 @@ class PrintedValues:
         """Of a line that is no value, keep what may be the beginning of one that stands in its middle."""
         data = self._skipped + part
         found = _ANYWHERE.search(data)
-        self._skipped = data[-len(_MARK) :] if found is None else data[found.start() :][:_ODD_BYTES_MAX]
+        self._skipped = data[-len(_SKIP_MARK) :] if found is None else data[found.start() :][:_ODD_BYTES_MAX]
 
     def _end_line(self) -> None:
         self._note_odd(self._skipped)
@@ -125,6 +137,7 @@ class PrintedValues:
         self._skips = False
 
     def _note_odd(self, text: bytes) -> None:
+        self._has_odd_skip |= _SKIP_MARK in text
         found = _WITH_NAME.search(text)
         if found is not None and len(self._odd) < NOTES_MAX:
             self._odd[found[1].decode()[:NAME_LENGTH_MAX]] = None
@@ -139,7 +152,8 @@ class PrintedValues:
             begin, end = data.rfind(b"\n", 0, mark.start()) + 1, data.find(b"\n", mark.start())
             end = len(data) if end < 0 else end
             line = _LINE.fullmatch(data, begin, end)
-            if line is None:
+            skip = _SKIP_LINE.fullmatch(data, begin, end)
+            if line is None and skip is None:
                 self._note_odd(data[mark.start() : mark.start() + _ODD_BYTES_MAX])
                 continue
             self._lines += 1
@@ -147,7 +161,9 @@ class PrintedValues:
                 self._fail(f"it printed more than {LINES_MAX} lines with setValue; print each value once")
             if self._fault:
                 return
-            for assignment in _NEXT.split(line.group(1)):
+            if skip is not None:
+                self.skip = skip.group(1).decode(errors="replace").strip()
+            for assignment in _NEXT.split(line.group(1)) if line is not None else ():
                 self._take(assignment)
 
     def _take(self, assignment: bytes) -> None:

@@ -135,7 +135,7 @@ class SparkTask(Task):
         scan.finish()
         driver_code = next((int(each) for each in codes.found if each != "0"), 0)
         if code != 0 or driver_code != 0:
-            return TaskResult.failure(scan.reason(code or driver_code), code or driver_code)
+            return context.failed(scan.reason(code or driver_code), code or driver_code)
         return TaskResult.success({"application_id": scan.found[0]} if scan.found else {}, code)
 
     def _submit(self, installed: _Installed, context: TaskContext) -> list[str]:
