@@ -24,6 +24,7 @@ export const STATES: readonly State[] = [
   "KILL",
   "PAUSE",
   "NEED_FAULT_TOLERANCE",
+  "SKIPPED",
   "FORCED_SUCCESS",
 ];
 

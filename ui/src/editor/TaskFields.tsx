@@ -13,7 +13,10 @@ import type { EditorPart } from "./useEditing";
 /** Fields of every task, by what they are about; what it is, comes after and does stands above them. */
 const GROUPS: { word: string; fields: string[] }[] = [
   { word: "group.parameters", fields: ["local_params"] },
-  { word: "group.failure", fields: ["retry_times", "retry_interval", "timeout", "timeout_strategy", "on_worker_loss"] },
+  {
+    word: "group.failure",
+    fields: ["retry_times", "retry_interval", "skip_exit_codes", "timeout", "timeout_strategy", "on_worker_loss"],
+  },
   { word: "group.where", fields: ["worker_group", "environment", "tenant", "resources"] },
   { word: "group.order", fields: ["flag", "priority", "delay_time", "dispatch_timeout", "cache"] },
 ];

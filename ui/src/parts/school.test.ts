@@ -18,6 +18,12 @@ describe("schoolOf", () => {
   it("shows what a success left out as skipped", () => {
     expect(schoolOf({ state: "SUCCESS", states: { SUCCESS: 2 }, total: 3 })).toEqual({ SUCCESS: 2, SKIPPED: 1 });
   });
+  it("counts what skipped itself with what a success left out", () => {
+    expect(schoolOf({ state: "SUCCESS", states: { SKIPPED: 1, SUCCESS: 2 }, total: 5 })).toEqual({
+      SUCCESS: 2,
+      SKIPPED: 3,
+    });
+  });
   it("shows what has begun if the definition is gone", () => {
     expect(schoolOf({ state: "SUCCESS", states: { SUCCESS: 2 } })).toEqual({ SUCCESS: 2 });
   });

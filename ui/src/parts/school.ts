@@ -22,10 +22,8 @@ type Progress = Pick<Schemas["RunProgressAnswer"], "state" | "states" | "total">
 export function schoolOf({ state, states, total }: Progress): Record<string, number> {
   const begun = Object.values(states).reduce((sum, count) => sum + count, 0);
   const place = (state: string) => (ORDER.includes(state) ? ORDER.indexOf(state) : ORDER.length);
-  const ordered = Object.entries(states).sort(([one], [other]) => place(one) - place(other));
   const waiting = Math.max(0, (total ?? begun) - begun);
-  return Object.fromEntries([
-    ...ordered,
-    ...(waiting > 0 ? [[state === "SUCCESS" ? "SKIPPED" : "NOT_BEGUN", waiting] as const] : []),
-  ]);
+  const without = state === "SUCCESS" ? "SKIPPED" : "NOT_BEGUN";
+  const all = waiting > 0 ? { ...states, [without]: waiting + (states[without as "SKIPPED"] ?? 0) } : states;
+  return Object.fromEntries(Object.entries(all).sort(([one], [other]) => place(one) - place(other)));
 }

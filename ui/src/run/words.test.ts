@@ -18,4 +18,6 @@ test("a task is skipped for the branch it is on, or for its start rule", () => {
     inShort({ state: "SKIPPED", last: null, isUnneeded } as TaskView, t, "", 0, 0).trim();
   expect(said(false)).toBe("short.SKIPPED");
   expect(said(true)).toBe("short.unmet");
+  const byItself = { state: "SKIPPED", last: { reason: "no orders today" } } as TaskView;
+  expect(inShort(byItself, t, "", 0, 0)).toBe("no orders today");
 });

@@ -34,6 +34,7 @@ export function inShort(task: TaskView, t: TFunction, node: string, readAt: numb
     case "FAILURE":
     case "KILL":
     case "NEED_FAULT_TOLERANCE":
+    case "SKIPPED":
       return last.reason ?? t(`parts:state.${state}`);
     default: {
       const took = duration(last.took_s ?? 0);

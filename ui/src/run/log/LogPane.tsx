@@ -13,7 +13,7 @@ import { LogRows } from "./LogRows";
 import { LogReader } from "./reader";
 import { firstError, useLogSearch } from "./useLogSearch";
 
-const FINAL = ["SUCCESS", "FAILURE", "KILL", "PAUSE", "NEED_FAULT_TOLERANCE", "FORCED_SUCCESS"];
+const FINAL = ["SUCCESS", "FAILURE", "KILL", "PAUSE", "NEED_FAULT_TOLERANCE", "SKIPPED", "FORCED_SUCCESS"];
 
 interface Props {
   task: TaskView;
