@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import pytest
 
-from tests.scenarios.engine import Engine
+from tests.cluster.test_pools import make_pool
+from tests.scenarios.engine import BY_HAND, Engine
+from tests.scenarios.test_dependent import AT, on, waits
 from tests.shoal.command_line import CommandLine
 
 NOTHING_TO_DO = {"type": "SHELL", "params": {"script": "echo no orders today; exit 99"}, "skip_exit_codes": [99]}
@@ -100,3 +103,52 @@ async def test_a_skipped_task_runs_again_when_it_is_named(engine: Engine) -> Non
     await engine.change("EXECUTE_TASK", run, start_tasks="load", task_depend_type="TASK_POST")
     assert await engine.end(run) == "SUCCESS"
     assert engine.tasks(run) == {"load": "SUCCESS", "report": "SUCCESS"}
+
+
+@pytest.mark.parametrize("command", ["PAUSE", "STOP"])
+async def test_what_skips_itself_while_its_run_is_halted_stays_skipped(engine: Engine, command: str) -> None:
+    code = engine.define({"name": "load", **BY_HAND}, {"name": "last", "after": ["load"], "start_when": "all_done"})
+    run = await engine.begin(code)
+    await engine.claim(run, "load")
+    await engine.change(command, run)
+    engine.report(run, "load", "SKIPPED")
+    assert await engine.end(run) == command
+    await engine.change("RECOVER_SUSPENDED_PROCESS", run)
+    assert await engine.end(run) == "SUCCESS"
+    assert (engine.attempts(run, "load"), engine.tasks(run)["last"]) == ([("SKIPPED", "YES")], "SUCCESS")
+
+
+async def test_a_new_owner_knows_what_skipped_itself(fresh: Engine) -> None:
+    master = await fresh.cluster.master()
+    await fresh.cluster.worker()
+    code = fresh.define(
+        {"name": "load", **SKIPS},
+        {"name": "report", "after": ["load"]},
+        {"name": "other", **BY_HAND},
+        {"name": "last", "after": ["report", "other"]},
+    )
+    run = await fresh.begin(code)
+    await fresh.claim(run, "other")
+    await fresh.task_becomes(run, "load", "SKIPPED")
+    master.signal(signal.SIGKILL)
+    await fresh.cluster.master()
+    fresh.report(run, "other", "SUCCESS")
+    assert await fresh.end(run) == "SUCCESS"
+    assert fresh.tasks(run) == {"load": "SKIPPED", "other": "SUCCESS", "last": "SUCCESS"}
+    assert fresh.attempts(run, "load") == [("SKIPPED", "YES")]
+
+
+async def test_a_dependent_takes_a_task_that_skipped_itself_for_a_failure(engine: Engine) -> None:
+    code = engine.define({"name": "load", **SKIPS}, {"name": "other"})
+    await engine.run(code, schedule_time=AT)
+    for task, becomes in (("load", "FAILURE"), ("other", "SUCCESS"), ("*", "SUCCESS"), (None, "SUCCESS")):
+        item = on(code, task=task) if task else on(code)
+        run = await engine.run(engine.define(waits(item)), schedule_time=AT)
+        assert (task, engine.state(run)) == (task, becomes)
+
+
+async def test_what_it_held_of_a_pool_is_free_again(engine: Engine) -> None:
+    make_pool(engine.cluster, "gate", 1)
+    tasks = [{"name": name, **SKIPS, "resources": {"gate": 1}} for name in ("a", "b")]
+    run = await engine.run(engine.define(*tasks))
+    assert engine.tasks(run) == {"a": "SKIPPED", "b": "SKIPPED"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,16 @@ def overlooked(rule: StartWhen, *, failed: bool, **ends: bool) -> Decision | Non
 @pytest.mark.parametrize("wrong", [too_early, overlooked])
 def test_a_rule_that_is_decided_wrongly_is_seen(monkeypatch: pytest.MonkeyPatch, wrong: Decide) -> None:
     monkeypatch.setattr(ready_tasks, "decision", wrong)
+    found = (run(seed).violation or "" for seed in range(SEEDS))
+    assert any(violation.startswith("I30") for violation in found)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("taken_for", [ready_tasks.Progress.succeeded, ready_tasks.Progress.failed])
+def test_what_skipped_itself_and_is_taken_for_something_else_is_seen(
+    monkeypatch: pytest.MonkeyPatch, taken_for: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(ready_tasks.Progress, "skipped_itself", taken_for)
     found = (run(seed).violation or "" for seed in range(SEEDS))
     assert any(violation.startswith("I30") for violation in found)
 
