@@ -106,6 +106,14 @@ def test_a_rerun_of_some_tasks_makes_a_whole_success_only_if_it_leaves_nothing_t
         assert runnable.handle(AttemptEnd(A, 1, T.SUCCESS)) == [end], before
 
 
+def test_what_skipped_itself_leaves_nothing_to_do_to_a_rerun_of_some_tasks() -> None:
+    plan = a_plan({"a": [], "b": ["a"], "c": []})
+    for before, end in (((), PART), ((C,), DONE)):
+        runnable = limited(plan, A)
+        runnable.handle(Restored(tuple(TaskAttempt(code, 1, T.SKIPPED) for code in before)))
+        assert runnable.handle(AttemptEnd(A, 1, T.SKIPPED)) == [end], before
+
+
 def test_conditions_that_run_again_alone_see_that_their_task_failed() -> None:
     """Seen before: what is out of scope counted as a success, and the other branch was chosen."""
     again = limited(JUDGED, B, C, D).handle(Restored((TaskAttempt(A, 1, T.FAILURE),)))
