@@ -6,23 +6,28 @@ an attempt has no id before it is queued. Source: docs/reference/parameters.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from model.errors import Refused
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room, replace_references
+from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room, references, replace_references
+from model.time.intervals import Interval, NoInterval
 
 EXECUTE_PATH = "system.task.execute.path"
 """The task's private folder. It is created only if a task uses this parameter."""
 
+INTERVAL_START, INTERVAL_END = "system.interval.start", "system.interval.end"
+
 _OF_THE_TASK = "${system.task."
+_OF_THE_INTERVAL = "${system.interval."
 
 
 def builtin_parameters(
     at: datetime,
     zone: ZoneInfo,
+    interval: Interval | None,
     *,
     workflow_name: str,
     workflow_code: WorkflowCode,
@@ -35,6 +40,7 @@ def builtin_parameters(
     Args:
         at: its schedule time, aware; for a manual start the time of the start.
         zone: of its schedule; days and hours are those of this zone, and the previous day is that of its calendar.
+        interval: its interval, if it has one.
 
     Raises:
         Refused: there is no previous day, in the year 1, or the zone moves the time out of the years 1 to 9999.
@@ -48,6 +54,7 @@ def builtin_parameters(
         "system.biz.date": _day(day_before.year, day_before.month, day_before.day),
         "system.biz.curdate": _day(moment.year, moment.month, moment.day),
         "system.datetime": _day(moment.year, moment.month, moment.day) + moment.strftime("%H%M%S"),
+        **interval_parameters(interval, zone),
         "system.workflow.instance.id": str(workflow_instance_id),
         "system.workflow.definition.name": workflow_name,
         "system.workflow.definition.code": str(workflow_code),
@@ -56,12 +63,30 @@ def builtin_parameters(
     }
 
 
+def interval_parameters(interval: Interval | None, zone: ZoneInfo) -> dict[str, str]:
+    """Those of the interval, as times with their offset: of two hours with one name each has its own."""
+    if interval is None:
+        return {}
+    times = {INTERVAL_START: interval.start, INTERVAL_END: interval.end}
+    return {name: time.astimezone(zone).isoformat(timespec="seconds") for name, time in times.items()}
+
+
+def check_interval_names(text: str, known: Container[str]) -> None:
+    """Raises `NoInterval` if `text` names a parameter of the interval that is not `known`."""
+    if _OF_THE_INTERVAL in text:
+        for name in references(text):
+            if name in (INTERVAL_START, INTERVAL_END) and name not in known:
+                raise NoInterval(f"${{{name}}}")
+
+
 def builtin_names() -> set[str]:
     """The names of all of them."""
     workflow, run = WorkflowCode(1), WorkflowInstanceId(1)
+    moment = datetime(2000, 1, 1, tzinfo=UTC)
     of_run = builtin_parameters(
-        datetime(2000, 1, 1, tzinfo=UTC),
+        moment,
         ZoneInfo("UTC"),
+        Interval(moment, moment),
         workflow_name="",
         workflow_code=workflow,
         workflow_instance_id=run,

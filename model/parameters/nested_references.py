@@ -10,37 +10,55 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from model.errors import Refused
+from model.parameters.builtin import check_interval_names
 from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room, references, replace_references
 from model.parameters.secret_values import sealed_value
+from model.time.intervals import Interval
 from model.time.time_expressions import replace_time_expressions
 
 DEPTH_MAX = 50
 """The maximum length of a chain of values that refer to each other; references beyond it stay as written."""
 
 
-def resolve(raw: Mapping[str, str], known: Mapping[str, str], at: datetime, zone: ZoneInfo) -> dict[str, str]:
+def resolve(
+    raw: Mapping[str, str],
+    known: Mapping[str, str],
+    at: datetime,
+    zone: ZoneInfo,
+    interval: Interval | None = None,
+) -> dict[str, str]:
     """Each value of `raw` with its references replaced: by other values of `raw`, else by those of `known`.
 
-    A value that refers to its own name, directly or in a cycle, means the one of `known`; an unknown name stays.
+    A value that refers to its own name, directly or in a cycle, means the one of `known`; an unknown name stays,
+    unless it is one of the interval.
 
     Args:
         raw: as written.
         known: already resolved.
         at: aware; the base of `$[...]`.
         zone: the calendar for that.
+        interval: of the run; `known` has its parameters.
     Raises:
-        Refused: all values together become too large, or one refers to a secret.
+        Refused: all values together become too large, or one refers to a secret, or to an interval that there is not.
     """
-    resolver = _Resolver(raw, known, at, zone)
+    resolver = _Resolver(raw, known, at, zone, interval)
     return {name: resolver.value(name, 0) for name in raw}
 
 
 class _Resolver:
-    def __init__(self, raw: Mapping[str, str], known: Mapping[str, str], at: datetime, zone: ZoneInfo) -> None:
+    def __init__(
+        self,
+        raw: Mapping[str, str],
+        known: Mapping[str, str],
+        at: datetime,
+        zone: ZoneInfo,
+        interval: Interval | None,
+    ) -> None:
         self._raw = raw
         self._known = known
         self._at = at
         self._zone = zone
+        self._interval = interval
         self._done: dict[str, str] = {}
         self._under_way: set[str] = set()
         self._room = Room("parameters that are made of each other", PARAMETERS_BYTES_MAX)
@@ -51,8 +69,10 @@ class _Resolver:
         text = self._raw[name]
         if "$" in text and depth < DEPTH_MAX:
             self._under_way.add(name)
-            text = replace_time_expressions(text, self._at, self._zone)
-            text = replace_references(text, self._named_in(text, depth + 1), self._insert)
+            text = replace_time_expressions(text, self._at, self._zone, self._interval)
+            named = self._named_in(text, depth + 1)
+            check_interval_names(text, named)
+            text = replace_references(text, named, self._insert)
             self._under_way.discard(name)
         self._done[name] = text
         return text

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 from model.parameters.parameters import references, replace_references
 from model.scripts.shell_reader import read_script
 from model.scripts.shell_script import FIRST, NamedScript
+from model.time.intervals import Interval
 from model.time.time_expressions import replace_time_expressions
 
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
@@ -15,7 +16,7 @@ _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 def written_script(text: str) -> NamedScript:
     """The script of a definition: each `${name}` is taken for a parameter."""
-    text = replace_time_expressions(text, _ANY_TIME, ZoneInfo("UTC"))
+    text = replace_time_expressions(text, _ANY_TIME, ZoneInfo("UTC"), Interval(_ANY_TIME, _ANY_TIME))
     names: list[str] = []
 
     def insert(name: str, _: str) -> str:

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from model.time.arithmetic import calculate
+from model.time.intervals import Interval, NoInterval
 from model.time.java_dates import java_date
 
 EXPRESSION_LENGTH_MAX = 1000
@@ -24,6 +25,7 @@ EXPRESSION_LENGTH_MAX = 1000
 
 _EXPRESSION = re.compile(rf"(?<!\$)((?:\$\$)*)\$(\$?)\[([^\[\]\n]{{1,{EXPRESSION_LENGTH_MAX}}})\]")
 _CALL = re.compile(r"([a-z_]+)\((.*)\)")
+_OF_INTERVAL = re.compile(r"interval_(start|end)\((.*)\)")
 _QUOTED = re.compile("'[^']*'")
 _DIGIT = re.compile("[0-9]")
 _SUM = re.compile(r"[-+*/()0-9 ]+")
@@ -32,18 +34,21 @@ _SECONDS = re.compile("([0-9]{4})" + "([0-9]{2})" * 5)
 _MINUTES_A_DAY = 1440
 
 
-def replace_time_expressions(text: str, at: datetime, zone: ZoneInfo) -> str:
+def replace_time_expressions(text: str, at: datetime, zone: ZoneInfo, interval: Interval | None = None) -> str:
     """`text` with each `$[...]` that is a time expression replaced.
 
     Args:
         text: of any size; the time needed is linear in it.
         at: the schedule time, aware.
         zone: the schedule's zone, in which it is computed and formatted.
+        interval: of the run, None if it has none.
+    Raises:
+        NoInterval: an expression is about the interval, and there is none.
     """
 
     def replaced(match: re.Match[str]) -> str:
         before, escaped, expression = match.groups()
-        value = time_expression(expression, at, zone)
+        value = time_expression(expression, at, zone, Interval(at, at) if escaped else interval)
         if value is None:
             return match.group()
         return match.group()[1:] if escaped else before + value
@@ -51,16 +56,21 @@ def replace_time_expressions(text: str, at: datetime, zone: ZoneInfo) -> str:
     return _EXPRESSION.sub(replaced, text)
 
 
-def time_expression(expression: str, at: datetime, zone: ZoneInfo) -> str | None:
+def time_expression(expression: str, at: datetime, zone: ZoneInfo, interval: Interval | None = None) -> str | None:
     """The value of the text between the brackets; None if it is not a time expression or leaves the years 1 to 9999.
 
     Args:
         expression: such as `yyyy-MM-dd HH:mm:ss-1/24`, `add_months(yyyyMMdd,-12*2)`, `timestamp(yyyyMMdd000000)`.
         at: the schedule time, aware.
         zone: the schedule's zone.
+        interval: of the run; `interval_start(...)` is what stands in the parentheses, at its start.
+    Raises:
+        NoInterval: the expression is about the interval, and there is none.
     """
     if len(expression) > EXPRESSION_LENGTH_MAX:
         return None
+    if of_interval := _OF_INTERVAL.fullmatch(expression):
+        return _of_interval(of_interval[1] == "start", of_interval[2], at, zone, interval)
     try:
         moment = at.astimezone(zone)
         call = _CALL.fullmatch(expression)
@@ -73,6 +83,14 @@ def time_expression(expression: str, at: datetime, zone: ZoneInfo) -> str | None
                 return _written(_target(expression, moment))
     except (OverflowError, ValueError):  # out of the calendar: datetime raises one or the other
         return None
+
+
+def _of_interval(of_start: bool, inner: str, at: datetime, zone: ZoneInfo, interval: Interval | None) -> str | None:
+    if interval is not None:
+        return time_expression(inner, interval.start if of_start else interval.end, zone)
+    if time_expression(inner, at, zone) is not None:
+        raise NoInterval(f"$[interval_{'start' if of_start else 'end'}({inner})]")
+    return None
 
 
 Target = tuple[str, datetime]

@@ -9,13 +9,21 @@ import pytest
 
 from model.errors import Refused
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
-from model.parameters.builtin import builtin_parameters, task_parameters, with_task_parameters
+from model.parameters.builtin import (
+    builtin_names,
+    builtin_parameters,
+    check_interval_names,
+    task_parameters,
+    with_task_parameters,
+)
+from model.time.intervals import Interval, NoInterval
 
 
-def parameters(at: datetime, zone: str = "UTC") -> dict[str, str]:
+def parameters(at: datetime, zone: str = "UTC", interval: Interval | None = None) -> dict[str, str]:
     return builtin_parameters(
         at,
         ZoneInfo(zone),
+        interval,
         workflow_name="daily sales",
         workflow_code=WorkflowCode(1001),
         workflow_instance_id=WorkflowInstanceId(8),
@@ -53,6 +61,21 @@ def test_a_run_knows_its_names_and_numbers() -> None:
         "system.project.name": "shop",
         "system.project.code": "3",
     }
+
+
+def test_the_interval_has_its_offsets_so_that_a_repeated_hour_is_told_apart() -> None:
+    hour = Interval(datetime(2026, 10, 25, 0, tzinfo=UTC), datetime(2026, 10, 25, 1, tzinfo=UTC))
+    found = parameters(hour.end, "Europe/Berlin", hour)
+    assert found["system.interval.start"] == "2026-10-25T02:00:00+02:00"
+    assert found["system.interval.end"] == "2026-10-25T02:00:00+01:00"
+    assert {name for name in found if "interval" in name} <= builtin_names()
+
+
+def test_without_an_interval_a_text_that_names_it_is_refused() -> None:
+    text = "${system.interval.start} $${system.interval.end}"
+    with pytest.raises(NoInterval, match=r"\$\{system\.interval\.start\} has no value.*add a schedule"):
+        check_interval_names(text, {})
+    check_interval_names(text, {"system.interval.start": "given by the start"})
 
 
 @pytest.mark.parametrize(
