@@ -553,6 +553,8 @@ CREATE TABLE workflow_instance (
     schedule_time      timestamptz NOT NULL DEFAULT clock_timestamp(),
     time_zone          text NOT NULL DEFAULT 'UTC',
     schedule_id        bigint,
+    interval_start     timestamptz,
+    interval_end       timestamptz,
     dry_run            boolean NOT NULL DEFAULT false,
     environment        text,
     warning_type       text NOT NULL DEFAULT 'NONE' CHECK (warning_type IN ('NONE', 'SUCCESS', 'FAILURE', 'ALL')),
@@ -574,6 +576,8 @@ CREATE TABLE workflow_instance (
     ended_before       timestamptz,
     succeeded_before   timestamptz,
     -- A row whose end and state contradict each other could be neither driven nor failed over.
+    CONSTRAINT workflow_instance_interval CHECK ((interval_start IS NULL) = (interval_end IS NULL)
+        AND interval_start >= '1800-01-01 00:00Z' AND interval_start < interval_end AND interval_end <= '9100-01-01 00:00Z'),
     CONSTRAINT workflow_instance_end CHECK ((ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP')))
 ) WITH (fillfactor = 80);
 COMMENT ON TABLE workflow_instance IS 'One run of one version of a workflow. Only its owner (master_id) writes it.';
@@ -582,6 +586,7 @@ COMMENT ON COLUMN workflow_instance.startup_names IS 'JSON list: which of them w
 COMMENT ON COLUMN workflow_instance.requested_state IS 'A requested pause or stop, which the current owner applies.';
 COMMENT ON COLUMN workflow_instance.run_times IS 'How often it was run from the start: 1, and one more for each REPEAT_RUNNING.';
 COMMENT ON COLUMN workflow_instance.schedule_time IS 'The time that the run is for: of its schedule or backfill date, else of its start.';
+COMMENT ON COLUMN workflow_instance.interval_start IS 'The interval of its schedule that ends at the time that it is for, or the last one before; null = there was none. It keeps it if the schedule changes.';
 COMMENT ON COLUMN workflow_instance.scope IS 'JSON list of task codes to which a start was limited; null = all.';
 COMMENT ON COLUMN workflow_instance.executing IS 'JSON list of task codes to which an EXECUTE_TASK limited it since; null = none did.';
 COMMENT ON COLUMN workflow_instance.backfill IS 'JSON object: the dates that follow when this one succeeds, and how.';

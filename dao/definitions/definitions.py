@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Row, text
@@ -21,14 +21,16 @@ from model.definitions.names import fault_of_workflow_name
 from model.definitions.problems import InvalidWorkflow, Problem, faults_of_task_names
 from model.definitions.workflow import WorkflowSpec
 from model.errors import NotFound, Refused
-from model.ids import WorkflowCode
+from model.ids import ScheduleId, WorkflowCode
+from model.time.intervals import FireRule
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
     """The head of a workflow: its name, its current version, whether it may be started.
 
-    `project_params` is the JSON text of its project's parameters, `limits` what its project may use.
+    `project_params` is the JSON text of its project's parameters, `limits` what its project may use. `rule` is that of
+    its first schedule, and `rules` are those by which starts of schedules fired: only of one that is to be started.
     """
 
     code: WorkflowCode
@@ -38,6 +40,8 @@ class Definition:
     release_state: ReleaseState
     project_params: str = "{}"
     limits: ProjectLimits = NO_LIMITS
+    rule: FireRule | None = None
+    rules: Mapping[ScheduleId, FireRule] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,19 @@ _WHEREABOUTS = text("""
 _HEADS = text("""
     SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
            p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
+    FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
+    WHERE d.code = ANY(CAST(:codes AS bigint[]))
+""")
+# The same, with what the intervals of their runs are computed by: of the schedules that fired, and for other starts of
+# the first schedule that is ONLINE, else the first. Index: schedule_of_workflow.
+_TO_START = text("""
+    SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
+           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups,
+           (SELECT json_agg(json_build_array(s.id, s.crontab, s.time_zone))::text FROM schedule s
+            WHERE s.workflow_code = d.code AND s.id = ANY(CAST(:schedules AS bigint[]))) AS fired,
+           (SELECT json_build_array(s.crontab, s.time_zone)::text FROM schedule s
+            WHERE s.workflow_code = d.code AND d.code = ANY(CAST(:others AS bigint[]))
+            ORDER BY s.state <> 'ONLINE', s.id LIMIT 1) AS first
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
     WHERE d.code = ANY(CAST(:codes AS bigint[]))
 """)
@@ -116,6 +133,27 @@ async def heads(connection: AsyncConnection, codes: Collection[WorkflowCode]) ->
     """The definitions with these codes; those that do not exist are missing."""
     rows = (await connection.execute(_HEADS, {"codes": list(codes)})).all()
     return {WorkflowCode(row.code): _definition(row) for row in rows}
+
+
+async def to_start(
+    connection: AsyncConnection,
+    codes: Collection[WorkflowCode],
+    schedules: Collection[ScheduleId],
+    others: Collection[WorkflowCode],
+) -> dict[WorkflowCode, Definition]:
+    """The definitions with these codes, which are to be started; those that do not exist are missing.
+
+    Args:
+        schedules: those that fired some of the starts.
+        others: those of the codes that are also started by people, or for the dates of a backfill.
+    """
+    values = {"codes": list(codes), "schedules": list(schedules), "others": list(others)}
+    found = {}
+    for row in (await connection.execute(_TO_START, values)).all():
+        rules = {ScheduleId(id_): FireRule(*rule) for id_, *rule in json.loads(row.fired or "[]")}
+        first = FireRule(*json.loads(row.first)) if row.first else None
+        found[WorkflowCode(row.code)] = replace(_definition(row), rule=first, rules=rules)
+    return found
 
 
 async def head(connection: AsyncConnection, code: WorkflowCode) -> Definition:

@@ -175,6 +175,7 @@ _CLAIM = text("""
     RETURNING t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type,
               t.state, t.params, t.parameter_values, to_char(t.queued_at, 'YYYYMMDD'),
               least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
+              i.interval_start, i.interval_end,
               CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
               t.parameter_types, t.environment,
               CASE WHEN isfinite(t.queued_at) THEN extract(epoch FROM clock_timestamp() - t.queued_at)::float8 END,

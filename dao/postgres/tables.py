@@ -88,6 +88,8 @@ workflow_instance = Table(
     Column("schedule_time", _TIME, nullable=False),
     Column("time_zone", Text, nullable=False),
     Column("schedule_id", BigInteger),
+    Column("interval_start", _TIME),
+    Column("interval_end", _TIME),
     Column("dry_run", Boolean, nullable=False),
     Column("environment", Text),
     Column("warning_type", Text, nullable=False),

@@ -39,7 +39,8 @@ class Run:
     `time_zone`. `requested_state` is a pause or stop that its owner has not handled yet. `scope` limits it to some
     tasks, None does not. `parent` is the run of whose task (`parent_code`, named `parent_task`) it is a child, of a
     workflow of `parent_project`. `dates_left` are the dates of its backfill that begin when it has succeeded. `project`
-    is that of its workflow. `serial_key` is the key of its line, if its workflow has one for each value.
+    is that of its workflow. `serial_key` is the key of its line, if its workflow has one for each value. From
+    `interval_start` to `interval_end` is the interval of its schedule, if it has one.
     """
 
     id: WorkflowInstanceId
@@ -70,6 +71,8 @@ class Run:
     parent_task: str | None = None
     dates_left: int = 0
     serial_key: str | None = None
+    interval_start: datetime | None = None
+    interval_end: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +241,7 @@ def _runs() -> Select[Any]:
             *(i.requested_state, func.coalesce(i.executing, i.scope), i.parent_instance_id, i.parent_task_code),
             *(d.project, parent_project.correlate(workflow_instance).scalar_subquery()),
             *(parent_task.correlate(workflow_instance).scalar_subquery(), i.backfill, i.serial_key),
+            *(i.interval_start, i.interval_end),
         )
         .select_from(workflow_instance)
         .outerjoin(workflow_definition, d.code == i.workflow_code)
@@ -268,11 +272,12 @@ def tasks() -> Select[Any]:
 
 def _run(row: Sequence[Any]) -> Run:
     id_, code, workflow, version, state, priority, *others = row
+    *others, start, end = others
     *others, asked, scope, parent, parent_code, project, above_project, above, left, serial_key = others
     *others, execution_type, run_times = others
     requested = WorkflowState(asked) if asked else None
     others += [ExecutionType(execution_type), run_times, requested, _codes(scope), parent, parent_code]
-    others += [project, above_project, above, len(dates_left(left)), serial_key or None]
+    others += [project, above_project, above, len(dates_left(left)), serial_key or None, start, end]
     return Run(id_, code, workflow, version, WorkflowState(state), Priority(priority), *others)
 
 

@@ -21,6 +21,7 @@ from model.choices import Priority
 from model.ids import Epoch, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.runs.instances import ChildState, Parent
 from model.runs.states import TaskState, WorkflowState
+from model.time.intervals import Interval
 
 SUB_WORKFLOW = "sub-workflow"
 """`created_by` of the commands that a task sends to its children: a name for display, no more."""
@@ -68,10 +69,12 @@ class Above:
     depth: int
     attempts: Mapping[TaskCode, int]
     killed: frozenset[TaskCode] = frozenset()
+    interval: Interval | None = None
 
 
 _ABOVE = text("""
-    SELECT id, coalesce(requested_state, state) AS state, params, depth FROM workflow_instance
+    SELECT id, coalesce(requested_state, state) AS state, params, depth, interval_start, interval_end
+    FROM workflow_instance
     WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR SHARE
 """)
 _STANDING = text("""
@@ -227,7 +230,12 @@ async def above(connection: AsyncConnection, ids: Collection[WorkflowInstanceId]
                 killed[instance].add(TaskCode(code))
     return {
         WorkflowInstanceId(row.id): Above(
-            WorkflowState(row.state), row.params, row.depth, attempts[row.id], frozenset(killed[row.id])
+            WorkflowState(row.state),
+            row.params,
+            row.depth,
+            attempts[row.id],
+            frozenset(killed[row.id]),
+            Interval.of(row.interval_start, row.interval_end),
         )
         for row in rows
     }

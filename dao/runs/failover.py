@@ -53,8 +53,8 @@ _CLAIM_FAILOVER = text("""
     RETURNING id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
               requested_state, startup_names,
               least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time, time_zone,
-              dry_run, environment, coalesce(executing, scope) AS scope, depth, parent_instance_id, parent_task_code,
-              parent_attempt, child_index,
+              interval_start, interval_end, dry_run, environment, coalesce(executing, scope) AS scope, depth,
+              parent_instance_id, parent_task_code, parent_attempt, child_index,
               CASE WHEN isfinite(coalesce(running_since, started_at))
                    THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
                    ELSE 0 END::float8 AS ran_s,

@@ -25,6 +25,7 @@ from model.choices import ExecutionType, FailureStrategy, Priority, WarningType
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.runs.instances import Parent, WorkflowInstance
 from model.runs.states import WorkflowState
+from model.time.intervals import Interval
 
 
 class OwnershipLost(BadData):
@@ -43,7 +44,8 @@ class NewInstance:
     """The run that a START command creates.
 
     `params`, `startup_names`, `scope` and `backfill` are JSON text. `schedule_time` None means the time of its start.
-    `state` is RUNNING_EXECUTION, SERIAL_WAIT, or for a run that does not start a final state with its `reason`.
+    `interval` is that of its schedule. `state` is RUNNING_EXECUTION, SERIAL_WAIT, or for a run that does not start a
+    final state with its `reason`.
     """
 
     command_id: CommandId
@@ -71,6 +73,7 @@ class NewInstance:
     parent: Parent | None = None
     serial_key: str = ""
     traceparent: str | None = None
+    interval: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,8 @@ _INSTANCES = RowArrays(
         **dict.fromkeys(("state", "failure_strategy", "priority", "worker_group", "params", "reason"), "text"),
         **dict.fromkeys(("command_type", "execution_type", "startup_names", "time_zone", "environment"), "text"),
         **dict.fromkeys(("warning_type", "alert_group", "scope", "backfill", "serial_key", "traceparent"), "text"),
-        **{"schedule_time": "timestamptz", "dry_run": "boolean", "depth": "smallint"},
+        **dict.fromkeys(("schedule_time", "interval_start", "interval_end"), "timestamptz"),
+        **{"dry_run": "boolean", "depth": "smallint"},
         **{"parent_instance_id": "bigint", "parent_task_code": "bigint"},
         **{"parent_attempt": "smallint", "child_index": "integer"},
     },
@@ -100,6 +104,8 @@ _INSTANCES = RowArrays(
         "parent_task_code": lambda new: new.parent and new.parent.code,
         "parent_attempt": lambda new: new.parent and new.parent.attempt,
         "child_index": lambda new: new.parent and new.parent.index,
+        "interval_start": lambda new: new.interval and new.interval.start,
+        "interval_end": lambda new: new.interval and new.interval.end,
     },
 )
 # A run that is not driven has no owner, so there is no failover for it.
@@ -107,13 +113,14 @@ _NEW = """
     INSERT INTO workflow_instance
         (command_id, workflow_code, workflow_version, schedule_id, state, failure_strategy, priority, worker_group,
          params, reason, command_type, execution_type, startup_names, time_zone, environment, warning_type, alert_group,
-         scope, backfill, serial_key, traceparent, schedule_time, dry_run, depth, parent_instance_id, parent_task_code,
-         parent_attempt, child_index, master_id, ended_at)
+         scope, backfill, serial_key, traceparent, schedule_time, interval_start, interval_end, dry_run, depth,
+         parent_instance_id, parent_task_code, parent_attempt, child_index, master_id, ended_at)
     SELECT n.command_id, n.workflow_code, n.workflow_version, n.schedule_id, n.state, n.failure_strategy,
            n.priority::priority_level, n.worker_group, n.params, nullif(n.reason, ''), n.command_type, n.execution_type,
            n.startup_names, n.time_zone, n.environment, n.warning_type, n.alert_group, n.scope, n.backfill,
-           n.serial_key, n.traceparent, coalesce(n.schedule_time, clock_timestamp()), n.dry_run, n.depth,
-           n.parent_instance_id, n.parent_task_code, n.parent_attempt, n.child_index,
+           n.serial_key, n.traceparent, coalesce(n.schedule_time, clock_timestamp()), n.interval_start,
+           n.interval_end, n.dry_run, n.depth, n.parent_instance_id, n.parent_task_code, n.parent_attempt,
+           n.child_index,
            CASE WHEN n.state = 'RUNNING_EXECUTION' THEN :master ELSE 0 END,
            CASE WHEN n.state IN ('PAUSE', 'STOP') THEN clock_timestamp() END
     FROM unnest(CAST(:command_id AS bigint[]), CAST(:workflow_code AS bigint[]), CAST(:workflow_version AS integer[]),
@@ -123,13 +130,14 @@ _NEW = """
                 CAST(:startup_names AS text[]), CAST(:time_zone AS text[]), CAST(:environment AS text[]),
                 CAST(:warning_type AS text[]), CAST(:alert_group AS text[]), CAST(:scope AS text[]),
                 CAST(:backfill AS text[]), CAST(:serial_key AS text[]), CAST(:traceparent AS text[]),
-                CAST(:schedule_time AS timestamptz[]), CAST(:dry_run AS boolean[]), CAST(:depth AS smallint[]),
+                CAST(:schedule_time AS timestamptz[]), CAST(:interval_start AS timestamptz[]),
+                CAST(:interval_end AS timestamptz[]), CAST(:dry_run AS boolean[]), CAST(:depth AS smallint[]),
                 CAST(:parent_instance_id AS bigint[]), CAST(:parent_task_code AS bigint[]),
                 CAST(:parent_attempt AS smallint[]), CAST(:child_index AS integer[]))
          AS n (command_id, workflow_code, workflow_version, schedule_id, state, failure_strategy, priority,
                worker_group, params, reason, command_type, execution_type, startup_names, time_zone, environment,
-               warning_type, alert_group, scope, backfill, serial_key, traceparent, schedule_time, dry_run, depth,
-               parent_instance_id, parent_task_code, parent_attempt, child_index)
+               warning_type, alert_group, scope, backfill, serial_key, traceparent, schedule_time, interval_start,
+               interval_end, dry_run, depth, parent_instance_id, parent_task_code, parent_attempt, child_index)
 """
 _INSERT = text(f"{_NEW} RETURNING id, command_id, schedule_time")
 # An existing run is not created again: a second START of one child, or a second fire of one time of a schedule.
@@ -175,8 +183,8 @@ _READ_OWNED = text("""
     SELECT id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
            requested_state, startup_names,
            least(greatest(schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') AS schedule_time, time_zone,
-           dry_run, environment, coalesce(executing, scope) AS scope, depth, parent_instance_id, parent_task_code,
-           parent_attempt, child_index,
+           interval_start, interval_end, dry_run, environment, coalesce(executing, scope) AS scope, depth,
+           parent_instance_id, parent_task_code, parent_attempt, child_index,
            CASE WHEN isfinite(coalesce(running_since, started_at))
                 THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
                 ELSE 0 END::float8 AS ran_s
@@ -317,4 +325,5 @@ def read_instance(row: Row[Any]) -> WorkflowInstance:
         row.depth,
         parent,
         row.ran_s,
+        Interval.of(row.interval_start, row.interval_end),
     )

@@ -24,6 +24,7 @@ from model.choices import Priority
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.queue_places import Places
 from model.runs.states import TaskState
+from model.time.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class ClaimedTask:
     day: str
     schedule_time: datetime
     time_zone: str
+    interval_start: datetime | None = None
+    interval_end: datetime | None = None
     timeout_s: float | None = None
     timeout_strategy: str | None = None
     dry_run: bool = False
@@ -61,6 +64,11 @@ class ClaimedTask:
     workflow_priority: Priority = Priority.MEDIUM
     stream: str | None = None
     leases: str | None = None
+
+    @property
+    def interval(self) -> Interval | None:
+        """That of its run."""
+        return Interval.of(self.interval_start, self.interval_end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +129,7 @@ def _claim(wanted: str, place: str = "") -> TextClause:
         RETURNING t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type,
                   t.state, t.params, t.parameter_values, to_char(t.queued_at, 'YYYYMMDD'),
                   least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
+                  i.interval_start, i.interval_end,
                   CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
                   t.parameter_types, t.environment,
                   CASE WHEN isfinite(t.queued_at) THEN extract(epoch FROM clock_timestamp() - t.queued_at)::float8 END,
@@ -185,6 +194,7 @@ _OWNED = text("""
     SELECT t.id, t.workflow_instance_id, i.workflow_code, t.task_code, t.attempt, t.task_name, t.task_type,
            t.state, t.params, t.parameter_values, to_char(t.queued_at, 'YYYYMMDD'),
            least(greatest(i.schedule_time, '0100-01-01 00:00Z'), '9900-01-01 00:00Z'), i.time_zone,
+           i.interval_start, i.interval_end,
            CASE WHEN t.timeout_s < 1e9 THEN t.timeout_s END, t.timeout_strategy, t.dry_run, t.tenant,
            t.parameter_types, t.environment,
            CASE WHEN isfinite(t.queued_at) THEN extract(epoch FROM clock_timestamp() - t.queued_at)::float8 END,

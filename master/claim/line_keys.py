@@ -19,13 +19,14 @@ from dao.postgres.database import database_time
 from dao.postgres.engine import AsyncConnection
 from master.claim import to_start
 from master.claim.batch_work import BatchWork
-from master.claim.to_start import ToStart, is_serial, parameters_of
+from master.claim.to_start import ToStart, is_serial, parameters_of, rule_of
 from master.drive.plans import Plans
 from model.errors import Refused
 from model.ids import CommandId, WorkflowCode
 from model.runs.command_moves import CommandType
 from model.runs.commands import CommandRow, Start, read_command
 from model.runs.serial_lines import Line
+from model.time.intervals import NoInterval, interval_at
 
 OLDER_MAX = 1_000
 """How many older commands of a workflow are read. A run with more before it waits: they are being taken meanwhile."""
@@ -131,4 +132,11 @@ def _key(command: Start, content: ToStart, above: str | None, now: datetime) -> 
         return ""
     if command.type is CommandType.COMPLEMENT_DATA:
         return _ANY  # its first date is computed when it is handled
-    return parameters_of(command, head, plan, above, now).key
+    rule = rule_of(command, head)
+    interval = None if rule is None else interval_at(rule, command.schedule_time or now)
+    try:
+        return parameters_of(command, head, plan, above, now, interval).key
+    except NoInterval:
+        if command.parent is not None:
+            return _ANY  # it has the interval of its parent, which is read when it is handled
+        raise

@@ -22,7 +22,7 @@ from master.claim.backfill_chains import first_date
 from master.claim.batch_work import BatchWork
 from master.claim.line_keys import OlderCommands, were_many
 from master.claim.serial import line_up
-from master.claim.to_start import ToStart, parameters_of
+from master.claim.to_start import ToStart, parameters_of, rule_of
 from master.drive.driver import Driver
 from master.drive.events import Started
 from master.drive.handling import feed
@@ -36,6 +36,8 @@ from model.runs.command_moves import CommandType
 from model.runs.commands import CommandRow, Start, read_parent, scrubbed
 from model.runs.instances import Parent, WorkflowInstance
 from model.runs.states import WorkflowState
+from model.time.intervals import Interval, interval_at
+from node.threads import in_thread
 
 W = WorkflowState
 NOT_FROM_ABOVE = (
@@ -91,7 +93,7 @@ class Starter:
                 head, plan = to_start.startable(command)
                 if command.backfill is not None:
                     command = await first_date(connection, command, plan)
-                new = _new_instance(command, head, plan, above, now)
+                new = _new_instance(command, head, plan, above, now, await _interval(command, head, above, now))
                 accepted.append(_Accepted(row, new, plan))
             except Refused as error:
                 if isinstance(error, _NotAwaited) and row.from_above == "true":
@@ -189,12 +191,28 @@ def _halted(parent: Parent, above: Mapping[WorkflowInstanceId, Above]) -> Workfl
     return None
 
 
+async def _interval(
+    command: Start, head: Definition, above: Mapping[WorkflowInstanceId, Above], now: datetime
+) -> Interval | None:
+    """The interval of the new run, which it keeps even if its schedule changes; of a child that of its parent."""
+    if command.parent:
+        return above[command.parent.instance].interval
+    rule = rule_of(command, head)
+    # In a thread: a cron rule with distant times may take longer than this master's other work can wait.
+    return None if rule is None else await in_thread(interval_at, rule, command.schedule_time or now)
+
+
 def _new_instance(
-    command: Start, head: Definition, plan: Plan, above: Mapping[WorkflowInstanceId, Above], now: datetime
+    command: Start,
+    head: Definition,
+    plan: Plan,
+    above: Mapping[WorkflowInstanceId, Above],
+    now: datetime,
+    interval: Interval | None,
 ) -> NewInstance:
     spec = plan.spec
     parent = above[command.parent.instance] if command.parent else None
-    given = parameters_of(command, head, plan, parent.params if parent else None, now)
+    given = parameters_of(command, head, plan, parent.params if parent else None, now, interval)
     scope = plan.graph.around(plan.find(command.start_tasks), command.depend_type) if command.start_tasks else None
     if command.params:
         plan.check_given({name: given.values[name] for name in command.params}, scope)
@@ -211,6 +229,7 @@ def _new_instance(
         startup_names=json.dumps(list(command.params), ensure_ascii=False) if command.params else "[]",
         schedule_time=given.at,
         time_zone=given.time_zone,
+        interval=given.interval,
         schedule_id=command.schedule_id,
         dry_run=command.dry_run,
         environment=command.environment or spec.environment,
@@ -242,4 +261,5 @@ def _instance(id_: WorkflowInstanceId, schedule_time: datetime, new: NewInstance
         scope=None if new.scope is None else frozenset(json.loads(new.scope)),
         depth=new.depth,
         parent=new.parent,
+        interval=new.interval,
     )

@@ -19,6 +19,7 @@ from model.parameters.parameters import parse_parameters
 from model.parameters.precedence import INSTANCE_ID, base_parameters, builtins_of
 from model.runs.commands import Start
 from model.runs.serial_lines import value_of_key
+from model.time.intervals import FireRule, Interval
 from model.time.zones import zone
 
 
@@ -29,6 +30,7 @@ class RunParameters:
     values: Mapping[str, str]
     at: datetime
     time_zone: str
+    interval: Interval | None
     key: str
 
 
@@ -75,7 +77,12 @@ async def read(connection: AsyncConnection, commands: Collection[Start], plans: 
     """Read what these commands are to start. Raises `PlansMissing`."""
     if not commands:
         return ToStart({}, {})
-    heads = await definitions.heads(connection, {command.workflow_code for command in commands})
+    heads = await definitions.to_start(
+        connection,
+        {command.workflow_code for command in commands},
+        {command.schedule_id for command in commands if command.schedule_id is not None},
+        {command.workflow_code for command in commands if command.schedule_id is None and command.parent is None},
+    )
     versions: set[PlanKey] = {
         (head.code, command.workflow_version or head.version)
         for command in commands
@@ -89,13 +96,26 @@ def is_serial(plan: Plan) -> bool:
     return plan.spec.execution_type is not ExecutionType.PARALLEL
 
 
-def parameters_of(command: Start, head: Definition, plan: Plan, inherited: str | None, now: datetime) -> RunParameters:
+def rule_of(command: Start, head: Definition) -> FireRule | None:
+    """By which the interval of a run that is no child is computed; None without a schedule."""
+    return head.rule if command.schedule_id is None else head.rules.get(command.schedule_id)
+
+
+def parameters_of(
+    command: Start,
+    head: Definition,
+    plan: Plan,
+    inherited: str | None,
+    now: datetime,
+    interval: Interval | None,
+) -> RunParameters:
     """The parameters of the run that a command starts.
 
     Args:
         command: with the date of a backfill, if it is one.
         inherited: the parameters of the run above a child, as JSON text.
         now: database time: what a run without a `schedule_time` is for.
+        interval: of the run.
     Raises:
         Refused: a parameter, or the key made of them, cannot be.
     """
@@ -108,14 +128,15 @@ def parameters_of(command: Start, head: Definition, plan: Plan, inherited: str |
         startup=command.params,
         at=at,
         time_zone=time_zone,
+        interval=interval,
     )
-    return RunParameters(values, at, time_zone, _key(plan, values, at, time_zone))
+    return RunParameters(values, at, time_zone, interval, _key(plan, values, at, time_zone, interval))
 
 
-def _key(plan: Plan, values: Mapping[str, str], at: datetime, time_zone: str) -> str:
+def _key(plan: Plan, values: Mapping[str, str], at: datetime, time_zone: str, interval: Interval | None) -> str:
     written = plan.spec.serial_key
     if written is None:
         return ""
-    builtins = dict(builtins_of(plan, WorkflowInstanceId(0), at, time_zone))
+    builtins = dict(builtins_of(plan, WorkflowInstanceId(0), at, time_zone, interval))
     del builtins[INSTANCE_ID]  # a run has no id before its row exists
-    return value_of_key(written, {**builtins, **values}, at, zone(time_zone))
+    return value_of_key(written, {**builtins, **values}, at, zone(time_zone), interval)

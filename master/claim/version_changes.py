@@ -72,5 +72,13 @@ def _parameters(
     given = set(json.loads(instance.startup_names))
     changed = frozenset() if isinstance(old, Refused) else changed_parameters(old.spec.params, new.spec.params)
     kept = {name: value for name, value in values.items() if name in given or name not in changed}
-    at, time_zone = instance.schedule_time or EPOCH, instance.time_zone
-    return base_parameters(new, project=project, inherited={}, startup=kept, at=at, time_zone=time_zone)
+    at = instance.schedule_time or EPOCH
+    return base_parameters(
+        new,
+        project=project,
+        inherited={},
+        startup=kept,
+        at=at,
+        time_zone=instance.time_zone,
+        interval=instance.interval,
+    )

@@ -10,6 +10,7 @@ from master.drive.output_scope import Contexts
 from model.definitions.plan import Plan, PlannedTask
 from model.errors import Refused
 from model.ids import TaskCode
+from model.parameters.builtin import check_interval_names
 from model.parameters.nested_references import resolve
 from model.parameters.parameters import parse_parameters
 from model.parameters.precedence import INSTANCE_ID, builtins_of
@@ -35,14 +36,20 @@ class Parameters:
         self._builtins: Mapping[str, str] | None = None
 
     def values(self, code: TaskCode) -> dict[str, str]:
-        """All that a task sees, except the built-in ones. Raises `Refused` if they grow too large."""
+        """All that a task sees, except the built-in ones.
+
+        Raises `Refused` if they grow too large, or if the task needs an interval that its run does not have.
+        """
         base = self._known()
         context = {name: value for name, value in self.contexts.seen_by(code).items() if name not in self._startup}
         values = {**base, **context}
         local = {param.name: param.value for param in self._plan.tasks[code].inputs if param.name not in self._startup}
         if local:
             at, calendar = self._instance.schedule_time or EPOCH, zone(self._instance.time_zone)
-            values |= resolve(local, {**self.builtins(), **values}, at, calendar)
+            known = {**self.builtins(), **values}
+            values |= resolve(local, known, at, calendar, self._instance.interval)
+        if self._instance.interval is None and self._plan.tasks[code].uses_builtins:
+            check_interval_names(self._plan.tasks[code].params, values)
         return values
 
     def as_text(self, code: TaskCode) -> str:
@@ -60,7 +67,9 @@ class Parameters:
         """The built-in parameters of the instance."""
         if self._builtins is None:
             at = self._instance.schedule_time or EPOCH
-            self._builtins = builtins_of(self._plan, self._instance.id, at, self._instance.time_zone)
+            self._builtins = builtins_of(
+                self._plan, self._instance.id, at, self._instance.time_zone, self._instance.interval
+            )
         return self._builtins
 
     def given_by(self, task: PlannedTask, outputs: str | None) -> Mapping[str, str]:

@@ -15,16 +15,20 @@ from model.ids import WorkflowInstanceId
 from model.parameters.builtin import builtin_parameters
 from model.parameters.nested_references import resolve
 from model.parameters.secret_values import check_sealed, without_foreign
+from model.time.intervals import Interval
 from model.time.zones import zone
 
 INSTANCE_ID = "system.workflow.instance.id"
 
 
-def builtins_of(plan: Plan, id_: WorkflowInstanceId, at: datetime, time_zone: str) -> dict[str, str]:
+def builtins_of(
+    plan: Plan, id_: WorkflowInstanceId, at: datetime, time_zone: str, interval: Interval | None
+) -> dict[str, str]:
     """The built-in parameters of an instance; the worker adds those of its tasks."""
     return builtin_parameters(
         at,
         zone(time_zone),
+        interval,
         workflow_name=plan.name,
         workflow_code=plan.workflow_code,
         workflow_instance_id=id_,
@@ -41,14 +45,16 @@ def base_parameters(
     startup: Mapping[str, str],
     at: datetime,
     time_zone: str,
+    interval: Interval | None,
 ) -> dict[str, str]:
     """Project, inherited (from the parent workflow), global and startup parameters; each overrides the one before.
 
     What a parent workflow of another project has sealed is not inherited.
 
-    Raises `Refused` if they grow too large, or if a secret is among them in plain text, or sealed for something else.
+    Raises `Refused` if they grow too large, if a secret is among them in plain text, or sealed for something else, or
+    if one refers to an interval that there is not.
     """
-    values = _overlaid(plan, project, without_foreign(plan.project, inherited), startup, at, time_zone)
+    values = _overlaid(plan, project, without_foreign(plan.project, inherited), startup, at, time_zone, interval)
     check_sealed(plan.project, plan.secrets, values)
     return values
 
@@ -60,15 +66,16 @@ def _overlaid(
     startup: Mapping[str, str],
     at: datetime,
     time_zone: str,
+    interval: Interval | None,
 ) -> dict[str, str]:
     written = {**project, **plan.spec.params, **startup}
     if not written:
         return dict(inherited)
     if not any("$" in value for value in written.values()):
         return {**project, **inherited, **plan.spec.params, **startup}
-    builtins = builtins_of(plan, WorkflowInstanceId(0), at, time_zone)
+    builtins = builtins_of(plan, WorkflowInstanceId(0), at, time_zone, interval)
     del builtins[INSTANCE_ID]  # there is none before the row exists: the text keeps its reference, see `Parameters`
     known = {**builtins, **inherited}
-    resolved = resolve(written, known, at, zone(time_zone))
+    resolved = resolve(written, known, at, zone(time_zone), interval)
     own = {**plan.spec.params, **startup}
     return {**resolved, **{name: value for name, value in inherited.items() if name not in own}}

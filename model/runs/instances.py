@@ -8,6 +8,7 @@ from datetime import datetime
 from model.choices import FailureStrategy, Priority
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
 from model.runs.states import TaskState, WaitReason, WorkflowState
+from model.time.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class WorkflowInstance:
     """One run of one version of a workflow, as its owner knows it.
 
     `params` is a JSON object as text: project, global and startup parameters, resolved; `startup_names` a JSON list of
-    those that nothing overrides. `schedule_time` is aware UTC. `scope` limits it to some tasks; None = all.
+    those that nothing overrides. `schedule_time` is aware UTC. `scope` limits it to some tasks; None = all. `interval`
+    is that of its schedule, which it keeps; None = it has none.
     """
 
     id: WorkflowInstanceId
@@ -50,6 +52,7 @@ class WorkflowInstance:
     parent: Parent | None = None
     ran_s: float = 0.0
     """Seconds since it began to run, or was last resumed by a command, when its row was read."""
+    interval: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)

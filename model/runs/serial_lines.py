@@ -15,6 +15,7 @@ from model.errors import Refused
 from model.ids import WorkflowCode
 from model.parameters.nested_references import resolve
 from model.parameters.parameters import parse_parameters, references
+from model.time.intervals import Interval
 
 KEY_LENGTH_MAX = 200
 """Of the value of a key, in characters."""
@@ -47,7 +48,9 @@ def startable_key(written: str) -> str:
     return written
 
 
-def value_of_key(written: str, known: Mapping[str, str], at: datetime, zone: ZoneInfo) -> str:
+def value_of_key(
+    written: str, known: Mapping[str, str], at: datetime, zone: ZoneInfo, interval: Interval | None = None
+) -> str:
     """The key of a run, from the `serial_key` of its workflow and all its parameters.
 
     Args:
@@ -55,11 +58,12 @@ def value_of_key(written: str, known: Mapping[str, str], at: datetime, zone: Zon
         known: all parameters of the run, resolved, the built-in ones too.
         at: aware; the time that the run is for.
         zone: the calendar of time expressions.
+        interval: that of the run.
     Raises:
         Refused: a name has no value, also one to which a value refers, a value is secret, or the key is empty, too
             long or not printable.
     """
-    value = resolve({"": written}, known, at, zone)[""]
+    value = resolve({"": written}, known, at, zone, interval)[""]
     named = references(written)
     inside = [each for name in named if name in known for each in references(known[name])]
     if missing := [name for name in (*named, *inside) if name not in known]:

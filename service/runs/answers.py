@@ -30,7 +30,8 @@ class RunAnswer(Answer):
     `time_zone`. `requested_state` is a pause or stop that its master has not handled yet. `parent_id` is the run of
     whose task (`parent_task`) it is a child, both left out where the caller may not see that run. `dates_left` are the
     dates of its backfill that begin when it has succeeded. `serial_key` is the key of its line: of the runs of one key
-    of a workflow one runs at a time.
+    of a workflow one runs at a time. From `interval_start` to `interval_end` is the interval of its schedule: both are
+    left out if it has none.
     """
 
     id: Id
@@ -57,6 +58,8 @@ class RunAnswer(Answer):
     parent_task: str | None = None
     dates_left: int | None = None
     serial_key: str | None = None
+    interval_start: Moment | None = None
+    interval_end: Moment | None = None
 
     @classmethod
     def of(cls, run: Run, visible: Visible) -> Self:

@@ -47,7 +47,17 @@ def run_time(run: RunAnswer, *, utc: bool) -> str | None:
     """The time that a run is for, in its own zone; None when that is the time of its start."""
     if abs((run.schedule_time - run.started_at).total_seconds()) <= SAME_TIME_S:
         return None
-    return exact(run.schedule_time) if utc else f"{run.schedule_time.astimezone(ZoneInfo(run.time_zone)):%F %T %Z}"
+    return _in_its_zone(run.schedule_time, run, utc=utc)
+
+
+def _interval(run: RunAnswer, *, utc: bool) -> str | None:
+    if run.interval_start is None or run.interval_end is None:
+        return None
+    return " to ".join(_in_its_zone(each, run, utc=utc) for each in (run.interval_start, run.interval_end))
+
+
+def _in_its_zone(moment: datetime, run: RunAnswer, *, utc: bool) -> str:
+    return exact(moment) if utc else f"{moment.astimezone(ZoneInfo(run.time_zone)):%F %T %Z}"
 
 
 def said_failure(failed: FailedBelowAnswer) -> str:
@@ -90,6 +100,8 @@ def _print_head(run: RunPageAnswer, now: datetime, *, utc: bool) -> None:
     say(line)
     if time := run_time(run, utc=utc):
         say(f"For: {time}")
+    if interval := _interval(run, utc=utc):
+        say(f"Interval: {interval}")
     if run.serial_key is not None:
         say(f"Line: key {plain(run.serial_key)}")
     if run.parent_id is not None:

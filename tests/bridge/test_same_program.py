@@ -30,6 +30,7 @@ THEMES = ((), streams.ACTIONS, (), pools.ACTIONS)
 """What programs are mostly about, in turn: else too little happens to one stream for anything to follow from it."""
 NOT_COMPARED = {
     "dao.definitions.definitions.heads",
+    "dao.definitions.definitions.to_start",
     "dao.definitions.definitions.contents",
     "dao.definitions.definitions.whereabouts",
     "dao.runs.dependencies.codes",

@@ -43,7 +43,13 @@ def parameters(
     """Those of an instance whose task `a` has given something."""
     startup = startup or {}
     base = base_parameters(
-        made, project=project or {}, inherited=inherited or {}, startup=startup, at=AT, time_zone="Europe/Berlin"
+        made,
+        project=project or {},
+        inherited=inherited or {},
+        startup=startup,
+        at=AT,
+        time_zone="Europe/Berlin",
+        interval=None,
     )
     instance = WorkflowInstance(
         *(WorkflowInstanceId(42), WorkflowCode(1), 1, FailureStrategy.CONTINUE, Priority.MEDIUM, "default"),

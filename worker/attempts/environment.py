@@ -11,12 +11,15 @@ from collections.abc import Mapping
 
 from dao.tasks.task_claims import ClaimedTask
 from model.ids import Epoch
+from model.parameters.builtin import INTERVAL_END, INTERVAL_START, interval_parameters
+from model.time.zones import zone
 
 PASSED_ON = frozenset(
     {"PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL"}
     | {"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}  # the address of the cluster in which the worker runs
 )
 PASSED_ON_PREFIX = "LC_"
+_INTERVAL = {INTERVAL_START: "SHOAL_INTERVAL_START", INTERVAL_END: "SHOAL_INTERVAL_END"}
 
 
 def passed_on(own: Mapping[str, str]) -> dict[str, str]:
@@ -29,10 +32,12 @@ def task_environment(own: Mapping[str, str], task: ClaimedTask, fence: Epoch) ->
     """What the processes of an attempt have of the worker's environment `own`, and who they are.
 
     `SHOAL_TASK_KEY` is the same for all attempts of a task: an idempotency key. `fence`, the worker's epoch, rises from
-    worker to worker, so an external resource can refuse an older one.
+    worker to worker, so an external resource can refuse an older one. The interval is that of the run, if it has one.
     """
+    interval = interval_parameters(task.interval, zone(task.time_zone))
     return {
         **passed_on(own),
+        **{variable: interval[name] for name, variable in _INTERVAL.items() if name in interval},
         "SHOAL_TASK_KEY": f"{task.workflow_instance_id}.{task.code}",
         "SHOAL_ATTEMPT": str(task.attempt),
         "SHOAL_FENCE": str(fence),

@@ -47,8 +47,13 @@ def secret_names(task: ClaimedTask) -> set[str]:
 
 
 def with_time_expressions(task: ClaimedTask, text: str) -> str:
-    """The text with each `$[...]` replaced, by the run's schedule time and time zone."""
-    return replace_time_expressions(text, task.schedule_time, zone(task.time_zone)) if "$[" in text else text
+    """The text with each `$[...]` replaced, by the run's schedule time, time zone and interval.
+
+    Raises `NoInterval`.
+    """
+    if "$[" not in text:
+        return text
+    return replace_time_expressions(text, task.schedule_time, zone(task.time_zone), task.interval)
 
 
 def types_of(task: ClaimedTask) -> dict[str, ParameterType]:

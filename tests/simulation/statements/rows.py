@@ -111,4 +111,5 @@ def read_instance(tx: Transaction, each: Values) -> WorkflowInstance:
         each.depth,
         each.parent,
         tx.server.now_s - each.running_since_s,
+        each.interval,
     )

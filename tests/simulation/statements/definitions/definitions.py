@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from dao.definitions.definitions import Definition, Whereabouts
-from model.ids import WorkflowCode
+from model.ids import ScheduleId, WorkflowCode
 from tests.simulation import definitions
 from tests.simulation.tables import Transaction
 
 
 def heads(_: Transaction, codes: Collection[WorkflowCode]) -> dict[WorkflowCode, Definition]:
+    return {code: definitions.definition(code) for code in codes}
+
+
+def to_start(
+    _: Transaction,
+    codes: Collection[WorkflowCode],
+    _schedules: Collection[ScheduleId],
+    _others: Collection[WorkflowCode],
+) -> dict[WorkflowCode, Definition]:
+    """Without rules: no run of a simulation asks for its interval."""
     return {code: definitions.definition(code) for code in codes}
 
 

@@ -34,6 +34,7 @@ def above(tx: Transaction, ids: Collection[WorkflowInstanceId]) -> dict[Workflow
             each.depth,
             {task.task_code: task.attempt for task in standing},
             frozenset(TaskCode(task.task_code) for task in standing if task.kill_requested),
+            each.interval,
         )
     return found
 

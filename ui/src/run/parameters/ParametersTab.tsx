@@ -10,6 +10,9 @@ import { specOf } from "../queries";
 
 const TASKS_MAX = 500;
 
+const between = (start: string, end: string, language: string) =>
+  `${exactMoment(start, language)} – ${exactMoment(end, language)}`;
+
 /** With which values the run began, what the workflow says, and what its tasks returned. */
 export function ParametersTab() {
   const { t, i18n } = useTranslation("run");
@@ -27,6 +30,7 @@ export function ParametersTab() {
     );
   const facts: [string, string][] = [
     [t("scheduleTime"), exactMoment(run.schedule_time, i18n.language)],
+    ...(run.interval_start != null && run.interval_end != null ? [[t("interval"), between(run.interval_start, run.interval_end, i18n.language)] as [string, string]] : []),
     [t("timeZone"), run.time_zone],
     [t("priority"), run.priority],
     ...(run.dates_left != null ? [[t("datesLeft"), String(run.dates_left)] as [string, string]] : []),
