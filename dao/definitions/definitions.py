@@ -65,16 +65,20 @@ _HEADS = text("""
     WHERE d.code = ANY(CAST(:codes AS bigint[]))
 """)
 # The same, with what the intervals of their runs are computed by: of the schedules that fired, and for other starts of
-# the first schedule that is ONLINE, else the first. Index: schedule_of_workflow.
+# the first schedule that is ONLINE, else the first.
 _TO_START = text("""
+    WITH fired AS MATERIALIZED (
+        SELECT workflow_code, json_agg(json_build_array(id, crontab, time_zone))::text AS rules FROM schedule
+        WHERE id = ANY(CAST(:schedules AS bigint[]))                                -- index: schedule_pkey
+        GROUP BY workflow_code
+    )
     SELECT d.code, d.project, d.name, d.version, d.release_state, coalesce(p.params, '{}') AS project_params,
-           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups,
-           (SELECT json_agg(json_build_array(s.id, s.crontab, s.time_zone))::text FROM schedule s
-            WHERE s.workflow_code = d.code AND s.id = ANY(CAST(:schedules AS bigint[]))) AS fired,
-           (SELECT json_build_array(s.crontab, s.time_zone)::text FROM schedule s
+           p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups, fired.rules,
+           (SELECT json_build_array(s.crontab, s.time_zone)::text FROM schedule s    -- index: schedule_of_workflow
             WHERE s.workflow_code = d.code AND d.code = ANY(CAST(:others AS bigint[]))
             ORDER BY s.state <> 'ONLINE', s.id LIMIT 1) AS first
     FROM workflow_definition d LEFT JOIN project p ON p.name = d.project
+    LEFT JOIN fired ON fired.workflow_code = d.code
     WHERE d.code = ANY(CAST(:codes AS bigint[]))
 """)
 _BY_NAME = text("""
@@ -150,7 +154,7 @@ async def to_start(
     values = {"codes": list(codes), "schedules": list(schedules), "others": list(others)}
     found = {}
     for row in (await connection.execute(_TO_START, values)).all():
-        rules = {ScheduleId(id_): FireRule(*rule) for id_, *rule in json.loads(row.fired or "[]")}
+        rules = {ScheduleId(id_): FireRule(*rule) for id_, *rule in json.loads(row.rules or "[]")}
         first = FireRule(*json.loads(row.first)) if row.first else None
         found[WorkflowCode(row.code)] = replace(_definition(row), rule=first, rules=rules)
     return found

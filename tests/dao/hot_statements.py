@@ -10,7 +10,7 @@ from dao.checks.stuck_runs import UnderWay
 from dao.cluster import nodes
 from dao.commands import commands, waiting_work
 from dao.commands.older_starts import backlogs, older_starts
-from dao.definitions import schedules
+from dao.definitions import definitions, schedules
 from dao.definitions.schedules import Fire
 from dao.duties import duties
 from dao.pools import pool_claims, pool_leases
@@ -389,6 +389,9 @@ HOT = VIEWS | {
         ),
         {"task_instance_pkey", "workflow_instance_pkey"},
         250,
+    ),
+    "what is started": Hot(
+        lambda c: definitions.to_start(c, [WorkflowCode(1001)], [ScheduleId(1)], []), {"schedule_pkey"}, 2
     ),
     "due schedules": Hot(lambda c: schedules.due(c, Slot(0, 2), 50), {"schedule_due"}, 110),
     "idle look at the schedules": Hot(lambda c: schedules.next_due_in_s(c, Slot(1, 2)), {"schedule_due"}, 5),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
 from tests.eventually import eventually
 from tests.scenarios.engine import Engine
+from tests.shoal.command_line import CommandLine
 
 SCRIPT = """
 echo "#{setValue(start=${system.interval.start})}"
@@ -72,6 +74,11 @@ async def test_a_start_by_hand_has_the_last_whole_interval_of_the_first_schedule
     at = "2026-03-29 10:37:00+02"
     run = await engine.run(code, schedule_time=at, time_zone="Europe/Berlin")
     assert interval(engine, run) == ["2026-03-28T05:00:00+01:00", "2026-03-29T05:00:00+02:00"]
+    show = CommandLine.at(engine.cluster.environment["SHOAL_DATABASE_URL"])
+    shown = (await show("show", str(run))).out
+    assert "Interval: 2026-03-28 05:00:00 CET to 2026-03-29 05:00:00 CEST" in shown
+    of_rest = json.loads((await show("show", str(run), "--json")).out)
+    assert [of_rest["interval_start"][:16], of_rest["interval_end"][:16]] == ["2026-03-28T04:00", "2026-03-29T03:00"]
     by_rule = await engine.run(code, "SCHEDULER", schedule_time=at, time_zone="Europe/Berlin", schedule_id=monthly)
     assert interval(engine, by_rule) == ["2026-02-01T00:00:00+01:00", "2026-03-01T00:00:00+01:00"]
     engine.cluster.rows("DELETE FROM schedule WHERE id = %s RETURNING 1", daily)

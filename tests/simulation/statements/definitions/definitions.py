@@ -17,8 +17,8 @@ def heads(_: Transaction, codes: Collection[WorkflowCode]) -> dict[WorkflowCode,
 def to_start(
     _: Transaction,
     codes: Collection[WorkflowCode],
-    _schedules: Collection[ScheduleId],
-    _others: Collection[WorkflowCode],
+    schedules: Collection[ScheduleId],
+    others: Collection[WorkflowCode],
 ) -> dict[WorkflowCode, Definition]:
     """Without rules: no run of a simulation asks for its interval."""
     return {code: definitions.definition(code) for code in codes}
