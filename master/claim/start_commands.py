@@ -26,6 +26,7 @@ from master.claim.to_start import ToStart, parameters_of, rule_of
 from master.drive.driver import Driver
 from master.drive.events import Started
 from master.drive.handling import feed
+from master.drive.latest import tell_latest
 from master.drive.runnable import WorkflowRunnable
 from model.choices import ExecutionType
 from model.definitions.names import as_id
@@ -139,6 +140,7 @@ class Starter:
                 over.append(id_)
             work.done(each.row, id_)
         await after_end.notify_awaiting(connection, over)
+        await tell_latest(connection, running)
         for runnable in running:
             await feed(runnable, Started(), work.writes)
         work.touch(runnable.instance.id for runnable in running)

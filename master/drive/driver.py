@@ -29,6 +29,7 @@ from master.drive.dependents import Dependents
 from master.drive.events import TookTooLong
 from master.drive.handling import feed
 from master.drive.held_runs import HeldRuns
+from master.drive.latest import tell_latest
 from master.drive.plans import Plans
 from master.drive.restorer import Restorer
 from master.drive.runnable import WorkflowRunnable
@@ -249,6 +250,7 @@ class Driver:
         work.touch({event.run for event in events} if only is None else {only})
         work.suspects = sorted(work.touched)
         await self.restorer.restore_owned(work, work.touched - self.runs.ids())
+        await tell_latest(work.connection, (self.runs.get(event.run) for event in events))
         unreadable: dict[WorkflowInstanceId, str] = {}
         for event in await with_run_times(work.connection, events, self.runs):
             if isinstance(event.what, Unreadable):

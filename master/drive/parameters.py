@@ -10,7 +10,7 @@ from master.drive.output_scope import Contexts
 from model.definitions.plan import Plan, PlannedTask
 from model.errors import Refused
 from model.ids import TaskCode
-from model.parameters.builtin import check_interval_names
+from model.parameters.builtin import IS_LATEST, check_interval_names
 from model.parameters.nested_references import resolve
 from model.parameters.parameters import parse_parameters
 from model.parameters.precedence import INSTANCE_ID, builtins_of
@@ -25,7 +25,7 @@ _ITS_ID = f"${{{INSTANCE_ID}}}"
 class Parameters:
     """The parameters of one workflow instance, as its tasks end."""
 
-    __slots__ = ("_base", "_builtins", "_instance", "_plan", "_startup", "contexts")
+    __slots__ = ("_base", "_builtins", "_instance", "_plan", "_startup", "contexts", "is_latest")
 
     def __init__(self, instance: WorkflowInstance, plan: Plan) -> None:
         self.contexts = Contexts(plan.graph)
@@ -34,6 +34,8 @@ class Parameters:
         self._base: Mapping[str, str] | None = None
         self._startup: frozenset[str] = frozenset()
         self._builtins: Mapping[str, str] | None = None
+        self.is_latest: bool | None = None
+        """Whether the run is the latest of its schedule; None if no task asks."""
 
     def values(self, code: TaskCode) -> dict[str, str]:
         """All that a task sees, except the built-in ones.
@@ -70,7 +72,9 @@ class Parameters:
             self._builtins = builtins_of(
                 self._plan, self._instance.id, at, self._instance.time_zone, self._instance.interval
             )
-        return self._builtins
+        if self.is_latest is None:
+            return self._builtins
+        return {**self._builtins, IS_LATEST: json.dumps(self.is_latest)}
 
     def given_by(self, task: PlannedTask, outputs: str | None) -> Mapping[str, str]:
         """What a task that printed these outputs passes on: its OUT parameters if it declares any, else all of them."""

@@ -10,6 +10,7 @@ from dao.tasks import past_attempts
 from master.drive.events import Restored
 from master.drive.handling import feed
 from master.drive.held_runs import HeldRuns
+from master.drive.latest import tell_latest
 from master.drive.plans import Plans, plan_key
 from master.drive.run_limit import Delay
 from master.drive.runnable import WorkflowRunnable
@@ -57,6 +58,7 @@ class Restorer:
             runnable = WorkflowRunnable(instance, plan)
             again = (resumes or {}).get(instance.id, frozenset())
             below = tuple(found.get(instance.id, ()))
+            await tell_latest(connection, [runnable])
             await feed(runnable, Restored(tuple(attempts[instance.id]), below, again), writes)
             if plan.has_dependents:
                 writes.dependents.add(instance.id)

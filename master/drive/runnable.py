@@ -70,6 +70,10 @@ class WorkflowRunnable:
         self._ending = False
         self._overtime: str | None = None
 
+    def tell_latest(self, *, is_latest: bool) -> None:
+        """Whether this run is the latest of its schedule, for the tasks that begin from now on."""
+        self._parameters.is_latest = is_latest
+
     def handle(self, event: Event) -> list[Effect]:
         """Advance by one event; the effects are to be written together, in order. Raises `Refused` for a row that
         cannot be read."""

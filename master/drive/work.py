@@ -18,6 +18,7 @@ from dao.runs.dependencies import Happened
 from master.drive.dependents import Dependents
 from master.drive.handling import feed
 from master.drive.held_runs import HeldRuns
+from master.drive.latest import tell_latest
 from master.drive.open_transactions import OpenTransactions
 from master.drive.plans import Fetched, Plans
 from master.drive.writes import Writes
@@ -45,6 +46,7 @@ class Work:
     async def flush(self, me: Me, runs: HeldRuns, *, announces: bool) -> None:
         """Write all of it; with `announces`, notify those who wait for what ended. Raises `OwnershipLost`."""
         while ended := await self.writes.flush(self.connection, me.epoch):
+            await tell_latest(self.connection, (runnable for runnable, _ in ended))
             for runnable, event in ended:
                 await feed(runnable, event, self.writes)
         await self.writes.finish(self.connection, me.epoch)

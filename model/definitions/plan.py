@@ -21,6 +21,7 @@ from model.logic.fields import LogicParams
 from model.logic.sub_process import SubProcessParams
 from model.near import nearest
 from model.parameters import skip_codes
+from model.parameters.builtin import IS_LATEST
 from model.parameters.foreign_values import Need, fits, types_in, written
 from model.parameters.local import LocalParam
 from model.parameters.outputs import OutParameters
@@ -77,7 +78,7 @@ class Plan:
     `evaluators` are the CONDITIONS, which begin however the tasks before them end; `handlers` maps each task to those
     directly after it that name it, so that its failure is not the run's. `rules` are the start rules of the tasks that
     have another than the default. `codes` are the tasks by name. `secrets` are the names of the SECRET parameters.
-    `used` is what the limits of its project are about.
+    `used` is what the limits of its project are about; `asks_latest`: a task names `system.is_latest`.
     """
 
     workflow_code: WorkflowCode
@@ -96,6 +97,7 @@ class Plan:
     project_code: int = 0
     secrets: frozenset[str] = frozenset()
     used: Used = frozenset()
+    asks_latest: bool = False
 
     @property
     def has_dependents(self) -> bool:
@@ -169,8 +171,13 @@ class Plan:
         has_children = any(isinstance(task.logic, SubProcessParams | DynamicParams) for task in tasks.values())
         return cls(
             *(code, version, coded, graph, tasks, codes, counts, frozenset(evaluators), handlers, rules, has_children),
-            *(name, project, project_code, spec.secret_names(), used_by(spec)),
+            *(name, project, project_code, spec.secret_names(), used_by(spec), _asks_latest(tasks.values())),
         )
+
+
+def _asks_latest(tasks: Iterable[PlannedTask]) -> bool:
+    asks = f"${{{IS_LATEST}}}"
+    return any(asks in text for task in tasks for text in (task.params, *(param.value for param in task.inputs)))
 
 
 def _planned(

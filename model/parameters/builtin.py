@@ -19,6 +19,8 @@ EXECUTE_PATH = "system.task.execute.path"
 """The task's private folder. It is created only if a task uses this parameter."""
 
 INTERVAL_START, INTERVAL_END = "system.interval.start", "system.interval.end"
+IS_LATEST = "system.is_latest"
+"""Whether no later time of the run's schedule is due. Known when a task begins, to the tasks that name it."""
 
 _OF_THE_TASK = "${system.task."
 _OF_THE_INTERVAL = "${system.interval."
@@ -100,7 +102,7 @@ def builtin_names() -> set[str]:
         workflow_instance_id=run,
         workflow_code=workflow,
     )
-    return {*of_run, *of_task, EXECUTE_PATH}
+    return {*of_run, *of_task, EXECUTE_PATH, IS_LATEST}
 
 
 def task_parameters(

@@ -85,6 +85,16 @@ def interval_at(rule: FireRule, moment: datetime) -> Interval | None:
     return None if end is None or start is None else Interval(start, end)
 
 
+def is_latest(rule: FireRule, at: datetime, now: datetime) -> bool:
+    """Whether the rule has no fire time after `at` that is due by `now`; one that cannot be read has none."""
+    try:
+        cron, calendar = _cron(rule.crontab), zone(rule.time_zone)
+    except Refused:
+        return True
+    following = next(cron.after(at, calendar), None)
+    return following is None or following > now
+
+
 def _last_before(cron: Cron, calendar: ZoneInfo, moment: datetime, span: timedelta) -> datetime | None:
     """The last fire time earlier than `moment`; None if there was none. `span` is a guess of how long ago it was.
 

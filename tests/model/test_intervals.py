@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from model.parameters.nested_references import resolve
 from model.time.cron import Cron
-from model.time.intervals import FireRule, Interval, NoInterval, interval_at
+from model.time.intervals import FireRule, Interval, NoInterval, interval_at, is_latest
 from model.time.time_expressions import replace_time_expressions
 
 RULES = [
@@ -143,3 +143,17 @@ def test_without_an_interval_its_expressions_are_refused() -> None:
         resolve({"a": "until ${system.interval.end}"}, {}, HOUR.end, BERLIN)
     kept = "$$[interval_start(yyyy)] $[interval_start(1+2)]"
     assert replace_time_expressions(kept, HOUR.end, BERLIN) == kept[1:]
+
+
+@pytest.mark.parametrize(
+    ("rule", "now", "latest"),
+    [
+        ("@hourly", "2026-10-25T02:59:59+02:00", True),
+        ("@hourly", "2026-10-25T02:00:00+01:00", False),
+        ("0 0 0 1 1 ? 2020", "2026-10-25T02:00:00+01:00", True),
+        ("not a cron", "2026-10-25T02:00:00+01:00", True),
+    ],
+)
+def test_a_run_is_the_latest_until_the_next_time_is_due(rule: str, now: str, latest: bool) -> None:
+    at = moment("2026-10-25T02:00:00+02:00")
+    assert is_latest(FireRule(rule, "Europe/Berlin"), at, moment(now)) is latest

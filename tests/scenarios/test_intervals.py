@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tests.eventually import eventually
-from tests.scenarios.engine import Engine
+from tests.scenarios.engine import BY_HAND, Engine
 from tests.shoal.command_line import CommandLine
 
 SCRIPT = """
@@ -115,3 +115,41 @@ async def test_without_a_schedule_what_needs_an_interval_fails_with_a_sentence(e
         {"name": "a", "type": "SHELL", "params": {"script": "test -z ${SHOAL_INTERVAL_START+x}"}},
     )
     assert engine.state(await engine.run(plain)) == "SUCCESS"
+
+
+LATEST = {
+    "name": "route",
+    "type": "SWITCH",
+    "params": {"cases": [{"when": "${system.is_latest} == true", "then": "mail"}], "default": "none"},
+}
+MAIL = [{"name": "mail", "after": ["route"]}, {"name": "none", "after": ["route"]}]
+THIS_YEAR = "SELECT date_trunc('year', now(), 'UTC')::text"
+LAST_YEAR = "SELECT (date_trunc('year', now(), 'UTC') - interval '1 year')::text"
+
+
+async def test_only_the_latest_run_of_a_schedule_or_backfill_is_the_latest(engine: Engine) -> None:
+    code = engine.define(LATEST, *MAIL)
+    yearly = schedule(engine, code, "@yearly", time_zone="UTC")
+    now, before = engine.cluster.one(THIS_YEAR), engine.cluster.one(LAST_YEAR)
+    for at, chosen in ((now, "mail"), (before, "none")):
+        run = await engine.run(code, "SCHEDULER", schedule_time=at, schedule_id=yearly)
+        assert set(engine.tasks(run)) == {"route", chosen}
+    by_hand = await engine.run(code, schedule_time=before)
+    assert set(engine.tasks(by_hand)) == {"route", "mail"}, "a person wants it"
+    backfill = await engine.run(code, "COMPLEMENT_DATA", params={"backfill": {"dates": [before]}})
+    assert set(engine.tasks(backfill)) == {"route", "none"}
+    engine.cluster.rows("UPDATE schedule SET end_time = %s WHERE id = %s RETURNING 1", before, yearly)
+    await engine.change("REPEAT_RUNNING", backfill)
+    await eventually(lambda: "mail" in engine.tasks(backfill), within_s=60)
+
+
+async def test_a_run_becomes_an_older_one_while_it_runs(engine: Engine) -> None:
+    """Goal: what counts is when the SWITCH begins. Method: a task before it takes until a later time is due."""
+    code = engine.define({"name": "first", **BY_HAND}, {**LATEST, "after": ["first"]}, *MAIL)
+    by = schedule(engine, code, "@yearly", time_zone="UTC")
+    run = await engine.begin(code, "SCHEDULER", schedule_time=engine.cluster.one(THIS_YEAR), schedule_id=by)
+    await engine.claim(run, "first")
+    engine.cluster.rows("UPDATE schedule SET crontab = '* * * * *' WHERE id = %s RETURNING 1", by)
+    engine.report(run, "first", "SUCCESS")
+    await engine.end(run)
+    assert set(engine.tasks(run)) == {"first", "route", "none"}

@@ -22,6 +22,7 @@ NOT_SIMULATED = {
     "dao.definitions.backfill_dates.dates_of": "backfills",
     "dao.definitions.references.depending_on": "backfills",
     "dao.commands.commands.record_errors": "ids that come again",
+    "dao.runs.later_fires.due_runs": "runs that ask whether they are the latest of their schedule",
     "dao.checks.stuck_runs.end_timeless_waits": "rows changed by hand",
     "dao.secrets.data_sources.url_of": "what a task needs while it runs",
     "dao.secrets.environments.script_of": "what a task needs while it runs",
