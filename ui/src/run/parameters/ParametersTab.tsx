@@ -30,7 +30,9 @@ export function ParametersTab() {
     );
   const facts: [string, string][] = [
     [t("scheduleTime"), exactMoment(run.schedule_time, i18n.language)],
-    ...(run.interval_start != null && run.interval_end != null ? [[t("interval"), between(run.interval_start, run.interval_end, i18n.language)] as [string, string]] : []),
+    ...(run.interval_start != null && run.interval_end != null
+      ? [[t("interval"), between(run.interval_start, run.interval_end, i18n.language)] as [string, string]]
+      : []),
     [t("timeZone"), run.time_zone],
     [t("priority"), run.priority],
     ...(run.dates_left != null ? [[t("datesLeft"), String(run.dates_left)] as [string, string]] : []),
