@@ -55,7 +55,7 @@ def test_a_stream_gets_what_streams_have() -> None:
     assert read({"stream": True}, **EVERY) == read({**its, **restarts, "resources": {"gpu": 1}})
 
 
-@pytest.mark.parametrize("type_", WITHOUT_EXIT_CODES)
+@pytest.mark.parametrize("type_", sorted(WITHOUT_EXIT_CODES))
 def test_a_task_without_a_program_gets_no_exit_codes(type_: str) -> None:
     assert read({"type": type_}, skip_exit_codes=[99]) == read({"type": type_})
 
