@@ -118,6 +118,15 @@ def test_what_is_told_is_removed_and_a_folder_without_ends_goes(tmp_path: Path) 
     assert list((tmp_path / "ends").iterdir()) == []
 
 
+def test_what_a_former_version_left_without_exit_codes_is_read(tmp_path: Path) -> None:
+    last_word = LastWords(tmp_path / "ends", ME).of(TASK)
+    assert last_word is not None
+    *former, codes = json.loads(last_word.about)
+    last_word._replace(about=json.dumps(former)).write(3, None, b"")
+    assert codes == []
+    assert [end.exit_code for end in told(tmp_path)] == [3]
+
+
 def test_a_folder_that_cannot_be_made_costs_only_the_protection(tmp_path: Path) -> None:
     (tmp_path / "ends").write_text("a file")
     assert LastWords(tmp_path / "ends", ME).of(TASK) is None
