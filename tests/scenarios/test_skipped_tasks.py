@@ -20,9 +20,8 @@ def printing(line: str, exit_code: int = 0, **fields: Any) -> dict[str, Any]:
     return {"type": "SHELL", "params": {"script": f"echo '{line}'; exit {exit_code}"}, **fields}
 
 
-async def why(engine: Engine, run: int, task: str) -> str:
-    command_line = CommandLine.at(engine.cluster.environment["SHOAL_DATABASE_URL"])
-    return (await command_line("why", f"{run}/{task}")).out
+async def shoal(engine: Engine, *words: str) -> str:
+    return (await CommandLine.at(engine.cluster.environment["SHOAL_DATABASE_URL"])(*words)).out
 
 
 async def test_a_process_skips_its_task_by_an_exit_code(engine: Engine) -> None:
@@ -32,8 +31,12 @@ async def test_a_process_skips_its_task_by_an_exit_code(engine: Engine) -> None:
     assert engine.path(run, "load") == ["QUEUED", "RUNNING_EXECUTION", "SKIPPED"]
     code = "SELECT exit_code FROM task_instance WHERE workflow_instance_id = %s"
     assert (engine.why(run, "load"), engine.cluster.one(code, run)) == ("exit code 99: no orders today", 99)
-    assert "load has ended as SKIPPED: exit code 99: no orders today" in await why(engine, run, "load")
-    assert "report is skipped: load skipped itself." in await why(engine, run, "report")
+    assert "load has ended as SKIPPED: exit code 99: no orders today" in await shoal(engine, "why", f"{run}/load")
+    assert "report is skipped: load skipped itself." in await shoal(engine, "why", f"{run}/report")
+    shown = await shoal(engine, "show", str(run))
+    assert "↷ SKIPPED" in shown
+    assert "exit code 99: no orders today" in shown
+    assert "load skipped itself" in shown
 
 
 async def test_another_exit_code_is_a_failure(engine: Engine) -> None:
