@@ -151,6 +151,8 @@ async def to_start(
         schedules: those that fired some of the starts.
         others: those of the codes that are also started by people, or for the dates of a backfill.
     """
+    if not schedules and not others:
+        return await heads(connection, codes)  # of children, which have the intervals of their parents
     values = {"codes": list(codes), "schedules": list(schedules), "others": list(others)}
     found = {}
     for row in (await connection.execute(_TO_START, values)).all():
