@@ -5,7 +5,7 @@ import { useRun } from "../context";
 import type { TaskView } from "../model";
 import { type Axis, type BarKind, barsOf, placeOf, ticksOf, tickText } from "./bars";
 
-const KINDS: BarKind[] = ["wait", "queue", "run", "ok", "bad", "lost", "halted", "retry", "expected"];
+const KINDS: BarKind[] = ["wait", "queue", "run", "ok", "bad", "lost", "halted", "skipped", "retry", "expected"];
 
 interface Props {
   task: TaskView;

@@ -30,6 +30,12 @@ it("a task waits, is queued, runs, and waits for its next attempt", () => {
   ]);
 });
 
+it("what skipped itself has a bar of its own kind", () => {
+  const skipped = { attempt: 1, state: "SKIPPED", queued_at: at(0), started_at: at(1), ended_at: at(2) };
+  const bars = barsOf({ ...task, attempts: [skipped] } as unknown as TaskView, 0, 9_000, 9_000);
+  expect(bars.map(({ kind }) => kind)).toEqual(["queue", "skipped"]);
+});
+
 it("an axis goes from the begin of the run to its end, with few whole steps", () => {
   const axis = axisOf([task], 0, null, null);
   expect([axis.from, axis.to]).toEqual([0, 25_000]);

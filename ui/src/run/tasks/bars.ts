@@ -1,7 +1,7 @@
 /** When the attempts of a task waited, were queued and ran, as bars over the time of the run. */
 import { dueIn, isFailed, type TaskView } from "../model";
 
-export type BarKind = "wait" | "queue" | "ok" | "bad" | "lost" | "halted" | "run" | "retry" | "expected";
+export type BarKind = "wait" | "queue" | "ok" | "bad" | "lost" | "halted" | "skipped" | "run" | "retry" | "expected";
 
 export interface Bar {
   kind: BarKind;
@@ -49,6 +49,7 @@ export function barsOf(task: TaskView, begin: number, readAt: number, now: numbe
 function endOf(state: string): BarKind {
   if (state === "NEED_FAULT_TOLERANCE") return "lost";
   if (state === "KILL" || state === "PAUSE") return "halted";
+  if (state === "SKIPPED") return "skipped";
   return isFailed(state) ? "bad" : "ok";
 }
 
