@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 from api import languages
 from model.definitions.problems import InvalidWorkflow
 from model.errors import Denied, ShoalError, TooMany
+from model.parameters.declared import WrongParameters
 from model.pools.spec import InvalidPool
 from service.error_codes import NOT_FOUND, Kind, kind_of
 from service.fields import fault_of
@@ -103,6 +104,11 @@ def _errors(error: ShoalError) -> list[FieldError]:
     match error:
         case BadWorkflowFile():
             return [FieldError(pointer="", detail=str(fault)) for fault in error.faults[:ERRORS_MAX]]
+        case WrongParameters():
+            faults = error.faults[:ERRORS_MAX]
+            return [
+                FieldError(pointer=_pointer(("body", "params", each.name)), detail=each.sentence) for each in faults
+            ]
         case InvalidWorkflow() | InvalidPool():
             problems = error.problems[:ERRORS_MAX]
             return [FieldError(pointer=_pointer(("body", *each.where)), detail=each.sentence) for each in problems]

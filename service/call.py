@@ -22,6 +22,7 @@ from service.batches import Batches
 from service.callers import Caller
 from service.cluster.figure_samples import Samples
 from service.operation import Operation
+from service.runs.asking_versions import AskingVersions
 from service.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class Backend:
     large_bulk: asyncio.Event | None = None
     """Set when a large bulk operation begins or is resumed, to go on with here; None: this process does with none."""
     drill: Drill | None = None
+    asking: AskingVersions = field(default_factory=AskingVersions)
+    """Which workflows have a required parameter."""
     samples: Samples = field(default_factory=Samples)
     """Of the figures of the cluster."""
     channel_fault: ChannelFault = _no_fault

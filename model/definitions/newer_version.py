@@ -41,6 +41,7 @@ def _work(task: TaskSpec, spec: WorkflowSpec) -> TaskSpec:
     """What a task does, and what it takes from its workflow; neither its number nor the order of its predecessors."""
     own = {
         "code": None,
+        "description": "",
         "after": tuple(sorted(task.after)),
         "worker_group": task.worker_group or spec.worker_group,
         "environment": task.environment or spec.environment,

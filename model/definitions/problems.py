@@ -16,6 +16,7 @@ from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX
 from model.logic.fields import model_at
 from model.near import nearest
+from model.parameters.declared import LongForm
 
 if TYPE_CHECKING:
     from model.definitions.workflow import WorkflowSpec
@@ -105,6 +106,8 @@ _PATTERNS = {
 
 def _problem(model: type[BaseModel], content: Mapping[str, Any], part: Any, beside: Sequence[str]) -> Problem:
     where = tuple(step for step in part["loc"] if step != "[key]")
+    is_apart = where[:1] == ("declared",) and "declared" not in content
+    written = ("params", *where[1:]) if is_apart else where
     if part["type"] == _WRONG_TASK:
         return Problem(where=("tasks", part["ctx"]["task"]), sentence=part["ctx"]["sentence"])
     if part["type"] == _WRONG_FIELD:
@@ -112,6 +115,8 @@ def _problem(model: type[BaseModel], content: Mapping[str, Any], part: Any, besi
     message = _SAID.get(part["type"], str(part["msg"]).removeprefix("Value error, "))
     if part["type"] == "too_long":
         message = f"must not have more than {part['ctx']['max_length']} entries"
+    elif part["type"] == "too_short":
+        message = "must not be empty"
     is_length = part["type"] in ("string_too_short", "string_too_long")
     is_pool = where[2:3] == ("resources",)
     if part["type"] == "string_pattern_mismatch" or (is_length and (is_pool or where[-1] == "worker_group")):
@@ -121,11 +126,11 @@ def _problem(model: type[BaseModel], content: Mapping[str, Any], part: Any, besi
         message = f"there is no field {_quoted(where[-1])}{_inside(where)}{_near(model, where, beside)}"
     elif part["type"] == "missing":
         message = f'the field "{where[-1]}" is missing'
-    elif fields := _fields(where):
+    elif fields := _fields(written):
         message = f'field "{".".join(str(step) for step in fields)}": {message[:1].lower()}{message[1:]}'
     elif part["type"] == "model_type":
         message = message if where else f"a workflow {message}"
-    return Problem(where=where, sentence=f"{_task_of(content, where)}{message}")
+    return Problem(where=written, sentence=f"{_task_of(content, where)}{message}")
 
 
 def _fields(where: tuple[str | int, ...]) -> tuple[str | int, ...]:
@@ -135,13 +140,15 @@ def _fields(where: tuple[str | int, ...]) -> tuple[str | int, ...]:
 def _inside(where: tuple[str | int, ...]) -> str:
     if where[:-1] == ("defaults",):
         return ' in "defaults"'
+    if len(where) == 3 and where[0] == "declared":
+        return f" of the parameter {_quoted(where[1])}"
     return ' in "readiness"' if len(where) == 4 and where[0] == "tasks" and where[2] == "readiness" else ""
 
 
 def _near(whole: type[BaseModel], where: tuple[str | int, ...], beside: Sequence[str]) -> str:
     if where[0] == "defaults" and where[-1] in whole.model_fields:
         return "; write it as a field of the workflow, which holds for its tasks"
-    model = model_at(whole, where[:-1])
+    model = LongForm if where[0] == "declared" else model_at(whole, where[:-1])
     fields = [*(beside if model is whole else ()), *model.model_fields]
     meant = _ELSEWHERE.get(str(where[-1]).lower())
     near = meant if meant in fields else nearest(str(where[-1]), list(fields))

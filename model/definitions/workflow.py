@@ -33,6 +33,7 @@ from model.fields import DEFAULT_WORKER_GROUP, GroupName, Minutes, Name, TenantN
 from model.ids import TaskCode
 from model.logic.catalog import LOGIC_TYPES, NOT_OF_LOGIC, check_logic
 from model.near import nearest
+from model.parameters.declared import Declaration, LongForm, declared_apart, is_open, misfit_of
 from model.parameters.local import LocalParams, misfit
 from model.parameters.parameters import references
 from model.parameters.secrets_in_definitions import made_of_secret, secrets_apart
@@ -46,6 +47,12 @@ TASKS_MAX = 10_000
 TASK_CODE_MAX = 2**63 - 1
 
 
+Description = Annotated[str, Field(max_length=10_000), AfterValidator(plain_data)]
+GlobalParams = Annotated[
+    dict[str, ParameterValue],
+    BeforeValidator(lambda given: given, json_schema_input_type=dict[str, LongForm | Any]),
+    AfterValidator(plain_data),
+]
 SerialKey = Annotated[
     str, Field(min_length=1, max_length=KEY_WRITTEN_MAX), AfterValidator(plain_data), AfterValidator(startable_key)
 ]
@@ -71,14 +78,15 @@ class TaskSpec(BaseModel):
     the worker. `flag` NO disables it: it is skipped. `cache` reuses the outputs of an earlier success with the same
     parameters. `tenant` is the user of the operating system that it runs as. `resources` are the pools of which it
     needs resources while it runs, and how many of each. An attempt whose process ends with one of `skip_exit_codes` is
-    SKIPPED. With `strict_outputs` it fails when an OUT parameter without a
-    default gets no value (None: as its workflow says). A `stream` runs until it is stopped
+    SKIPPED. With `strict_outputs` it fails when an OUT parameter without a default gets no value (None: as its workflow
+    says). `description` is for people. A `stream` runs until it is stopped
     (`model/streams/streams.py`): `restart` and the fields after it are for streams only.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Name
+    description: Description = ""
     type: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(plain_data)]
     params: Annotated[dict[str, Any], AfterValidator(plain_data), AfterValidator(with_plain_scripts)] = {}
     after: tuple[str, ...] = ()
@@ -113,7 +121,8 @@ class WorkflowSpec(BaseModel):
     """The content of one version of a workflow. Create one with `WorkflowSpec.parse`, which formats the errors.
 
     `params` are its global parameters, and `secrets` the names of the SECRET ones, whose value is there or given at the
-    start; a definition may write one in `params` as `{type: SECRET, value: ...}`. `outputs` names those that a run
+    start; a definition may write one in `params` as `{type: SECRET, value: ...}`. `declared` is what else it says there
+    of parameters (`model/parameters/declared.py`). `outputs` names those that a run
     passes to its parent workflow. `serial_key` has references: a serial workflow has a line for each of its values
     (`model/runs/serial_lines.py`). A run that exceeds `timeout_minutes` causes a warning, or fails
     (`timeout_strategy`). `warning_type` says which ends raise an alert for `alert_group`. Time expressions are computed
@@ -123,7 +132,7 @@ class WorkflowSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    description: Annotated[str, Field(max_length=10_000), AfterValidator(plain_data)] = ""
+    description: Description = ""
     priority: Priority = Priority.MEDIUM
     failure_strategy: FailureStrategy = FailureStrategy.CONTINUE
     worker_group: GroupName = DEFAULT_WORKER_GROUP
@@ -136,7 +145,8 @@ class WorkflowSpec(BaseModel):
     time_zone: Annotated[str, AfterValidator(_zone_name)] = "UTC"
     environment: Name | None = None
     tenant: TenantName | None = None
-    params: Annotated[dict[str, ParameterValue], AfterValidator(plain_data)] = {}
+    params: GlobalParams = {}
+    declared: dict[str, Declaration] = {}
     secrets: Annotated[tuple[str, ...], AfterValidator(plain_data)] = ()
     outputs: Annotated[tuple[str, ...], AfterValidator(plain_data)] = ()
     strict_outputs: bool = True
@@ -146,7 +156,7 @@ class WorkflowSpec(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _written_out(cls, given: Any) -> Any:
-        return with_defaults(secrets_apart(given)) if isinstance(given, dict) else given
+        return with_defaults(secrets_apart(declared_apart(given))) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
     def _names_fit_together(self) -> Self:
@@ -190,6 +200,16 @@ class WorkflowSpec(BaseModel):
                 places[cycle[0]],
                 f"tasks wait for each other in a circle: {' -> '.join(cycle)}; remove one of these arrows",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _defaults_are_as_declared(self) -> Self:
+        for name, declared in self.declared.items():
+            if (declared.type is ParameterType.SECRET) != (name in self.secrets):
+                raise wrong_field("declared", f'parameter "{name}" is declared both as SECRET and as no SECRET')
+            value = self.params.get(name, "")
+            if value and not is_open(value, given=True) and (sentence := misfit_of(name, declared, value)):
+                raise wrong_field("params", sentence)
         return self
 
     @model_validator(mode="after")

@@ -95,6 +95,11 @@ _READ: Mapping[ParameterType, tuple[Callable[[str], object], str]] = {
 }
 
 
+def form_of(type_: ParameterType) -> str:
+    """What a value of a type must be, with an example."""
+    return _READ[type_][1]
+
+
 def typed(type_: ParameterType, name: str, value: str) -> object:
     """A text converted to its type; None for an empty one that is not a text. Raises `Refused`, naming it."""
     read, form = _READ[type_]

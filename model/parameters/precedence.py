@@ -13,6 +13,7 @@ from datetime import datetime
 from model.definitions.plan import Plan
 from model.ids import WorkflowInstanceId
 from model.parameters.builtin import builtin_parameters
+from model.parameters.declared import check_declared
 from model.parameters.nested_references import resolve
 from model.parameters.secret_values import check_sealed, without_foreign
 from model.time.intervals import Interval
@@ -51,11 +52,13 @@ def base_parameters(
 
     What a parent workflow of another project has sealed is not inherited.
 
-    Raises `Refused` if they grow too large, if a secret is among them in plain text, or sealed for something else, or
-    if one refers to an interval that there is not.
+    Raises `Refused` if they grow too large, if a secret is among them in plain text, or sealed for something else, if
+    one refers to an interval that there is not, and if they are not as the workflow declares.
     """
     values = _overlaid(plan, project, without_foreign(plan.project, inherited), startup, at, time_zone, interval)
     check_sealed(plan.project, plan.secrets, values)
+    if plan.spec.declared:
+        check_declared(plan.spec.declared, values, plan.secrets)
     return values
 
 

@@ -12,7 +12,7 @@ from model.parameters.parameters import references
 def secrets_apart(content: Mapping[str, Any]) -> Mapping[str, Any]:
     """A definition in which each `{type: SECRET, value: ...}` of `params` is a plain value, its name in `secrets`.
 
-    Raises `ValueError` for one with other fields.
+    `declared_apart` has taken its other fields.
     """
     params = content.get("params")
     if not isinstance(params, Mapping):
@@ -24,9 +24,6 @@ def secrets_apart(content: Mapping[str, Any]) -> Mapping[str, Any]:
     }
     if not written:
         return content
-    for name, value in written.items():
-        if not value.keys() <= {"type", "value"}:
-            raise ValueError(f'parameter "{name}" is SECRET and has a "type" and a "value", no other fields')
     named = content.get("secrets", ())
     if not isinstance(named, list | tuple):
         return content

@@ -30,7 +30,7 @@ from service.runs.command_asked import AskedFor, CommandAsked, once_taken
 from service.runs.references import check_startable
 from service.runs.requests import BackfillDates, StartBackfill, WaitQuery
 from service.runs.start_batches import DEFINITION
-from service.runs.start_check import check_start
+from service.runs.start_check import check_all_values, check_start
 from service.runs.start_command import Start, ask_start
 
 
@@ -122,6 +122,7 @@ async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQ
         found = await read_dates(connection, head, body)
         check_dependents(call, found.dependents.values())
         await check_start(connection, head, body.params, [], None)
+        await check_all_values(connection, head, body.params)
     answer = BackfillAnswer.of(head, found)
     if body.dry_run:
         return answer

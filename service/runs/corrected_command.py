@@ -14,7 +14,8 @@ from dao.definitions import definitions
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.errors import Hidden, NotFound, Refused
 from model.ids import WorkflowCode, WorkflowInstanceId
-from model.runs.command_moves import REVIVING, CommandType
+from model.parameters.text import as_text
+from model.runs.command_moves import REVIVING, STARTING, CommandType
 from model.runs.commands import BACKFILL
 from service.call import Call
 from service.dependents import check_dependents
@@ -22,7 +23,7 @@ from service.fields import Asked, Id, Text
 from service.projects.limits import check_limits_of_reruns
 from service.runs import retry_check
 from service.runs.requests import Name
-from service.runs.start_check import check_start
+from service.runs.start_check import check_all_values, check_start
 from service.workflows.sealing import sealed_for_start
 
 if TYPE_CHECKING:
@@ -79,6 +80,10 @@ async def corrections_of(
         given = {name: value for name, value in body.params.items() if value is not None}
         if head is not None:
             await check_start(connection, head, given, body.tasks, version)
+            if type_ in STARTING:
+                before = {name: as_text(value) for name, value in retry_check.params_of(error).items()}
+                left = {name: value for name, value in before.items() if name not in body.params}
+                await check_all_values(connection, head, {**left, **given}, version)
             given = await sealed_for_start(connection, head, given, call.settings.secrets, version)
         kept = {name: value for name, value in retry_check.params_of(error).items() if name not in body.params}
         params = json.dumps({**kept, **given}, ensure_ascii=False)

@@ -18,7 +18,7 @@ from typing import Any
 from dao.accounts import audit, idempotency
 from dao.commands import commands
 from dao.commands.commands import NewCommand
-from dao.definitions import definitions
+from dao.definitions import asking_versions, definitions
 from dao.definitions.definitions import Definition
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
@@ -26,6 +26,7 @@ from model.cost import TooCostly
 from model.errors import Refused, Unavailable
 from model.ids import WorkflowCode
 from service.call import Call, Change, Replayed, Subject
+from service.runs.asking_versions import AskingVersions
 from service.runs.command_asked import CommandAsked
 from service.runs.references import check_startable
 from service.runs.start_check import ReadVersion
@@ -56,7 +57,7 @@ async def start_all(asked: Sequence[StartAsked]) -> list[CommandAsked | Exceptio
         BadData: the same; the data of one of them is to blame.
         Unknown: all of them may or may not have been written.
     """
-    batch = _Batch(asked)
+    batch = _Batch(asked, asked[0].call.backend.asking)
     database = asked[0].call.database
     for is_last in [False] * (CHECKS_MAX - 1) + [True]:
         await batch.prepare(database)
@@ -82,7 +83,8 @@ class _Prepared:
 class _Batch:
     """The starts of one transaction; `outcomes` has those that are done or refused."""
 
-    def __init__(self, asked: Sequence[StartAsked]) -> None:
+    def __init__(self, asked: Sequence[StartAsked], asking: AskingVersions) -> None:
+        self._asking = asking
         self.outcomes: dict[StartAsked, CommandAsked | Exception] = {}
         self._left = list(asked)
         self._found: Mapping[WorkflowCode, Definition] = {}
@@ -112,13 +114,20 @@ class _Batch:
         wanted = {}
         for each in self._left:
             before, found = self._prepared.get(each), self._found[each.code]
-            if (content := each.start.content(found)) is not None and (before is None or before.found != found):
-                wanted[each] = content
+            if self._needs_content(each, found) and (before is None or before.found != found):
+                wanted[each] = each.start.version(found)
         return wanted
+
+    def _needs_content(self, each: StartAsked, found: Definition) -> bool:
+        return each.start.needs_content(found) or each.start.version(found) in self._asking
 
     async def find(self, connection: AsyncConnection) -> None:
         """Find the workflows."""
         self._found = await definitions.heads(connection, {each.code for each in self._left})
+        heads = ((each, self._found.get(each.code)) for each in self._left)
+        versions = {each.start.version(head) for each, head in heads if head is not None}
+        if self._asking.unknown(versions):
+            self._asking.learn(versions, await asking_versions.among(connection, versions))
 
     def check_rights(self) -> None:
         def check(each: StartAsked) -> None:
@@ -153,7 +162,7 @@ class _Batch:
             check_startable(found)
             if each in late:
                 raise Unavailable(f'workflow "{found.name}" is being changed all the time; ask again')
-            if each.start.content(found) is None:
+            if not self._needs_content(each, found):
                 self._commands[each] = each.start.command(found, None, each.call.settings.secrets)
                 return
             command = self._prepared[each].command

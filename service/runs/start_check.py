@@ -11,6 +11,8 @@ from dao.definitions import definitions, projects
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.near import nearest
+from model.parameters.declared import check_declared
+from model.parameters.parameters import parse_parameters
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition
@@ -83,6 +85,26 @@ def check_names(head: Definition, version: ReadVersion, names: Collection[str], 
         if name not in of_project and not version.mentions(name):
             known = [*version.spec.params, *version.spec.secrets, *of_project]
             raise Refused(f'workflow "{head.name}" has no parameter "{name}"; {_choice(name, known)}')
+
+
+def check_values(head: Definition, spec: WorkflowSpec, given: Mapping[str, str]) -> None:
+    """Raises `WrongParameters`: with these values a run would not have what the workflow declares.
+
+    A value with a reference is left to the run, which replaces it.
+    """
+    if spec.declared:
+        of_project = parse_parameters(head.project_params, f'the parameters of project "{head.project}"')
+        check_declared(spec.declared, {**of_project, **spec.params, **given}, spec.secret_names(), given=True)
+
+
+async def check_all_values(
+    connection: AsyncConnection, head: Definition, given: Mapping[str, str], version: int | None = None
+) -> None:
+    """The same for what starts later, with all values that it gives. A version that cannot be read is left to the
+    master."""
+    spec = await definitions.spec_of(connection, head.code, version or head.version)
+    if isinstance(spec, WorkflowSpec):
+        check_values(head, spec, given)
 
 
 def _choice(name: str, known: Iterable[str]) -> str:

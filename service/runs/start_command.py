@@ -18,7 +18,7 @@ from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import CommandId, WorkflowCode
 from model.parameters.parameters import check_size, parse_parameters
-from service.runs.start_check import ReadVersion, check_names, check_tasks
+from service.runs.start_check import ReadVersion, check_names, check_tasks, check_values
 from service.secrets.key_settings import SecretSettings
 from service.workflows.sealing import sealed_for, secrets_among
 
@@ -39,11 +39,13 @@ class Start:
     tasks: Sequence[str] = ()
     more: Mapping[str, Any] | None = None
 
-    def content(self, head: Definition) -> tuple[WorkflowCode, int] | None:
-        """The version that must be read for `command`, if one must; most starts need none."""
-        if self.values or self.tasks or head.limits != NO_LIMITS:
-            return head.code, self.new.workflow_version or head.version
-        return None
+    def version(self, head: Definition) -> tuple[WorkflowCode, int]:
+        """The version that it starts."""
+        return head.code, self.new.workflow_version or head.version
+
+    def needs_content(self, head: Definition) -> bool:
+        """Whether the version must be read for `command`, whatever stands in it; most starts need none."""
+        return bool(self.values or self.tasks or head.limits != NO_LIMITS)
 
     def command(self, head: Definition, version: ReadVersion | Refused | None, secrets: SecretSettings) -> NewCommand:
         """The command to insert.
@@ -52,11 +54,11 @@ class Start:
 
         Args:
             head: the workflow.
-            version: that of `content`; None: it is missing, or need not be read.
+            version: None: it is missing, or need not be read.
             secrets: where the keys are.
         Raises:
-            Refused: a parameter or task is unknown, a secret cannot be sealed, the parameters are too large, or its
-                project may not use something that it names.
+            Refused: a parameter or task is unknown, a value is not as declared, a secret cannot be sealed, the
+                parameters are too large, or its project may not use something that it names.
         """
         spec: WorkflowSpec | Refused | None
         if isinstance(version, ReadVersion):
@@ -65,6 +67,7 @@ class Start:
             if self.values:
                 where = f'the parameters of project "{head.project}"'
                 check_names(head, version, self.values, parse_parameters(head.project_params, where))
+            check_values(head, spec, self.values)
             head.limits.check(head.project, used_by(spec) | used_by_start(self.new, spec))
         else:
             spec = version
@@ -86,7 +89,6 @@ async def ask_start(connection: AsyncConnection, head: Definition, start: Start,
         Refused: see `Start.command`.
     """
     head = replace(head, limits=await members.limits(connection, head.project))
-    content = start.content(head)
-    spec = None if content is None else await definitions.spec_of(connection, *content)
+    spec = await definitions.spec_of(connection, *start.version(head))
     version = ReadVersion(spec) if isinstance(spec, WorkflowSpec) else spec
     return await commands.insert(connection, start.command(head, version, secrets))

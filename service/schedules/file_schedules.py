@@ -16,7 +16,7 @@ from dao.definitions.schedule_contents import StoredSchedule
 from dao.postgres.engine import AsyncConnection
 from model.ids import ScheduleId
 from model.time.schedules import ScheduleSpec
-from service.runs.start_check import check_start
+from service.runs.start_check import check_all_values, check_start
 from service.schedules.schedule_entry import ScheduleEntry
 from service.secrets.key_settings import SecretSettings
 from service.workflows.sealing import sealed_schedule
@@ -59,7 +59,8 @@ async def save_schedules(
     Args:
         of_workflow: the workflow's time zone.
     Raises:
-        Refused: one has a parameter that the workflow does not know, or is ONLINE and would never fire.
+        Refused: one has a parameter that the workflow does not know, or lacks a required one, or is ONLINE and would
+            never fire.
     """
     await definitions.lock(connection, head.code)
     left = await schedule_contents.contents_of(connection, head.code)
@@ -68,6 +69,7 @@ async def save_schedules(
     unlike: list[tuple[ScheduleEntry, ScheduleSpec]] = []
     for entry in entries:
         await check_start(connection, head, entry.params, [], None)
+        await check_all_values(connection, head, entry.params)
         spec = await sealed_schedule(connection, head, entry.spec(of_workflow), secrets, left)
         equal = next((each for each in left if each.spec is not None and each.spec.identity == spec.identity), None)
         if equal is None:

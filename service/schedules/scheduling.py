@@ -25,7 +25,7 @@ from model.time.moments import begin_of, end_of
 from model.time.schedules import ScheduleRow, ScheduleSpec, Timetable
 from model.time.zones import zone
 from service.projects.limits import check_limits_of_start
-from service.runs.start_check import check_start
+from service.runs.start_check import check_all_values, check_start
 from service.schedules.schedule_entry import ScheduleEntry
 from service.secrets.key_settings import SecretSettings, open_vault
 from service.workflows.sealing import sealed_schedule, secrets_of
@@ -78,6 +78,7 @@ async def add(
     await definitions.lock(connection, head.code)
     spec = entry.spec(await zone_of(connection, head))
     await check_start(connection, head, entry.params, [], None)
+    await check_all_values(connection, head, entry.params)
     await check_limits_of_start(connection, head, None, entry)
     spec = await sealed_schedule(connection, head, spec, secrets, await contents_of(connection, head.code))
     table = spec.checked(now)
@@ -176,6 +177,7 @@ async def _params(
     if names:
         given = sealed_values(changes.params, names, open_vault(secrets), head.project, before)
     left = {name: value for name, value in before.items() if name not in changes.without}
+    await check_all_values(connection, head, {**left, **changes.params})
     return json.dumps({**left, **given}, ensure_ascii=False)
 
 

@@ -18,6 +18,7 @@ from model.choices import ReleaseState
 from model.cost import YAML_US, spend
 from model.definitions.layout import Layout
 from model.definitions.workflow import WorkflowSpec
+from model.parameters.declared import together
 from model.parameters.parameters import parse_parameters
 from model.time.schedules import ScheduleSpec
 from model.time.zones import zone
@@ -70,7 +71,7 @@ def _whole_file(content: WorkflowContent, *, codes: bool) -> dict[str, Any]:
         head["project"] = content.project
     if content.release_state is not ReleaseState.ONLINE:
         head["release_state"] = str(content.release_state)
-    fields = _fields(content.spec, codes=codes)
+    fields = together(_fields(content.spec, codes=codes))
     tasks = fields.pop("tasks")
     if content.schedules:
         fields["schedules"] = [_schedule(spec, content.spec, online=on) for spec, on in content.schedules]

@@ -50,7 +50,10 @@ def test_a_secret_without_a_value_is_left_to_the_start() -> None:
         (a_workflow(local_params={"url": "${password}"}), 'task "a": parameter "url" names ${password}'),
         (a_workflow(local_params={"x": {"type": "SECRET", "direct": "OUT"}}), "is SECRET and cannot be OUT"),
         (a_workflow(outputs=["password"]), 'the output "password" is SECRET'),
-        (a_workflow({"password": {"type": "SECRET", "text": "hunter22"}}), 'has a "type" and a "value"'),
+        (
+            a_workflow({"password": {"type": "SECRET", "text": "hunter22"}}),
+            'no field "text" of the parameter "password"',
+        ),
         (a_workflow(type="SUB_PROCESS", params={"workflow": "${password}"}), "runs in the master, which opens no"),
     ],
 )

@@ -50,7 +50,7 @@ def test_what_is_not_said_has_its_usual_value() -> None:
         "description": "", "priority": "MEDIUM", "failure_strategy": "CONTINUE", "worker_group": "default",
         "params": {}, "execution_type": "PARALLEL", "serial_key": None, "timeout_minutes": 0, "time_zone": "UTC",
         "environment": None, "tenant": None, "outputs": [], "secrets": [], "timeout_strategy": "WARN",
-        "strict_outputs": True, "warning_type": "NONE", "alert_group": None,
+        "strict_outputs": True, "warning_type": "NONE", "alert_group": None, "declared": {},
     }  # fmt: skip
     assert spec.tasks[0].model_dump(mode="json") == TASK | {
         "params": {}, "after": [], "priority": "MEDIUM", "worker_group": None, "on_worker_loss": "retry", "code": None,
@@ -58,7 +58,7 @@ def test_what_is_not_said_has_its_usual_value() -> None:
         "flag": "YES", "local_params": [], "cache": False, "environment": None, "tenant": None, "dispatch_timeout": 0,
         "resources": {}, "stream": False, "restart": "always", "restart_pause": 1 / 60, "restart_pause_max": 5,
         "healthy_after": 1, "readiness": None, "strict_outputs": None, "start_when": "all_success",
-        "skip_exit_codes": [],
+        "skip_exit_codes": [], "description": "",
     }  # fmt: skip
 
 
@@ -105,12 +105,13 @@ def test_an_unknown_field_that_is_like_none_is_met_with_all_of_them() -> None:
     assert fault({"tasks": [TASK], "zzz": 1}) == (
         'there is no field "zzz"; known are description, priority, failure_strategy, worker_group, execution_type, '
         "serial_key, timeout_minutes, timeout_strategy, warning_type, alert_group, time_zone, environment, tenant, "
-        "params, secrets, outputs, strict_outputs, defaults, tasks"
+        "params, declared, secrets, outputs, strict_outputs, defaults, tasks"
     )
     assert fault_in_task(zzz=1) == (
-        'task "a": there is no field "zzz"; known are name, type, params, after, start_when, priority, worker_group, '
-        "on_worker_loss, retry_times, retry_interval, delay_time, timeout, timeout_strategy, dispatch_timeout, flag, "
-        "local_params, strict_outputs, cache, skip_exit_codes, environment, tenant, resources, stream, restart, "
+        'task "a": there is no field "zzz"; known are name, description, type, params, after, start_when, priority, '
+        "worker_group, on_worker_loss, retry_times, retry_interval, delay_time, timeout, timeout_strategy, "
+        "dispatch_timeout, flag, local_params, strict_outputs, cache, skip_exit_codes, environment, tenant, resources, "
+        "stream, restart, "
         "restart_pause, restart_pause_max, healthy_after, readiness, code"
     )
 

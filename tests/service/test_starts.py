@@ -21,6 +21,7 @@ from model.accounts.rights import Role
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Forbidden, NotFound, OtherRequest, Refused, StillRunning, Unavailable
 from model.ids import WorkflowCode
+from model.parameters.declared import WrongParameters
 from model.runs.command_moves import CommandType
 from service.call import Backend, Call, Replay, Replayed, Subject
 from service.callers import Caller
@@ -168,9 +169,12 @@ async def test_a_batch_needs_as_many_statements_as_one_start(starting: Starting)
     sent: list[str] = []
     event.listen(starting.database._engine.sync_engine, "before_cursor_execute", lambda *call: sent.append(call[2]))
     await start_all([starting.asked()])
+    learned, sent[:] = len(sent), []
+    await start_all([starting.asked()])
     alone, sent[:] = len(sent), []
     await start_all([starting.asked() for _ in range(50)])
     assert len(sent) == alone == 3, "find, insert, audit"
+    assert learned == alone + 1, "whether its version asks for a parameter, once"
 
 
 async def test_the_limits_of_its_project_hold_for_each_start(starting: Starting) -> None:
@@ -261,3 +265,50 @@ async def test_a_workflow_that_changes_all_the_time_is_refused_alone(
     assert [type(each) for each in answers] == [Unavailable, CommandAsked]
     assert "is being changed all the time" in str(answers[0])
     assert await starting.count("command") == await starting.count("audit") == 1
+
+
+DECLARED = """
+name: declared
+params:
+  day: {type: DATE, required: true}
+  size: {type: INTEGER, value: 10, max: 100}
+tasks:
+  - {name: a, type: SHELL, params: {script: "echo ${day} ${size}"}}
+"""
+
+
+async def declared(starting: Starting) -> int:
+    """The code of a workflow that asks for a day."""
+    async with starting.database.writing() as connection:
+        documents = parse_workflows(DECLARED.encode(), "file", TaskCatalog())
+        secrets = starting.backend.settings.secrets
+        return (await save_all(connection, documents, secrets, datetime(2026, 1, 1, tzinfo=UTC)))[0].head.code
+
+
+async def test_a_start_must_be_as_its_workflow_declares_also_without_any_values(starting: Starting) -> None:
+    code = await declared(starting)
+    none, wrong, large, right, open_ = await start_all(
+        [
+            starting.asked(code=code),
+            starting.asked(code=code, day="yesterday"),
+            starting.asked(code=code, day="2026-01-31", size="101"),
+            starting.asked(code=code, day="2026-01-31"),
+            starting.asked(code=code, day="$[yyyy-MM-dd]"),
+        ]
+    )
+    assert isinstance(none, WrongParameters)
+    assert [fault.name for fault in none.faults] == ["day"]
+    assert 'must be a date such as 2026-01-31; it is "yesterday"' in str(wrong)
+    assert 'at most 100; it is "101"' in str(large)
+    assert isinstance(right, CommandAsked)
+    assert isinstance(open_, CommandAsked)
+    (again,) = await start_all([starting.asked(code=code)])
+    assert isinstance(again, WrongParameters), "it is remembered that the version asks"
+
+
+async def test_a_project_may_give_what_a_start_must(starting: Starting) -> None:
+    code = await declared(starting)
+    await starting.sql("INSERT INTO project (name) VALUES ('default') ON CONFLICT DO NOTHING")
+    await starting.sql('UPDATE project SET params = \'{"day": "2026-01-31"}\'')
+    (asked,) = await start_all([starting.asked(code=code)])
+    assert isinstance(asked, CommandAsked)
