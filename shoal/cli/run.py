@@ -8,11 +8,10 @@ import typer
 
 from model.errors import Refused
 from model.runs.states import WorkflowState
-from service.runs import control
 from service.runs import requests as run_requests
 from service.workflows import listing
 from service.workflows import requests as workflow_requests
-from shoal.cli import command_result
+from shoal.cli import asked_values, command_result
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import json_fields, print_result
 from shoal.cli.values import Params, Project, RunOptions, Timeout, Wait, WorkflowName, read_values
@@ -47,7 +46,7 @@ async def run(
         head = await client.ask(
             listing.find_workflow, workflow_requests.WorkflowReference.read(name=name, project=project)
         )
-        command = (await client.ask(control.start_run, head.code, request, run_requests.WaitQuery())).command_id
+        command = (await asked_values.start(call, client, head.code, request)).command_id
         if not wait:
             said = f'Workflow "{head.name}" is asked for by command {command}.'
             see = f"See it: shoal show {quote(head.name)}   Why does it not run: shoal why command {command}"

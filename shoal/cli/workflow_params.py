@@ -1,4 +1,4 @@
-"""The parameters of a workflow's tasks, their scripts above all, as `workflow show` prints them."""
+"""The parameters of a workflow and of its tasks, their scripts above all, as `workflow show` prints them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,45 @@ from shoal.cli.output import hint, say
 
 if TYPE_CHECKING:
     from model.definitions.workflow import WorkflowSpec
+    from model.parameters.declared import Declaration
 
 LINES_MAX = 12
 """Of one task, unless all are asked for."""
 
 
+def print_globals(spec: WorkflowSpec) -> None:
+    """Print the parameters of the workflow, each with its default and what is declared of it."""
+    for key in spec.secrets:
+        if key not in spec.params and key not in spec.declared:
+            say(f"  {key}: SECRET, given by the start")
+    for key, value in spec.params.items():
+        declared = spec.declared.get(key)
+        say(f"  {key} = {value}" if declared is None else f"  {key} = {value}  {_declared(declared)}")
+    for key, declared in spec.declared.items():
+        if key not in spec.params:
+            say(f"  {key}  {_declared(declared)}")
+
+
+def _declared(declared: Declaration) -> str:
+    kind = declared.allowed() if declared.enum is not None else f"{declared.type}, {declared.allowed()}"
+    required = ", required" if declared.required else ""
+    return plain(f"({kind}{required}) {' '.join(declared.description.split())}".rstrip())
+
+
 def print_params(spec: WorkflowSpec, whole: str | None) -> None:
-    """Print the parameters of each task as YAML.
+    """Print the description of each task, and its parameters as YAML.
 
     Args:
         whole: the command line that shows all lines; None = this is it.
     """
     for task in spec.tasks:
-        if not task.params:
+        if not (task.params or task.description):
             continue
-        lines = without_sealed(workflow_text.to_yaml(task.params)).splitlines()
+        lines = without_sealed(workflow_text.to_yaml(task.params)).splitlines() if task.params else []
         kept = len(lines) if whole is None or len(lines) <= LINES_MAX + 1 else LINES_MAX
         say(f"  {plain(task.name)}:", style="bold")
+        for line in task.description.splitlines():
+            say(f"    {plain(line)}", style="italic")
         for line in lines[:kept]:
             say(f"    {plain(line)}")
         if kept < len(lines):

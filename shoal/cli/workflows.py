@@ -23,7 +23,7 @@ from shoal.cli.output import Column, answer_fields, hint, print_json, print_resu
 from shoal.cli.pool_changes import print_saved as print_pool
 from shoal.cli.values import Project
 from shoal.cli.verbs import verb
-from shoal.cli.workflow_params import print_params
+from shoal.cli.workflow_params import print_globals, print_params
 from shoal.cli.workflow_release import print_firing
 from shoal.clients.pages import all_items
 
@@ -136,11 +136,7 @@ async def show(
     say(state(head.release_state))
     if spec.description:
         say(spec.description)
-    for key in spec.secrets:
-        if key not in spec.params:
-            say(f"  {key}: SECRET, given by the start")
-    for key, value in spec.params.items():
-        say(f"  {key} = {value}")
+    print_globals(spec)
     needs = [Column("NEEDS", [_needs(task.resources) for task in spec.tasks], keep=2)]
     table(
         Column("TASK", [task.name for task in spec.tasks]),
