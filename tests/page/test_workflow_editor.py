@@ -59,7 +59,7 @@ def test_a_workflow_is_drawn_published_and_run(open_page: OpenPage) -> None:
     begin(page, "drawn")
 
     drag_type(page, "SHELL", 200, 120)
-    page.get_by_label("Script").fill("echo hello ${who}\n")
+    page.get_by_role("textbox", name="Script", exact=True).fill("echo hello ${who}\n")
     name = page.get_by_role("textbox", name="Name", exact=True)
     name.fill("greet")
     name.press("Enter")

@@ -40,6 +40,7 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
     (each) => (each.name in defaults ? { ...each, standard: defaults[each.name] } : each),
   );
   const rule = common.find((each) => each.name === "start_when");
+  const description = common.find((each) => each.name === "description");
   const isRuled = task.after.length > 0 && task.type !== "CONDITIONS";
   const set = (path: string[], value: unknown) =>
     editing.edit((text) => setField(text, task.name, path, value), `${task.name}.${path.join(".")}`);
@@ -76,6 +77,7 @@ export function TaskFields({ task, graph, editing, problems, isFixed, nameRef, o
           return isDone;
         }}
       />
+      {description && field(description, [description.name], task.fields.description)}
       <Select
         label={t("field.type")}
         data={types.data?.items.map((each) => each.name) ?? [task.type]}

@@ -1,0 +1,71 @@
+"""The dialog that starts a run has a field for each parameter, of its type, filled with its default."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.page.conftest import OpenPage, Seen
+from tests.page.running import RunningShoal
+from tests.page.test_workflow_editor import begin, task, write
+
+YAML = """\
+name: asked
+params:
+  day: {type: DATE, required: true, description: The day to load}
+  size: {type: INTEGER, value: 10, min: 1, max: 100}
+  region: {enum: [eu, us], value: eu}
+  full: {type: BOOLEAN, value: false}
+  plain: text
+tasks:
+  - {name: a, description: It loads the day, type: FAKE, params: {outputs: {seen: "${day} ${size} ${region} ${full}"}}}
+"""
+
+
+def publish(page: Page) -> Locator:
+    """Publish what is written, and open the dialog that runs it."""
+    page.get_by_role("button", name="Publish…").click()
+    page.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("Version 1 is published")).to_be_visible()
+    page.get_by_role("button", name="Run", exact=True).click()
+    return page.get_by_role("dialog")
+
+
+def test_a_run_is_started_with_the_fields_of_its_parameters(
+    open_page: OpenPage, seen: Seen, running: RunningShoal
+) -> None:
+    seen.expected.append("422")
+    page = open_page("/workflows")
+    begin(page, "asked")
+    write(page, YAML)
+    task(page, "a").click()
+    expect(page.get_by_label("Description")).to_have_value("It loads the day")
+    dialog = publish(page)
+
+    day = dialog.get_by_label("day")
+    size = dialog.get_by_label("size", exact=True)
+    expect(day).to_have_attribute("type", "date")
+    expect(dialog.get_by_text("The day to load")).to_be_visible()
+    expect(size).to_have_value("10")
+    expect(dialog.get_by_text("From 1 to 100.")).to_be_visible()
+    expect(dialog.get_by_role("textbox", name="plain")).to_have_value("text")
+    expect(dialog.get_by_role("switch", name="full")).not_to_be_checked()
+
+    run = dialog.get_by_role("button", name="Run", exact=True)
+    run.click()
+    expect(dialog.get_by_text('the required parameter "day"')).to_be_visible()
+    day.fill("2026-01-31")
+    size.fill("500")
+    run.click()
+    expect(dialog.get_by_text('from 1 to 100; it is "500"')).to_be_visible()
+    dialog.get_by_role("button", name="Reset size").click()
+    expect(size).to_have_value("10")
+    expect(dialog.get_by_text('it is "500"')).to_have_count(0)
+    dialog.get_by_role("combobox", name="region").click()
+    page.get_by_role("option", name="us").click()
+    dialog.get_by_role("switch", name="full").check()
+    run.click()
+    page.wait_for_url(re.compile("/runs/[0-9]+"))
+    page.goto(f"{page.url.split('?')[0]}?tab=parameters")
+    expect(page.get_by_text("2026-01-31 10 us true")).to_be_visible()

@@ -1,0 +1,85 @@
+import { ActionIcon, PasswordInput, Select, Switch, Textarea, TextInput } from "@mantine/core";
+import { IconArrowBackUp } from "@tabler/icons-react";
+import type { TFunction } from "i18next";
+import { useTranslation } from "react-i18next";
+import { choicesOf, inputOf, type Parameter } from "./parameters";
+
+interface Props {
+  parameter: Parameter;
+  /** As it was typed; undefined = the default counts. */
+  typed: string | undefined;
+  error: string | undefined;
+  onChange: (typed: string | undefined) => void;
+}
+
+/** One parameter of a start, as its type asks for, filled with its default. */
+export function ParameterField({ parameter, typed, error, onChange }: Props) {
+  const { t } = useTranslation("workflow");
+  const { name, standard, min, max } = parameter;
+  const input = inputOf(parameter);
+  const value = typed ?? standard ?? "";
+  const description = [parameter.description, boundsOf(parameter, t)].filter(Boolean).join(" ");
+  const common = {
+    label: name,
+    description: description || undefined,
+    inputWrapperOrder: ["label", "input", "description", "error"] as ("label" | "input" | "description" | "error")[],
+    error,
+    withAsterisk: parameter.isRequired,
+  };
+  const text = { ...common, value, onChange: (event: Typed) => onChange(event.currentTarget.value) };
+  const number = input === "number" ? { type: "number", min, max, step: stepOf(parameter) } : {};
+  const field = {
+    secret: () => <PasswordInput {...text} autoComplete="off" />,
+    choice: () => (
+      <Select
+        {...common}
+        data={choicesOf(parameter)}
+        value={value || null}
+        clearable={!parameter.isRequired}
+        onChange={(chosen) => onChange(chosen ?? "")}
+      />
+    ),
+    yesNo: () => (
+      <Switch
+        label={name}
+        description={common.description}
+        error={error}
+        checked={value.toLowerCase() === "true"}
+        onChange={(event) => onChange(String(event.currentTarget.checked))}
+      />
+    ),
+    number: () => <TextInput {...text} {...number} />,
+    date: () => <TextInput {...text} type="date" min={min} max={max} />,
+    long: () => <Textarea {...text} autosize minRows={2} maxRows={10} classNames={{ input: "mono" }} />,
+    text: () => <TextInput {...text} />,
+  }[input]();
+  const isChanged = typed !== undefined && typed !== (standard ?? "");
+  return (
+    <div className="run-field">
+      {field}
+      {isChanged && (
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          aria-label={t("runReset", { name })}
+          title={t("runReset", { name })}
+          onClick={() => onChange(undefined)}
+        >
+          <IconArrowBackUp size={14} />
+        </ActionIcon>
+      )}
+    </div>
+  );
+}
+
+type Typed = { currentTarget: { value: string } };
+
+function boundsOf({ min, max }: Parameter, t: TFunction<"workflow">): string {
+  if (min !== undefined && max !== undefined) return t("runBetween", { min, max });
+  if (min !== undefined) return t("runAtLeast", { min });
+  return max === undefined ? "" : t("runAtMost", { max });
+}
+
+function stepOf({ type }: Parameter): string {
+  return type === "INTEGER" || type === "LONG" ? "1" : "any";
+}
