@@ -14,9 +14,12 @@ from dao.definitions import definitions, schedule_contents, schedules
 from dao.definitions.definitions import Definition
 from dao.definitions.schedule_contents import StoredSchedule
 from dao.postgres.engine import AsyncConnection
+from model.definitions.workflow import WorkflowSpec
+from model.errors import Refused
 from model.ids import ScheduleId
+from model.parameters.parameters import parse_parameters
 from model.time.schedules import ScheduleSpec
-from service.runs.start_check import check_all_values, check_start
+from service.runs.start_check import check_all_values, check_start, check_values
 from service.schedules.schedule_entry import ScheduleEntry
 from service.secrets.key_settings import SecretSettings
 from service.workflows.sealing import sealed_schedule
@@ -90,6 +93,17 @@ async def save_schedules(
         await schedules.remove(connection, stored.id)
         changes.append(ScheduleChange(stored.id, "removed"))
     return changes
+
+
+async def schedules_unfit(connection: AsyncConnection, head: Definition, spec: WorkflowSpec) -> list[str]:
+    """What is wrong with schedules that are there already, for what the workflow declares now: a sentence for each."""
+    said = []
+    for stored in await schedule_contents.contents_of(connection, head.code):
+        try:
+            check_values(head, spec, parse_parameters(stored.params, "params"))
+        except Refused as error:
+            said.append(f"what schedule {stored.id} starts will be refused: {error}")
+    return said
 
 
 async def _change(

@@ -16,7 +16,7 @@ from dao.postgres.engine import AsyncConnection
 from model.choices import ReleaseState
 from model.errors import NotFound, Refused
 from model.ids import ScheduleId
-from service.schedules.file_schedules import ScheduleChange, save_schedules
+from service.schedules.file_schedules import ScheduleChange, save_schedules, schedules_unfit
 from service.secrets.key_settings import SecretSettings
 from service.workflows.sealing import sealed_for_saving
 from service.workflows.source_text import to_store
@@ -27,7 +27,8 @@ from service.workflows.workflow_file import BadWorkflowFile, FileFault, Workflow
 class Saved:
     """What became of one workflow of a file; `before` is None for a new workflow.
 
-    `firing` are its ONLINE schedules, if it is OFFLINE itself.
+    `firing` are its ONLINE schedules, if it is OFFLINE itself; `unfit` says which of its schedules do not give what it
+    requires.
     """
 
     document: WorkflowDocument
@@ -36,6 +37,7 @@ class Saved:
     before: Definition | None
     schedules: Sequence[ScheduleChange] = ()
     firing: Sequence[ScheduleId] = ()
+    unfit: Sequence[str] = ()
 
 
 async def save_all(
@@ -92,7 +94,8 @@ async def _save(
         raise BadWorkflowFile([FileFault(document.file, f'the schedules of "{document.name}": {error}')]) from None
     is_offline = document.release_state is ReleaseState.OFFLINE
     firing = await release.firing(connection, head.code) if is_offline else []
-    return Saved(document, head, is_new, before, changes, firing)
+    unfit = await schedules_unfit(connection, head, spec) if spec.declared else []
+    return Saved(document, head, is_new, before, changes, firing, unfit)
 
 
 def _line(document: WorkflowDocument, sentence: str) -> int:

@@ -62,6 +62,7 @@ class SavedWorkflow(WorkflowAnswer):
             firing=saved.firing,
             warnings=[
                 *saved.document.notes,
+                *saved.unfit,
                 *doubts(saved.document.spec),
                 *things.doubts(saved.document),
             ],

@@ -75,6 +75,16 @@ async def test_what_starts_later_must_give_what_is_required(shoal: CommandLine, 
     assert lacks in (await shoal("workflow", "apply", str(tmp_path / "w.yaml"))).sentence
 
 
+async def test_a_version_that_requires_more_than_a_schedule_gives_is_saved_with_a_warning(
+    shoal: CommandLine, tmp_path: Path
+) -> None:
+    assert (await shoal("schedule", "add", "load", "0 0 * * *", "-p", "day=2026-01-31")).code == 0
+    (tmp_path / "w.yaml").write_text(WORKFLOW.replace("  plain: text\n", "  plain: {type: LONG, required: true}\n"))
+    saved = await shoal("workflow", "apply", str(tmp_path / "w.yaml"))
+    assert (saved.code, "saved as version 2" in saved.out) == (0, True)
+    assert 'starts will be refused: the required parameter "plain" (a whole number such as 42) has no' in saved.err
+
+
 async def test_a_required_parameter_is_asked_for_on_a_terminal(shoal: CommandLine, sql: Any) -> None:
     typing, terminal = os.openpty()
     try:
