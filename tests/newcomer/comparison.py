@@ -1,6 +1,7 @@
 """Whether a line printed what its page shows.
 
-What differs each time does not count: times, durations, ids, ports, paths, load, names of nodes and fingerprints.
+What differs each time does not count: times, durations, ids, ports, paths, load, names of nodes and fingerprints; nor
+does whether a run waited so long that its head says `1.6 s of 7.2 s`.
 Lines are compared one by one in their order, and none may be missing or too many. How columns are aligned does not
 count, nor do empty lines. `…` or `...` stands for anything within a line, alone in one for any number of lines.
 """
@@ -24,6 +25,7 @@ _ASIDE = (
     (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{12}\b"), "#"),
     (re.compile(r"\b[0-9]+(?:[.,:][0-9]+)*"), "#"),
     (re.compile(r"# ([a-z]+[a-rt-z])s\b"), r"# \1"),
+    (re.compile(r"^(\S [A-Z_]+ #) of #$"), r"\1"),
 )
 _ANYTHING = re.compile(r"…|\.\.\.")
 

@@ -31,7 +31,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "horizon": (64, "I5"),
     "deadline": (145, "I5"),
     "terminate": (5, "I10"),
-    "observed": (34, "I5"),
+    "observed": (48, "I5"),
     "stated": (48, "I5"),
     "swept": (72, "I5"),
     "searched": (224, "I5"),
@@ -52,7 +52,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "family": (52, "I28"),
     "superseded": (1, "I19"),
     "pools_held": (2, "I22"),
-    "lease": (18, "I22"),
+    "lease": (24, "I22"),
     "timed_again": (48, "I10"),
     "reserved": (18, "I24"),
 }
