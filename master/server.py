@@ -208,8 +208,8 @@ class Master:
         try:
             try:
                 async with life.database.writing() as connection:
-                    await nodes.set_left(connection, life.me, broke=broke)
-                    handed = await failover.fail_over(connection, FAILOVER_MAX)
+                    if await nodes.set_left(connection, life.me, broke=broke):
+                        handed = await failover.fail_over(connection, FAILOVER_MAX)
             except BadData:  # for example of one run: the master leaves all the same
                 async with life.database.writing() as connection:
                     await nodes.set_left(connection, life.me, broke=broke)

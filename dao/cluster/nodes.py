@@ -257,12 +257,18 @@ async def set_leaving(connection: AsyncConnection, me: Me) -> None:
     await changed(connection, Changes(nodes=True))
 
 
-async def set_left(connection: AsyncConnection, me: Me, *, broke: bool = False) -> None:
-    """End our own life: whatever we still own is free for others from this commit on."""
-    await connection.execute(_SET_LEFT, {"epoch": me.epoch, "incarnation": me.incarnation, "broke": broke})
+async def set_left(connection: AsyncConnection, me: Me, *, broke: bool = False) -> bool:
+    """End our own life: whatever we still own is free for others from this commit on.
+
+    False if others have fenced us: then nothing is written, and we may write nothing else.
+    """
+    values = {"epoch": me.epoch, "incarnation": me.incarnation, "broke": broke}
+    if (await connection.execute(_SET_LEFT, values)).rowcount == 0:
+        return False
     await notify(connection, NODE)
     await changed(connection, Changes(nodes=True))
     await announce_last_changes(connection)
+    return True
 
 
 def _of(me: Me) -> dict[str, object]:

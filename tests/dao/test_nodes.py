@@ -136,10 +136,18 @@ async def test_a_leaving_node_still_writes_and_one_that_left_does_not(scene: Sce
         await nodes.hold_alive(connection, me)
     assert (await scene.row_of(me)).state is NodeState.LEAVING
     async with scene.writing() as connection:
-        await nodes.set_left(connection, me)
+        assert await nodes.set_left(connection, me)
     with pytest.raises(Fenced):
         async with scene.writing() as connection:
             await nodes.hold_alive(connection, me)
+
+
+async def test_a_fenced_node_is_told_that_it_cannot_leave(scene: Scene) -> None:
+    me = await scene.master()
+    await scene.fence(me)
+    async with scene.writing() as connection:
+        assert not await nodes.set_left(connection, me)
+    assert await scene.sql("SELECT state FROM node") == ["FENCED"]
 
 
 async def test_a_fence_ends_the_sessions_of_the_dead_and_no_others(scene: Scene) -> None:

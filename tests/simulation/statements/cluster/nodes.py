@@ -105,10 +105,12 @@ def set_leaving(tx: Transaction, me: Me) -> None:
     end(tx, me.epoch, S.LEAVING, (S.ALIVE,), None)
 
 
-def set_left(tx: Transaction, me: Me, *, broke: bool = False) -> None:
+def set_left(tx: Transaction, me: Me, *, broke: bool = False) -> bool:
     tx.server.on_goodbye(me.epoch)
-    end(tx, me.epoch, S.FENCED if broke else S.LEFT, LIVING, None)
+    if not end(tx, me.epoch, S.FENCED if broke else S.LEFT, LIVING, None):
+        return False
     tx.notes.append((NODE, ""))
+    return True
 
 
 def end(tx: Transaction, epoch: Epoch, state: NodeState, befores: tuple[NodeState, ...], why: str | None) -> bool:
