@@ -1,0 +1,321 @@
+"""Calls in a DAG file: what makes DAGs, tasks, groups and arrows, and the few functions whose results are known."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os.path
+import textwrap
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from importers.airflow.values import (
+    Dag,
+    Dataset,
+    Dotted,
+    Function,
+    Group,
+    Label,
+    Operator,
+    Output,
+    Parameter,
+    Partial,
+    Timetable,
+    Unknown,
+    first_of,
+    link,
+    operators_in,
+)
+
+if TYPE_CHECKING:
+    from importers.airflow.reader import Reader
+
+_KNOWN = {"str": str, "int": int, "float": float, "bool": bool, "len": len, "list": list, "tuple": tuple, "dict": dict,
+          "set": list, "sorted": sorted, "reversed": lambda of: list(reversed(of)), "min": min, "max": max, "sum": sum,
+          "zip": lambda *of: list(zip(*of, strict=False)), "enumerate": lambda of, start=0: list(enumerate(of,
+          start))}  # fmt: skip
+_OF_TEXT = ("format", "join", "replace", "upper", "lower", "strip", "lstrip", "rstrip", "split", "startswith",
+            "endswith",
+            "title", "capitalize", "zfill", "removeprefix", "removesuffix")  # fmt: skip
+_OF_DICT = ("get", "items", "keys", "values", "copy", "update")
+_OF_LIST = ("append", "extend", "copy", "index", "insert")
+RANGE_MAX = 20_000
+_HARMLESS = ("print", "log", "warnings.", "sys.", "os.")
+_NO_TASK = ("BaseHook", "Connection", "Config", "conf")
+
+
+def call(reader: Reader, node: ast.Call) -> Any:
+    """What a call gives. What it makes is added to the DAG around it."""
+    if isinstance(node.func, ast.Attribute):
+        holder = reader.value(node.func.value)
+        if not isinstance(holder, Dotted):
+            return _of_object(reader, node, holder, node.func.attr)
+    function = reader.value(node.func)
+    given, named = _arguments(reader, node)
+    match function:
+        case Dotted():
+            return _of_import(reader, node, function, given, named)
+        case Function():
+            return _of_function(reader, node, function, given, named)
+    if "task_id" in named:
+        return _operator(reader, node, Dotted(ast.unparse(node.func)), named)
+    return reader.unknown(node)
+
+
+def is_harmless(node: ast.expr) -> bool:
+    """Whether an expression makes no tasks, though it is not known."""
+    return not isinstance(node, ast.Call) or ast.unparse(node.func).lower().startswith(_HARMLESS)
+
+
+def variable(reader: Reader, name: str, default: Any) -> str:
+    """A variable of Airflow or of the environment: a parameter."""
+    known = default if isinstance(default, str | int | float) and not isinstance(default, bool) else None
+    reader.variables.setdefault(name, None if known is None else str(known))
+    return f"${{{name}}}"
+
+
+def _arguments(reader: Reader, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+    named: dict[str, Any] = {}
+    for each in node.keywords:
+        value = reader.value(each.value)
+        if each.arg is not None:
+            named[each.arg] = value
+        elif isinstance(value, dict):
+            named.update(value)
+        else:
+            named[f"**{ast.unparse(each.value)}"] = value
+    return [reader.value(each) for each in node.args], named
+
+
+def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any], named: dict[str, Any]) -> Any:
+    match function.name:
+        case "DAG":
+            return reader.add_dag(
+                Dag({**dict(zip(("dag_id", "description", "schedule"), given, strict=False)), **named}, node.lineno)
+            )
+        case "timedelta" | "duration":
+            return _made(reader, node, timedelta, given, named)
+        case "datetime" | "create":
+            return _datetime(reader, node, given, named)
+        case "timezone" | "Timezone" | "ZoneInfo" if given and isinstance(given[0], str):
+            return given[0]
+        case "TaskGroup":
+            return _group(reader, str(named.get("group_id", given[0] if given else "group")), named)
+        case "Dataset" | "Asset" if name := next(iter((*given, named.get("uri"), named.get("name"))), None):
+            return Dataset(str(named.get("name") or named.get("uri") or name))
+        case "Param":
+            return Parameter(given[0] if given else named.pop("default", None), named)
+        case "Label" | "EdgeModifier":
+            return Label()
+        case "CronTriggerTimetable" | "CronDataIntervalTimetable" if given and isinstance(given[0], str):
+            zone = named.get("timezone")
+            return Timetable(
+                given[0], zone if isinstance(zone, str) else None, function.name == "CronDataIntervalTimetable"
+            )
+        case "get" if function.path.endswith("Variable.get") and given and isinstance(given[0], str):
+            return variable(
+                reader, given[0], named.get("default_var", named.get("default", given[1] if given[1:] else None))
+            )
+        case "getenv" | "get" if function.path in ("os.getenv", "os.environ.get") and given:
+            return variable(reader, str(given[0]), given[1] if given[1:] else None)
+        case "chain" | "chain_linear":
+            return _chained(given)
+        case "cross_downstream":
+            link(
+                *(
+                    named.get(name, each)
+                    for name, each in zip(("from_tasks", "to_tasks"), [*given, None, None], strict=False)
+                )
+            )
+            return None
+        case "dict" if function.path == "dict" and not given:
+            return named
+        case "is_venv_installed":
+            return True
+        case "dumps" if function.path == "json.dumps" and given and not set(named) - {"indent", "sort_keys"}:
+            return _made(reader, node, json.dumps, given, named)
+        case "dedent" if given and isinstance(given[0], str):
+            return textwrap.dedent(given[0])
+        case "join" if function.path == "os.path.join" and all(isinstance(each, str) for each in given):
+            return os.path.join(*given)  # noqa: PTH118 - a path there, not here
+        case "Path" | "PurePath" if given and all(isinstance(each, str) for each in given):
+            return "/".join(given)
+        case "partial" if _is_class(function.path.rpartition(".")[0]):
+            return Partial(Dotted(function.path.rpartition(".")[0]), named)
+        case "range" if all(isinstance(each, int) for each in given) and len(made := range(*given)) <= RANGE_MAX:
+            return list(made)
+        case name if function.path == name and name in _KNOWN and not _unknown([*given, *named.values()]):
+            return _made(reader, node, _KNOWN[name], given, named)
+    if _is_class(function.path) and ("task_id" in named or function.path.startswith(("airflow", "astronomer"))):
+        return _operator(reader, node, function, named)
+    if "task_id" in named:
+        return _operator(reader, node, function, named)
+    return reader.unknown(node)
+
+
+def _of_function(reader: Reader, node: ast.Call, function: Function, given: list[Any], named: dict[str, Any]) -> Any:
+    arguments = _by_name(reader, function.node, given, {**function.partial, **named})
+    if function.kind == "dag":
+        dag = reader.add_dag(Dag({"dag_id": function.node.name, **function.given}, node.lineno))
+        dag.doc = ast.get_docstring(function.node) or ""
+        reader.current.append(dag)
+        reader.inlined(function, arguments)
+        reader.current.pop()
+        return dag
+    if function.kind == "task_group":
+        group = _group(reader, str(function.given.get("group_id", function.node.name)), function.given)
+        reader.groups.append(group)
+        group.value = reader.inlined(function, arguments)
+        reader.groups.pop()
+        if given or named:
+            before = list(operators_in([given, named]))
+            for first in first_of(group):
+                if not first.before:
+                    link(before, first)
+        return group
+    if function.kind:
+        return _task(reader, node, function, {**function.partial, **_positional(function, given), **named})
+    return reader.inlined(function, arguments)
+
+
+def _by_name(reader: Reader, node: ast.FunctionDef, given: list[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function by their names, with its defaults."""
+    names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+    defaults = node.args.defaults
+    found = {name: reader.value(each) for name, each in zip(names[len(names) - len(defaults) :], defaults, strict=True)}
+    for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
+        if default is not None:
+            found[each.arg] = reader.value(default)
+    return {**found, **dict(zip(names, given, strict=False)), **named}
+
+
+def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
+    given, named = _arguments(reader, node)
+    match holder, name:
+        case (Operator() | Group() | list(), "set_downstream"):
+            link(holder, given[0])
+            return None
+        case (Operator() | Group() | list(), "set_upstream"):
+            link(given[0], holder)
+            return None
+        case Operator(), "as_teardown":
+            holder.is_teardown = True
+            link([each for each in [named.get("setups")] if each is not None], holder)
+            return holder
+        case Operator(), "as_setup":
+            return holder
+        case Function(), "override":
+            return Function(holder.node, holder.kind, {**holder.given, **named}, holder.partial)
+        case Function(), "partial":
+            return Function(holder.node, holder.kind, holder.given, {**holder.partial, **named})
+        case Function(), "expand" | "expand_kwargs":
+            over = {"": given[0]} if name == "expand_kwargs" and given else named
+            return _task(reader, node, holder, dict(holder.partial), over)
+        case Partial(), "expand" | "expand_kwargs":
+            over = {"": given[0]} if name == "expand_kwargs" and given else named
+            return _operator(reader, node, holder.of, dict(holder.given), over)
+        case str(), _ if name in _OF_TEXT and not _unknown([*given, *named.values()]):
+            return _made(reader, node, getattr(holder, name), given, named)
+        case dict(), _ if name in _OF_DICT:
+            found = _made(reader, node, getattr(holder, name), given, named)
+            return list(found) if name in ("items", "keys", "values") else found
+        case list(), _ if name in _OF_LIST:
+            return _made(reader, node, getattr(holder, name), given, named)
+        case datetime(), "subtract" | "add":
+            step = _made(reader, node, timedelta, given, named)
+            if isinstance(step, timedelta):
+                return holder + step if name == "add" else holder - step
+    return reader.unknown(node)
+
+
+def _made(reader: Reader, node: ast.Call, function: Any, given: list[Any], named: Mapping[str, Any]) -> Any:
+    try:
+        return function(*given, **named)
+    except Exception:  # noqa: BLE001 - whatever its arguments are, they are not known here
+        return reader.unknown(node)
+
+
+def _datetime(reader: Reader, node: ast.Call, given: list[Any], named: dict[str, Any]) -> Any:
+    zone = named.pop("tz", named.pop("tzinfo", None))
+    found = _made(reader, node, datetime, given, named)
+    if not isinstance(found, datetime):
+        return found
+    try:
+        return found.replace(tzinfo=ZoneInfo(zone) if isinstance(zone, str) else UTC)
+    except (ZoneInfoNotFoundError, ValueError):
+        return found.replace(tzinfo=UTC)
+
+
+def _group(reader: Reader, name: str, given: Mapping[str, Any]) -> Group:
+    prefix = name if given.get("prefix_group_id", True) is not False else ""
+    outer = reader.groups[-1].prefix if reader.groups else ""
+    return Group(".".join(filter(None, (outer, prefix))))
+
+
+def _chained(given: list[Any]) -> None:
+    for before, after in pairwise(given):
+        if isinstance(before, list | tuple) and isinstance(after, list | tuple) and len(before) == len(after):
+            for one, other in zip(before, after, strict=True):
+                link(one, other)
+        else:
+            link(before, after)
+
+
+def _positional(function: Function, given: list[Any]) -> dict[str, Any]:
+    names = [each.arg for each in (*function.node.args.posonlyargs, *function.node.args.args)]
+    return dict(zip(names, given, strict=False))
+
+
+def _task(
+    reader: Reader, node: ast.Call, function: Function, arguments: dict[str, Any], over: Mapping[str, Any] | None = None
+) -> Operator:
+    given = {"task_id": function.node.name, **function.given, "op_kwargs": arguments}
+    return _placed(
+        reader, Operator("", f"@{function.kind}", given, node.lineno, function, dict(over or {})), [arguments, over]
+    )
+
+
+def _operator(
+    reader: Reader, node: ast.Call, of: Dotted, given: dict[str, Any], over: Mapping[str, Any] | None = None
+) -> Operator:
+    given.setdefault("task_id", of.name)
+    return _placed(reader, Operator("", of.name, given, node.lineno, None, dict(over or {})), [given, over])
+
+
+def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:
+    """Add a task to its DAG and group, after the tasks whose results it uses."""
+    dag = operator.given.pop("dag", None)
+    group = operator.given.pop("task_group", None)
+    groups = [group] if isinstance(group, Group) else reader.groups
+    operator.is_teardown = operator.given.pop("teardown", False) is True
+    named = operator.given.pop("task_id", None)
+    if not isinstance(named, str):
+        reader.note(operator.line, f"the task_id {named.text if isinstance(named, Unknown) else named} is not known")
+        named = f"task_{operator.line}"
+    wanted = ".".join(filter(None, (groups[-1].prefix if groups else "", named)))
+    of = dag if isinstance(dag, Dag) else reader.current[-1] if reader.current else None
+    if of is None:
+        reader.note(operator.line, f'the task "{wanted}" belongs to no DAG that is known')
+        return operator
+    taken = {each.id for each in of.tasks}
+    operator.id, number = wanted, 1
+    while operator.id in taken:
+        operator.id, number = f"{wanted}__{number}", number + 1
+    of.tasks.append(operator)
+    for each in groups:
+        each.tasks.append(operator)
+    link(list(dict.fromkeys(operators_in(uses))), operator)
+    return operator
+
+
+def _is_class(path: str) -> bool:
+    """Whether this names a class of tasks."""
+    name = path.rpartition(".")[2]
+    return name[:1].isupper() and name not in _NO_TASK and name.endswith(("Operator", "Sensor", "Async", "Task"))
+
+
+def _unknown(values: list[Any]) -> bool:
+    return any(isinstance(each, Unknown | Operator | Output | Function | Group | Dotted) for each in values)

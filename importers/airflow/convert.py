@@ -1,0 +1,239 @@
+"""The whole import of DAG files: files in, files and a report out. Nothing of them is run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from importers import documents
+from importers.airflow import dags, tasks
+from importers.airflow.flow import Flow
+from importers.airflow.reader import Reader
+from importers.airflow.templates import Templates
+from importers.airflow.values import Dag, Function, Operator, Output
+from importers.catalog import Names
+from importers.imported import Imported, finished
+from importers.passwords import Hidden, Passwords
+from importers.report import Report
+from model.definitions.names import fault_of_workflow_name
+from service.workflows.workflow_file import TaskTypes
+
+FORM = "DAG file"
+_PULL = re.compile(r"xcom_pull\(([^)]*)\)")
+_QUOTED = r"['\"]([^'\"]+)['\"]"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a person asked for: whether schedules are to fire once they are saved."""
+
+    online: bool = False
+
+
+DEFAULTS = Options()
+
+
+def import_dags(files: Sequence[tuple[str, bytes]], types: TaskTypes, options: Options = DEFAULTS) -> Imported:
+    """Import DAG files.
+
+    Args:
+        files: name and content of each.
+        types: the task types that there are.
+        options: what a person asked for.
+    """
+    report, passwords = Report(), Passwords()
+    report.mask = passwords.masked
+    made: list[tuple[Flow, dict[str, Any]]] = []
+    for file, data in files:
+        text = data.decode("utf-8-sig", "replace")
+        passwords.learn(text)
+        about = report.about(file)
+        report.forms[file] = FORM
+        try:
+            reader = Reader(text)
+            found = reader.read()
+        except (SyntaxError, ValueError, RecursionError) as error:
+            about.refuse(f"it cannot be read as Python: {error}")
+            report.forms[file] = "none"
+            continue
+        if not found:
+            why = "".join(f"; line {line}: {sentence}" for line, sentence in reader.early)
+            about.refuse(f"no DAG was found in it; one that other files make is imported with these only{why}")
+        made += [
+            (flow, _content(flow, options)) for flow in (_flow(dag, reader, file, report, passwords) for dag in found)
+        ]
+    named: dict[str, int] = {}
+    written: dict[str, str] = {}
+    pools: dict[str, int] = {}
+    paths = documents.file_names(flow.name for flow, _ in made)
+    for path, (flow, content) in zip(paths, made, strict=True):
+        named[flow.name] = named.get(flow.name, 0) + 1
+        if named[flow.name] > 1:
+            flow.about.todo("dag_id", f'another DAG has its name "{flow.name}"; rename one of them')
+        checked = documents.reported(content, types, flow.about)
+        for pool, places in flow.pools.items():
+            pools[pool] = max(places, pools.get(pool, 1))
+        todos = report.todos(flow.about.file, flow.about.workflow)
+        text = documents.written(content, checked, todos)
+        written[path] = passwords.masked(text) if passwords.has(text) else text
+    if pools:
+        written[documents.POOLS] = documents.pools_file(pools)
+    return finished(written, report, Names({}))
+
+
+def _flow(dag: Dag, reader: Reader, file: str, report: Report, passwords: Passwords) -> Flow:
+    name = _workflow_name(dag.id or f"dag_of_line_{dag.line}")
+    about = report.about(file, dag.id or name)
+    about.begin("a workflow")
+    if not dag.id:
+        about.todo("dag_id", f"line {dag.line}: its dag_id is not known; name it")
+    names: dict[Operator, str] = {}
+    for operator in dag.tasks:
+        wanted = operator.id.replace(".", "_")
+        unique, number = wanted, 2
+        while unique in names.values():
+            unique, number = f"{wanted}_{number}", number + 1
+        names[operator] = unique
+    intervals = dags.has_intervals(dag, is_third=_is_third(reader))
+    by_id = {operator.id: name for operator, name in names.items()}
+    templates = Templates(intervals, dag.id, by_id.get)
+    flow = Flow(dag, reader, name, about, templates, passwords, names)
+    flow.pulled = set(_pulled(flow))
+    tasks.drafts_of(flow, passwords)
+    return flow
+
+
+def _content(flow: Flow, options: Options) -> dict[str, Any]:
+    is_third = _is_third(flow.reader)
+    dags.convert(flow, is_third=is_third, online=options.online)
+    for operator in list(flow.dag.tasks):
+        tasks.convert(operator, flow)
+    _after_what_is_used(flow)
+    tasks.gated(flow)
+    tasks.joins(flow)
+    if "after_last" in flow.fields and flow.fields.pop("execution_type", None) is not None:
+        flow.fields.pop("max_active", None)
+        flow.about.changed("max_active_runs", "its dates run one by one, by after_last")
+    if not flow.dag.tasks:
+        flow.about.todo("", "it has no task that is known")
+    if flow.templates.uses_days:
+        _say_of_days(flow, is_third)
+    _variables(flow)
+    hidden = Hidden(flow.passwords)
+    listed = [hidden.without(draft.content()) for draft in _in_order(flow)]
+    params = hidden.without(flow.params)
+    for secret in sorted(set(hidden.names.values())):
+        flow.about.todo("params", f'a password was found, and is not written: give it as the secret "{secret}"')
+        params[secret] = {"type": "SECRET"}
+    fields = flow.fields
+    return {"name": flow.name, **fields, **({"params": params} if params else {}), "tasks": listed}
+
+
+def _after_what_is_used(flow: Flow) -> None:
+    """A task comes after those whose results it uses: Airflow gives what is there by then, or None."""
+    by_name = {name: operator for operator, name in flow.names.items()}
+    for operator in flow.dag.tasks:
+        draft = flow.drafts[operator]
+        text = str((draft.params, draft.fields))
+        for name, other in by_name.items():
+            if f"${{{name}." not in text or other is operator or other in _before(operator):
+                continue
+            if operator in _before(other):
+                draft.about.todo("xcom_pull", f'it uses a result of "{name}", which comes after it')
+                continue
+            operator.before.append(other)
+            draft.after.append(name)
+            draft.about.changed("xcom_pull", f'it comes after "{name}" too, since it uses its result')
+
+
+def _before(operator: Operator) -> set[Operator]:
+    found: set[Operator] = set()
+    todo = list(operator.before)
+    while todo:
+        each = todo.pop()
+        if each not in found:
+            found.add(each)
+            todo += each.before
+    return found
+
+
+def _in_order(flow: Flow) -> list[Any]:
+    """The drafts: each SWITCH directly after the task that chooses."""
+    gates = {draft.after[0]: draft for operator, draft in flow.drafts.items() if operator not in flow.names}
+    found = []
+    for operator in flow.dag.tasks:
+        draft = flow.drafts[operator]
+        found += [draft, gates[draft.name]] if draft.name in gates else [draft]
+    return found
+
+
+def _variables(flow: Flow) -> None:
+    """The variables that its texts name: parameters that a start or the project must give."""
+    text = str([(draft.params, draft.fields) for draft in flow.drafts.values()])
+    own = {name: default for name, default in flow.reader.variables.items() if f"${{{name}}}" in text}
+    for name in sorted({*own, *flow.templates.variables}):
+        if name not in flow.params:
+            default = own.get(name)
+            flow.params[name] = {"type": "VARCHAR", "required": True} if default is None else default
+            flow.about.changed(
+                "Variable",
+                f'the variable "{name}" is a parameter; give it to the project: shoal project set {name}=VALUE',
+            )
+    for name in sorted(flow.templates.params - flow.params.keys()):
+        flow.params[name] = {"type": "VARCHAR", "required": True}
+        flow.about.changed("params", f'the parameter "{name}" has no default; a start must give it')
+
+
+def _say_of_days(flow: Flow, is_third: bool) -> None:
+    zone = dags.zone_of(flow.dag)
+    if zone != "UTC":
+        flow.about.changed("ds", f"days and times of a run are those of {zone}; in Airflow `ds` is the day in UTC")
+    if is_third and isinstance(dags.schedule_of(flow.dag), str):
+        flow.about.changed("ds", "`ds` is the day of the run, as in Airflow 3 without create_cron_data_intervals")
+
+
+def _is_third(reader: Reader) -> bool:
+    """Whether a file is written for Airflow 3."""
+    return any(each == "airflow.sdk" or each.startswith("airflow.sdk.") for each in reader.modules)
+
+
+def _pulled(flow: Flow) -> Iterator[tuple[str, str]]:
+    """The tasks and keys of results that somebody uses."""
+    for operator in flow.dag.tasks:
+        for part in _parts_of([operator.given, operator.over]):
+            match part:
+                case Output(of, path):
+                    yield of.id, re.split(r"[.\[]", path)[0]
+                case Operator():
+                    yield part.id, "return_value"
+        nodes = [operator.function.node] if operator.function is not None else []
+        callable_ = operator.given.get("python_callable")
+        nodes += [callable_.node] if isinstance(callable_, Function) else []
+        texts = [part for part in _parts_of(operator.given) if isinstance(part, str)]
+        texts += [ast.unparse(node) for node in nodes]
+        for given in (match[1] for text in texts for match in _PULL.finditer(text)):
+            key = re.search(rf"key\s*=\s*{_QUOTED}", given)
+            for task in re.findall(_QUOTED, given.replace(key[0], "") if key else given):
+                yield task, (key[1] if key else "return_value").partition(".")[0]
+
+
+def _parts_of(value: Any) -> Iterator[Any]:
+    """What is in the lists and mappings of a value, at any depth."""
+    match value:
+        case dict():
+            for each in value.values():
+                yield from _parts_of(each)
+        case list() | tuple():
+            for each in value:
+                yield from _parts_of(each)
+        case _:
+            yield value
+
+
+def _workflow_name(dag_id: str) -> str:
+    name = dag_id.replace(".", "_") if fault_of_workflow_name(dag_id) else dag_id
+    name = re.sub(r"[^\w.-]+", "_", name) if fault_of_workflow_name(name) else name
+    return f"dag_{name}" if fault_of_workflow_name(name) else name

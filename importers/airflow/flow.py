@@ -1,0 +1,192 @@
+"""What the conversion of one DAG knows and fills: the names and drafts of its tasks, its templates, where to report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from importers.airflow.reader import Reader
+from importers.airflow.templates import NoText, Templates
+from importers.airflow.values import Dag, Dotted, Operator, Output, Unknown
+from importers.draft import Draft
+from importers.passwords import Passwords
+from importers.report import About
+
+
+@dataclass
+class Flow:
+    """One DAG on its way."""
+
+    dag: Dag
+    reader: Reader
+    name: str
+    about: About
+    templates: Templates
+    passwords: Passwords
+    names: dict[Operator, str]
+    """The name that each task has here."""
+    pulled: set[tuple[str, str]] = field(default_factory=set)
+    """Tasks and keys of results that somebody uses: only these are passed on."""
+    drafts: dict[Operator, Draft] = field(default_factory=dict)
+    gates: dict[Operator, str] = field(default_factory=dict)
+    """The SWITCH after a task that chooses: what came after the task comes after that."""
+    fields: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, Any] = field(default_factory=dict)
+    pools: dict[str, int] = field(default_factory=dict)
+
+    def name_of(self, id_: str) -> str | None:
+        """The name of the task with this id."""
+        return next((name for operator, name in self.names.items() if operator.id == id_), None)
+
+    def after(self, operator: Operator) -> list[Operator]:
+        """The tasks directly after one."""
+        return [each for each in self.dag.tasks if operator in each.before]
+
+    def is_pulled(self, operator: Operator, key: str = "return_value") -> bool:
+        """Whether somebody uses this result."""
+        return (operator.id, key) in self.pulled
+
+    def output(self, value: Output) -> str:
+        """The reference to a result of a task; of what stands for an element of a list, to the path alone."""
+        name = self.names.get(value.of)
+        return f"${{{value.path}}}" if name is None else f"${{{name}.{value.path}}}"
+
+
+class Args:
+    """The arguments of one task, as they are asked for. What nobody asks for is reported."""
+
+    def __init__(self, operator: Operator, flow: Flow, draft: Draft, given: Mapping[str, Any]) -> None:
+        self.operator = operator
+        self.flow = flow
+        self.draft = draft
+        self.given = dict(given)
+        self._read: set[str] = set()
+
+    def has(self, name: str) -> bool:
+        """Whether it is given, and not None."""
+        return self.given.get(name) is not None
+
+    def raw(self, name: str, default: Any = None) -> Any:
+        """The value as it was read."""
+        self._read.add(name)
+        value = self.given.get(name)
+        return default if value is None else value
+
+    def known(self, name: str, default: Any = None) -> Any:
+        """The value; what is not known is something to do, and the default."""
+        value = self.raw(name, default)
+        if isinstance(value, Unknown):
+            self.draft.about.todo(name, f"line {value.line}: {name} = {value.text} is not known before it runs")
+            return default
+        return value
+
+    def text(self, name: str, default: str = "") -> str:
+        """The value as a text, its templates replaced."""
+        value = self.known(name, default)
+        return self.written(name, value) if value is not default else default
+
+    def written(self, name: str, value: Any) -> str:
+        """Any value as a text for Shoal."""
+        try:
+            match value:
+                case Output() | Operator():
+                    return self.flow.output(value if isinstance(value, Output) else Output(value))
+                case Unknown(text, line):
+                    self.draft.about.todo(name, f"line {line}: {text} is not known before it runs")
+                    return f"TODO {text}"
+                case bool():
+                    return str(value).lower()
+                case Dotted():
+                    return value.name
+            return self.flow.templates.text(str(value))
+        except NoText as error:
+            self.draft.about.todo(name, f"line {self.operator.line}: {name}: {error}")
+            return str(value)
+
+    def mapping(self, name: str) -> dict[str, str]:
+        """The value as a mapping of texts."""
+        value = self.known(name, {})
+        if not isinstance(value, dict):
+            self.draft.about.todo(name, f"line {self.operator.line}: {name} is no mapping that is known")
+            return {}
+        return {str(key): self.written(f"{name}.{key}", each) for key, each in value.items()}
+
+    def texts(self, name: str) -> list[str]:
+        """The value as a list of texts; one text is a list of one."""
+        value = self.known(name, [])
+        listed = list(value) if isinstance(value, list | tuple) else [value]
+        return [self.written(name, each) for each in listed]
+
+    def number(self, name: str, default: float | None = None) -> float | None:
+        """The value as a number; a span of time in seconds."""
+        value = self.known(name, default)
+        if isinstance(value, timedelta):
+            return value.total_seconds()
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return default
+        return float(value)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """The value as yes or no."""
+        value = self.known(name, default)
+        return value if isinstance(value, bool) else default
+
+    def irrelevant(self, *names: str) -> None:
+        """These say nothing of what the task does here."""
+        self._read.update(names)
+
+    def rest(self) -> dict[str, Any]:
+        """What nobody has asked for, as it is shown."""
+        found = {
+            name: value
+            for name, value in self.given.items()
+            if name not in self._read and value not in (None, "", [], {})
+        }
+        self._read.update(found)
+        return {name: shown(value) for name, value in found.items()}
+
+
+def shown(value: Any) -> Any:
+    """A value for a report or a comment."""
+    match value:
+        case Unknown(text):
+            return text
+        case Output(of, path):
+            return f"{of.id}.{path}"
+        case Operator():
+            return value.id
+        case Dotted(path):
+            return path
+        case dict():
+            return {str(key): shown(each) for key, each in value.items()}
+        case list() | tuple() | set():
+            return [shown(each) for each in value]
+        case str() | int() | float() | bool() | None:
+            return value
+    return str(value)
+
+
+def minutes(seconds: float) -> float | int:
+    """Seconds as the minutes of a task's fields."""
+    found = seconds / 60
+    return int(found) if found == int(found) else round(found, 4)
+
+
+def span(seconds: float) -> str:
+    """Seconds as the spans of a WAIT task, such as 5m."""
+    whole = max(1, round(seconds))
+    return f"{whole // 60}m" if whole % 60 == 0 else f"{whole}s"
+
+
+def parameter_name(text: str) -> str:
+    """A name for a parameter, made of any text."""
+    made = re.sub(r"[^A-Za-z0-9_.]", "_", text)
+    return f"_{made}" if made[:1].isdigit() else made
+
+
+def in_quotes(text: str) -> str:
+    """A text as it stands between the double quotes of bash, which still replace `${...}`."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`")

@@ -1,0 +1,320 @@
+"""The operators and sensors of Airflow, each as a task of Shoal."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from shlex import quote, split
+from typing import Any
+
+from importers.airflow import python_tasks, sensors
+from importers.airflow.flow import Args, in_quotes, parameter_name
+from importers.airflow.values import Dotted, Label, Unknown
+from model.errors import Refused
+
+Convert = Callable[[Args], None]
+_SQL_CONNECTIONS = {
+    "PostgresOperator": ("postgres_conn_id", "postgres_default"),
+    "MySqlOperator": ("mysql_conn_id", "mysql_default"),
+    "SqliteOperator": ("sqlite_conn_id", "sqlite_default"),
+    "MsSqlOperator": ("mssql_conn_id", "mssql_default"),
+    "OracleOperator": ("oracle_conn_id", "oracle_default"),
+    "SnowflakeOperator": ("snowflake_conn_id", "snowflake_default"),
+    "RedshiftSQLOperator": ("redshift_conn_id", "redshift_default"),
+    "TrinoOperator": ("trino_conn_id", "trino_default"),
+    "SQLExecuteQueryOperator": ("conn_id", "default"),
+}
+
+
+def convert(args: Args) -> None:
+    """Make the task; one whose kind has no counterpart stays for a person to write."""
+    kind = args.operator.kind
+    known = OPERATORS.get(kind)
+    if args.operator.over and kind.startswith("@") is False and "" not in args.operator.over:
+        args.given |= {name: _element(args, name) for name in args.operator.over}
+    if known is None:
+        sentence = f"line {args.operator.line}: {kind} has no counterpart; write it as a SHELL or PYTHON task"
+        args.draft.cannot(sentence, args.rest())
+        return
+    try:
+        known(args)
+    except Refused as error:
+        args.draft.cannot(f"line {args.operator.line}: {kind}: {error}", args.rest())
+
+
+def _element(args: Args, name: str) -> str:
+    return "{{ each }}" if len(args.operator.over) == 1 else f"{{{{ each.{name} }}}}"
+
+
+def _bash(args: Args) -> None:
+    commands = args.operator.over.get("bash_command")
+    if isinstance(commands, list | tuple):
+        # The elements are scripts, and no value is run as code: each has a branch of its own.
+        cases = [f"{place})\n{args.written('bash_command', each)}\n;;" for place, each in enumerate(commands)]
+        command = "\n".join(["case ${each_index} in", *cases, "esac"])
+    else:
+        command = args.text("bash_command")
+    code = args.raw("skip_on_exit_code", 99)
+    codes = [each for each in (code if isinstance(code, list | tuple) else [code]) if isinstance(each, int)]
+    if codes:
+        args.draft.fields["skip_exit_codes"] = codes
+    args.draft.params = {"script": _script(args, command)}
+    args.irrelevant("output_encoding", "append_env", "do_xcom_push", "output_processor")
+
+
+def _script(args: Args, command: str) -> str | dict[str, str]:
+    if command.rstrip().endswith((".sh", ".bash")) and "\n" not in command and " " not in command.strip():
+        args.draft.about.todo("bash_command", f"put the file into the project: shoal file put {command.strip()}")
+        return {"file": command.strip()}
+    head = [f"cd {quote(args.text('cwd'))} || exit"] if args.has("cwd") else []
+    head += [f'export {name}="{in_quotes(value)}"' for name, value in args.mapping("env").items()]
+    if args.flow.is_pulled(args.operator):
+        args.draft.about.changed("do_xcom_push", "its last line is passed on as return_value by a line of the script")
+        body = ["set -o pipefail", "last=$( (", command.rstrip("\n"), ") | tee /dev/stderr | tail -n 1) || exit"]
+        return "\n".join([*head, *body, 'echo "#{setValue(return_value=$last)}"', ""])
+    if re.fullmatch(r"\$\{[^}]+\}", command.strip()):
+        args.draft.about.todo(
+            "bash_command", "a result of another task is no script here: values are never run as code"
+        )
+    return "\n".join([*head, command.strip("\n")]) + "\n"
+
+
+def _nothing(args: Args) -> None:
+    args.draft.type = "FAKE"
+
+
+def _sql(args: Args) -> None:
+    own, standard = _SQL_CONNECTIONS[args.operator.kind]
+    name = args.text("conn_id") if args.has("conn_id") else args.text(own, standard)
+    statements = [_statement(args, each) for each in _listed(args.known("sql", ""))]
+    args.draft.type = "SQL"
+    args.draft.params = {"datasource": name, "sql": statements[0] if len(statements) == 1 else statements}
+    parameters = args.known("parameters")
+    if isinstance(parameters, dict):
+        args.draft.fields["local_params"] = {
+            str(key): args.written(f"parameters.{key}", each) for key, each in parameters.items()
+        }
+    elif parameters:
+        args.draft.about.todo(
+            "parameters", f"line {args.operator.line}: parameters by place; name them, and write ${{name}}"
+        )
+    if args.has("database") or args.has("schema"):
+        args.draft.about.changed("database", f"the data source {name} names the database: {args.text('database')}")
+    args.irrelevant("database", "schema", "autocommit", "split_statements", "return_last", "show_return_value_in_logs",
+                    "handler", "requires_result_fetch", "runtime_parameters", "hook_params",
+                    "do_xcom_push")  # fmt: skip
+    if args.flow.is_pulled(args.operator):
+        args.draft.about.changed("return_value", "a later task gets the columns of the first row by name, not all rows")
+
+
+def _statement(args: Args, given: Any) -> Any:
+    text = args.written("sql", given)
+    if text.strip().endswith(".sql") and " " not in text.strip():
+        args.draft.about.todo("sql", f"put the file into the project: shoal file put {text.strip()}")
+        return {"file": text.strip()}
+    parameters = args.given.get("parameters")
+    if isinstance(parameters, dict):
+        for name in parameters:
+            text = text.replace(f"%({name})s", f"${{{name}}}")
+    return text
+
+
+def _http(args: Args) -> None:
+    args.draft.type = "HTTP"
+    args.draft.params = _request(args)
+    args.irrelevant("log_response", "response_filter", "extra_options", "auth_type", "tcp_keep_alive")
+
+
+def _request(args: Args) -> dict[str, Any]:
+    connection = parameter_name(args.text("http_conn_id", "http_default") + ".url")
+    args.flow.params.setdefault(connection, {"type": "VARCHAR", "required": True})
+    args.draft.about.changed("http_conn_id", f'the address of the connection is the parameter "{connection}"')
+    endpoint = args.text("endpoint").lstrip("/")
+    found: dict[str, Any] = {"url": f"${{{connection}}}/{endpoint}" if endpoint else f"${{{connection}}}"}
+    method = args.text("method", "POST" if "Sensor" not in args.operator.kind else "GET")
+    if method != "GET":
+        found["method"] = method
+    if headers := args.mapping("headers"):
+        found["headers"] = headers
+    data = args.known("data", args.known("request_params"))
+    if isinstance(data, dict):
+        place = "query" if method == "GET" else "body"
+        found[place] = {str(key): args.written(f"data.{key}", each) for key, each in data.items()}
+    elif data:
+        found["body"] = args.written("data", data)
+    if args.has("response_check"):
+        args.draft.about.todo(
+            "response_check", f"line {args.operator.line}: write it as expected_status or body_contains"
+        )
+        args.irrelevant("response_check")
+    return found
+
+
+def _trigger(args: Args) -> None:
+    waits = args.flag("wait_for_completion")
+    args.draft.type = "SUB_PROCESS"
+    args.draft.params = {"workflow": args.text("trigger_dag_id"), **({} if waits else {"wait": False})}
+    if given := args.mapping("conf"):
+        args.draft.params["params"] = given
+    args.irrelevant("wait_for_completion", "poke_interval", "allowed_states", "failed_states", "deferrable",
+                    "reset_dag_run", "trigger_run_id", "skip_when_already_exists",
+                    "fail_when_dag_is_paused")  # fmt: skip
+    if args.has("logical_date") or args.has("execution_date"):
+        args.draft.about.changed("logical_date", "the other run has the time of its start")
+        args.irrelevant("logical_date", "execution_date")
+
+
+def _http_sensor(args: Args) -> None:
+    sensors.waits(args, {"http": _request(args)})
+    args.irrelevant("extra_options", "response_error_codes_allowlist")
+
+
+def _day_of_week(args: Args) -> None:
+    given = args.known("week_day", [])
+    listed = given if isinstance(given, list | tuple | set) else [given]
+    days = [(each.name if isinstance(each, Dotted) else str(each)).capitalize() for each in listed]
+    is_logical = args.flag("use_task_logical_date") or args.flag("use_task_execution_day")
+    day = args.flow.templates.logical("EEEE") if is_logical else "$[EEEE]"
+    args.irrelevant("use_task_logical_date", "use_task_execution_day")
+    cases = []
+    for name, no in (("follow_task_ids_if_true", ""), ("follow_task_ids_if_false", "!")):
+        ids = args.texts(name)
+        after = [args.flow.names[each] for each in args.flow.after(args.operator) if each.id in ids]
+        if after:
+            cases.append({"when": f'{no}("${{day}}" in {json.dumps(days)})', "then": after})
+    args.draft.fields["local_params"] = {"day": day}
+    args.draft.type, args.draft.params = "SWITCH", {"cases": cases}
+
+
+def _marker(args: Args) -> None:
+    args.draft.type = "FAKE"
+    args.draft.about.changed("external_dag_id", "a rerun of it does not run the tasks of the other DAG again")
+    args.irrelevant("external_dag_id", "external_task_id", "execution_date", "logical_date", "recursion_depth")
+
+
+def _pod(args: Args) -> None:
+    params: dict[str, Any] = {"image": args.text("image"), "namespace": args.text("namespace", "default")}
+    for name, own in (("command", "cmds"), ("args", "arguments")):
+        if listed := args.texts(own):
+            params[name] = listed
+    for name, own in (("env", "env_vars"), ("labels", "labels"), ("node_selector", "node_selector")):
+        value = args.raw(own)
+        if isinstance(value, dict):
+            params[name] = args.mapping(own)
+        elif value:
+            args.draft.about.todo(own, f"line {args.operator.line}: write {own} as a mapping: {_shown(value)}")
+    for name, own in (("service_account", "service_account_name"), ("image_pull_policy", "image_pull_policy")):
+        if args.has(own):
+            params[name] = args.text(own)
+    if (limit := args.number("startup_timeout_seconds")) is not None:
+        params["start_timeout_s"] = limit
+    for own in ("volumes", "volume_mounts", "tolerations", "secrets", "container_resources", "resources", "affinity",
+                "image_pull_secrets", "env_from", "configmaps", "init_containers", "full_pod_spec", "pod_template_file",
+                "security_context"):  # fmt: skip
+        if args.has(own):
+            args.draft.about.todo(own, f"line {args.operator.line}: write {own}: {_shown(args.raw(own))}")
+    if args.has("config_file"):
+        params["kubeconfig"] = args.text("config_file")
+    if args.operator.kind != "KubernetesPodOperator":
+        cluster = {
+            name: args.text(name) for name in ("project_id", "location", "cluster_name", "region") if args.has(name)
+        }
+        args.draft.about.changed(
+            "cluster", f"it runs in the cluster of the worker, or of a kubeconfig; it was {cluster}"
+        )
+    args.draft.type, args.draft.params = "K8S", params
+    args.irrelevant("name", "task_id", "get_logs", "in_cluster", "is_delete_operator_pod", "on_finish_action",
+                    "deferrable",
+                    "log_events_on_failure", "reattach_on_restart", "do_xcom_push", "kubernetes_conn_id",
+                    "random_name_suffix",
+                    "gcp_conn_id", "aws_conn_id", "hostnetwork", "poll_interval", "use_internal_ip",
+                    "pod_name")  # fmt: skip
+
+
+def _spark(args: Args) -> None:
+    params: dict[str, Any] = {"application": args.text("application")}
+    if given := args.mapping("conf"):
+        params["conf"] = given
+    if listed := args.texts("application_args"):
+        params["args"] = listed
+    for name, own in (
+        ("main_class", "java_class"),
+        ("driver_memory", "driver_memory"),
+        ("executor_memory", "executor_memory"),
+    ):
+        if args.has(own):
+            params[name] = args.text(own)
+    for name, own in (("executor_cores", "executor_cores"), ("executors", "num_executors")):
+        if (number := args.number(own)) is not None:
+            params[name] = int(number)
+    for name, own in (("jars", "jars"), ("py_files", "py_files"), ("files", "files")):
+        if args.has(own):
+            params[name] = [each for each in args.text(own).split(",") if each]
+    if args.has("conn_id"):
+        args.draft.about.changed("conn_id", f"the master of {args.text('conn_id')} is that of the worker; set `master`")
+    args.draft.type, args.draft.params = "SPARK", params
+    args.irrelevant("verbose", "name", "spark_binary", "conn_id", "total_executor_cores", "status_poll_interval")
+
+
+def _docker(args: Args) -> None:
+    words = ["docker", "run", "--rm"]
+    words += [word for name, value in args.mapping("environment").items() for word in ("-e", f"{name}={value}")]
+    command = args.known("command", [])
+    inner = split(args.written("command", command)) if isinstance(command, str) else args.texts("command")
+    script = " ".join([*(quote(each) for each in words), quote(args.text("image")), *(_quoted(each) for each in inner)])
+    args.draft.about.changed("image", "it runs by `docker run` on the worker, which needs docker")
+    args.draft.params = {"script": f"{script}\n"}
+    args.irrelevant("docker_url", "network_mode", "auto_remove", "tty", "api_version", "xcom_all", "mount_tmp_dir")
+
+
+def _quoted(text: str) -> str:
+    return f'"{in_quotes(text)}"' if "${" in text or "$[" in text else quote(text)
+
+
+def _latest(args: Args) -> None:
+    after = [args.flow.names[each] for each in args.flow.after(args.operator)]
+    args.draft.type = "SWITCH"
+    args.draft.params = {"cases": [{"when": "${system.is_latest} == true", "then": after}]}
+
+
+def _shown(value: Any) -> str:
+    return value.text if isinstance(value, Unknown) else str(value)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) and not isinstance(value, Label) else [value]
+
+
+OPERATORS: dict[str, Convert] = {
+    "BashOperator": _bash,
+    "@task.bash": python_tasks.bash,
+    **dict.fromkeys(("EmptyOperator", "DummyOperator"), _nothing),
+    **dict.fromkeys(python_tasks.PYTHON, python_tasks.python),
+    **dict.fromkeys(
+        ("BranchPythonOperator", "BranchPythonVirtualenvOperator", "BranchExternalPythonOperator", "@task.branch",
+         "@task.branch_virtualenv", "@task.branch_external_python"), python_tasks.branch
+    ),
+    "BranchDayOfWeekOperator": _day_of_week,
+    **dict.fromkeys(("ShortCircuitOperator", "@task.short_circuit"), python_tasks.short_circuit),
+    "LatestOnlyOperator": _latest,
+    **dict.fromkeys(_SQL_CONNECTIONS, _sql),
+    **dict.fromkeys(("HttpOperator", "SimpleHttpOperator"), _http),
+    "ExternalTaskSensor": sensors.external_task,
+    "ExternalTaskMarker": _marker,
+    "TriggerDagRunOperator": _trigger,
+    "FileSensor": sensors.file,
+    "SqlSensor": sensors.sql,
+    "BashSensor": sensors.bash,
+    "HttpSensor": _http_sensor,
+    **dict.fromkeys(("PythonSensor", "@task.sensor"), sensors.python),
+    "S3KeySensor": sensors.s3_key,
+    **dict.fromkeys(("TimeDeltaSensor", "TimeDeltaSensorAsync"), sensors.time_delta),
+    **dict.fromkeys(("TimeSensor", "TimeSensorAsync"), sensors.time),
+    **dict.fromkeys(
+        ("KubernetesPodOperator", "GKEStartPodOperator", "GKEPodOperator", "EksPodOperator"), _pod
+    ),
+    "SparkSubmitOperator": _spark,
+    "DockerOperator": _docker,
+}  # fmt: skip
+"""Class or decorator -> what makes its task."""

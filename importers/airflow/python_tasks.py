@@ -1,0 +1,276 @@
+"""Tasks that call a function of the file: plain ones, and those that choose what comes after them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from datetime import datetime
+from typing import Any
+
+from importers.airflow.flow import Args, shown
+from importers.airflow.functions import GIVES, VALUE, as_python, pushes, script_of
+from importers.airflow.templates import NoText
+from importers.airflow.values import Dotted, Function, Operator, Output, Unknown
+from importers.draft import Draft
+from model.errors import Refused
+
+PYTHON = frozenset(
+    {"@task", "@task.python", "@task.virtualenv", "@task.external_python", "PythonOperator"}
+    | {"PythonVirtualenvOperator", "ExternalPythonOperator"}
+)
+"""Kinds of tasks that are a plain function."""
+NOT_YET = 75
+"""The exit code of a sensor's script whose function is not satisfied: a Python that fails has another."""
+
+
+def python(args: Args) -> None:
+    """A function, whose result is passed on if somebody uses it."""
+    is_used = args.flow.is_pulled(args.operator) or pushes(args.operator)
+    mapped = [each for each in args.flow.names if is_of_python(each) for given in each.over.values()
+              if listed(given) is args.operator]  # fmt: skip
+    each = '_give("return_value_each", [json.dumps(each) for each in result])'
+    more = [each] if mapped and not args.operator.over else []
+    _script(args, lambda result: [f'_give("return_value", {result})', *more] if is_used else [])
+
+
+def bash(args: Args) -> None:
+    """`@task.bash`: a function that gives the text of a script. Only one that returns a text as it is, is known."""
+    function = _function(args)
+    body = [each for each in function.node.body if not isinstance(each, ast.Expr)]
+    text = None
+    if len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None:
+        text = args.flow.reader.inlined(function, args.raw("op_kwargs", {}))
+    if not isinstance(text, str):
+        raise Refused("the text of its script is known only when its function runs; write the script")
+    args.draft.params = {"script": args.written("bash_command", text).rstrip("\n") + "\n"}
+
+
+def branch(args: Args) -> None:
+    """A function that gives the ids of the tasks that go on: a SWITCH after it follows them."""
+    after = args.flow.after(args.operator)
+    _script(args, lambda result: [
+        f"chosen = [{result}] if isinstance({result}, str) else list({result} or [])",
+        '_give("branch", ",".join(sorted(chosen)))',
+    ])  # fmt: skip
+    chosen = _several(args)
+    named = args.flow.names
+    cases = [[each for each in after if each.id in ids] for ids in chosen]
+    cases += [[each] for each in after]
+    value = f"${{{args.draft.name}.branch}}"
+    _gate(args, [
+        {"when": f'"{value}" == "{",".join(sorted(each.id for each in case))}"', "then": [named[each] for each in case]}
+        for case in cases if case
+    ])  # fmt: skip
+
+
+def short_circuit(args: Args) -> None:
+    """A function that says whether what comes after it goes on."""
+    _script(args, lambda result: [f'_give("goes_on", bool({result}))'])
+    names = [args.flow.names[each] for each in args.flow.after(args.operator)]
+    if not args.flag("ignore_downstream_trigger_rules", True):
+        args.draft.about.changed("ignore_downstream_trigger_rules", "later tasks follow their own start rules")
+    _gate(args, [{"when": f"${{{args.draft.name}.goes_on}} == true", "then": names}])
+
+
+def sensor(args: Args) -> str:
+    """A function that is asked again: the script, which ends with `NOT_YET` if it is to be."""
+    _script(args, lambda result: [f"raise SystemExit(0 if {result} else {NOT_YET})"])
+    return str(args.draft.params["script"])
+
+
+def moment_of(args: Args, name: str, given: datetime) -> Any:
+    """What the function of this argument makes of a time, if that is known."""
+    function = args.raw(name)
+    if isinstance(function, Unknown) and function.text.startswith("lambda"):
+        function = _of_lambda(function.text)
+    if not isinstance(function, Function) or not function.node.args.args:
+        return None
+    return args.flow.reader.inlined(function, {function.node.args.args[0].arg: given})
+
+
+def _gate(args: Args, cases: list[dict[str, Any]]) -> None:
+    """The SWITCH after a task that chooses; a task without any after it chooses nothing."""
+    flow, draft = args.flow, args.draft
+    if not flow.after(args.operator):
+        return
+    taken = {*flow.names.values(), *flow.gates.values()}
+    name = f"{draft.name}_switch"
+    while name in taken:
+        name += "_"
+    flow.gates[args.operator] = name
+    gate = Draft(name, draft.about, draft.passwords, "SWITCH", {"cases": cases}, {}, [draft.name])
+    flow.drafts[Operator(name, "SWITCH", {}, args.operator.line)] = gate
+    draft.about.changed("branch", f'a SWITCH "{name}" after it follows what it returns')
+
+
+def _several(args: Args) -> list[set[str]]:
+    """The lists of ids that a function returns as they are written."""
+    found: list[set[str]] = []
+    for each in ast.walk(_function(args).node):
+        if isinstance(each, ast.Return) and isinstance(each.value, ast.List | ast.Tuple):
+            ids = {one.value for one in each.value.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+            if len(ids) > 1 and len(ids) == len(each.value.elts) and ids not in found:
+                found.append(ids)
+            elif len(ids) != len(each.value.elts):
+                args.draft.about.todo(
+                    "branch", f"line {each.lineno}: add a case to the SWITCH for each list that it returns"
+                )
+    return found
+
+
+def _script(args: Args, ends: Any) -> None:
+    flow = args.flow
+    if args.operator.function is None and isinstance(found := args.given.get("python_callable"), Dotted):
+        _imported(args, found, ends)
+        return
+    function = _function(args)
+    arguments = {**_mapped(args), **_positional(args, function), **_named(args)}
+    made = script_of(
+        flow.reader,
+        function,
+        arguments,
+        lambda value: as_python(value, flow.templates.text, lambda output: _result(args, output), flow.params),
+        ends,
+        lambda id_, key: next((_result(args, Output(each, key)) for each in flow.names if each.id == id_), None),
+    )
+    args.draft.type, args.draft.params = "PYTHON", {"script": made.text}
+    if made.modules:
+        args.draft.about.changed("python_callable", f"the workers' python3 needs {', '.join(made.modules)}")
+    for problem in made.problems:
+        args.draft.about.todo("python_callable", f"line {args.operator.line}: {problem}")
+    if requirements := args.raw("requirements", function.given.get("requirements")):
+        args.draft.about.todo(
+            "requirements", f"install on the workers, and name its python as interpreter: {shown(requirements)}"
+        )
+    if args.has("python"):
+        args.draft.params["interpreter"] = args.text("python")
+    for name in ("system_site_packages", "python_version", "use_dill", "multiple_outputs", "provide_context",
+                 "show_return_value_in_logs", "do_xcom_push", "templates_dict", "expect_airflow",
+                 "venv_cache_path"):  # fmt: skip
+        args.irrelevant(name)
+    if args.has("templates_dict"):
+        args.draft.about.todo("templates_dict", f"line {args.operator.line}: give its values as op_kwargs")
+
+
+def _imported(args: Args, function: Dotted, ends: Any) -> None:
+    """A function of a module that is not in the file: the script imports it."""
+    module, _, name = args.raw("python_callable").path.rpartition(".")
+    if not module or module.partition(".")[0] == "airflow":
+        raise Refused(f"its function {function.path} is not in this file; write the script")
+    flow, given = args.flow, args.known("op_args", [])
+    values = [("", each) for each in (given if isinstance(given, list | tuple) else [])]
+    values += [(f"{key}=", each) for key, each in {**_mapped_by_name(args), **_named(args)}.items()]
+    written = []
+    for key, value in values:
+        try:
+            text = as_python(value, flow.templates.text, lambda output: _result(args, output), flow.params)
+        except NoText as error:
+            args.draft.about.todo("python_callable", f"line {args.operator.line}: its argument {key}{error}")
+            text = "None"
+        written.append(key + text)
+    call = f"{name}({', '.join(written)})"
+    tail = ends("result")
+    head = ["import json\n"] if tail or "json.loads(" in call or "_value(" in call else []
+    parts = [
+        *head,
+        f"from {module} import {name}\n",
+        *([GIVES] if tail else []),
+        *([VALUE] if "_value(" in call else []),
+    ]
+    parts.append("\n".join([f"result = {call}" if tail else call, *tail]) + "\n")
+    args.draft.type, args.draft.params = "PYTHON", {"script": "\n".join(parts)}
+    sentence = f"the workers' python3 needs {module}; of Airflow's context {name} gets nothing by itself"
+    args.draft.about.changed("python_callable", sentence)
+    args.irrelevant("provide_context", "do_xcom_push", "show_return_value_in_logs")
+
+
+def _mapped_by_name(args: Args) -> dict[str, Any]:
+    over = {name: each for name, each in args.operator.over.items() if name}
+    return {name: Output(_EACH, "each" if len(over) == 1 else f"each.{name}") for name in over}
+
+
+def _result(args: Args, output: Output) -> str:
+    """A result of another task, as an expression of Python: what a function gave is JSON, all else is text."""
+    if output.of is _EACH:
+        return _element(args, output.path.partition(".")[2])
+    if not is_of_python(output.of):
+        return repr(args.flow.output(output))
+    key, *steps = re.findall(r"[^.\[\]]+", output.path)
+    inner = "".join(f"[{step}]" if step.isdigit() else f"[{step!r}]" for step in steps)
+    found = f'json.loads("${{{args.flow.names[output.of]}.{key}_json}}")'
+    # Of a mapped task it is a list of what its elements gave.
+    return (
+        f"[json.loads(each) if isinstance(each, str) else each for each in {found}]"
+        if output.of.over
+        else found + inner
+    )
+
+
+def _element(args: Args, name: str) -> str:
+    """An argument of an element: the element itself, or its part of this name."""
+    over = args.operator.over
+    given = over[""] if "" in over else over[name] if name else next(iter(over.values()))
+    text = f'"${{each.{name}}}"' if name else '"${each}"'
+    if isinstance(given, list | tuple):
+        values = [each.get(name) for each in given if isinstance(each, dict)] if "" in over else given
+        texts = [isinstance(each, str) for each in values]
+        return text if all(texts) else f"_value({text})" if any(texts) else f"json.loads({text})"
+    if listed(given) is not None:
+        return f'json.loads("${{each}}")[{name!r}]' if "" in over else 'json.loads("${each}")'
+    return f"_value({text})"
+
+
+def listed(given: Any) -> Operator | None:
+    """The function over whose list a task is mapped."""
+    source = given if isinstance(given, Operator) else given.of if isinstance(given, Output) else None
+    is_whole = isinstance(given, Operator) or (isinstance(given, Output) and given.path == "return_value")
+    return source if source is not None and is_whole and is_of_python(source) else None
+
+
+def is_of_python(operator: Operator) -> bool:
+    """Whether a task is a function of Python, which gives its results as JSON too."""
+    return operator.kind in PYTHON
+
+
+def _function(args: Args) -> Function:
+    if args.operator.function is not None:
+        return args.operator.function
+    found = args.raw("python_callable")
+    if isinstance(found, Unknown) and found.text.startswith("lambda"):
+        return _of_lambda(found.text)
+    if not isinstance(found, Function):
+        raise Refused(f"its function {shown(found)} is not in this file; write the script")
+    return found
+
+
+def _of_lambda(text: str) -> Function:
+    given = ast.parse(text, mode="eval").body
+    assert isinstance(given, ast.Lambda)
+    body: list[ast.stmt] = [ast.Return(given.body)]
+    return Function(ast.fix_missing_locations(ast.FunctionDef("call", given.args, body, [], lineno=1, col_offset=0)))
+
+
+def _named(args: Args) -> dict[str, Any]:
+    given = args.known("op_kwargs", {})
+    return dict(given) if isinstance(given, dict) else {}
+
+
+def _positional(args: Args, function: Function) -> dict[str, Any]:
+    given = args.known("op_args", [])
+    names = [each.arg for each in (*function.node.args.posonlyargs, *function.node.args.args)]
+    return dict(zip(names, given if isinstance(given, list | tuple) else [], strict=False))
+
+
+def _mapped(args: Args) -> dict[str, Any]:
+    """The arguments of an element of a mapped task."""
+    over = args.operator.over
+    if not over:
+        return {}
+    if "" in over:
+        names = [each.arg for each in _function(args).node.args.args]
+        return {name: Output(_EACH, f"each.{name}") for name in names if name not in _named(args)}
+    return {name: Output(_EACH, "each" if len(over) == 1 else f"each.{name}") for name in over}
+
+
+_EACH = Operator("each", "", {}, 0)
+"""Stands for the element of a mapped task."""

@@ -1,0 +1,435 @@
+"""Reads a DAG file as Airflow would run it, without running any of its code.
+
+Statements are followed in their order. What is literal is known: constants, f-strings, lists, loops over lists, calls
+of the file's own functions. All else is `Unknown`; a loop or condition that is not known leaves its body out, and says
+so.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from importers.airflow import calls
+from importers.airflow.literals import operated
+from importers.airflow.values import Dag, Dotted, Function, Group, Label, Names, Operator, Output, Unknown, link
+
+ROUNDS_MAX = 10_000
+"""Of all loops of a file, and calls of its functions."""
+DEPTH_MAX = 40
+_BUILT_IN = {"str", "int", "float", "bool", "len", "range", "list", "tuple", "dict", "set", "sorted", "enumerate",
+             "zip",
+             "reversed", "min", "max", "sum"}  # fmt: skip
+
+
+class Returned(Exception):
+    """A function of the file returns."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+
+class Reader:
+    """One file.
+
+    Args:
+        text: of the file.
+    Raises:
+        SyntaxError: it is no Python.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tree = ast.parse(text)
+        self.dags: list[Dag] = []
+        self.variables: dict[str, str | None] = {}
+        """Variables that the file reads -> the default."""
+        self.modules: set[str] = set()
+        """What it imports."""
+        self.current: list[Dag] = []
+        self.groups: list[Group] = []
+        self._scopes: list[dict[str, Any]] = [{"__name__": "imported", "TYPE_CHECKING": False}]
+        self._left = ROUNDS_MAX
+
+    def read(self) -> list[Dag]:
+        """Its DAGs."""
+        self._all(self.tree.body)
+        return self.dags
+
+    # ------------------------------------------------------------------------------------------- statements
+
+    def _all(self, statements: list[ast.stmt]) -> None:
+        for each in statements:
+            self._execute(each)
+
+    def _execute(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Import(names):
+                for each in names:
+                    self.modules.add(each.name)
+                    first = each.name.partition(".")[0]
+                    self._bind(each.asname or first, Dotted(each.name if each.asname else first))
+            case ast.ImportFrom(module, names):
+                self.modules.add(module or "")
+                for each in names:
+                    self._bind(each.asname or each.name, Dotted(f"{module or ''}.{each.name}"))
+            case ast.Assign(targets, value):
+                found = self.value(value)
+                for target in targets:
+                    self._assign(target, found)
+            case ast.AnnAssign(target, _, value) if value is not None:
+                self._assign(target, self.value(value))
+            case ast.AugAssign(target, operator, value):
+                self._assign(target, self._operated(operator, self.value(target), self.value(value), node))
+            case ast.Expr(value):
+                found = self.value(value)
+                if self.current and isinstance(found, Unknown) and not calls.is_harmless(value):
+                    self.note(node.lineno, f"what {found.text} makes is not known")
+            case ast.With(items, body):
+                self._with(items, body)
+            case ast.For(target, over, body):
+                self._loop(target, over, body)
+            case ast.If(test, body, orelse):
+                self._if(test, body, orelse)
+            case ast.FunctionDef():
+                self._bind(node.name, self._function(node))
+            case ast.ClassDef():
+                self._bind(node.name, self._class(node))
+            case ast.Return(value):
+                raise Returned(None if value is None else self.value(value))
+            case ast.Try(body):
+                self._all(body)
+            case ast.While():
+                self.note(node.lineno, "a while loop is not followed: what it makes is left out")
+
+    def _bind(self, name: str, value: Any) -> None:
+        self._scopes[-1][name] = value
+
+    def _assign(self, target: ast.expr, value: Any) -> None:
+        match target:
+            case ast.Name(name):
+                self._bind(name, value)
+            case ast.Tuple(parts) | ast.List(parts):
+                listed = self._listed(value)
+                known = listed is not None and len(listed) == len(parts)
+                for place, part in enumerate(parts):
+                    self._assign(part, listed[place] if known and listed is not None else self.unknown(target))
+            case ast.Subscript(of, index):
+                holder = self.value(of)
+                if isinstance(holder, dict | list):
+                    try:
+                        holder[self.value(index)] = value
+                    except (TypeError, IndexError):
+                        self.note(target.lineno, f"{ast.unparse(target)} is not known")
+            case ast.Attribute(of, name):
+                holder = self.value(of)
+                if isinstance(holder, Operator | Dag):
+                    holder.given[name] = value
+
+    def _with(self, items: list[ast.withitem], body: list[ast.stmt]) -> None:
+        entered: list[Any] = []
+        for item in items:
+            value = self.value(item.context_expr)
+            entered.append(value)
+            if item.optional_vars is not None:
+                self._assign(item.optional_vars, value)
+        for value in entered:
+            if isinstance(value, Dag):
+                self.current.append(value)
+            elif isinstance(value, Group):
+                self.groups.append(value)
+        self._all(body)
+        for value in reversed(entered):
+            if isinstance(value, Dag):
+                self.current.pop()
+            elif isinstance(value, Group):
+                self.groups.pop()
+
+    def _loop(self, target: ast.expr, over: ast.expr, body: list[ast.stmt]) -> None:
+        values = self._listed(self.value(over))
+        if values is None:
+            self.note(over.lineno, f"the loop over {ast.unparse(over)} is not known: what it makes is left out")
+            return
+        for each in values:
+            if not self._round(over.lineno):
+                return
+            self._assign(target, each)
+            self._all(body)
+
+    def _if(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
+        value = self.value(test)
+        if isinstance(value, Unknown):
+            self.note(test.lineno, f"whether {ast.unparse(test)} is not known: what depends on it is left out")
+        else:
+            self._all(body if value else orelse)
+
+    def _class(self, node: ast.ClassDef) -> Any:
+        values = {}
+        for each in node.body:
+            match each:
+                case ast.Assign([ast.Name(name)], value):
+                    values[name] = self.value(value)
+                case ast.Expr(ast.Constant()) | ast.Pass():
+                    pass
+                case _:
+                    return Unknown(f"class {node.name}", node.lineno)
+        return Names(values)
+
+    def _function(self, node: ast.FunctionDef) -> Function:
+        made = Function(node)
+        for decorator in node.decorator_list:
+            call = decorator if isinstance(decorator, ast.Call) else None
+            named = call.func if call is not None else decorator
+            found = self.value(named)
+            steps = (found.path if isinstance(found, Dotted) else ast.unparse(named)).split(".")
+            given = {each.arg: self.value(each.value) for each in call.keywords if each.arg} if call else {}
+            if steps[-1] in ("teardown", "setup"):
+                made.given["teardown"] = steps[-1] == "teardown"
+            elif steps[-1] in ("dag", "task_group"):
+                made.kind = steps[-1]
+                if call is not None and call.args:
+                    given["dag_id"] = self.value(call.args[0])
+                made.given |= given
+            elif "task" in steps:
+                made.kind = ".".join(steps[steps.index("task") :])
+                made.given |= given
+        return made
+
+    # ------------------------------------------------------------------------------------------- expressions
+
+    def value(self, node: ast.expr) -> Any:
+        """What an expression is."""
+        match node:
+            case ast.Constant(value):
+                return value
+            case ast.Name(name):
+                return self._named(node, name)
+            case ast.Attribute(of, name):
+                return self._attribute(node, self.value(of), name)
+            case ast.List(parts) | ast.Tuple(parts) | ast.Set(parts):
+                found = list(self._parts(parts))
+                return tuple(found) if isinstance(node, ast.Tuple) else found
+            case ast.Dict(keys, values):
+                return self._dict(keys, values)
+            case ast.JoinedStr(parts):
+                return self._joined(node, parts)
+            case ast.BinOp(left, operator, right):
+                return self._operated(operator, self.value(left), self.value(right), node)
+            case ast.Compare(left, [operator], [right]):
+                return self._operated(operator, self.value(left), self.value(right), node)
+            case ast.BoolOp(operator, values):
+                return self._either(operator, [self.value(each) for each in values], node)
+            case ast.UnaryOp(ast.USub(), operand) if isinstance(found := self.value(operand), int | float):
+                return -found
+            case ast.UnaryOp(ast.Not(), operand) if not isinstance(found := self.value(operand), Unknown):
+                return not found
+            case ast.IfExp(test, body, orelse) if not isinstance(found := self.value(test), Unknown):
+                return self.value(body if found else orelse)
+            case ast.Subscript(of, index):
+                return self._subscript(node, self.value(of), index)
+            case ast.ListComp(element, [ast.comprehension(target, over, tests)]):
+                return self._comprehension(node, element, target, over, tests)
+            case ast.Call():
+                return calls.call(self, node)
+            case ast.Starred(of):
+                return self.value(of)
+            case ast.Lambda():
+                return self.unknown(node)
+        return self.unknown(node)
+
+    def unknown(self, node: ast.expr) -> Unknown:
+        """What is not known of an expression."""
+        return Unknown(ast.unparse(node), node.lineno)
+
+    def note(self, line: int, sentence: str) -> None:
+        """Something could not be read; it belongs to the DAG around it, or to all of the file."""
+        for dag in self.current[-1:] or self.dags:
+            dag.notes.append((line, sentence))
+        if not self.current and not self.dags:
+            self.early.append((line, sentence))
+
+    @property
+    def early(self) -> list[tuple[int, str]]:
+        """What could not be read before any DAG: line and sentence."""
+        notes: list[tuple[int, str]] = self._scopes[0].setdefault(" notes", [])
+        return notes
+
+    def add_dag(self, dag: Dag) -> Dag:
+        """A DAG begins; what could not be read above it is its own too."""
+        dag.notes += self.early
+        self.dags.append(dag)
+        return dag
+
+    def inlined(self, function: Function, given: Mapping[str, Any]) -> Any:
+        """What a function of the file returns with these arguments, as its body is followed."""
+        if len(self._scopes) > DEPTH_MAX or not self._round(function.node.lineno):
+            return Unknown(function.node.name, function.node.lineno)
+        self._scopes.append(dict(given))
+        try:
+            self._all(function.node.body)
+        except Returned as returned:
+            return returned.value
+        finally:
+            self._scopes.pop()
+        return None
+
+    def _round(self, line: int) -> bool:
+        self._left -= 1
+        if self._left == 0:
+            self.note(line, f"its loops have more than {ROUNDS_MAX:,} rounds: the rest is left out")
+        return self._left > 0
+
+    def _named(self, node: ast.Name, name: str) -> Any:
+        for scope in reversed(self._scopes):
+            if name in scope:
+                return scope[name]
+        return Dotted(name) if name in _BUILT_IN else self.unknown(node)
+
+    def _attribute(self, node: ast.Attribute, of: Any, name: str) -> Any:
+        match of:
+            case Dotted(path):
+                return name.lower() if path.endswith("TriggerRule") else Dotted(f"{path}.{name}")
+            case Operator() if name == "output":
+                return Output(of)
+            case Operator():
+                return of.id if name == "task_id" else of.given.get(name, self.unknown(node))
+            case Dag():
+                return of.given.get(name, self.unknown(node))
+            case Names(values) if name in values:
+                return values[name]
+            case str() | int() if name == "value":
+                return of
+        return self.unknown(node)
+
+    def _parts(self, parts: list[ast.expr]) -> Iterator[Any]:
+        for each in parts:
+            if isinstance(each, ast.Starred):
+                yield from self._listed(self.value(each.value)) or [self.unknown(each)]
+            else:
+                yield self.value(each)
+
+    def _dict(self, keys: list[ast.expr | None], values: list[ast.expr]) -> Any:
+        found: dict[Any, Any] = {}
+        for key, value in zip(keys, values, strict=True):
+            known = self.value(value)
+            if key is not None:
+                name = self.value(key)
+                found[name if isinstance(name, str | int | float | bool) else ast.unparse(key)] = known
+            elif isinstance(known, dict):
+                found.update(known)
+            else:
+                found[f"**{ast.unparse(value)}"] = known
+        return found
+
+    def _joined(self, node: ast.JoinedStr, parts: list[ast.expr]) -> Any:
+        text = ""
+        for part in parts:
+            if isinstance(part, ast.Constant):
+                text += str(part.value)
+                continue
+            assert isinstance(part, ast.FormattedValue)
+            value = self.value(part.value)
+            if isinstance(value, Operator) and value.function is not None:
+                value = Output(value)
+            if isinstance(value, Unknown | Operator | Dotted | Group | Dag | Function):
+                return self.unknown(node)
+            if isinstance(value, Output):
+                text += f"{{{{ ti.xcom_pull(task_ids='{value.of.id}', key='{value.path}') }}}}"
+                continue
+            try:
+                text += format(value, self._format(part))
+            except (ValueError, TypeError):
+                return self.unknown(node)
+        return text
+
+    def _format(self, part: ast.FormattedValue) -> str:
+        given = self.value(part.format_spec) if part.format_spec is not None else ""
+        return given if isinstance(given, str) else ""
+
+    def _operated(self, operator: ast.AST, left: Any, right: Any, node: Any) -> Any:
+        if isinstance(operator, ast.RShift | ast.LShift):
+            before, after = (left, right) if isinstance(operator, ast.RShift) else (right, left)
+            for each in (before, after):
+                for part in each if isinstance(each, list | tuple) else [each]:
+                    if isinstance(part, Unknown | Function | Dotted):
+                        named = part.text if isinstance(part, Unknown) else ast.unparse(node)
+                        self.note(node.lineno, f"the arrows to and from {named} are left out: it is not known")
+            return self._shifted(before, after, right)
+        if any(isinstance(each, Unknown | Operator | Dotted | Function | Group) for each in (left, right)):
+            return Unknown(ast.unparse(node), node.lineno)
+        try:
+            return operated(operator, left, right)
+        except (KeyError, TypeError, ValueError, ArithmeticError):
+            return Unknown(ast.unparse(node), node.lineno)
+
+    def _shifted(self, before: Any, after: Any, right: Any) -> Any:
+        if isinstance(after, Label):
+            return Label([before])
+        if isinstance(before, Label):
+            for each in before.before:
+                link(each, after)
+        else:
+            link(before, after)
+        return right
+
+    def _either(self, operator: ast.boolop, values: list[Any], node: ast.expr) -> Any:
+        for value in values:
+            if isinstance(value, Unknown):
+                return self.unknown(node)
+            if bool(value) == isinstance(operator, ast.Or):
+                return value
+        return values[-1]
+
+    def _subscript(self, node: ast.Subscript, of: Any, index: ast.expr) -> Any:
+        if isinstance(index, ast.Slice):
+            return self.unknown(node)
+        key = self.value(index)
+        match of:
+            case Output(task, path) if isinstance(key, str | int):
+                return Output(task, f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}")
+            case Operator() if isinstance(key, str):
+                return Output(of, f"return_value.{key}" if of.function is not None else key)
+            case dict() | list() | tuple() | str():
+                try:
+                    return of[key]
+                except (KeyError, IndexError, TypeError):
+                    return self.unknown(node)
+            case Dotted(path) if path.endswith("os.environ") or path.endswith("var.value"):
+                return calls.variable(self, str(key), None)
+        return self.unknown(node)
+
+    def _comprehension(
+        self, node: ast.ListComp, element: ast.expr, target: ast.expr, over: ast.expr, tests: list[ast.expr]
+    ) -> Any:
+        values = self._listed(self.value(over))
+        if values is None:
+            return self.unknown(node)
+        found = []
+        with self._inner():
+            for each in values:
+                if not self._round(node.lineno):
+                    break
+                self._assign(target, each)
+                if all(self.value(test) is True for test in tests):
+                    found.append(self.value(element))
+        return found
+
+    @contextmanager
+    def _inner(self) -> Iterator[None]:
+        self._scopes.append({})
+        try:
+            yield
+        finally:
+            self._scopes.pop()
+
+    @staticmethod
+    def _listed(value: Any) -> list[Any] | None:
+        match value:
+            case list() | tuple() | set() | range() | str():
+                return list(value)
+            case dict():
+                return list(value)
+        return None

@@ -1,0 +1,151 @@
+"""The sensors of Airflow: WAIT tasks, and DEPENDENT ones for other DAGs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from importers.airflow import python_tasks
+from importers.airflow.flow import Args, in_quotes, minutes, parameter_name, span
+from importers.airflow.values import Unknown
+from model.errors import Refused
+
+_SAMPLE = datetime(2026, 1, 15, 12, tzinfo=UTC)
+
+
+def external_task(args: Args) -> None:
+    """Another DAG: a DEPENDENT task."""
+    item: dict[str, Any] = {"workflow": args.text("external_dag_id")}
+    tasks = args.texts("external_task_ids") or [each for each in args.texts("external_task_id") if each]
+    delta = args.known("execution_delta")
+    item["at"] = "same"
+    if isinstance(delta, timedelta):
+        item["at"] = _offset(delta)
+    elif args.has("execution_date_fn"):
+        moment = python_tasks.moment_of(args, "execution_date_fn", _SAMPLE)
+        if isinstance(moment, datetime):
+            item["at"] = _offset(_SAMPLE - moment)
+        else:
+            args.draft.about.todo(
+                "execution_date_fn", f"line {args.operator.line}: say by `at` or `cycle` which run is meant"
+            )
+    items = [{**item, "task": task.replace(".", "_")} for task in tasks] or [item]
+    args.draft.type = "DEPENDENT"
+    args.draft.params = {"groups": [{"items": items}]}
+    failed = args.texts("failed_states")
+    if not failed:
+        args.draft.params["on_failure"] = "WAIT"
+    if (limit := args.number("timeout")) is not None:
+        args.draft.fields["timeout"] = minutes(limit)
+        if args.flag("soft_fail"):
+            args.draft.about.changed("soft_fail", "after its timeout it fails, and is not skipped")
+    if group := args.text("external_task_group_id"):
+        args.draft.about.todo("external_task_group_id", f'name the tasks of the group "{group}" as items')
+    args.irrelevant("allowed_states", "skipped_states", "check_existence", "poke_interval", "mode", "soft_fail",
+                    "deferrable",
+                    "poll_interval", "exponential_backoff")  # fmt: skip
+
+
+def _offset(delta: timedelta) -> str:
+    seconds = int(delta.total_seconds())
+    if seconds == 0:
+        return "same"
+    sign, seconds = ("-" if seconds > 0 else "+"), abs(seconds)
+    parts = [f"{seconds // size}{unit}" for size, unit in ((3600, "h"), (60, "m"), (1, "s")) if seconds % size == 0][:1]
+    return sign + parts[0]
+
+
+def waits(args: Args, what: dict[str, Any], default_s: float = 60) -> None:
+    """The task waits for this; what sensors have in common is read here."""
+    args.draft.type = "WAIT"
+    args.draft.params = {"for": what, "every": span(args.number("poke_interval", default_s) or default_s)}
+    if args.flag("exponential_backoff"):
+        args.draft.params["backoff"] = 2
+    limit = args.number("timeout", 7 * 24 * 3600)
+    if limit:
+        args.draft.params["timeout"] = span(limit)
+    if args.flag("soft_fail"):
+        args.draft.params["on_timeout"] = "SKIP"
+    args.irrelevant("mode", "deferrable", "soft_fail", "silent_fail", "max_wait")
+
+
+def file(args: Args) -> None:
+    """A file of the worker."""
+    path = args.text("filepath")
+    if not path.startswith(("/", "$")):
+        connection = parameter_name(args.text("fs_conn_id", "fs_default") + ".path")
+        args.flow.params.setdefault(connection, {"type": "VARCHAR", "required": True})
+        args.draft.about.changed("fs_conn_id", f'the folder of the connection is the parameter "{connection}"')
+        path = f"${{{connection}}}/{path}"
+    args.irrelevant("fs_conn_id", "recursive")
+    waits(args, {"file": path})
+
+
+def sql(args: Args) -> None:
+    """A row of a database."""
+    for name in ("success", "failure", "selector", "parameters"):
+        if args.has(name):
+            args.draft.about.todo(name, f"line {args.operator.line}: {name} is to be a part of the statement")
+            args.irrelevant(name)
+    waits(args, {"sql": {"datasource": args.text("conn_id"), "sql": args.text("sql")}})
+    args.irrelevant("fail_on_empty", "hook_params")
+
+
+def bash(args: Args) -> None:
+    """A script that ends well."""
+    args.irrelevant("retry_exit_code", "output_encoding")
+    command = args.text("bash_command").rstrip("\n")
+    waits(args, {"script": f"(\n{command}\n) || exit 1\n"})
+
+
+def python(args: Args) -> None:
+    """A function of the file that returns something true."""
+    script = python_tasks.sensor(args)
+    if "${" in script or "$[" in script:
+        args.draft.about.todo(
+            "python_callable",
+            f"line {args.operator.line}: its script takes values; export them before it, and read os.environ",
+        )
+    lines = ["python3 - <<'END_OF_PYTHON'", script.rstrip("\n"), "END_OF_PYTHON",
+             f"code=$?; test $code = {python_tasks.NOT_YET} && exit 1; test $code = 0 || exit 2", ""]  # fmt: skip
+    waits(args, {"script": "\n".join(lines)})
+
+
+def s3_key(args: Args) -> None:
+    """Objects in a bucket."""
+    if args.flag("wildcard_match") or args.flag("use_regex"):
+        raise Refused("it looks for a pattern; write a WAIT with a script")
+    if args.has("check_fn"):
+        args.draft.about.todo("check_fn", f"line {args.operator.line}: look at what is there in the script")
+    looks = []
+    for key in args.texts("bucket_key"):
+        bucket, _, path = key.removeprefix("s3://").partition("/") if key.startswith("s3://") else ("", "", key)
+        bucket = bucket or args.text("bucket_name")
+        looks.append(f'aws s3api head-object --bucket "{in_quotes(bucket)}" --key "{in_quotes(path)}"')
+    args.draft.about.changed("aws_conn_id", "it looks by `aws` of the worker, with the worker's credentials")
+    args.irrelevant("bucket_name", "aws_conn_id", "verify", "check_fn")
+    waits(args, {"script": "\n".join(f"{look} > /dev/null || exit 1" for look in looks) + "\n"})
+
+
+def time(args: Args) -> None:
+    """A time of the day."""
+    value = args.known("target_time")
+    if value is None and not isinstance(args.raw("target_time"), Unknown):
+        args.draft.about.todo("target_time", f"line {args.operator.line}: it has no target_time; write it")
+    waits(args, {"time": f"{value:%H:%M}" if hasattr(value, "hour") else "00:00"})
+
+
+def time_delta(args: Args) -> None:
+    """A span after the end of the interval."""
+    delta = args.known("delta")
+    if not isinstance(delta, timedelta):
+        args.draft.about.todo("delta", f"line {args.operator.line}: write the moment that it waits for")
+        delta = timedelta()
+    minutes_after, rest = divmod(int(delta.total_seconds()), 60)
+    if rest:
+        minutes_after += 1
+        args.draft.about.changed("delta", "it waits for whole minutes")
+    step = f"{minutes_after:+d}/24/60" if minutes_after else ""
+    name = "interval_end" if args.flow.templates.intervals else ""
+    day, time = (f"$[{name}({part}{step})]" if name else f"$[{part}{step}]" for part in ("yyyy-MM-dd", "HH:mm:ss"))
+    waits(args, {"time": f"{day} {time}"})

@@ -1,0 +1,187 @@
+"""What every task of Airflow has: order, start rule, retries, limits, pools, mapped elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from importers.airflow import operators, python_tasks
+from importers.airflow.flow import Args, Flow, minutes, shown
+from importers.airflow.values import Dataset, Dotted, Operator, Output, Unknown
+from importers.draft import Draft
+
+_RULES = {
+    "all_success": None,
+    "all_failed": "all_failed",
+    "all_done": "all_done",
+    "all_done_setup_success": "all_done",
+    "one_failed": "one_failed",
+    "one_success": "one_success",
+    "none_failed": "none_failed",
+    "none_failed_min_one_success": None,
+    "none_failed_or_skipped": None,
+    "always": "always",
+    "dummy": "always",
+}
+_OF_PEOPLE = ("owner", "ui_color", "ui_fgcolor", "run_as_user", "weight_rule", "inlets", "task_concurrency", "params",
+              "email", "start_date", "end_date", "max_active_tis_per_dag", "max_active_tis_per_dagrun",
+              "wait_for_downstream",
+              "executor_config", "executor", "template_fields", "ignore_first_depends_on_past", "map_index_template",
+              "allow_nested_operators", "resources", "logger_name", "multiple_outputs", "default_args", "task_id",
+              "group_id", "dag")  # fmt: skip
+_ABOUT_PEOPLE = {
+    "email_on_failure": "mail after a failure is an alert rule: shoal alert rule set",
+    "email_on_retry": "there is no mail about a retry",
+    "sla": "an SLA is an alert rule of the workflow: `late`, or `takes longer than`",
+    "on_failure_callback": "its callback is not called; an alert rule may tell of the failure",
+    "on_success_callback": "its callback is not called; a task after it may do the same",
+    "on_retry_callback": "its callback is not called",
+    "on_execute_callback": "its callback is not called",
+    "on_skipped_callback": "its callback is not called",
+    "pre_execute": "its hook is not called",
+    "post_execute": "its hook is not called",
+}
+RETRY_DELAY_S = 300.0
+"""Of Airflow, where no delay is given."""
+
+
+def convert(operator: Operator, flow: Flow) -> None:
+    """Make the draft of a task."""
+    draft = flow.drafts[operator]
+    draft.about.begin(operator.kind)
+    defaults = flow.dag.given.get("default_args")
+    given = {**(defaults if isinstance(defaults, dict) else {}), **operator.given}
+    if operator.function is not None:
+        given = {
+            **given,
+            **{name: value for name, value in operator.function.given.items() if name not in operator.given},
+        }
+    args = Args(operator, flow, draft, given)
+    draft.after = [flow.names[each] for each in operator.before]
+    _common(args)
+    operators.convert(args)
+    _own_params(args, given.get("params"))
+    _mapped(args)
+    for name, value in args.rest().items():
+        draft.about.lost(name, f"line {operator.line}: {name} = {value} has no counterpart")
+
+
+def gated(flow: Flow) -> None:
+    """What came directly after a task that chooses comes after its SWITCH."""
+    for operator, gate in flow.gates.items():
+        for each in flow.after(operator):
+            after = flow.drafts[each].after
+            after[after.index(flow.names[operator])] = gate
+
+
+def joins(flow: Flow) -> None:
+    """Say where a task that follows a skipped one runs here, and would be skipped there."""
+    chosen = {each for operator in flow.gates for each in flow.after(operator)}
+    for operator in flow.dag.tasks:
+        rule = operator.given.get("trigger_rule", "all_success")
+        name = rule.name.lower() if isinstance(rule, Dotted) else rule
+        if name == "all_success" and len(operator.before) > 1 and chosen.intersection(operator.before):
+            flow.drafts[operator].about.changed(
+                "trigger_rule", "there it is skipped if one task before it is; here it runs if another one succeeded"
+            )
+
+
+def _common(args: Args) -> None:
+    fields, about = args.draft.fields, args.draft.about
+    for name in ("doc_md", "doc", "doc_rst", "task_display_name"):
+        if args.has(name) and isinstance(value := args.raw(name), str):
+            fields.setdefault("description", value.strip()[:1000])
+    _starts(args)
+    if (retries := args.number("retries")) is not None and retries > 0:
+        fields["retry_times"] = int(retries)
+        fields["retry_interval"] = minutes(args.number("retry_delay", RETRY_DELAY_S) or 0)
+    args.irrelevant("retry_delay")
+    if args.flag("retry_exponential_backoff"):
+        about.changed("retry_exponential_backoff", "each pause between two attempts is the same")
+    args.irrelevant("max_retry_delay")
+    if (limit := args.number("execution_timeout")) is not None:
+        fields["timeout"] = minutes(limit)
+    if args.has("pool") and (pool := args.text("pool")) != "default_pool":
+        slots = int(args.number("pool_slots", 1) or 1)
+        fields["resources"] = {pool: slots}
+        args.flow.pools[pool] = max(slots, args.flow.pools.get(pool, 1))
+        about.changed("pool", f'how many places the pool "{pool}" has is not in the file; pools.yaml has what it needs')
+    args.irrelevant("pool_slots")
+    if args.has("queue") and (queue := args.text("queue")) != "default":
+        fields["worker_group"] = queue
+    if (weight := args.number("priority_weight")) not in (None, 1):
+        about.changed("priority_weight", f"its weight of {weight:g} is no priority; set `priority` if it matters")
+    if args.flag("depends_on_past") and not _is_default(args, "depends_on_past"):
+        about.changed("depends_on_past", "its whole run waits for the one before it, by after_last")
+        args.flow.fields["after_last"] = "succeeded"
+    if updates := [each.name for each in _listed(args.raw("outlets")) if isinstance(each, Dataset)]:
+        fields["updates"] = updates
+    for name, sentence in _ABOUT_PEOPLE.items():
+        value = args.raw(name)
+        if value not in (None, False) and not _is_default(args, name):
+            about.changed(name, sentence)
+    args.irrelevant(*_OF_PEOPLE)
+    if args.operator.is_teardown:
+        fields["teardown"] = True
+
+
+def _own_params(args: Args, given: Any) -> None:
+    """The params of the task itself."""
+    if isinstance(given, dict) and given:
+        own = {str(name): args.written(f"params.{name}", shown(value)) for name, value in given.items()}
+        args.draft.fields["local_params"] = {**own, **args.draft.fields.get("local_params", {})}
+        args.flow.templates.params -= own.keys() - args.flow.params.keys()
+
+
+def _is_default(args: Args, name: str) -> bool:
+    """Whether it comes from `default_args`, of which is spoken once."""
+    return name not in args.operator.given
+
+
+def _starts(args: Args) -> None:
+    rule = args.raw("trigger_rule", "all_success")
+    name = rule.name.lower() if isinstance(rule, Dotted) else str(shown(rule))
+    if name not in _RULES:
+        args.draft.about.todo("trigger_rule", f"line {args.operator.line}: no start_when does what {name} does")
+    elif (found := _RULES[name]) is not None and not args.operator.is_teardown:
+        args.draft.fields["start_when"] = found
+
+
+def _mapped(args: Args) -> None:
+    over, flow = args.operator.over, args.flow
+    if not over or (args.draft.type == "SHELL" and "TODO" in str(args.draft.params.get("script", ""))):
+        return
+    lists = list(over.values())
+    if len(over) > 1:
+        if not all(isinstance(each, list | tuple) for each in lists):
+            args.draft.about.todo("expand", "write the list of all combinations of its arguments as `each`")
+            return
+        made: Any = [{}]
+        for name, values in over.items():
+            made = [{**before, name: shown(value)} for before in made for value in values]
+    elif python_tasks.is_of_python(args.operator) and (source := python_tasks.listed(lists[0])) is not None:
+        made = f"${{{flow.names[source]}.return_value_{'json' if source.over else 'each'}}}"
+    elif isinstance(lists[0], Output | Operator):
+        made = flow.output(lists[0] if isinstance(lists[0], Output) else Output(lists[0]))
+    elif isinstance(lists[0], list | tuple):
+        made = [_element(args, each) for each in lists[0]]
+    elif isinstance(lists[0], Unknown):
+        args.draft.about.todo("expand", f"line {args.operator.line}: the list {lists[0].text} is not known")
+        return
+    else:
+        made = args.written("expand", lists[0])
+    args.draft.fields["each"] = made
+
+
+def _element(args: Args, value: Any) -> Any:
+    return args.written("expand", value) if isinstance(value, str) else shown(value)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def drafts_of(flow: Flow, passwords: Any) -> None:
+    """A draft for each task."""
+    for operator in flow.dag.tasks:
+        name = flow.names[operator]
+        flow.drafts[operator] = Draft(name, flow.about.of_task(name), passwords)

@@ -1,0 +1,198 @@
+"""Jinja templates of Airflow as texts of Shoal: the day of a run, parameters, results of other tasks.
+
+In a DAG whose schedule has intervals, the logical date is the start of the interval; without a schedule it is the time
+of the run. Source: the templates reference of Airflow's documentation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+_EXPRESSION = re.compile(r"\{\{-?(.*?)-?\}\}", re.DOTALL)
+_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
+_STATEMENT = re.compile(r"\{%.*?%\}", re.DOTALL)
+_LOOP = re.compile(
+    r"\{%-?\s*for\s+(\w+)\s+in\s+(range\([\d\s,]+\)|\[[^\]%]*\])\s*-?%\}((?:(?!\{%).)*)\{%-?\s*endfor\s*-?%\}",
+    re.DOTALL,
+)
+ROUNDS_MAX = 1_000
+_PARTS = {"year": "yyyy", "month": "M", "day": "d", "hour": "H", "minute": "m", "second": "s"}
+_NAME = r"[A-Za-z_]\w*"
+_START = (
+    r"(?:data_interval_start|logical_date|execution_date|dag_run\.(?:logical_date|execution_date|data_interval_start))"
+)
+_END = r"(?:data_interval_end|next_execution_date|dag_run\.data_interval_end)"
+_STRFTIME = {"Y": "yyyy", "m": "MM", "d": "dd", "H": "HH", "M": "mm", "S": "ss", "y": "yy", "B": "MMMM", "b": "MMM",
+             "A": "EEEE", "a": "EEE"}  # fmt: skip
+_DAY, _COMPACT, _TIME = "yyyy-MM-dd", "yyyyMMdd", "HH:mm:ss"
+
+
+class NoText(Exception):
+    """A template has no counterpart; its text says why."""
+
+
+@dataclass
+class Templates:
+    """Those of one DAG.
+
+    Args:
+        intervals: whether its runs have intervals.
+        dag_id: its name.
+        name_of: the name that a task has here, for its id; None if there is none.
+    """
+
+    intervals: bool
+    dag_id: str
+    name_of: Callable[[str], str | None]
+    params: set[str] = field(default_factory=set)
+    """The parameters that its templates name."""
+    variables: set[str] = field(default_factory=set)
+    """The variables of Airflow that they name."""
+    uses_days: bool = False
+    """Whether one is made of the logical date."""
+
+    def text(self, template: str) -> str:
+        """The same text for Shoal. Raises `NoText`."""
+        template = _LOOP.sub(self._unrolled, _COMMENT.sub("", template))
+        if found := _STATEMENT.search(template):
+            raise NoText(f"{found[0]} is a statement of Jinja; write it as a task, or as a condition of a SWITCH")
+        return _EXPRESSION.sub(lambda match: self.expression(match[1].strip()), template)
+
+    def expression(self, text: str) -> str:
+        """What stands for `{{ text }}`. Raises `NoText`."""
+        for pattern, made in self._forms():
+            if found := re.fullmatch(pattern, text):
+                return made(found)
+        raise NoText(f"{{{{ {text} }}}} has no counterpart here")
+
+    def logical(self, pattern: str) -> str:
+        """A day or time of the logical date, by a pattern of Java."""
+        self.uses_days = True
+        return f"$[interval_start({pattern})]" if self.intervals else f"$[{pattern}]"
+
+    def _forms(self) -> list[tuple[str, Callable[[re.Match[str]], str]]]:
+        return [
+            (r"ds", lambda _: self.logical(_DAY)),
+            (r"ds_nodash", lambda _: self.logical(_COMPACT)),
+            (r"ts", lambda _: self._moment("start")),
+            (r"ts_nodash", lambda _: f"{self.logical(_COMPACT)}T{self.logical('HHmmss')}"),
+            (r"yesterday_ds", lambda _: self.logical(f"{_DAY}-1")),
+            (r"yesterday_ds_nodash", lambda _: self.logical(f"{_COMPACT}-1")),
+            (r"tomorrow_ds", lambda _: self.logical(f"{_DAY}+1")),
+            (r"tomorrow_ds_nodash", lambda _: self.logical(f"{_COMPACT}+1")),
+            (r"next_ds", lambda _: self._end(_DAY)),
+            (r"next_ds_nodash", lambda _: self._end(_COMPACT)),
+            (_START, lambda _: self._moment("start")),
+            (_END, lambda _: self._moment("end")),
+            (rf"({_START}|{_END})\s*\|\s*(ds|ds_nodash|ts)", self._filtered),
+            (rf"({_START}|{_END})\.strftime\(\s*(['\"])(.*?)\2\s*\)", self._strftime),
+            (rf"({_START}|{_END})\.(?:to_date_string|date)\(\)", lambda found: self._of(found[1], _DAY)),
+            (rf"({_START}|{_END})\.({'|'.join(_PARTS)})", lambda found: self._of(found[1], _PARTS[found[2]])),
+            (rf"({_START}|{_END})\.isoformat\(\)", lambda found: self._moment("end" if "end" in found[1] else "start")),
+            (rf"\(?\s*({_START})\s*([+-])\s*macros\.timedelta\(\s*(.*?)\s*\)\s*\)?"
+             r"\.strftime\(\s*(['\"])(.*?)\4\s*\)", self._shifted),
+            (r"macros\.ds_add\(\s*ds\s*,\s*(-?\d+)\s*\)", lambda found: self.logical(f"{_DAY}{int(found[1]):+d}")),
+            (r"macros\.ds_format\(\s*ds\s*,\s*['\"]%Y-%m-%d['\"]\s*,\s*(['\"])(.*?)\1\s*\)",
+             lambda found: self.logical(java_pattern(found[2]))),
+            (rf"params\.({_NAME})", self._param),
+            (rf"params\[['\"]({_NAME})['\"]\]", self._param),
+            (rf"params\.get\(['\"]({_NAME})['\"].*\)", self._param),
+            (rf"dag_run\.conf\[['\"]({_NAME})['\"]\]", self._param),
+            (rf"dag_run\.conf\.get\(['\"]({_NAME})['\"].*\)", self._param),
+            (rf"dag_run\.conf\.({_NAME})", self._param),
+            (r"var\.value\.([\w.]+)", self._variable),
+            (r"var\.value\.get\(['\"]([\w.-]+)['\"].*\)", self._variable),
+            (r"var\.json\.([\w.]+)", self._variable),
+            (r"(?:ti|task_instance)\.xcom_pull\((.*)\)", self._pulled),
+            (r"task_instance_key_str|ti\.key_str", lambda _: f"{self.dag_id}__${{system.task.definition.name}}__"
+             f"{self.logical(_COMPACT)}"),
+            (rf"({_START}|{_END})\.(add|subtract)\((.*?)\)(?:\.strftime\((['\"])(.*?)\4\)|\.(?:to_date_string|date)\(\))",
+             self._moved),
+            (r"conn\.(\w+\.(?:host|port|login|schema))", self._variable),
+            (r"run_id|dag_run\.run_id", lambda _: "${system.workflow.instance.id}"),
+            (r"dag\.dag_id|dag_run\.dag_id|ti\.dag_id", lambda _: self.dag_id),
+            (r"task\.task_id|ti\.task_id|task_instance\.task_id", lambda _: "${system.task.definition.name}"),
+            (r"each(?:\..+)?", lambda found: f"${{{found[0]}}}"),
+        ]  # fmt: skip
+
+    def _unrolled(self, found: re.Match[str]) -> str:
+        """A loop over what is written there, as its rounds."""
+        name, over, body = found.groups()
+        if over.startswith("range"):
+            values = list(map(str, range(*(int(each) for each in re.findall(r"\d+", over)))))[:ROUNDS_MAX]
+        else:
+            values = ["".join(each) for each in re.findall(r"""['"]([^'"]*)['"]|(\d+)""", over)]
+        return "".join(re.sub(rf"\{{\{{-?\s*{name}\s*-?\}}\}}", each, body) for each in values)
+
+    def _moment(self, which: str) -> str:
+        self.uses_days = True
+        if self.intervals:
+            return f"${{system.interval.{which}}}"
+        return f"$[{_DAY}]T$[{_TIME}]"
+
+    def _end(self, pattern: str) -> str:
+        self.uses_days = True
+        return f"$[interval_end({pattern})]" if self.intervals else f"$[{pattern}]"
+
+    def _of(self, moment: str, pattern: str) -> str:
+        return self._end(pattern) if re.fullmatch(_END, moment) else self.logical(pattern)
+
+    def _filtered(self, found: re.Match[str]) -> str:
+        if found[2] == "ts":
+            return self._moment("end" if re.fullmatch(_END, found[1]) else "start")
+        return self._of(found[1], _DAY if found[2] == "ds" else _COMPACT)
+
+    def _strftime(self, found: re.Match[str]) -> str:
+        return self._of(found[1], java_pattern(found[3]))
+
+    def _shifted(self, found: re.Match[str]) -> str:
+        return self.logical(f"{java_pattern(found[5])}{_step(found[0], found[3], is_back=found[2] == '-')}")
+
+    def _moved(self, found: re.Match[str]) -> str:
+        step = _step(found[0], found[3], is_back=found[2] == "subtract")
+        return self._of(found[1], f"{java_pattern(found[5]) if found[5] else _DAY}{step}")
+
+    def _param(self, found: re.Match[str]) -> str:
+        self.params.add(found[1])
+        return f"${{{found[1]}}}"
+
+    def _variable(self, found: re.Match[str]) -> str:
+        self.variables.add(found[1].partition(".")[0] if "json" in found[0] else found[1])
+        return f"${{{found[1]}}}"
+
+    def _pulled(self, found: re.Match[str]) -> str:
+        task = re.search(r"task_ids\s*=\s*\[?\s*['\"]([^'\"]+)['\"]\s*\]?", found[1]) or re.match(
+            r"\s*['\"]([^'\"]+)['\"]", found[1]
+        )
+        key = re.search(r"key\s*=\s*['\"]([^'\"]+)['\"]", found[1])
+        if task is None or (name := self.name_of(task[1])) is None:
+            raise NoText(f"{{{{ {found[0]} }}}}: which task it asks is not known")
+        return f"${{{name}.{key[1] if key else 'return_value'}}}"
+
+
+def _step(template: str, timedelta_arguments: str, *, is_back: bool) -> str:
+    """The end of a time expression that adds this span, as written between the brackets of a call."""
+    given = {name: float(number) for name, number in re.findall(r"(\w+)\s*=\s*(-?[\d.]+)", timedelta_arguments)}
+    if not given and re.fullmatch(r"-?\d+", timedelta_arguments):
+        given = {"days": float(timedelta_arguments)}
+    try:
+        minutes = timedelta(**given).total_seconds() / 60 * (-1 if is_back else 1)
+    except TypeError:
+        minutes = 0.5
+    if not given or minutes != int(minutes):
+        raise NoText(f"{{{{ {template} }}}} has no counterpart here")
+    days, rest = divmod(int(minutes), 24 * 60)
+    return f"{days:+d}" if rest == 0 else f"{int(minutes):+d}/24/60"
+
+
+def java_pattern(strftime: str) -> str:
+    """The pattern of Java for one of `strftime`. Raises `NoText`."""
+    made = ""
+    for sign, letter, plain in re.findall(r"(%)(-?[A-Za-z%])|([^%])", strftime):
+        if sign and letter not in _STRFTIME:
+            raise NoText(f'"%{letter}" of a date has no counterpart here')
+        made += _STRFTIME[letter] if sign else f"'{plain}'" if plain.isalpha() else plain
+    return made.replace("''", "")

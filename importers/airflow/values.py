@@ -1,0 +1,185 @@
+"""What the expressions of a DAG file are, as far as they can be known without running it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """An expression whose value only a run would know: its text and its line."""
+
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Dotted:
+    """A name that is imported or built in, such as `airflow.DAG`."""
+
+    path: str
+
+    @property
+    def name(self) -> str:
+        """Its last part."""
+        return self.path.rpartition(".")[2]
+
+
+@dataclass(frozen=True)
+class Names:
+    """A class of the file that only gives names to values, such as an Enum."""
+
+    values: dict[str, Any] = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset or asset."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Timetable:
+    """A timetable by a cron expression; with `intervals` a run is for the time since the fire before."""
+
+    cron: str
+    zone: str | None
+    intervals: bool
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A `Param` of a DAG."""
+
+    default: Any
+    schema: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Label:
+    """The label of an arrow, which is a part of none."""
+
+    before: list[Any] = field(default_factory=list, compare=False, hash=False)
+
+
+@dataclass(eq=False)
+class Function:
+    """A function of the file: of a task, a DAG or a group if one of these decorates it.
+
+    `kind`: "", "task", "dag", "task_group", or the kind of a task, such as "task.branch". `given` are the arguments of
+    the decorator, or of `override` and `partial`.
+    """
+
+    node: ast.FunctionDef
+    kind: str = ""
+    given: dict[str, Any] = field(default_factory=dict)
+    partial: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Partial:
+    """`Operator.partial(...)`."""
+
+    of: Dotted
+    given: dict[str, Any]
+
+
+@dataclass(eq=False)
+class Operator:
+    """A task. `kind`: the name of its class, or of a decorator: "@task"; `given` its arguments.
+
+    `over` are the lists of a mapped task: the name of the argument -> the list; with the name "" it is a list of all
+    arguments of an element (`expand_kwargs`).
+    """
+
+    id: str
+    kind: str
+    given: dict[str, Any]
+    line: int
+    function: Function | None = None
+    over: dict[str, Any] = field(default_factory=dict)
+    before: list[Operator] = field(default_factory=list)
+    is_teardown: bool = False
+
+
+@dataclass(frozen=True)
+class Output:
+    """A result of a task: `path` into it, such as `return_value.rows`."""
+
+    of: Operator
+    path: str = "return_value"
+
+
+@dataclass(eq=False)
+class Group:
+    """A group of tasks; `value` is what its function returns."""
+
+    prefix: str
+    tasks: list[Operator] = field(default_factory=list)
+    value: Any = None
+
+
+@dataclass(eq=False)
+class Dag:
+    """A DAG: its arguments, and its tasks in their order."""
+
+    given: dict[str, Any]
+    line: int
+    tasks: list[Operator] = field(default_factory=list)
+    notes: list[tuple[int, str]] = field(default_factory=list)
+    """What could not be read: line and sentence."""
+    doc: str = ""
+
+    @property
+    def id(self) -> str:
+        """Its name; empty if that is not known."""
+        name = self.given.get("dag_id")
+        return name if isinstance(name, str) else ""
+
+
+def operators_in(value: Any) -> Iterator[Operator]:
+    """The tasks whose results a value has, or that it is."""
+    match value:
+        case Operator():
+            yield value
+        case Output(of):
+            yield of
+        case Group():
+            yield from operators_in(value.value)
+        case dict():
+            for each in value.values():
+                yield from operators_in(each)
+        case list() | tuple() | set():
+            for each in value:
+                yield from operators_in(each)
+
+
+def first_of(value: Any) -> list[Operator]:
+    """The tasks of what stands to the right of an arrow."""
+    if isinstance(value, Group):
+        return [each for each in value.tasks if not set(each.before) & set(value.tasks)]
+    if isinstance(value, list | tuple):
+        return [found for each in value for found in first_of(each)]
+    return list(operators_in(value))
+
+
+def last_of(value: Any) -> list[Operator]:
+    """The tasks of what stands to the left of an arrow."""
+    if isinstance(value, Group):
+        inner = {before for each in value.tasks for before in each.before}
+        return [each for each in value.tasks if each not in inner]
+    if isinstance(value, list | tuple):
+        return [found for each in value for found in last_of(each)]
+    return list(operators_in(value))
+
+
+def link(before: Any, after: Any) -> None:
+    """Draw the arrows from all of one to all of the other."""
+    for later in first_of(after):
+        for earlier in last_of(before):
+            if earlier is not later and earlier not in later.before:
+                later.before.append(earlier)

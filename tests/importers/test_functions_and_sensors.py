@@ -1,0 +1,117 @@
+"""Functions of DAG files as scripts that run, and sensors as WAIT tasks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from importers.report import Grade
+from tests.importers.exports import said
+from tests.importers.test_airflow import DAILY, imported, in_dag, tasks
+
+
+def printed(script: str) -> list[str]:
+    """What a script of Python prints."""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_lambda_is_a_function_of_the_script() -> None:
+    found = in_dag("PythonOperator(task_id='a', python_callable=lambda: print(LIMIT))", before="LIMIT = 3")
+    assert printed(tasks(found)["a"].params["script"]) == ["3"]
+
+
+def test_a_script_has_what_stands_in_the_block_of_its_dag_and_in_conditions() -> None:
+    found = in_dag(
+        """
+        rate = 7
+        def used():
+            print(rate, fast)
+        PythonOperator(task_id="a", python_callable=used)
+        """,
+        before="""
+        try:
+            import absent as fast
+        except ImportError:
+            fast = None
+        """,
+    )
+    assert printed(tasks(found)["a"].params["script"]) == ["7 None"]
+
+
+@pytest.mark.parametrize(
+    ("function", "said_"),
+    [
+        ("lambda: print(name)", "its code uses name, which does not stand by itself in the file"),
+        ("lambda item: print(item)", "what its argument item is, is not known"),
+        ("lambda logical_date: logical_date.in_timezone('UTC')", "it uses logical_date.in_timezone, and here"),
+    ],
+)
+def test_what_a_function_lacks_is_to_be_done(function: str, said_: str) -> None:
+    found = in_dag(f"for name in ['x']:\n    PythonOperator(task_id='a', python_callable={function})")
+    assert any(said_ in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+def test_the_time_of_a_run_is_a_time_in_its_functions() -> None:
+    found = in_dag("PythonOperator(task_id='a', python_callable=lambda logical_date: print(logical_date.year + 1))")
+    script = tasks(found)["a"].params["script"].replace("${system.interval.start}", "2026-01-31T05:00:00.000Z")
+    assert printed(script) == ["2027"]
+
+
+def test_a_file_whose_dags_depend_on_what_is_not_known_says_on_what() -> None:
+    found = imported("if asked_elsewhere():\n    dag = DAG('d')")
+    assert any("whether asked_elsewhere() is not known" in each for each in said(found, Grade.TODO))
+
+
+@pytest.mark.parametrize(("body", "code"), [("True", 0), ("False", 1), ("1 / 0", 2)])
+def test_a_sensor_by_function_looks_again_only_if_it_is_not_satisfied(body: str, code: int) -> None:
+    found = in_dag(
+        f"PythonSensor(task_id='a', python_callable=lambda: {body}, poke_interval=10)",
+        before="from airflow.sensors.python import PythonSensor",
+    )
+    task = tasks(found)["a"]
+    assert (task.type, task.params["every"]) == ("WAIT", "10s")
+    done = subprocess.run(["bash", "-c", task.params["for"]["script"]], capture_output=True, check=False)
+    assert done.returncode == code
+
+
+def test_a_sensor_for_objects_looks_by_the_program_of_its_worker() -> None:
+    found = in_dag(
+        "S3KeySensor(task_id='a', bucket_key=['s3://b/x/{{ ds }}.csv', 'y'], bucket_name='c', mode='reschedule')",
+        before="from airflow.providers.amazon.aws.sensors.s3 import S3KeySensor",
+    )
+    assert tasks(found)["a"].params["for"]["script"] == (
+        'aws s3api head-object --bucket "b" --key "x/$[interval_start(yyyy-MM-dd)].csv" > /dev/null || exit 1\n'
+        'aws s3api head-object --bucket "c" --key "y" > /dev/null || exit 1\n'
+    )
+
+
+def test_other_sensors_and_branches_by_time() -> None:
+    found = in_dag(
+        """
+        a = TimeDeltaSensor(task_id="a", delta=timedelta(minutes=90))
+        b = ExternalTaskSensor(task_id="b", external_dag_id="o", execution_date_fn=lambda at: at - timedelta(hours=2))
+        c = BranchDayOfWeekOperator(task_id="c", week_day={WeekDay.MONDAY, "sunday"}, use_task_logical_date=True,
+                                    follow_task_ids_if_true="d", follow_task_ids_if_false=["e"])
+        [a, b] >> c >> [EmptyOperator(task_id="d"), ExternalTaskMarker(task_id="e", external_dag_id="o")]
+        """,
+        before="""
+        from airflow.sensors.time_delta import TimeDeltaSensor
+        from airflow.operators.weekday import BranchDayOfWeekOperator
+        from airflow.utils.weekday import WeekDay
+        from airflow.sensors.external_task import ExternalTaskMarker
+        """,
+        given=DAILY,
+    )
+    made = tasks(found)
+    assert made["a"].params["for"] == {
+        "time": "$[interval_end(yyyy-MM-dd+90/24/60)] $[interval_end(HH:mm:ss+90/24/60)]"
+    }
+    assert made["b"].params["groups"][0]["items"][0]["at"] == "-2h"
+    yes, no = made["c"].params["cases"]
+    assert (yes["then"], no["then"]) == (["d"], ["e"])
+    assert no["when"] == "!" + f"({yes['when'].strip('()')})"
+    assert made["e"].type == "FAKE"
