@@ -1,0 +1,145 @@
+"""What runs in a task: reads its arguments, calls its function, and prints its result as a value of the task.
+
+Its source is written into scripts (`code.py`), where it takes one name, `_shoal`; so it needs nothing but the standard
+library of Python 3.8 or newer. Code of a flow that imports `shoal_sdk` gets what stands in for it here.
+"""
+
+from typing import Any
+
+
+def _shoal_sdk() -> Any:
+    import dataclasses, datetime, decimal, enum, json, os, pathlib, types, typing, uuid
+
+    class ResultTooLarge(ValueError):
+        """A result has more than 65,536 bytes."""
+
+    class Written(str):
+        """A text that stands for JSON, unless its parameter wants a text."""
+
+    class Inert(str):
+        """What the flow of a file uses, and its tasks do not."""
+
+        def __call__(self, *_args: Any, **_options: Any) -> Any:
+            return self
+
+    texts = (str, datetime.date, datetime.time, uuid.UUID, decimal.Decimal, enum.Enum, pathlib.PurePath)
+
+    def text(name: str) -> str:
+        variable = "".join(each if each.isalnum() and each.isascii() else "_" for each in name)
+        if "SHOAL_FILE_" + variable in os.environ:
+            return pathlib.Path(os.environ["SHOAL_FILE_" + variable]).read_text("utf-8")
+        return os.environ["SHOAL_" + "PARAM_" + variable]
+
+    def value(name: str, *path: Any) -> Any:
+        found = json.loads(text(name) or "null")
+        for step in path:
+            try:
+                found = found[step]
+            except (LookupError, TypeError):
+                raise LookupError("the argument %s: the result has no part %r" % (name, step)) from None
+        return found
+
+    def texts_of(name: str) -> Any:
+        return [None if each is None else each["text"] for each in value(name)]
+
+    def typed(given: Any, hint: Any) -> Any:
+        """A value as its parameter is annotated."""
+        arguments: Any = getattr(hint, "__args__", ())
+        origin: Any = getattr(hint, "__origin__", None)
+        if isinstance(given, Written):
+            is_text = isinstance(hint, type) and issubclass(hint, texts)
+            try:
+                given = str(given) if is_text else json.loads(given)
+            except ValueError:
+                given = str(given)
+        if type(None) in arguments and given in (None, ""):
+            return None if given is None or str not in arguments else given
+        kinds = [each for each in arguments if each is not type(None)]
+        if type(None) in arguments and len(kinds) == 1:
+            return typed(given, kinds[0])
+        if origin in (list, set, frozenset) and isinstance(given, list) and arguments:
+            return origin(typed(each, arguments[0]) for each in given)
+        if origin is dict and isinstance(given, dict) and len(arguments) == 2:
+            return {name: typed(each, arguments[1]) for name, each in given.items()}
+        if not isinstance(hint, type) or given is None or isinstance(given, hint):
+            return given
+        if hasattr(hint, "model_validate"):
+            return hint.model_validate(given)
+        if dataclasses.is_dataclass(hint) and isinstance(given, dict):
+            hints = typing.get_type_hints(hint)
+            return hint(**{name: typed(each, hints.get(name)) for name, each in given.items()})
+        if hasattr(hint, "fromisoformat"):
+            return hint.fromisoformat(given)
+        made: Any = hint
+        if issubclass(hint, (str, int, float, enum.Enum, pathlib.PurePath, uuid.UUID, decimal.Decimal)):
+            return given if hint is bool else made(given)
+        return given
+
+    def plain(given: Any) -> Any:
+        if hasattr(given, "model_dump"):
+            return given.model_dump(mode="json")
+        if dataclasses.is_dataclass(given):
+            return {field.name: getattr(given, field.name) for field in dataclasses.fields(given)}
+        if hasattr(given, "isoformat"):
+            return given.isoformat()
+        if isinstance(given, (set, frozenset)):
+            return sorted(given)
+        if isinstance(given, enum.Enum):
+            return given.value
+        if isinstance(given, (uuid.UUID, decimal.Decimal, pathlib.PurePath)):
+            return str(given)
+        raise TypeError("the result contains a %s, which JSON cannot say; return plain data" % type(given).__name__)
+
+    def gives(*names: str, text: bool = False) -> Any:
+        """Calls a function, and prints its result under these names; a `text` inside an object."""
+
+        def call(function: Any, **given: Any) -> None:
+            try:
+                hints = typing.get_type_hints(function)
+            except (NameError, TypeError):
+                hints = {}
+            result = function(**{name: typed(each, hints.get(name)) for name, each in given.items()})
+            said = json.dumps({"text": result} if text else result, default=plain, allow_nan=False, ensure_ascii=False)
+            if len(said.encode()) > 65536:
+                sentence = (
+                    "the result of %s has %.1f MB, and a result has at most 64 KiB; save it where both tasks reach it"
+                )
+                raise ResultTooLarge(
+                    (sentence + ", and return its name") % (function.__name__, len(said.encode()) / 1e6)
+                )
+            print()  # what the function printed may end without a newline
+            for name in names:
+                print("#{setValue(%s=%s)}" % (name, said.replace("{set", "{\\u0073et")))
+
+        return call
+
+    def task(function: Any = None, **_options: Any) -> Any:
+        return function if callable(function) else lambda decorated: decorated
+
+    def current() -> Any:
+        names = ("WORKFLOW_INSTANCE", "TASK_INSTANCE", "TASK_KEY", "ATTEMPT", "FENCE", "INTERVAL_START", "INTERVAL_END")
+        return types.SimpleNamespace(**{name.lower(): os.environ.get("SHOAL_" + name) for name in names})
+
+    stands_in = types.ModuleType("shoal_sdk")
+    stands_in.__dict__.update(task=task, flow=task, current=current, ResultTooLarge=ResultTooLarge)
+    inert = "AsyncClient Client Flow Task TaskOptions branch bundle cel cron day depends_on each http pool shell sql"
+    for name in (inert + " subflow wait_for wait_until when_done").split():
+        setattr(stands_in, name, Inert(name))
+    for name in ["NotAValueYet", "Refused", "RunFailed", "SdkError", "Unavailable", "WrongFlow"]:
+        setattr(stands_in, name, type(name, (Exception,), {}))
+    return types.SimpleNamespace(
+        current=current,
+        gives=gives,
+        text=text,
+        texts=texts_of,
+        value=value,
+        written=lambda name: Written(text(name)),
+        secret=lambda variable: os.environ[variable],
+        module=stands_in,
+    )
+
+
+def current() -> Any:
+    """The run and attempt of the task that calls it, as texts: `workflow_instance`, `task_instance`, `task_key`,
+    `attempt`, `fence`, `interval_start` and `interval_end`; None for each outside of a task."""
+    return _shoal_sdk().current()

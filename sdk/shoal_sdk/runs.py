@@ -1,0 +1,124 @@
+"""Starting flows and reading what became of them, as exchanges that both clients carry out."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from shoal_sdk.errors import Refused, RunFailed, SdkError
+from shoal_sdk.exchange import Exchange, Pause, change, found_workflow, get
+from shoal_sdk.flows import Flow, Result, Start
+from shoal_sdk.types_of_values import UNKNOWN
+
+FINAL = frozenset({"SUCCESS", "FAILURE", "STOP", "PAUSE"})
+LOOK_EVERY_S, LOOK_EVERY_S_MAX = 0.1, 1.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A flow to be started: its workflow's name, its parameters as texts, and where its result will be."""
+
+    name: str
+    project: str | None
+    params: Mapping[str, str]
+    result: Result | None = None
+    annotation: Any = UNKNOWN
+
+    @classmethod
+    def of(cls, what: Flow[..., Any] | Start[Any] | str, project: str | None, params: Mapping[str, Any]) -> Asked:
+        """What `Client.start` was given. Raises `WrongFlow`."""
+        if isinstance(what, str):
+            said = {name: value if isinstance(value, str) else json.dumps(value) for name, value in params.items()}
+            return cls(what, project, said)
+        start = Start(what, {}) if isinstance(what, Flow) else what
+        flow = start.flow
+        given = {**start.params, **flow.given(**params).params}
+        return cls(flow.name, flow.project or project, given, flow.built().result, flow.hints.get("return", UNKNOWN))
+
+
+def started(asked: Asked, key: str | None) -> Exchange[str]:
+    """The id of the command. Raises `Refused`."""
+    found = yield from found_workflow(asked.name, asked.project)
+    if found is None:
+        of = f' in project "{asked.project}"' if asked.project else ""
+        raise Refused(f'there is no workflow "{asked.name}"{of}; deploy it first: shoal-sdk deploy FILE', status=404)
+    body = {"params": dict(asked.params)}
+    answer = yield from change("POST", f"/workflow-definitions/{found['code']}/runs", body, key=key, wait=5)
+    return str(answer["command_id"])
+
+
+def run_of(command: str, deadline_s: float | None) -> Exchange[str]:
+    """The id of the run that a command started, once a master took it. Raises `Refused`, `SdkError` at the deadline."""
+    pause_s = LOOK_EVERY_S
+    while True:
+        fate = yield from get(f"/commands/{command}")
+        if fate.get("reason") is not None:
+            raise Refused(f"command {command} was refused: {fate['reason']}")
+        if fate.get("run_id") is not None:
+            return str(fate["run_id"])
+        pause_s = yield from _paused(pause_s, deadline_s, f"no master took command {command} in time")
+
+
+def ended(run: str, deadline_s: float | None) -> Exchange[Mapping[str, Any]]:
+    """The run with its tasks, once it has ended. Raises `SdkError` at the deadline, by `time.monotonic`."""
+    pause_s = LOOK_EVERY_S
+    while True:
+        found: Mapping[str, Any] = yield from get(f"/workflow-instances/{run}")
+        if found["state"] in FINAL:
+            return found
+        pause_s = yield from _paused(pause_s, deadline_s, f"run {run} is {found['state']} after the time to wait")
+
+
+def _paused(pause_s: float, deadline_s: float | None, sentence: str) -> Exchange[float]:
+    if deadline_s is not None and time.monotonic() + pause_s > deadline_s:
+        raise SdkError(f"{sentence}; wait again, or see why: shoal why RUN")
+    yield Pause(pause_s)
+    return min(pause_s * 1.2, LOOK_EVERY_S_MAX)
+
+
+def result_of(run: Mapping[str, Any], asked: Asked) -> Any:
+    """What a flow returned, with its type.
+
+    Args:
+        run: as the API shows it, at its end.
+    Raises:
+        RunFailed: it did not succeed.
+        SdkError: what it returned is not of the type of the flow here.
+    """
+    if run["state"] != "SUCCESS":
+        reason = run.get("reason") or "see shoal why"
+        raise RunFailed(run["id"], run["state"], f"run {run['id']} of {asked.name} is {run['state']}: {reason}")
+    if asked.result is None:
+        return None
+    attempts = [
+        each for each in run["tasks"]
+        if each["name"] == asked.result.task and each.get("valid", True) and each.get("element") is None
+    ]  # fmt: skip
+    given = (attempts[-1].get("outputs") if attempts else None) or {}
+    given = json.loads(given) if isinstance(given, str) else given
+    if asked.result.out not in given:
+        return None  # its task was skipped
+    return read_result(given[asked.result.out], asked.result, asked.annotation)
+
+
+def read_result(said: str, result: Result, annotation: Any) -> Any:
+    """The value in an output, with its type. Raises `SdkError`."""
+    value: Any = said
+    if result.is_json or result.path:
+        value = json.loads(said)
+        if result.of_texts:
+            value = [None if each is None else each["text"] for each in value]
+    try:
+        for step in result.path:
+            value = value[step]
+        return value if annotation is UNKNOWN else TypeAdapter(annotation).validate_python(value)
+    except (LookupError, TypeError, ValidationError) as error:
+        raise SdkError(
+            f'task "{result.task}" gave another result than the flow here says; deploy this flow, and run it again '
+            f"({type(error).__name__})"
+        ) from None

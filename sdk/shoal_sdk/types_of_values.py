@@ -1,0 +1,154 @@
+"""What a Python annotation means for values that travel as text: the type of a parameter, and whether it is a text."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import Enum
+from inspect import Parameter
+from pathlib import PurePath
+from typing import Any, Literal, Union
+from uuid import UUID
+
+from pydantic import SecretStr, TypeAdapter
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from shoal_sdk.errors import WrongFlow
+
+UNKNOWN: Any = Parameter.empty
+"""The annotation of what has none."""
+
+_TEXTS = (str, date, datetime, time, UUID, Decimal, PurePath)
+_NUMBERS: Mapping[Any, str] = {int: "LONG", float: "DOUBLE", bool: "BOOLEAN"}
+_PARAMETERS: Mapping[Any, str] = {**_NUMBERS, date: "DATE", datetime: "TIMESTAMP"}
+
+
+def is_text(annotation: Any) -> bool:
+    """Whether all its values but None are texts in JSON: `str`, dates, `Literal["a", "b"]`, `str | None`."""
+    if typing.get_origin(annotation) is Literal:
+        return all(isinstance(each, str) for each in typing.get_args(annotation))
+    if is_union(annotation):
+        kinds = [each for each in typing.get_args(annotation) if each is not types.NoneType]
+        return bool(kinds) and all(is_text(each) for each in kinds)
+    if not isinstance(annotation, type):
+        return False
+    if issubclass(annotation, Enum):
+        return all(isinstance(each.value, str) for each in annotation)
+    return issubclass(annotation, _TEXTS)
+
+
+def is_union(annotation: Any) -> bool:
+    """Whether it is `A | B` or `Optional[A]`."""
+    return typing.get_origin(annotation) in (Union, types.UnionType)
+
+
+def out_type(annotation: Any) -> str:
+    """The type of Shoal that a result has: LONG, DOUBLE, BOOLEAN, else JSON."""
+    return _NUMBERS.get(annotation, "JSON") if isinstance(annotation, type) else "JSON"
+
+
+def local_type(annotation: Any) -> str | None:
+    """The type under which a value is given to SHELL and SQL; None for a text and for what is not known."""
+    return _PARAMETERS.get(annotation) if isinstance(annotation, type) else None
+
+
+def declared(name: str, annotation: Any, default: Any) -> Any:
+    """A parameter of a flow as `params` of a workflow has it.
+
+    Args:
+        name: of the parameter, for the sentence.
+        annotation: its type; `Literal` and enumerations of texts become choices, `SecretStr` a SECRET.
+        default: its value if a start gives none; `UNKNOWN`: each start must give one.
+    Raises:
+        WrongFlow: the default is no JSON.
+    """
+    if isinstance(annotation, type) and issubclass(annotation, SecretStr):
+        if default is not UNKNOWN:
+            raise WrongFlow(f'the secret "{name}" has a default, which anyone could read; remove it')
+        return {"type": "SECRET", "required": True}
+    said: dict[str, Any] = {}
+    if typing.get_origin(annotation) is Literal and is_text(annotation):
+        said["enum"] = list(typing.get_args(annotation))
+    elif isinstance(annotation, type) and issubclass(annotation, Enum) and is_text(annotation):
+        said["enum"] = [each.value for each in annotation]
+    elif isinstance(annotation, type) and annotation in _PARAMETERS:
+        said["type"] = _PARAMETERS[annotation]
+    elif not (annotation is UNKNOWN or is_text(annotation)):
+        said["type"] = "JSON"
+    if default is UNKNOWN:
+        return {**said, "required": True}
+    value = plain(default, f'the default of parameter "{name}"')
+    if value is None:
+        value = ""  # an empty value counts as none, and fits every type
+    return {**said, "value": value} if said else value
+
+
+def plain(value: Any, what: str) -> Any:
+    """The same as JSON has it: models, dataclasses, dates and sets become plain. Raises `WrongFlow`, naming `what`."""
+    try:
+        return to_jsonable_python(value)
+    except (PydanticSerializationError, ValueError, RecursionError):
+        raise WrongFlow(f"{what} is a {type(value).__name__}, which JSON cannot say; give plain data") from None
+
+
+def as_text(value: Any, annotation: Any, what: str) -> str:
+    """A value of a parameter as a start sends it. Raises `WrongFlow`, naming `what`, if it is not of its type."""
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if annotation is not UNKNOWN and not isinstance(value, Expression):
+        try:
+            value = TypeAdapter(annotation).validate_python(value)
+        except ValueError as error:
+            first = str(error).splitlines()[2].strip() if len(str(error).splitlines()) > 2 else str(error)
+            raise WrongFlow(f"{what} does not fit {shown(annotation)}: {first}") from None
+    said = plain(value, what)
+    if said is None:
+        return ""
+    return said if isinstance(said, str) else TypeAdapter(Any).dump_json(said).decode()
+
+
+def field_of(annotation: Any, step: str | int) -> Any:
+    """The annotation of what a path leads to; `UNKNOWN` if that cannot be told. Raises `AttributeError`."""
+    if isinstance(step, int):
+        arguments = typing.get_args(annotation)
+        origin = typing.get_origin(annotation)
+        return arguments[0] if origin in (list, set, frozenset) and arguments else UNKNOWN
+    fields = _fields(annotation)
+    if fields is None:
+        arguments = typing.get_args(annotation)
+        return arguments[1] if typing.get_origin(annotation) is dict and len(arguments) == 2 else UNKNOWN
+    if step not in fields:
+        raise AttributeError(f'{shown(annotation)} has no field "{step}"; it has {", ".join(fields) or "none"}')
+    return fields[step]
+
+
+def _fields(annotation: Any) -> Mapping[str, Any] | None:
+    if not isinstance(annotation, type):
+        return None
+    if dataclasses.is_dataclass(annotation) or typing.is_typeddict(annotation):
+        return hints_of(annotation)
+    models: Mapping[str, Any] | None = getattr(annotation, "model_fields", None)
+    return None if models is None else {name: each.annotation for name, each in models.items()}
+
+
+def hints_of(thing: Any) -> dict[str, Any]:
+    """The annotations of a function or class; none of one that names what is not there."""
+    try:
+        return typing.get_type_hints(thing)
+    except (NameError, TypeError):
+        return {}
+
+
+def shown(annotation: Any) -> str:
+    """An annotation as a person writes it."""
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+
+
+class Expression(str):
+    """A text that Shoal computes when a run begins, such as `$[yyyy-MM-dd-1]`."""
+
+    __slots__ = ()

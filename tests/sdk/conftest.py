@@ -1,0 +1,85 @@
+"""One cluster on ZooKeeper and PostgreSQL with its API, for all tests of the SDK: each uses a project of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from dao.accounts import accounts, tokens
+from dao.accounts.tokens import NewToken
+from dao.postgres.database import Database
+from model.accounts.rights import Scope
+from model.accounts.tokens import RANDOM_BYTES, make
+from shoal_sdk.client import Client
+from tests.cluster.cluster import Cluster
+from tests.servers.postgres import PostgresServer
+from tests.servers.zookeeper import ZooKeeperServer
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@dataclass(frozen=True)
+class Shoal:
+    """A running cluster, and the token of an administrator."""
+
+    cluster: Cluster
+    url: str
+    token: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of a program that uses it."""
+        return {**os.environ, "SHOAL_SERVER": self.url, "SHOAL_TOKEN": self.token}
+
+    def client(self) -> Client:
+        return Client(self.url, self.token)
+
+    def sdk(self, *words: str, folder: Path, code: int = 0) -> str:
+        """What `shoal-sdk` says, on both its outputs."""
+        command = [sys.executable, "-m", "shoal_sdk.cli", *words]
+        done = subprocess.run(command, cwd=folder, env=self.environment, capture_output=True, text=True, check=False)
+        said = done.stdout + done.stderr
+        assert done.returncode == code, said
+        return said
+
+
+@pytest.fixture(scope="session")
+def shoal(
+    postgres_server: PostgresServer, zookeeper_server: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shoal]:
+    """A master, a worker and an API."""
+    url = postgres_server.create_database("of_sdk", template="shoal_template")
+    folder = tmp_path_factory.mktemp("cluster")
+    with Cluster(url, zookeeper_server.url("/sdk/shoal"), folder) as cluster:
+        asyncio.run(_begin(cluster))
+        command = [sys.executable, "-m", "tests.api.process", url]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as api:
+            try:
+                assert api.stdout is not None
+                yield Shoal(cluster, api.stdout.readline().strip(), asyncio.run(_token(url)))
+            finally:
+                api.terminate()
+
+
+async def _begin(cluster: Cluster) -> None:
+    await cluster.master()
+    await cluster.worker()
+
+
+async def _token(url: str) -> str:
+    database = Database(url, application_name="shoal-test", connections_max=1)
+    token = make(os.urandom(RANDOM_BYTES))
+    async with database.writing() as connection:
+        account = await accounts.insert(connection, "tester", True)
+        made = NewToken("sdk", token.hash, frozenset({Scope.ADMIN}), None, timedelta(days=1))
+        await tokens.insert(connection, account.id, made)
+    await database.close()
+    return token.text

@@ -1,0 +1,146 @@
+"""What the SDK makes of a flow, and what it says about a wrong one, without a server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+import shoal_sdk
+from service.workflows.definition_files import parse_files
+from shoal_sdk import NotAValueYet, WrongFlow, branch, cel, each, flow, in_task, shell, task
+from shoal_sdk.definition_text import yaml_of
+from shoal_sdk.testing import failed, simulate
+from tests.sdk import sales
+from tests.sdk.sales import Loaded, daily_sales, extract, load, weekly
+from worker.tasks.catalog import TaskCatalog
+
+ROOT = Path(__file__).parent.parent.parent
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def test_a_task_outside_of_a_flow_is_its_function() -> None:
+    assert load("a\nb", "sales").rows == 2
+    assert extract(on="2026-01-30").startswith("/srv/in/2026-01-30.csv")
+
+
+def test_a_flow_is_a_definition_that_shoal_takes_and_always_the_same() -> None:
+    text = daily_sales.yaml()
+    flows = (daily_sales, weekly, sales.steps, sales.everything, sales.large)
+    parsed = parse_files([(each.name, each.yaml().encode()) for each in flows], TaskCatalog()).workflows
+    for flow_, workflow in zip(flows, parsed, strict=True):
+        assert [each.name for each in workflow.spec.tasks] == [each["name"] for each in flow_.spec()["tasks"]]
+    here = {**os.environ, "PYTHONPATH": f"{ROOT}", "PYTHONHASHSEED": "7"}
+    again = "from tests.sdk.sales import daily_sales; import sys; sys.stdout.write(daily_sales.yaml())"
+    done = subprocess.run([sys.executable, "-c", again], env=here, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == text
+
+
+@given(st.dictionaries(texts, values, min_size=1, max_size=4))
+def test_its_text_says_what_it_says(spec: dict[str, Any]) -> None:
+    text = yaml_of(spec)
+    assert json.loads(json.dumps(YAML(typ="safe", pure=True).load(text))) == spec
+
+
+def test_a_simulated_run_takes_the_branch_that_shoal_takes() -> None:
+    given = {"load": Loaded(rows=2, bad=500, files=["x", "bad"]), "join": {"rows": 2, "all": "x"}}
+    run = simulate(daily_sales, at="2026-01-31 05:00", results=given)
+    assert run.state == "SUCCESS", run.reason
+    assert run.values("extract")["on"] == "2026-01-30"
+    assert run.states() == {
+        "extract": "SUCCESS",
+        "load": "SUCCESS",
+        "publish": "SKIPPED",
+        "notify": "SUCCESS",
+        "branch": "SUCCESS",
+        "measure": "SUCCESS",
+        "join": "SUCCESS",
+        "clean_up": "SUCCESS",
+    }
+    assert run.result == {"rows": 2, "all": "x"}
+    broken = simulate(daily_sales, at="2026-01-31 05:00", results={"load": failed})
+    assert broken.state == "FAILURE"
+    assert broken.states()["publish"] == "NEVER"
+    assert broken.states()["clean_up"] == "SUCCESS", "it runs when the others are done, however they ended"
+    assert simulate(weekly, at="2026-01-31", results={"notify": "well"}).result == "well"
+
+
+LIES: dict[str, Callable[[Any], Any]] = {
+    "use branch(": lambda ref: 1 if ref else 2,
+    "use each(": lambda ref: [item for item in ref],  # noqa: C416
+    "write ${on}": lambda ref: f"{ref}",
+    "use branch(condition": lambda ref: bool(ref == "a"),
+    "size({it})": len,
+    "do that in a task": lambda ref: ref + "x",
+}
+
+
+@pytest.mark.parametrize("cure", LIES)
+def test_a_result_used_as_a_value_says_what_to_write(cure: str) -> None:
+    @flow
+    def wrong(on: str) -> None:
+        LIES[cure](on)
+
+    with pytest.raises(NotAValueYet) as caught:
+        wrong.spec()
+    assert cure in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def _inner() -> Any:
+    @task
+    def inner() -> int:
+        return 1
+
+    return inner
+
+
+WRONG: dict[str, Callable[[Any], Any]] = {
+    'Loaded has no field "rowz"': lambda on: load(on, "t").rowz,  # type: ignore[attr-defined]
+    "put it at the top of its file": lambda _: _inner()(),
+    'load: "bad" is no condition': lambda on: branch("bad", then=load(on, "t")),
+    "exactly one list": lambda _: each(sales.measure),
+    "is a parameter of the flow": lambda _: shell("s", "echo ${on}", on="2026"),
+    "give plain data": lambda on: load(on, object()),  # type: ignore[arg-type]
+    "missing a required argument": lambda on: load(on),  # type: ignore[call-arg]
+    "subflow(weekly": lambda on: weekly(on),
+    "{y} is not given": lambda on: branch(cel("{y} > 1", x=on), then=load(on, "t")),
+    "rename the parameter": lambda _: shell("s", "true", outputs={"on": str}),
+    'two tasks "s"': lambda _: (shell("s", "true"), shell("s", "true")),
+}
+
+
+@pytest.mark.parametrize("sentence", WRONG)
+def test_a_wrong_flow_is_refused_in_a_sentence(sentence: str) -> None:
+    @flow
+    def wrong(on: str) -> None:
+        WRONG[sentence](on)
+
+    with pytest.raises((WrongFlow, AttributeError)) as caught:
+        wrong.spec()
+    assert sentence.removeprefix("load: ").replace('"bad" is', "is") in str(caught.value)
+
+
+def test_all_that_a_flow_imports_is_there_in_a_task() -> None:
+    stands_in = in_task._shoal_sdk().module
+    assert set(shoal_sdk.__all__) <= set(vars(stands_in))
+
+
+def test_code_that_shoal_would_replace_stays_as_it_is() -> None:
+    script = next(each for each in daily_sales.spec()["tasks"] if each["name"] == "load")["params"]["script"]
+    assert "SystemExit" not in script, "the main program does not run in a task"
+    assert "def daily_sales" not in script
