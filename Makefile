@@ -40,9 +40,10 @@ $(VENV)/.ready: $(BIN)/python requirements.lock pyproject.toml
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock tests/servers/s3.lock
+$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock tests/servers/s3.lock sdk/pyproject.toml
 	@echo 'Installing what developers of Shoal need, packages of requirements-dev.lock:'
 	@$(PIP) install --require-hashes -r requirements-dev.lock $(NAMES)
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable sdk
 	@echo 'Installing the S3-compatible server of the tests, apart from them in $(VENV)/s3:'
 	@rm -rf $(VENV)/s3
 	@$(PIP) install --quiet --no-warn-conflicts --require-hashes --target $(VENV)/s3 -r tests/servers/s3.lock

@@ -20,7 +20,7 @@ from typing import Any
 
 from alert.allowed_addresses import Places
 from alert.http_traces import HttpTraces
-from alert.letter import Letter, Outcome, Receipt
+from alert.letter import READY, Letter, Outcome, Receipt
 from model.alerts.channels import ChannelUrl, parse_channel_url
 from model.errors import Refused
 from node import prctl
@@ -49,6 +49,8 @@ class Courier:
         apprise.logger.addHandler(self._said)
         apprise.logger.setLevel(logging.DEBUG)
         apprise.logger.propagate = False
+        # Its plug-ins are loaded with the first URL, for longer than a letter of a busy machine may take.
+        apprise.Apprise.instantiate("json://localhost", asset=self._asset())
 
     def deliver(self, letter: Letter) -> Receipt:
         """Send a letter; the receipt says what became of it, and its reason contains no secret."""
@@ -146,6 +148,8 @@ def main() -> None:
     letters, receipts = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # a library that prints must not write a receipt
     courier = Courier()
+    receipts.write(READY)
+    receipts.flush()
     for line in letters:
         letter = Letter.from_line(line)
         left_s = letter.send_until_s - time.monotonic()

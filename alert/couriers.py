@@ -11,12 +11,15 @@ from contextlib import asynccontextmanager, suppress
 
 import structlog
 
-from alert.letter import Letter, Outcome, Receipt
+from alert.letter import READY, Letter, Outcome, Receipt
 
 log = structlog.get_logger()
 
 GRACE_S = 1.0
 """How much longer than the courier itself its sender waits before it kills it."""
+
+START_S = 60.0
+"""A courier that takes longer to load what it sends with is killed."""
 
 IDLE_MAX = 4
 """Idle ones beyond these are ended: they are needed again at the next bad minute only."""
@@ -29,7 +32,10 @@ class Couriers:
     """Any number of couriers; how many are in use at once is for their user to limit."""
 
     def __init__(self) -> None:
-        self._idle: list[asyncio.subprocess.Process] = []
+        self._free: asyncio.Queue[asyncio.subprocess.Process | OSError] = asyncio.Queue()
+        """Those that are ready, and why one could not be started."""
+        self._waiting = 0
+        self._starting: set[asyncio.Task[None]] = set()
         self._all: set[asyncio.subprocess.Process] = set()
 
     async def deliver(self, letter: Letter) -> Receipt:
@@ -53,51 +59,81 @@ class Couriers:
         except OSError as error:
             return Receipt(Outcome.FAILED, f"no process could be started to send it: {error.strerror}")
 
+    @property
+    def ready(self) -> int:
+        """How many wait for a letter."""
+        return self._free.qsize()
+
     async def close(self) -> None:
         """Kill all of them."""
+        for starting in self._starting:
+            starting.cancel()
+        await asyncio.gather(*self._starting, return_exceptions=True)
         for each in list(self._all):
-            await _kill(each)
-        self._all.clear()
-        self._idle.clear()
+            await self._end(each)
 
     @asynccontextmanager
     async def _one(self) -> AsyncIterator[asyncio.subprocess.Process]:
         """A courier for one letter. It is used again only if the block ends well."""
-        courier = next((each for each in iter(self._take_idle, None) if each.returncode is None), None)
-        if courier is None:
-            courier = await _start()
-            self._all.add(courier)
+        courier = await self._take()
         try:
             yield courier
         except BaseException:
-            self._all.discard(courier)
-            await _kill(courier)
+            await self._end(courier)
             raise
-        if len(self._idle) < IDLE_MAX:
-            self._idle.append(courier)
+        if self._free.qsize() < IDLE_MAX:
+            self._free.put_nowait(courier)
         else:
-            self._all.discard(courier)
-            await _kill(courier)
+            await self._end(courier)
 
-    def _take_idle(self) -> asyncio.subprocess.Process | None:
-        return self._idle.pop() if self._idle else None
+    async def _take(self) -> asyncio.subprocess.Process:
+        self._waiting += 1
+        try:
+            while True:
+                if len(self._starting) + self._free.qsize() < self._waiting:
+                    starting = asyncio.create_task(self._start())
+                    self._starting.add(starting)
+                    starting.add_done_callback(self._starting.discard)
+                courier = await self._free.get()
+                if isinstance(courier, OSError):
+                    raise courier
+                if courier.returncode is None:
+                    return courier
+                self._all.discard(courier)
+        finally:
+            self._waiting -= 1
 
+    async def _start(self) -> None:
+        """Start one. It becomes free however long that takes: a busy machine may need longer than a letter may wait."""
+        courier = None
+        try:
+            async with asyncio.timeout(START_S):
+                courier = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-P", "-m", f"{__package__}.courier"),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.DEVNULL,
+                    env=_environment(os.environ),
+                )
+                self._all.add(courier)
+                assert courier.stdout is not None
+                if await courier.stdout.readline() != READY:
+                    raise ConnectionResetError
+            self._free.put_nowait(courier)
+        except BaseException as error:
+            if courier is not None:
+                await self._end(courier)
+            if not isinstance(error, OSError):
+                raise
+            if self._waiting:
+                self._free.put_nowait(error)
 
-async def _start() -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", f"{__package__}.courier"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env=_environment(os.environ),
-    )
+    async def _end(self, courier: asyncio.subprocess.Process) -> None:
+        self._all.discard(courier)
+        with suppress(ProcessLookupError):
+            courier.kill()
+        await courier.wait()
 
 
 def _environment(ours: Mapping[str, str]) -> dict[str, str]:
     return {name: ours[name] for name in _INHERITED if name in ours}
-
-
-async def _kill(courier: asyncio.subprocess.Process) -> None:
-    with suppress(ProcessLookupError):
-        courier.kill()
-    await courier.wait()

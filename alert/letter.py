@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+READY = b"ready\n"
+"""The first line of a courier: it has loaded what it sends with."""
+
 
 class Outcome(StrEnum):
     """What became of a message."""

@@ -21,7 +21,7 @@ from alert.letter import Letter, Outcome, Receipt
 from alert.message_layout import Message, message_of, next_message
 from alert.settings import AlertSettings
 from dao.alerts import deliveries, routing
-from dao.alerts.deliveries import ClaimedChannel, WaitingAlert
+from dao.alerts.deliveries import ClaimedChannel, ClaimTerms, Retry, WaitingAlert
 from dao.postgres.database import Database
 from dao.secrets.vault import Vault
 from metrics import alert as metrics
@@ -68,7 +68,9 @@ class Sender:
     """
 
     def __init__(self, database: Database, vault: Vault, settings: AlertSettings, name: str) -> None:
-        self._database, self._vault, self._settings, self._name = database, vault, settings, name
+        self._database, self._vault, self._settings = database, vault, settings
+        lease_s = settings.timeout.total_seconds() + LEASE_MARGIN_S
+        self._terms = ClaimTerms(name, lease_s, settings.group_max, settings.retry_max.total_seconds())
         self._couriers = Couriers()
         self._wake = asyncio.Event()
         self._busy: set[asyncio.Task[None]] = set()
@@ -76,10 +78,15 @@ class Sender:
         self._alone: set[int] = set()
         """Channels that refused a message of several alerts: the next one has a single alert, to find the culprit."""
         self._troubled: set[int] = set()
+        self._is_stuck = False
 
     def wake(self, _hint: str = "") -> None:
         """There may be an alert."""
         self._wake.set()
+
+    def why_idle(self) -> str | None:
+        """Why it sends nothing now; None if it does."""
+        return "it cannot read alerts in the database" if self._is_stuck else None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Send until `stop` is set; then let what is being sent end. Errors of the database are logged, and retried."""
@@ -89,8 +96,10 @@ class Sender:
             while not stop.is_set():
                 try:
                     has_more = await self._round()
+                    self._is_stuck = False
                     backoff.reset()
                 except ShoalError as error:
+                    self._is_stuck = True
                     log.warning("alerts_wait", error=str(error))
                     await set_within(self._wake, backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
                     continue
@@ -124,18 +133,9 @@ class Sender:
             limit = min(limit, settings.at_once // 2 - self._busy_failed)
         if limit <= 0:
             return False
-        timeout_s = settings.timeout.total_seconds()
-        send_until_s = time.monotonic() + timeout_s
+        send_until_s = time.monotonic() + settings.timeout.total_seconds()
         async with self._database.writing() as connection:
-            channels = await deliveries.claim(
-                connection,
-                self._name,
-                lease_s=timeout_s + LEASE_MARGIN_S,
-                limit=limit,
-                batch=settings.group_max,
-                has_failed=has_failed,
-                pause_s_max=settings.retry_max.total_seconds(),
-            )
+            channels = await deliveries.claim(connection, self._terms, limit, has_failed=has_failed)
         for channel in channels:
             self._busy_failed += has_failed
             task = asyncio.create_task(self._send(channel, send_until_s))
@@ -208,16 +208,11 @@ class Sender:
         pauses = Backoff(
             settings.retry_first.total_seconds(), settings.retry_max.total_seconds(), sending.alerts[0].tries
         )
+        pause_s = pauses.next_pause_s(random.random())  # noqa: S311 - jitter
+        tries_max = REFUSED_TRIES_MAX if is_culprit else None
+        retry = Retry(pause_s, settings.retry_for.total_seconds(), tries_max)
         async with self._database.writing() as connection:
-            over = await deliveries.record_failed(
-                connection,
-                channel,
-                sending.ids,
-                receipt.reason,
-                pause_s=pauses.next_pause_s(random.random()),  # noqa: S311 - jitter
-                retry_for_s=settings.retry_for.total_seconds(),
-                tries_max=REFUSED_TRIES_MAX if is_culprit else None,
-            )
+            over = await deliveries.record_failed(connection, channel, sending.ids, receipt.reason, retry)
         if is_refused and len(sending.alerts) > 1:
             self._alone.add(channel.id)
         elif over:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 import structlog
 
@@ -15,6 +14,8 @@ from dao.postgres.notify import ALERT
 from dao.postgres.readiness import wait_until_ready
 from dao.secrets.vault import Vault
 from metrics.database import DatabaseMetrics
+from metrics.health import Health
+from node.vitals import hears
 
 log = structlog.get_logger()
 
@@ -31,7 +32,7 @@ class AlertServer:
         settings: see `AlertSettings`.
         name: for people: the host's name and the process's id.
         connect_timeout_s: how long it waits for the database when it starts.
-        started: called once it sends.
+        health: learns when it has begun, and whether it sends.
     """
 
     def __init__(
@@ -42,11 +43,11 @@ class AlertServer:
         name: str,
         *,
         connect_timeout_s: float,
-        started: Callable[[], None] = lambda: None,
+        health: Health | None = None,
     ) -> None:
         self._url, self._vault, self._settings, self._name = url, vault, settings, name
         self._connect_timeout_s = connect_timeout_s
-        self._started = started
+        self._health = health or Health()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Send until `stop` is set, then what has been begun. Raises `Unavailable`, `Refused` or `Denied` at start."""
@@ -55,11 +56,13 @@ class AlertServer:
             self._url, application_name=APPLICATION_NAME, connections_max=CONNECTIONS_MAX, measures=DatabaseMetrics()
         )
         sender = Sender(database, self._vault, self._settings, self._name)
-        listening = asyncio.create_task(Listener(self._url, APPLICATION_NAME, {ALERT: sender.wake}).run())
-        self._started()
+        ears = Listener(self._url, APPLICATION_NAME, {ALERT: sender.wake})
+        listening = asyncio.create_task(ears.run())
+        self._health.begun.set()
         log.info("sends_alerts", name=self._name, channels_at_once=self._settings.at_once)
         try:
-            await sender.run(stop)
+            with self._health.judged_by(ready=[hears(ears), sender.why_idle]):
+                await sender.run(stop)
         finally:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)

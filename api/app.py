@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -25,7 +25,9 @@ from api.open_streams import OpenStreams
 from api.openapi import serve_document
 from api.rate_limits import RateLimits
 from api.routes import Route, Serving, add_route
+from api.settings import ApiSettings
 from api.web_page import Page, add_page
+from api.webhooks import add_webhooks
 from model.errors import ShoalError
 from service import error_codes as kinds
 from service.byte_stream import StreamOperation
@@ -38,16 +40,7 @@ BASE = "/api/v1"
 
 
 def create_app(
-    backend: Backend,
-    hub: Hub,
-    version: str,
-    streams: OpenStreams,
-    limits: RateLimits,
-    page: Page,
-    *,
-    hosts: Collection[str] = (),
-    root_path: str = "",
-    heavy: HeavyRequests | None = None,
+    backend: Backend, hub: Hub, version: str, settings: ApiSettings, page: Page, heavy: HeavyRequests | None = None
 ) -> FastAPI:
     """The application.
 
@@ -55,13 +48,12 @@ def create_app(
         backend: what its operations work on.
         hub: what changes; it runs beside the application.
         version: of Shoal.
-        streams: which are open.
-        limits: how often an address and an account may ask.
+        settings: of the process that it is part of.
         page: the web page, if it was built.
-        hosts: the names under which it may be reached; none = any.
-        root_path: the path below which a proxy serves it.
         heavy: answers heavy requests; None: this process does.
     """
+    limits = RateLimits(settings.address_requests_per_s, settings.account_requests_per_s)
+    streams = OpenStreams(settings.streams_max, settings.account_streams_max)
     app = FastAPI(
         title="Shoal",
         version=version,
@@ -73,7 +65,7 @@ def create_app(
         # Spans are those of runs, which masters send (docs/guides/metrics.md); it would make others of requests.
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
-    app.add_middleware(Entrance, hosts=hosts, addresses=limits.addresses, root_path=root_path)
+    app.add_middleware(Entrance, hosts=settings.names, addresses=limits.addresses, root_path=settings.root_path)
     app.add_exception_handler(ShoalError, _shoal_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_exception)
@@ -88,6 +80,7 @@ def create_app(
     app.state.serving = Serving(call_of, Denials(), streams, heavy)
     login = APIRouter(prefix=BASE, route_class=Route)
     add_login(login, backend)
+    add_webhooks(login, backend, limits.accounts.take)
     # `include_router` would make each a second time, at the first request.
     app.router.routes.extend([*_of_operations(ALL), *login.routes])
     add_login_page(app, backend, is_shown=page.document is None)

@@ -62,7 +62,8 @@ def add_stream(router: APIRouter, operation: StreamOperation[Any]) -> None:
         async def check() -> None:
             (await serving.make_call(request, operation)).permit(source.project)
 
-        headers = {"Content-Location": str(request.url_for(operation.name, id=source.id).path)}
+        where = str(request.url_for(operation.name, id=source.id).path)
+        headers = {"Content-Type": TEXT, "Content-Location": where}
         try:
             head = await source.read(0, 0)
             headers[FIRST_HEADER] = str(head.first)
@@ -71,15 +72,17 @@ def add_stream(router: APIRouter, operation: StreamOperation[Any]) -> None:
                 plain = "text/plain" in (accept := request.headers.get("Accept", "")) and EVENTS not in accept
                 if plain:  # the reader counts from the place that its header names
                     query = query.model_copy(update={"offset": max(query.offset or 0, head.first)})
+                else:
+                    headers["Content-Type"] = EVENTS
                 parts = _bytes(source, query) if plain else _events(source, query)
                 place = serving.streams.another(call.caller.key)
-                return SentInParts(source, parts, headers, check, place=place, media_type=TEXT if plain else EVENTS)
+                return SentInParts(source, parts, headers, check, place=place)
             headers |= {SIZE_HEADER: str(head.size), COMPLETE_HEADER: str(head.is_complete).lower()}
             if "If-Range" in request.headers:
                 given_range = None  # no version of a file has a name here
             status, query, more = _file(query, head, given_range, source.id)
             headers.update(more)
-            return SentInParts(source, _bytes(source, query), headers, check, status=status, media_type=TEXT)
+            return SentInParts(source, _bytes(source, query), headers, check, status=status)
         except NotThatLong:
             await source.aclose()
             said = f"there are {head.size} bytes; ask for some of them"

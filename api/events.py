@@ -70,7 +70,7 @@ def add_events(app: FastAPI, backend: Backend, hub: Hub, streams: OpenStreams, b
         wanted = checked_topics(topics.split(","))
         _check_scopes(caller, wanted)
         listening = hub.listen(wanted, last_event_id, caller.projects_with(Right.VIEW), watcher_of(caller))
-        headers = {"X-Accel-Buffering": "no"}
+        headers = {"Content-Type": EVENTS, "X-Accel-Buffering": "no"}
 
         async def parts() -> AsyncGenerator[bytes]:
             with listening as found:
@@ -79,7 +79,7 @@ def add_events(app: FastAPI, backend: Backend, hub: Hub, streams: OpenStreams, b
                     yield event.wire
 
         place = streams.another(caller.key)
-        return SentInParts(_Topics(), parts(), headers, _unchecked, place=place, media_type=EVENTS)
+        return SentInParts(_Topics(), parts(), headers, _unchecked, place=place)
 
 
 async def _unchecked() -> None:

@@ -16,13 +16,14 @@ from starlette.types import ASGIApp, Message
 
 from api.app import create_app
 from api.heavy_frames import HeavyAnswer, HeavyRequest, Opening, frame, read_frame
-from api.open_streams import OpenStreams
-from api.rate_limits import RateLimits
+from api.settings import ApiSettings
 from api.web_page import Page
 from node import prctl
 from service.live.hub import Hub
 from service.live.watchers import recheck_in
 
+BEHIND_API = ApiSettings(host="", address_requests_per_s=0, account_requests_per_s=0)
+"""It listens nowhere. Its API has checked names, limited how often who may ask, and serves streams and the page."""
 NICENESS = 5
 """Below the API and the nodes of the machine."""
 
@@ -53,8 +54,7 @@ async def _serve() -> None:
     opening: Opening = await read_frame(requests)
     backend = opening.open_backend()
     hub = Hub(backend.database, recheck_in(backend.database))
-    # Its API has limited how often who may ask, and serves streams and the page.
-    app = create_app(backend, hub, opening.version, OpenStreams(0, 0), RateLimits(), Page())
+    app = create_app(backend, hub, opening.version, BEHIND_API, Page())
     while True:
         request = await read_frame(requests)
         signal.setitimer(signal.ITIMER_PROF, opening.cpu_s)

@@ -27,7 +27,7 @@ log = structlog.get_logger()
 BODY_BYTES_MAX = 4 << 20
 PATH_BYTES_MAX = 8_192
 HEALTH = ("/healthz", "/readyz")
-"""What load balancers ask: it is answered however many ask."""
+"""What load balancers ask: it is answered however many ask, and under whatever name, mostly an address."""
 REQUEST_ID = "X-Request-Id"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -121,7 +121,8 @@ class Entrance:
             await _too_large(request_id)(scope, receive, answer)
 
     def _refusal(self, scope: Scope, headers: Headers, request_id: str) -> ASGIApp | None:
-        if self._hosts and host_name(headers.get("host", "")) not in self._hosts:
+        is_probe = scope["path"].removeprefix(scope.get("root_path", "")) in HEALTH
+        if self._hosts and not is_probe and host_name(headers.get("host", "")) not in self._hosts:
             said = "this server is not reached under that name; add it to api.hosts in the settings if it is right"
             return problems.problem(kinds.WRONG_HOST, said, request_id)
         if len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > PATH_BYTES_MAX:
@@ -132,7 +133,7 @@ class Entrance:
         if int(length) > BODY_BYTES_MAX:
             return _too_large(request_id)
         # A load balancer's address is that of all who come through it: its own requests are not counted.
-        if scope["path"].removeprefix(scope.get("root_path", "")) not in HEALTH:
+        if not is_probe:
             try:
                 self._addresses.take(_counted(scope["client"][0] if scope.get("client") else ""))
             except TooMany as error:

@@ -80,7 +80,7 @@ class Route(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """What answers a request."""
         here = super().get_route_handler()
-        elsewhere = getattr(self.endpoint, "elsewhere", _refuse_large)
+        elsewhere = getattr(self.endpoint, "elsewhere", refuse_larger(LIGHT_BYTES_MAX))
 
         async def handle(request: Request) -> Response:
             answer = await elsewhere(request)
@@ -89,11 +89,16 @@ class Route(APIRoute):
         return handle
 
 
-async def _refuse_large(request: Request) -> Response | None:
-    if len(await request.body()) <= LIGHT_BYTES_MAX:
-        return None
-    said = f"the body is larger than {LIGHT_BYTES_MAX} bytes; send less"
-    return problems.problem(kinds.TOO_LARGE, said, request.state.request_id)
+def refuse_larger(bytes_max: int) -> Callable[[Request], Awaitable[Response | None]]:
+    """Answers only requests whose bodies are larger than this."""
+
+    async def refuse(request: Request) -> Response | None:
+        if len(await request.body()) <= bytes_max:
+            return None
+        said = f"the body is larger than {bytes_max} bytes; send less"
+        return problems.problem(kinds.TOO_LARGE, said, request.state.request_id)
+
+    return refuse
 
 
 def add_route(router: APIRouter, operation: Operation[Any, Any]) -> None:

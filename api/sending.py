@@ -41,7 +41,7 @@ class SentInParts(Response):
     Args:
         source: of the parts; closed at the end.
         parts: the body.
-        headers: without Content-Length the answer is sent in chunks.
+        headers: with its type; without Content-Length the answer is sent in chunks.
         check: raises a `ShoalError` once the reader may no longer read.
         place: counts it while it is sent, and yields why it may not be: then that is the answer. None: it is short.
     """
@@ -55,7 +55,6 @@ class SentInParts(Response):
         *,
         place: AbstractContextManager[str | None] | None = None,
         status: int = 200,
-        media_type: str,
     ) -> None:
         self._source = source
         self._parts = parts
@@ -63,7 +62,7 @@ class SentInParts(Response):
         self._place = place or nullcontext()
         self.status_code = status
         self.background = None
-        self.init_headers({**headers, "Content-Type": media_type})  # none of them is Content-Length: there is no body
+        self.init_headers(headers)  # none of them is Content-Length: there is no body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""

@@ -16,14 +16,15 @@ from api.heavy import HeavyRequests
 from api.housekeeping import delete_expired
 from api.large_bulk import go_on
 from api.middleware import HEALTH
-from api.open_streams import OpenStreams
-from api.rate_limits import RateLimits
 from api.settings import ApiSettings
 from api.web_page import Page
+from http_server.certificate import Certificate
 from http_server.limits import Limits
-from http_server.server import HttpServer, listen, load_tls
+from http_server.server import HttpServer, listen
+from metrics.health import Health
 from model.errors import Unavailable
 from node.cluster_gauges import show_figures
+from node.vitals import hears
 from service import error_codes as kinds
 from service.call import Backend
 from service.live.hub import Hub
@@ -33,7 +34,6 @@ STOP_S_MAX = 5
 HEAD_S_MAX = 10.0
 BODY_S_MAX = 60.0
 HEAD_BYTES_MAX = 32_768
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class ApiServer:
@@ -45,6 +45,7 @@ class ApiServer:
         version: of Shoal.
         open_backend: opens such a backend in another process, where heavy requests are handled.
         page: the web page; None = the installed one.
+        health: learns whether it serves.
 
     Raises `Refused` if its certificate cannot be read.
     """
@@ -56,13 +57,17 @@ class ApiServer:
         version: str,
         open_backend: Callable[[], Backend],
         page: Page | None = None,
+        health: Health | None = None,
     ) -> None:
-        self._tls = load_tls(settings.certificate, settings.private_key, what="the API", settings="api.")
-        self._limits = Limits(settings.connections_max, HEAD_S_MAX, BODY_S_MAX, HEAD_BYTES_MAX)
+        self._tls = Certificate.named(settings.certificate, settings.private_key, what="the API", settings="api.")
+        always = {f"{below}{path}" for below in ("", settings.root_path) for path in HEALTH}
+        most = settings.connections_max
+        self._limits = Limits(most, HEAD_S_MAX, BODY_S_MAX, HEAD_BYTES_MAX, always=always, stop_s=STOP_S_MAX)
         self._settings = settings
         self._backend = backend
         self._version = version
         self._page = page
+        self._health = health or Health()
         self._heavy = HeavyRequests(open_backend, version, settings.request_cpu_s)
         self._listener: socket.socket | None = None
 
@@ -82,25 +87,18 @@ class ApiServer:
         settings = self._settings
         assert self._listener is not None
         hub = Hub(self._backend.database, recheck_in(self._backend.database))
-        streams = OpenStreams(settings.streams_max, settings.account_streams_max)
-        limits = RateLimits(settings.address_requests_per_s, settings.account_requests_per_s)
         begun = asyncio.Event()
         backend = replace(self._backend, large_bulk=begun)
         page = await asyncio.to_thread(Page.installed) if self._page is None else self._page
         # In a thread: with its many routes it takes a second, in which a transaction on this loop would be ended.
-        made_of = (backend, hub, self._version, streams, limits, page)
-        app = await asyncio.to_thread(
-            create_app, *made_of, hosts=self._hosts(), root_path=settings.root_path, heavy=self._heavy
-        )
+        app = await asyncio.to_thread(create_app, backend, hub, self._version, settings, page, self._heavy)
         server = HttpServer(
             app,
             self._listener,
             self._limits,
             tls=self._tls,
             full=self._all_in_use,
-            always={f"{below}{path}" for below in ("", settings.root_path) for path in HEALTH},
             proxies=settings.proxies,
-            stop_s=STOP_S_MAX,
         )
         stopping = asyncio.create_task(stop.wait())
         watching = asyncio.create_task(hub.run())
@@ -109,7 +107,8 @@ class ApiServer:
         showing = asyncio.create_task(show_figures(self._backend.database))
         try:
             await server.start()
-            await asyncio.wait({stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
+            with self._health.judged_by(ready=[hears(hub.ears)]):
+                await asyncio.wait({stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
             if not stop.is_set():
                 raise Unavailable("the API's server ended")
         finally:
@@ -117,13 +116,6 @@ class ApiServer:
                 task.cancel()
             await server.stop()
             await self._heavy.close()
-
-    def _hosts(self) -> set[str]:
-        """The names that requests may name. Beyond loopback without any, every name is right: it is behind a proxy."""
-        settings = self._settings
-        if not settings.hosts and settings.host not in LOOPBACK and settings.host != "::1":
-            return set()
-        return {*LOOPBACK, settings.host.lower(), *(host.lower() for host in settings.hosts)}
 
     async def _all_in_use(self, scope: Scope, receive: Receive, send: Send) -> None:
         said = f"all {self._limits.connections} connections are in use; ask again, or raise api.connections_max"

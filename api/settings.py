@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_settings import NoDecode
 
 DEFAULT_PORT = 7465
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def _split(given: Any) -> Any:
@@ -28,41 +29,40 @@ class ApiSettings(BaseModel):
     port: int = Field(DEFAULT_PORT, ge=0, le=65535, description="port for the same; 0 = any free one")
     hosts: Names = Field(
         (),
-        description="names under which people reach the API, such as shoal.example.org, besides localhost and its "
-        "address; requests for other names are refused",
+        description="names of the API, such as shoal.example.org, besides localhost and its address; requests for "
+        "others are refused",
     )
-    proxies: Names = Field(
-        (), description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"
-    )
+    proxies: Names = Field((), description="proxies whose X-Forwarded-For and X-Forwarded-Proto are believed")
     reach: Names = Field(
         (),
-        description="inside hosts and networks, such as db.example.org or 10.1.0.0/16, to which the API may connect to "
-        "test a data source; others only at public addresses",
+        description="inside hosts and networks, such as db.example.org or 10.1.0.0/16, in which the API may test "
+        "data sources; else only public addresses",
     )
     root_path: str = Field("", pattern="^(/[A-Za-z0-9._~-]+)*$", description="path below which a proxy serves the API")
     certificate: Path | None = Field(None, description="PEM file; if given, the API is served over TLS")
     private_key: Path | None = Field(None, description="PEM file of its key, if that is a different file")
     connections_max: int = Field(1000, gt=0, description="open connections of clients; further ones are answered 503")
-    streams_max: int = Field(
-        500, gt=0, description="streams of events and of logs that are followed, open at once; further ones get 429"
-    )
+    streams_max: int = Field(500, gt=0, description="open streams of events and followed logs; further ones get 429")
     account_streams_max: int = Field(20, gt=0, description="the same for one account")
     address_requests_per_s: int = Field(
         3000,
         ge=0,
-        description="requests a second from one address, or one IPv6 network of 64 bits; further ones get 429; "
+        description="requests a second from one address or IPv6 network of 64 bits; further ones get 429; "
         "0 = any number",
     )
-    account_requests_per_s: int = Field(
-        2000, ge=0, description="the same of one account, from wherever it asks; 0 = any number"
-    )
-    request_cpu_s: int = Field(
-        30, gt=0, description="processor seconds that one large request may take; then it is ended, and answered 413"
-    )
+    account_requests_per_s: int = Field(2000, ge=0, description="the same of one account; 0 = any number")
+    request_cpu_s: int = Field(30, gt=0, description="processor seconds of one large request; then it is answered 413")
     database_connections: int = Field(8, gt=0, le=100, description="connections to the database")
     drill_socket: Path | None = Field(
-        None, description="set by `shoal up` for its API: where that asks for the death of a master, as a drill"
+        None, description="set by `shoal up`: where its API asks for the death of a master"
     )
+
+    @property
+    def names(self) -> set[str]:
+        """Those that requests may name; none = any. Beyond loopback without any it is behind a proxy."""
+        if not self.hosts and self.host not in LOOPBACK and self.host != "::1":
+            return set()
+        return {*LOOPBACK, self.host.lower(), *(host.lower() for host in self.hosts)}
 
     def url(self, port: int) -> str:
         """The address for people, where it listens on this port."""

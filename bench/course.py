@@ -28,6 +28,7 @@ from bench import (
     starts,
     stored,
     sustained,
+    waits,
     watched,
 )
 from bench.cluster import Cluster
@@ -52,6 +53,7 @@ PARTS = (
     "line",
     "dependents",
     "pools",
+    "waits",
     "command-line",
     "watched",
     "scraped",
@@ -148,6 +150,8 @@ def _course(
         yield what, lambda: dependents.beside_waiting(server, sizes)
     if "pools" in parts:
         yield "tasks beside resource pools in use", lambda: pools.beside_pools(server, sizes)
+    if "waits" in parts:
+        yield "looks of tasks that wait", lambda: waits.looks(server, sizes)
     if "command-line" in parts:
         yield "short verbs of the command line", lambda: command_line.verbs(server, sizes)
     if "watched" in parts:
@@ -181,6 +185,7 @@ def _on_one_cluster(
             yield "a single chain", flow.single_chain
             yield "tasks, 10 in parallel", flow.parallel
             yield "tasks, 10 in sequence", flow.sequence
+            yield "elements of a task", flow.elements
         if "sustained" in parts:
             yield f"{sizes.sustained_s} s of full load", lambda: sustained.sustained(cluster, sizes)
             yield "insert → first task, after the loads", lambda: flow.first_task("first_task_later", sustained.PART)

@@ -14,6 +14,8 @@ import psutil
 _OURS = ("master", "worker", "api", "postgres")
 _TICK_S = 0.01
 """The kernel counts in steps of this size."""
+_TOLD_CORES_MIN = 0.05
+"""A part that used less says nothing about a figure."""
 
 
 class CpuWatch:
@@ -56,7 +58,7 @@ def work_told(work: Mapping[str, float], one: str) -> str:
 
 def cores_told(cores: Mapping[str, float]) -> str:
     """For the table: which part used how many cores."""
-    return ", ".join(f"{part} {value:.2f}" for part, value in cores.items() if value >= 0.005)
+    return ", ".join(f"{part} {value:.2f}" for part, value in cores.items() if value >= _TOLD_CORES_MIN)
 
 
 def _seconds(root: int, roots: set[int]) -> float:

@@ -31,6 +31,7 @@ class Figure:
         what: the same in words.
         how: counts and the CPU use meanwhile, for verification; empty = nothing to add.
         part: the heading under which it is shown.
+        family: many figures of one kind; while all of them meet their target, the page shows one row of them.
     """
 
     key: str
@@ -41,6 +42,7 @@ class Figure:
     target: Target | None = None
     how: str = ""
     details: Mapping[str, object] = field(default_factory=dict)
+    family: str = ""
 
     @property
     def is_met(self) -> bool | None:

@@ -15,7 +15,7 @@ from bench.figures import Figure, Target
 from bench.sizes import Sizes
 
 PART = "Running tasks: one master, one worker"
-_ONE, _PARALLEL, _SEQUENCE, _MODERATE, _CHAIN = 1001, 1002, 1003, 1004, 1005
+_ONE, _PARALLEL, _SEQUENCE, _MODERATE, _CHAIN, _MAPPED = 1001, 1002, 1003, 1004, 1005, 1006
 _WIDTH = 10
 _MODERATE_TASK_S = 0.02
 
@@ -52,6 +52,7 @@ class Flow:
         cluster.define(_SEQUENCE, _chain(_WIDTH))
         cluster.define(_MODERATE, _chain(sizes.moderate_length, sleep_s=_MODERATE_TASK_S))
         cluster.define(_CHAIN, _chain(sizes.moderate_length))
+        cluster.define(_MAPPED, [{**fake("a"), "each": list(range(sizes.elements))}])
         cluster.start(_ONE)  # one-time costs, such as reading the definition, are not part of the measurement
         cluster.start(_MODERATE)
         cluster.wait_until_all_ended(60)
@@ -120,6 +121,17 @@ class Flow:
             Figure("lag_saturated_p50_ms", PART, f"{what}, p50", p50, "ms", None, how),
             Figure("lag_saturated_p99_ms", PART, f"{what}, p99", p99, "ms", None, how),
         ]
+
+    def elements(self) -> list[Figure]:
+        """Ended elements a second of one task, from the command's `created_at` to the end of the task itself."""
+        cpu = self._cluster.cpu()
+        first, last = self._cluster.start(_MAPPED)
+        self._cluster.wait_until_all_ended(120)
+        used = cpu.used()
+        count, took_s = self._cluster.row(_TASKS_PER_S, first=first, last=last)
+        how = f"one task, {count - 1:,} elements in {took_s:.1f} s; cores: {cores_told(used)}"
+        what = "elements of one FAKE task end to end"
+        return [Figure("elements_per_s", PART, what, (count - 1) / took_s, "/s", Target(3_000, "higher"), how)]
 
     def _throughput(self, key: str, code: int, workflows: int, what: str) -> tuple[list[Figure], tuple[int, int]]:
         """The rate, and what a task costs: processor, statements, WAL. The ids of the commands."""

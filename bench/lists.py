@@ -138,7 +138,8 @@ async def _listed(part: str, key: str, what: str, count: int, ask: Callable[[], 
     how = f"{len(times_ms)} calls, p50 {median(times_ms):.1f} ms, the slowest {times_ms[-1]:.1f} ms"
     how += f", {unanswered} unanswered" if unanswered else ""
     p99 = times_ms[max(0, -(-99 * len(times_ms) // 100) - 1)]
-    return Figure(f"api_{key}_p99_ms", part, f"list of {what}, p99", p99, "ms", _TARGET, how)
+    family = "lists of runs and attempts, p99"
+    return Figure(f"api_{key}_p99_ms", part, f"list of {what}, p99", p99, "ms", _TARGET, how, family=family)
 
 
 def _at(moment: datetime) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
 from bench.cluster import BenchFailed
 from bench.course import Result
-from bench.figures import Figure
+from bench.figures import Figure, shown
 
 PAGE = Path(__file__).parent.parent / "docs" / "internals" / "performance.md"
 _BEGIN = "<!-- bench:begin, written by `make bench`; do not edit -->"
@@ -30,7 +30,7 @@ def _result(result: Result) -> str:
     lines = list(_machine(result))
     for part, figures in groupby(result.figures, key=lambda figure: figure.part):
         lines += ["", f"### {part}", "", "| figure | value | wanted | measured with |", "|---|--:|--:|---|"]
-        lines += _rows(figures)
+        lines += rows(figures)
     if result.warnings:
         told = ", ".join(f"{count} x {name}" for name, count in result.warnings.items())
         lines += ["", f"Warnings in the logs of Shoal's processes: {told}."]
@@ -57,14 +57,31 @@ def _machine(result: Result) -> Iterable[str]:
     yield f"Of {wanted} targets {missed} are missed: the values in bold."
 
 
-def _rows(figures: Iterable[Figure]) -> Iterable[str]:
-    """Those of a part; what was measured as in the row above is not said again."""
+def rows(figures: Iterable[Figure]) -> Iterator[str]:
+    """Those of a part; what was measured as in the row above, up to the first semicolon, is not said again."""
     above = ""
-    for figure in figures:
-        value = figure.shown if figure.is_met is not False else f"**{figure.shown}**"
-        how = SAME if figure.how and figure.how == above else figure.how
-        yield f"| {figure.what} | {value} | {figure.target or ''} | {how} |"
-        above = figure.how
+    for family, members in groupby(figures, key=lambda figure: figure.family):
+        same = list(members)
+        if family and all(figure.is_met is not False for figure in same):
+            yield _row_of_family(family, same)
+            continue
+        for figure in same:
+            value = figure.shown if figure.is_met is not False else f"**{figure.shown}**"
+            yield f"| {figure.what} | {value} | {figure.target or ''} | {_how(figure.how, above)} |"
+            above = figure.how
+
+
+def _how(how: str, above: str) -> str:
+    (first, _, rest), (first_above, _, rest_above) = how.partition("; "), above.partition("; ")
+    if not how or first != first_above:
+        return how
+    return f"{SAME}; {rest}" if rest and rest != rest_above else SAME
+
+
+def _row_of_family(family: str, figures: Sequence[Figure]) -> str:
+    least, most = (pick(figures, key=lambda figure: figure.value) for pick in (min, max))
+    values = f"{shown(least.value)} to {most.shown}"
+    return f"| {len(figures)} {family} | {values} | {most.target or ''} | the highest: {most.what} |"
 
 
 def _settings(values: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ from bench.server import BenchServer
 from bench.sizes import Sizes
 from bench.starts import rate
 from dao.cluster import nodes
-from dao.cluster.nodes import Me
+from dao.cluster.nodes import Me, NewNode
 from dao.postgres.database import CONNECTIONS_MAX, Database
 from dao.tasks import task_claims
 from model.cluster.nodes import Heartbeat, NodeKind, ProcessIdentity
@@ -57,7 +57,7 @@ async def _enlisted(url: str, count: int) -> list[Me]:
             async with database.writing() as connection:
                 process = ProcessIdentity("bench", number, 0)
                 address = f"10.0.{number // 250}.{number % 250}:1"
-                found.append(await nodes.enlist(connection, uuid4(), NodeKind.WORKER, address, process, ""))
+                found.append(await nodes.enlist(connection, uuid4(), NewNode(NodeKind.WORKER, address, process)))
         return found
     finally:
         await database.close()

@@ -17,6 +17,7 @@ class Sizes:
     backlog_commands: int
     parallel_workflows: int
     sequence_workflows: int
+    elements: int
     moderate_chains: int
     moderate_length: int
     single_commands: int
@@ -35,6 +36,10 @@ class Sizes:
     waiting_dependents: int
     dependents_rounds: int
     dependents_workflows: int
+    waits_each_second: int
+    waits_s: float
+    waits_each_minute: int
+    waits_pause_s: int
     verb_calls: int
     watched_rounds: int
     watched_workflows: int
@@ -82,6 +87,7 @@ FULL = Sizes(
     backlog_commands=1_000_000,
     parallel_workflows=4_000,
     sequence_workflows=3_000,
+    elements=10_000,
     moderate_chains=20,
     moderate_length=100,
     single_commands=300,
@@ -100,6 +106,10 @@ FULL = Sizes(
     waiting_dependents=10_000,
     dependents_rounds=6,
     dependents_workflows=1_500,
+    waits_each_second=200,
+    waits_s=20,
+    waits_each_minute=1_000,
+    waits_pause_s=60,
     verb_calls=20,
     watched_rounds=8,
     watched_workflows=1_500,
@@ -146,6 +156,7 @@ QUICK = Sizes(
     backlog_commands=1_000,
     parallel_workflows=50,
     sequence_workflows=50,
+    elements=200,
     moderate_chains=10,
     moderate_length=10,
     single_commands=20,
@@ -164,6 +175,10 @@ QUICK = Sizes(
     waiting_dependents=50,
     dependents_rounds=1,
     dependents_workflows=20,
+    waits_each_second=5,
+    waits_s=3,
+    waits_each_minute=10,
+    waits_pause_s=2,
     verb_calls=3,
     watched_rounds=1,
     watched_workflows=20,

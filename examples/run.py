@@ -56,13 +56,18 @@ class Result:
 
 def names() -> list[str]:
     """All examples that can be run so."""
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+    return sorted(path.stem for path in [*FOLDER.glob("*.yaml"), *FOLDER.glob("*/*.yaml")])
+
+
+def file_of(name: str) -> Path:
+    """The file of an example; one that has others beside it is in a folder of its own."""
+    return next(path for path in (FOLDER / f"{name}.yaml", FOLDER / name / f"{name}.yaml") if path.exists())
 
 
 def steps(name: str) -> list[Step]:
     """What the header of an example says."""
     found: list[tuple[str, list[str]]] = []
-    for line in (FOLDER / f"{name}.yaml").read_text("utf-8").splitlines():
+    for line in file_of(name).read_text("utf-8").splitlines():
         if typed := _TYPED.fullmatch(line):
             found.append((typed[1], []))
         elif found and (shown := _SHOWN.fullmatch(line)):
@@ -74,7 +79,7 @@ def steps(name: str) -> list[Step]:
 
 def title(name: str) -> str:
     """What an example is about: the first line of its file."""
-    with (FOLDER / f"{name}.yaml").open(encoding="utf-8") as file:
+    with file_of(name).open(encoding="utf-8") as file:
         return file.readline().removeprefix("#").strip().rstrip(".")
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 from asyncio.sslproto import SSLProtocol
-from collections.abc import Collection
 from contextlib import suppress
 from email.utils import formatdate
 from itertools import chain, islice
@@ -31,14 +30,12 @@ class Line(dict["Connection", asyncio.Transport]):
     Args:
         limits: of the server.
         full: answers those whose request finds all connections in use.
-        always: the paths of requests that are answered all the same.
     """
 
-    def __init__(self, limits: Limits, full: App, always: Collection[str]) -> None:
+    def __init__(self, limits: Limits, full: App) -> None:
         super().__init__()
         self.limits = limits
         self.full = full
-        self._always = always
 
     def enter(self, connection: Connection, transport: asyncio.Transport) -> None:
         """Give it a place, and make room for it."""
@@ -56,7 +53,7 @@ class Line(dict["Connection", asyncio.Transport]):
     def admits(self, path: str) -> bool:
         """Whether a request is answered by the application."""
         surplus = len(self) - self.limits.connections
-        if surplus <= 0 or path in self._always:
+        if surplus <= 0 or path in self.limits.always:
             return True
         # Those that came while all had requests, and have none now. They end only if that is enough.
         silent = self._silent(surplus)

@@ -5,6 +5,7 @@ The values of each are in `api/server.py`, `metrics/serving.py` and `worker/logs
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 
@@ -30,3 +31,7 @@ class Limits:
     at_once: int = 1024
     """How many may wait to be accepted. As many are accepted in one turn of the loop: it is less than `connections`
     where those who ask at once are to be answered before others take their place."""
+    always: Collection[str] = ("/healthz",)
+    """The paths of requests that are answered even when all connections are in use."""
+    stop_s: float = 1.0
+    """Seconds that a stop waits for the answers to requests that have begun."""

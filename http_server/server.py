@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
 
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from http_server.asgi import STALLED_S_MAX, App, all_in_use
+from http_server.certificate import Certificate
 from http_server.connections import Connection, Line, TlsConnection
 from http_server.limits import Limits
 from model.errors import Refused, ShoalError
 
 LOOK_S = 0.02
 START_S_MAX = 10.0
-HEALTH = ("/healthz",)
 
 
 def listen(
@@ -57,28 +55,6 @@ def listen(
     return listener
 
 
-def load_tls(certificate: Path | None, private_key: Path | None, *, what: str, settings: str) -> ssl.SSLContext | None:
-    """What a server needs for TLS; None without a certificate.
-
-    Args:
-        what: is served, in words.
-        settings: how the names of both settings begin.
-
-    Raises `Refused` if they cannot be read.
-    """
-    if certificate is None:
-        return None
-    try:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(certificate, private_key)
-    except OSError as error:
-        raise Refused(
-            f"{what} cannot be served by TLS with {settings}certificate {certificate}: {error}; it must contain a "
-            f"certificate in PEM, and {settings}private_key its key"
-        ) from None
-    return context
-
-
 class HttpServer:
     """Answers requests on a socket that listens, between `start` and `stop`.
 
@@ -88,9 +64,7 @@ class HttpServer:
         limits: what clients may take.
         tls: for https.
         full: answers when all connections have requests.
-        always: the paths of requests that `app` answers even then.
         proxies: addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
-        stop_s: seconds that a stop waits for the answers to requests that have begun.
     """
 
     def __init__(
@@ -99,19 +73,16 @@ class HttpServer:
         listener: socket.socket,
         limits: Limits,
         *,
-        tls: ssl.SSLContext | None = None,
+        tls: Certificate | None = None,
         full: App = all_in_use,
-        always: Collection[str] = HEALTH,
         proxies: Collection[str] = (),
-        stop_s: float = 1.0,
     ) -> None:
         self._app = app
         self._listener = listener
         self._limits = limits
         self._tls = tls
         self._proxies = list(proxies)
-        self._stop_s = stop_s
-        self._line = Line(limits, full, always)
+        self._line = Line(limits, full)
         self._state = ServerState()
         self._accepting: asyncio.Server | None = None
 
@@ -135,7 +106,7 @@ class HttpServer:
         tls, handshake_s = self._tls, self._limits.head_s
         # Without the loop's own TLS, in which a connection exists only after the handshake.
         connections: Callable[[], asyncio.BaseProtocol] = (
-            made if tls is None else lambda: TlsConnection(made(), tls, handshake_s)
+            made if tls is None else lambda: TlsConnection(made(), tls.context(), handshake_s)
         )
         self._accepting = await asyncio.get_running_loop().create_server(
             connections, sock=self._listener, backlog=self._limits.at_once
@@ -153,7 +124,7 @@ class HttpServer:
         for connection in list(self._line):
             connection.shutdown()
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._stop_s):
+            async with asyncio.timeout(self._limits.stop_s):
                 while self._line or self._state.tasks:  # noqa: ASYNC110 - uvicorn tells nobody of their ends
                     await asyncio.sleep(LOOK_S)
         for connection in list(self._line):

@@ -23,8 +23,8 @@ class LogStoreSettings(BaseModel):
 
     url: str | None = Field(
         None,
-        description="where logs of ended attempts are copied: a folder that all machines share, such as "
-        "file:///mnt/shoal-logs, or S3-compatible storage, s3://bucket/prefix; not given: nowhere",
+        description="where logs are copied: a shared folder, such as file:///mnt/shoal-logs, or S3-compatible "
+        "storage, s3://bucket/prefix; not given: nowhere",
     )
     endpoint: str | None = Field(
         None, description="address of S3-compatible storage, such as https://minio.example.org; not given: Amazon's"
@@ -37,7 +37,7 @@ class LogStoreSettings(BaseModel):
     )
     secret_access_key: SecretStr | None = Field(None, description="the secret of that key; better in the environment")
     timeout: Duration = Field(
-        timedelta(seconds=10), description="after so long without progress a request to the store has failed"
+        timedelta(seconds=10), description="time without progress after which a request to the store has failed"
     )
 
     @field_validator("url")

@@ -31,6 +31,7 @@ from master.tracing.otlp import OtlpSender
 from master.tracing.traces import Traces
 from master.watcher import Watcher
 from metrics import master as metrics
+from metrics.health import Health
 from model.cluster.master_settings import MasterSettings
 from model.cluster.nodes import NodeKind
 from model.errors import ShoalError
@@ -40,6 +41,7 @@ from node.joining import Joining
 from node.life import Life
 from node.lives import end_all, ending_life, live_until_stopped, new_life
 from node.threads import in_thread
+from node.vitals import beats, hears, stays, tries_to_beat
 from node.waiting import either_set
 from registry.clock import boottime_s
 from registry.protocol import Registry
@@ -63,8 +65,8 @@ class Master:
     Args:
         name: its name in the cluster; no other living master may have it.
         address: `host:port`, for people.
-        joined: called once it has its first slot.
         spans: sends the spans of runs; None = there are none.
+        health: learns when it has its first slot, and whether it takes work.
     """
 
     def __init__(
@@ -74,15 +76,15 @@ class Master:
         address: str,
         settings: MasterSettings,
         *,
-        joined: Callable[[str], None] = lambda _slot: None,
         spans: OtlpSender | None = None,
+        health: Health | None = None,
     ) -> None:
         self._joining = joining
         self._name = name
         self._address = address
         self._settings = settings
-        self._joined = joined
         self._spans = spans
+        self._health = health or Health()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set. A master that was fenced begins a new life under a new epoch.
@@ -119,8 +121,9 @@ class Master:
         await membership.join()
         life.has_joined = True
         log.info("joined", slot=str(membership.slot), registry=registry.url)
-        self._joined(str(membership.slot))
+        self._health.begun.set()
         loop = CommandLoop(life, membership, driver, self._settings, claim)
+        life.known = loop.known
         schedules = Schedules(life, membership, self._settings)
         poller = Poller(life, membership, driver, loop, dependents, schedules, self._settings, poll)
         watcher = Watcher(life, driver, self._settings)
@@ -156,7 +159,9 @@ class Master:
             driver.transactions.on_ended = traces.ended
             always.append(traces.run)
         by_slot = [part.run for part in (loop, poller, schedules, duties, streams)]
-        await self._work(stop, life, membership, driver, always, by_slot)
+        ready = [beats(life), hears(ears), stays(life), membership.why_idle]
+        with self._health.judged_by(lives=[tries_to_beat(life)], ready=ready):
+            await self._work(stop, life, membership, driver, always, by_slot)
 
     async def _work(
         self,

@@ -8,12 +8,15 @@ moment, and then shows what was last read (`metrics/cluster_collector.py`).
 from __future__ import annotations
 
 import hmac
+import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from http_server.asgi import Receive, Scope, Send, answer, host_name
+from metrics.health import Health
 
+PROBES = ("/healthz", "/readyz")
 MADE_EVERY_S = 0.5
 """For so long the text is given to others who ask."""
 LOOPBACK_NAME = re.compile(r"|localhost|\[::1\]|127(\.\d{1,3}){3}")
@@ -22,10 +25,11 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Responder:
-    """The application behind `/metrics` and `/healthz`.
+    """The application behind `/metrics`, `/healthz` and `/readyz`.
 
     Args:
         make: makes the text; called in the responder's thread.
+        health: of this process. Supervisors ask for it by any name and without a token; it names no secret.
         token: what a request must send, None = any may read.
         refreshing: awaited before the text is made.
     """
@@ -33,10 +37,12 @@ class Responder:
     def __init__(
         self,
         make: Callable[[], bytes],
+        health: Health,
         token: str | None = None,
         refreshing: Sequence[Callable[[], Awaitable[None]]] = (),
     ) -> None:
         self._make = make
+        self._health = health
         self._token = token
         self._refreshing = refreshing
         self._made = b""
@@ -45,14 +51,14 @@ class Responder:
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         """Answer one request."""
         path, headers = scope["path"], {name: value.decode("latin-1") for name, value in scope["headers"]}
-        if path not in ("/metrics", "/healthz"):
-            await answer(send, 404, "there is only /metrics\n")
+        if path not in ("/metrics", *PROBES):
+            await answer(send, 404, "there are only /metrics, /healthz and /readyz\n")
         elif scope["method"] not in ("GET", "HEAD"):
             await answer(send, 405, "ask with GET\n", {"Allow": "GET, HEAD"})
+        elif path in PROBES:
+            await self._probe(send, self._health.why_dead() if path == "/healthz" else self._health.why_not_ready())
         elif self._token is None and LOOPBACK_NAME.fullmatch(host_name(headers.get(b"host", ""))) is None:
             await answer(send, 421, "without a token this is reached as 127.0.0.1 or localhost only\n")
-        elif path == "/healthz":
-            await answer(send, 200, "ok\n")
         elif not self._may_read(headers):
             said = "send the token of metrics.token in the header Authorization: Bearer TOKEN\n"
             await answer(send, 401, said, {"WWW-Authenticate": 'Bearer realm="shoal metrics"'})
@@ -63,6 +69,12 @@ class Responder:
                 await answer(send, 500, f"the metrics could not be made: {type(error).__name__}\n")
             else:
                 await answer(send, 200, text, {"Content-Type": CONTENT_TYPE})
+
+    async def _probe(self, send: Send, reasons: Sequence[str]) -> None:
+        """Answer as the API does (`api/health.py`)."""
+        said = {"status": "not ready" if reasons else "ok", "reasons": reasons}
+        headers = {"Content-Type": "application/json", **({"Retry-After": "1"} if reasons else {})}
+        await answer(send, 503 if reasons else 200, f"{json.dumps(said)}\n", headers)
 
     def _may_read(self, headers: Mapping[bytes, str]) -> bool:
         if self._token is None:

@@ -15,37 +15,49 @@ from prometheus_client import (
     generate_latest,
 )
 
+from http_server.certificate import Certificate
 from http_server.limits import Limits
-from http_server.server import HttpServer, in_thread, listen, load_tls
+from http_server.server import HttpServer, in_thread, listen
 from metrics.declaring import Part
-from metrics.responder import Responder
+from metrics.health import Health
+from metrics.responder import PROBES, Responder
 from metrics.settings import MetricsSettings
-from model.errors import Refused
+from model.errors import InvalidSettings
 
 TOKEN_LENGTH_MIN = 16
 LIMITS = Limits(
-    connections=100, head_s=5.0, body_s=5.0, connection_s=15.0, head_bytes=16_384, one_request=True, at_once=64
+    connections=100,
+    head_s=5.0,
+    body_s=5.0,
+    connection_s=15.0,
+    head_bytes=16_384,
+    one_request=True,
+    at_once=64,
+    always=PROBES,
 )
 """Within `connection_s` a client must have sent its request and taken the answer."""
 
 
 @contextmanager
 def served(
-    settings: MetricsSettings, parts: Iterable[Part], role: str, name: str, version: str
+    settings: MetricsSettings, parts: Iterable[Part], role: str, name: str, version: str, health: Health | None = None
 ) -> Iterator[str | None]:
-    """Serve `/metrics` of these parts and of the process during the block; yields its URL, None if it is switched off.
+    """Serve `/metrics` of these parts and of the process, and its probes, during the block.
 
-    Raises `Refused`: the address cannot be used, it is reached from other machines and there is no token, or a file
-    that the settings name cannot be read.
+    Yields the URL of the metrics, None if it is switched off.
+
+    Raises `Refused`: the address cannot be used. `InvalidSettings`: it is reached from other machines and there is no
+    token, or a file that the settings name cannot be read.
     """
     if not settings.enabled:
         yield None
         return
     token = _token(settings)
-    tls = load_tls(settings.certificate, settings.private_key, what="/metrics", settings="metrics.")
+    tls = Certificate.named(settings.certificate, settings.private_key, what="/metrics", settings="metrics.")
     shown = list(parts)
     refreshing = [part.refresh for part in shown if part.refresh is not None]
-    responder = Responder(partial(generate_latest, _shown(shown, role, name, version)), token, refreshing)
+    make = partial(generate_latest, _shown(shown, role, name, version))
+    responder = Responder(make, health or Health(), token, refreshing)
     instead = "set another metrics.port"
     with listen(settings.host, settings.port, LIMITS, what="/metrics", instead=instead) as listener:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -75,19 +87,19 @@ def _token(settings: MetricsSettings) -> str | None:
     token = settings.token.get_secret_value() if settings.token is not None else None
     if settings.token_file is not None:
         if token is not None:
-            raise Refused("metrics.token and metrics.token_file are both set; leave one of them out")
+            raise InvalidSettings("metrics.token and metrics.token_file are both set; leave one of them out")
         try:
             token = settings.token_file.read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise Refused(f"metrics.token_file {settings.token_file} cannot be read: {why}; fix that") from None
+            raise InvalidSettings(f"metrics.token_file {settings.token_file} cannot be read: {why}; fix that") from None
         if len(token) < TOKEN_LENGTH_MIN or not (token.isascii() and token.isprintable()):
-            raise Refused(
+            raise InvalidSettings(
                 f"metrics.token_file {settings.token_file} must have one line of at least {TOKEN_LENGTH_MIN} "
                 f"characters of ASCII; make one with: openssl rand -hex 32"
             )
     if token is None and not settings.is_loopback:
-        raise Refused(
+        raise InvalidSettings(
             f"metrics.host {settings.host} is reached from other machines, so /metrics needs a token there; set "
             f"metrics.token_file, or serve it on 127.0.0.1"
         )

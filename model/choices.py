@@ -50,6 +50,21 @@ class StartWhen(StrEnum):
     """It starts with its run, and waits for none."""
 
 
+class OnElementFailure(StrEnum):
+    """What the failure of an element of a task with `each` means for the others."""
+
+    CONTINUE = "continue"
+    """All run to their end, and then the task fails."""
+    STOP = "stop"
+    """No other begins; the task fails when those under way have ended."""
+
+
+class AfterLast(StrEnum):
+    """How the run of the date before must have ended so that a run begins its tasks."""
+
+    SUCCEEDED = "succeeded"
+
+
 class Restart(StrEnum):
     """When a stream that ended by itself is started again."""
 
@@ -147,8 +162,17 @@ class ParameterType(StrEnum):
     TIMESTAMP = "TIMESTAMP"
     BOOLEAN = "BOOLEAN"
     LIST = "LIST"
+    JSON = "JSON"
     FILE = "FILE"
     TEXT = "TEXT"
     """Any text: the author says that the task takes it for nothing else."""
     SECRET = "SECRET"  # noqa: S105 - it is a type
     """A text that is stored sealed and decrypted only for the task that uses it."""
+
+
+class TriggeringEnd(StrEnum):
+    """An end of a run that may start another workflow."""
+
+    SUCCESS = "SUCCESS"
+    FAILURE = "FAILURE"
+    STOP = "STOP"

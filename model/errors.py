@@ -2,6 +2,7 @@
 
 ShoalError
 ├── Refused       invalid input: record the sentence (error command, exit code 2), continue
+│   ├── InvalidSettings  of this process: it does not start (exit code 78)
 │   ├── NotFound  the named thing does not exist (exit code 5); Hidden: the caller may not see that it does
 │   ├── Forbidden the caller lacks the right (exit code 4); Unauthenticated: it is not known who asks
 │   ├── Changed   it was changed since the caller read it; VersionNeeded: the caller did not say what it read
@@ -25,6 +26,10 @@ class ShoalError(Exception):
 
 class Refused(ShoalError):
     """The input is invalid; the same input will be refused again."""
+
+
+class InvalidSettings(Refused):
+    """A setting of this process is wrong or missing, or a file that it names cannot be used."""
 
 
 class NotFound(Refused):
@@ -66,7 +71,7 @@ class Unavailable(ShoalError):
 class Denied(Unavailable):
     """A server answers and does not let us: a wrong password, a missing right, no such database.
 
-    A verb, and a node that starts, say so at once (exit code 2). A node that runs retries: a person may give the right
+    A verb, and a node that starts, say so at once (exit code 77). A node that runs retries: a person may give the right
     back, and its work must not be lost meanwhile.
     """
 

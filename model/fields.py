@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from model.time.durations import seconds_of
 
@@ -23,6 +23,31 @@ PoolName = Annotated[str, Field(min_length=1, max_length=POOL_NAME_LENGTH_MAX, p
 """Of a resource pool: a part of the variable in which a task finds its resources."""
 TenantName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]{0,31}$")]
 """A user of the operating system."""
+
+
+TAG_LENGTH_MAX = 50
+TAGS_MAX = 20
+"""Of one workflow."""
+
+
+def _tag(given: str) -> str:
+    if not 0 < len(given) <= TAG_LENGTH_MAX or not given.isprintable() or given != given.strip() or "," in given:
+        raise ValueError(
+            f"must be 1 to {TAG_LENGTH_MAX} printable characters, without a comma, and no space at its ends"
+        )
+    return given
+
+
+def each_once(given: tuple[str, ...]) -> tuple[str, ...]:
+    """The names as given. Raises `ValueError` if one stands there twice."""
+    if twice := next((tag for place, tag in enumerate(given) if tag in given[:place]), None):
+        raise ValueError(f'names "{twice}" twice; once is enough')
+    return given
+
+
+Tag = Annotated[str, AfterValidator(_tag)]
+Tags = Annotated[tuple[Tag, ...], Field(max_length=TAGS_MAX), AfterValidator(each_once)]
+"""Words by which people find a workflow."""
 
 
 def _in_minutes(value: object) -> object:

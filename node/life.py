@@ -7,15 +7,15 @@ that does the node's work, not by a separate thread: a node with a hung loop mus
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
-from uuid import UUID
+from uuid import uuid4
 
 import structlog
 
-from dao.cluster import nodes
+from dao.cluster import nodes, went_back
 from dao.cluster.node_rows import NodeRow
-from dao.cluster.nodes import Me
+from dao.cluster.nodes import Me, NewNode
 from dao.postgres import newer_schema
 from dao.postgres.database import Database, FencedTransaction
 from dao.postgres.errors import Unfit
@@ -23,13 +23,12 @@ from dao.postgres.notify import changed
 from metrics import node as metrics
 from metrics.database import DatabaseMetrics
 from model.changes import Changes
-from model.cluster.nodes import Heartbeat, NodeKind, NodeStatus
+from model.cluster.nodes import Heartbeat, NodeStatus
 from model.cluster.slots import Slot
 from model.cluster.timing import Timing
 from model.errors import Denied, Fenced, Unavailable, Unknown
 from node.namesakes import Namesakes
 from registry.clock import boottime_s
-from registry.process import this_process
 from registry.protocol import Registry
 
 log = structlog.get_logger()
@@ -42,9 +41,13 @@ BEAT_SHARE = 1 / 3
 class Life:
     """A node's own row and beats. Make one with `begin`."""
 
-    def __init__(self, database: Database, me: Me, timing: Timing) -> None:
+    def __init__(self, database: Database, me: Me, timing: Timing, began: went_back.Place | None = None) -> None:
         self.database = database
         self.me = me
+        self.began = began
+        """Where in its history the database was when this life began; None: it is not compared."""
+        self.known: Callable[[], Awaitable[went_back.Known]] = _knows_nothing
+        """What this node knows that the database must have."""
         self.timing = timing
         """The cluster's timing when this life began. It applies until the life ends."""
         self.silence = me.kind.silence(timing)
@@ -70,8 +73,12 @@ class Life:
         """Called when a node of this program must stop because of it."""
         self.last_beat_s = 0.0
         """Send time, by `boottime_s`, of the last beat that was answered."""
+        self.last_try_s = boottime_s()
+        """The same of the last beat, answered or not."""
         self._beat_no = 0
         self._unanswered = 0
+        self._away_since_s: float | None = None
+        """When the last beat before an outage was sent, until the database has been looked back at."""
         self._shown: tuple[Slot | None, NodeStatus, int | None] | None = None
         """What those who watch have seen of its beats."""
         # A separate pool for beats: a beat must not queue behind the node's own work, nor wait long for a dead link.
@@ -84,37 +91,28 @@ class Life:
         )
 
     @classmethod
-    async def begin(
-        cls,
-        url: str,
-        kind: NodeKind,
-        address: str,
-        incarnation: UUID,
-        *,
-        name: str,
-        timing: Timing,
-        registry: Registry,
-        log_url: str = "",
-    ) -> Life:
+    async def begin(cls, url: str, new: NewNode, *, timing: Timing, registry: Registry) -> Life:
         """Enlist under a new epoch. Raises `Refused` when a living node has our name, `Unavailable`.
 
         `registry` is open; it shows whether a former life of that name still lives.
         """
-        starting = Database(url, application_name=f"shoal-{kind.lower()}-starting", connections_max=1)
+        incarnation = uuid4()
+        starting = Database(url, application_name=f"shoal-{new.kind.lower()}-starting", connections_max=1)
         try:
-            await Namesakes(starting, registry, kind, name, timing).give_way()
+            await Namesakes(starting, registry, new.kind, new.name, timing).give_way()
             async with starting.writing() as connection:
-                me = await nodes.enlist(connection, incarnation, kind, address, this_process(), log_url, name)
+                me = await nodes.enlist(connection, incarnation, new)
+                began = await went_back.place(connection)
         finally:
             await starting.close()
         own = Database(
             url,
-            application_name=nodes.application_name(kind, me.epoch),
+            application_name=nodes.application_name(new.kind, me.epoch),
             announces_together=True,
             keeps_plans=True,
             measures=DatabaseMetrics(),
         )
-        return cls(own, me, timing)
+        return cls(own, me, timing, began)
 
     @property
     def takes_nothing(self) -> bool:
@@ -127,7 +125,7 @@ class Life:
 
     async def beat(self, heartbeat: Heartbeat) -> None:
         """Beat, and refresh `living`. Raises `Fenced`, or `Unavailable` when the database did not answer."""
-        sent_s = boottime_s()
+        sent_s = self.last_try_s = boottime_s()
         try:
             async with self._beats.reading() as connection:
                 self._beat_no, self.living, newer = await nodes.beat(
@@ -140,6 +138,8 @@ class Life:
             raise
         except BaseException as error:
             self._unanswered += 1
+            if self._away_since_s is None:
+                self._away_since_s = self.last_beat_s
             metrics.beats_failed.inc()
             if isinstance(error, Unavailable):
                 await self.database.doubt()  # the fault that hit the beat may have hit other connections too
@@ -153,6 +153,9 @@ class Life:
         metrics.busy.set(heartbeat.is_overloaded)
         self._compare_schema(newer)
         self._note_drain()
+        if self._away_since_s is not None:
+            await self.look_back()
+            self._away_since_s = None
         if not self.is_leaving and any(node.epoch == self.me.epoch and node.is_leaving for node in self.living):
             log.warning(
                 "not_leaving", epoch=self.me.epoch, so="its row said that it is about to leave; the row is corrected"
@@ -213,7 +216,39 @@ class Life:
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, 1.0)
 
+    async def look_back(self) -> None:
+        """Stop the whole cluster if the database is an earlier state of the one in which this life began.
+
+        To be called after `Fenced`, and when the database was away. Raises `Unavailable` or `Unknown`: call again.
+        """
+        if self.began is None:
+            return
+        last_beat_s = self.last_beat_s if self._away_since_s is None else self._away_since_s
+        known = await self.known()
+        silent_s = boottime_s() - last_beat_s
+        async with self._beats.reading() as connection:
+            why = await went_back.why_back(connection, self.me, self.began, self._beat_no, silent_s, known)
+        if why is None:
+            return
+        await self.stop_all(why, known)
+
+    async def stop_all(self, why: str, known: went_back.Known) -> None:
+        """Let no node work until a person has looked. Raises `Unavailable` or `Unknown`: call again."""
+        async with self.database.writing() as connection:
+            gone = await went_back.record(connection, self.me, why, known)
+        log.error(
+            "database_went_back",
+            why=why,
+            runs=gone.runs,
+            attempts=gone.attempts,
+            so="no node works until a person runs shoal db restored",
+        )
+
     async def close(self) -> None:
         """Close the connections."""
         await self._beats.close()
         await self.database.close()
+
+
+async def _knows_nothing() -> went_back.Known:
+    return went_back.Known()

@@ -7,11 +7,11 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from uuid import uuid4
 
 import structlog
 
 from dao.cluster import cluster
+from dao.cluster.nodes import NewNode
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from metrics import node as metrics
@@ -26,12 +26,15 @@ from node.watchdog import watched
 from registry import belonging
 from registry.clock import boottime_s
 from registry.connect import make_registry
+from registry.process import this_process
 from registry.protocol import Registry
 
 log = structlog.get_logger()
 
 HUNG_MIN = timedelta(seconds=5)
 """A slow disk is not a hang, however short the timing settings of a cluster are."""
+LOOK_BACK_S = 60.0
+"""How long a fenced node tries to find out whether the database went back."""
 
 
 @asynccontextmanager
@@ -62,9 +65,8 @@ async def new_life(
     await registry.open(joining.connect_timeout_s)
     try:
         await _verify_registry(database_url, registry, url)
-        life = await Life.begin(
-            database_url, kind, address, uuid4(), name=name, timing=timing, registry=registry, log_url=log_url
-        )
+        new = NewNode(kind, address, this_process(), name, log_url)
+        life = await Life.begin(database_url, new, timing=timing, registry=registry)
         life.on_outdated = stop.set
         metrics.lives.inc()
         metrics.beat_age.set_function(lambda: boottime_s() - life.last_beat_s)
@@ -124,6 +126,7 @@ async def ending_life(
         why = str(_first(fenced))
         metrics.fenced.inc()
         log.error("fenced", why=why, so=f"drops everything it owned, and {'joins again' if rejoins else 'ends'}")
+        await _look_back(life)
     except* (Unavailable, Unknown) as away:
         error = _first(away)
         if isinstance(error, Denied) and not life.has_joined:
@@ -143,6 +146,20 @@ async def ending_life(
         raise Fenced(why)
     if denied is not None:
         raise denied
+
+
+async def _look_back(life: Life) -> None:
+    """See `Life.look_back`; for a while, since a server that was just promoted may not answer yet."""
+    backoff, deadline_s = Backoff(), boottime_s() + LOOK_BACK_S
+    while True:
+        try:
+            await life.look_back()
+            return
+        except (Unavailable, Unknown) as away:
+            if boottime_s() > deadline_s:
+                log.warning("cannot_look_back", error=str(away))
+                return
+        await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
 
 
 async def live_until_stopped(

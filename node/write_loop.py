@@ -26,7 +26,6 @@ async def run_rounds(
     *,
     shrink: Callable[[], None],
     read_again: Callable[[], None],
-    suspect: Callable[[BadData], None] = lambda _error: None,
 ) -> None:
     """Call `catch_up` whenever `wake` is set, until cancelled. Raises `Fenced`.
 
@@ -35,8 +34,6 @@ async def run_rounds(
         shrink: called after each failure: the next round should do less, in case the size was the cause.
         read_again: called after a COMMIT of unknown outcome, once it has certainly ended: the state in memory must be
             rebuilt from the rows.
-        suspect: called when the data of a round made it fail: if that was a single item, it is to blame. For a loop
-            that does not find the culprit itself.
 
     When a server is unavailable, the round is retried, with growing pauses.
     """
@@ -56,7 +53,6 @@ async def run_rounds(
             read_again()
         except BadData as error:
             log.warning(f"{name}_failed", error=str(error), so="its items are handled in smaller parts")
-            suspect(error)
         shrink()
         wake.set()
         await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter

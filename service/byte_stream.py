@@ -82,10 +82,10 @@ class StreamOperation(Operation[P, Source]):
 def stream(
     path: str, right: Right, tag: str
 ) -> Callable[[Callable[Concatenate[Call, P], Awaitable[Source]]], StreamOperation[P]]:
-    """Make a stream operation of a function. See `Operation` for the arguments."""
+    """Make a stream operation of a function. See `Declaration` for the arguments."""
 
     def declare(run: Callable[Concatenate[Call, P], Awaitable[Source]]) -> StreamOperation[P]:
-        return StreamOperation(run, "GET", path, right, tag)
+        return StreamOperation("GET", path, right, tag, run=run)
 
     return declare
 

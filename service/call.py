@@ -10,12 +10,13 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dao.accounts import audit, idempotency
 from model.accounts.audits import Outcome
 from model.accounts.rights import CLUSTER_RIGHTS, Right
-from model.errors import Changed, Forbidden, Hidden, VersionNeeded
+from model.errors import Changed, Forbidden, Hidden, NotFound, VersionNeeded
 from model.ids import AccountId, TokenId
 from service.answered import headers_of, json_of
 from service.batches import Batches
@@ -63,6 +64,17 @@ class ChannelFault(Protocol):
 
 async def _no_fault(_url: str, /) -> str | None:
     return None
+
+
+class Saved(Protocol):
+    """What has a version, raised whenever somebody saves it."""
+
+    @property
+    def version(self) -> int: ...  # noqa: D102
+    @property
+    def updated_at(self) -> datetime: ...  # noqa: D102
+    @property
+    def updated_by(self) -> str: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -113,7 +125,7 @@ class Subject:
 
 
 @dataclass
-class Change(Generic[A]):
+class Change:
     """A change in the making. `before` and `after` are for the audit, without secrets; `answer` is the operation's.
 
     `id` and `name` are those of the subject, where they are known only now.
@@ -124,11 +136,11 @@ class Change(Generic[A]):
     name: str | None = None
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
-    answer: A | None = None
+    answer: object = None
 
-    def answered(self) -> A:
-        """The answer, which has been set."""
-        assert self.answer is not None
+    def answered(self, of: type[A]) -> A:
+        """The answer, which has been set and is one of these."""
+        assert isinstance(self.answer, of)
         return self.answer
 
 
@@ -262,6 +274,14 @@ class Call:
                 f"it was changed meanwhile: version {self.if_match} was read, version {version} is there now{changed}"
             )
 
+    def expect_saved(self, saved: Saved | None, gone: str) -> None:
+        """The same of what people save by name. Raises `NotFound` with the sentence `gone`: the caller has seen one,
+        and there is none now."""
+        if saved is not None:
+            self.expect(saved.version, f", saved by {saved.updated_by} at {saved.updated_at:%F %T %Z}")
+        elif self.if_match not in (None, ANY_VERSION):
+            raise NotFound(gone)
+
     @property
     def keyed(self) -> KeyedRequest | None:
         """The request, if it may come again."""
@@ -283,7 +303,7 @@ class Call:
             yield connection
 
     @asynccontextmanager
-    async def changing(self, *subjects: Subject) -> AsyncIterator[Change[Any]]:
+    async def changing(self, *subjects: Subject) -> AsyncIterator[Change]:
         """The transaction of the change, with an audit row for each subject. The right on all is required first.
 
         Raises:
@@ -293,7 +313,7 @@ class Call:
         self.require(*subjects)
         async with self.database.writing() as connection:
             await self._begin_once(connection)
-            change: Change[Any] = Change(connection)
+            change = Change(connection)
             yield change
             await audit.insert(connection, [self.entry(subject, change) for subject in subjects])
             await idempotency.finish(connection, self.keyed_answer(change.answer))
@@ -313,7 +333,7 @@ class Call:
         async with self.database.writing() as connection:
             await audit.insert(connection, [self.entry(subject, Change(connection), Outcome.DENIED)])
 
-    def entry(self, subject: Subject, change: Change[Any], outcome: Outcome = Outcome.DONE) -> AuditEntry:
+    def entry(self, subject: Subject, change: Change, outcome: Outcome = Outcome.DONE) -> AuditEntry:
         """The audit row of a change."""
         return self.caller.entry(
             self.operation.name,

@@ -7,21 +7,22 @@ disabled, a session that ended, a token that was revoked or a role that was take
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dao.accounts import audit, sessions
+from dao.accounts import tokens as token_rows
 from model.accounts import tokens
 from model.accounts.audits import ActorKind, Outcome
 from model.accounts.rights import CLUSTER_RIGHTS, Right, Role, Scope, covers, left_by, rights_in
 from model.errors import Forbidden, Refused, Unauthenticated
-from model.ids import AccountId, LoginSessionId, TokenId
+from model.ids import AccountId, LoginSessionId, TokenId, WorkflowCode
 from service.batches import Batches
-from service.tokens_sent import TokenSent, find_tokens
 
 if TYPE_CHECKING:
     from dao.accounts.audit import AuditEntry
+    from dao.accounts.tokens import FoundToken
     from dao.postgres.database import Database
     from dao.postgres.engine import AsyncConnection
 
@@ -110,6 +111,21 @@ class Caller:
             traceparent=visitor.traceparent,
         )
 
+    @classmethod
+    def of_webhook(cls, workflow: WorkflowCode, project: str, visitor: Visitor) -> Caller:
+        """The sender of an event that was signed with a key of this workflow: it may start that one."""
+        return cls(
+            ActorKind.WEBHOOK,
+            f"webhook {workflow}",
+            None,
+            visitor.address,
+            visitor.user_agent,
+            visitor.request_id,
+            roles={project: Role.OPERATOR},
+            scopes=frozenset({Scope.RUNS_WRITE}),
+            traceparent=visitor.traceparent,
+        )
+
     @property
     def key(self) -> str:
         """Whose idempotency keys it uses: an account's are the same for all its sessions and tokens."""
@@ -188,3 +204,19 @@ class Caller:
             *(self.kind, self.name, self.account, action, object_kind, object_id, object_name, project, before, after),
             *(self.address, self.request_id, outcome),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSent:
+    """The hash of a token, and the address from which it came."""
+
+    database: Database
+    hash: bytes = field(repr=False)
+    address: str
+
+
+async def find_tokens(sent: Sequence[TokenSent]) -> list[FoundToken | None]:
+    """The tokens, which are of one database; None: unknown, expired, revoked, or of a disabled account."""
+    async with sent[0].database.reading() as connection:
+        found = await token_rows.find_all(connection, {each.hash: each.address for each in sent})
+    return [found.get(each.hash) for each in sent]

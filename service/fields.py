@@ -104,9 +104,17 @@ Text = Annotated[str, AfterValidator(_storable)]
 
 
 class Answer(BaseModel):
-    """The base of answers: what is unknown is left out of their JSON."""
+    """The base of answers: what is unknown is left out of their JSON.
+
+    `model_validate(row)` makes one of the attributes of a row that have the names of its fields.
+    """
 
     model_config = ConfigDict(frozen=True, from_attributes=True, defer_build=True)
+
+    @classmethod
+    def showing(cls, row: object, **more: Any) -> Self:
+        """The same with `more` fields, which the row lacks or has by another name. One that neither has is a bug."""
+        return cls(**{name: getattr(row, name) for name in cls.model_fields if name not in more}, **more)
 
 
 class Asked(BaseModel):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
@@ -34,6 +34,7 @@ _SUBJECTS = {
     "schedules": "definitions",
     "projects": "projects",
     "members": "projects",
+    "files": "definitions",
     "audit": "projects",
     "users": "admin",
     "sessions": "admin",
@@ -51,11 +52,10 @@ _SUBJECTS = {
 
 
 @dataclass(frozen=True)
-class Operation(Generic[P, R]):
-    """One thing that may be asked.
+class Declaration:
+    """How something may be asked.
 
     Args:
-        run: the function; its first argument is the call, its first line the summary of the documentation.
         method: of its REST route.
         path: below the API's base, with `{name}` for each parameter in it.
         right: what the caller needs, on the project or the cluster that the function names to the call.
@@ -69,7 +69,6 @@ class Operation(Generic[P, R]):
         deprecated: it will be removed; None: it will not.
     """
 
-    run: Callable[Concatenate[Call, P], Awaitable[R]]
     method: Method
     path: str
     right: Right
@@ -79,11 +78,6 @@ class Operation(Generic[P, R]):
     has_secret: bool = False
     completes: Completes | None = None
     deprecated: Deprecation | None = None
-
-    @property
-    def name(self) -> str:
-        """Such as `start_run`: the id in the OpenAPI document and the action in the audit."""
-        return self.run.__name__
 
     @property
     def changes(self) -> bool:
@@ -106,6 +100,20 @@ class Operation(Generic[P, R]):
     def status_of(self, answer: Any) -> int:
         """The status of this answer."""
         return HTTPStatus.OK if getattr(answer, "is_outcome", False) else self.status
+
+
+@dataclass(frozen=True)
+class Operation(Declaration, Generic[P, R]):
+    """One thing that may be asked. The first argument of the function `run` is the call, its first line the summary of
+    the documentation.
+    """
+
+    run: Callable[Concatenate[Call, P], Awaitable[R]] = field(kw_only=True)
+
+    @property
+    def name(self) -> str:
+        """Such as `start_run`: the id in the OpenAPI document and the action in the audit."""
+        return self.run.__name__
 
     @cached_property
     def signature(self) -> inspect.Signature:
@@ -141,21 +149,10 @@ class Operation(Generic[P, R]):
         return answer
 
 
-def operation(
-    method: Method,
-    path: str,
-    right: Right,
-    tag: str,
-    *,
-    status: int = 200,
-    reads: bool = False,
-    has_secret: bool = False,
-    completes: Completes | None = None,
-    deprecated: Deprecation | None = None,
-) -> Callable[[Callable[Concatenate[Call, P], Awaitable[R]]], Operation[P, R]]:
-    """Make an operation of a function. See `Operation` for the arguments."""
+@dataclass(frozen=True)
+class operation(Declaration):  # noqa: N801 - it stands before functions
+    """Makes an operation of a function."""
 
-    def declare(run: Callable[Concatenate[Call, P], Awaitable[R]]) -> Operation[P, R]:
-        return Operation(run, method, path, right, tag, status, reads, has_secret, completes, deprecated)
-
-    return declare
+    def __call__(self, run: Callable[Concatenate[Call, P], Awaitable[R]]) -> Operation[P, R]:
+        """The operation that runs it."""
+        return Operation(**vars(self), run=run)

@@ -28,7 +28,7 @@ from service.explain import why
 from service.logs import log_search, log_source
 from service.operation import Operation
 from service.pools import pool_changes, pools
-from service.projects import projects
+from service.projects import files, projects
 from service.runs import (
     attempts,
     attention,
@@ -36,6 +36,7 @@ from service.runs import (
     bulk,
     control,
     counting,
+    elements,
     error_commands,
     line,
     showing,
@@ -66,9 +67,9 @@ _MODULES = (
         error_commands,
         backfills,
     ),
-    *(attempts, why, counting, attention),
+    *(attempts, elements, why, counting, attention),
     *(workflow_listing, content, history, applying, saving, trying, drafting, layouts, last_runs, relations),
-    *(schemas, projects, schedule_listing, schedule_calendar, schedule_changes),
+    *(schemas, projects, files, schedule_listing, schedule_calendar, schedule_changes),
     *(clock, members, slot_replay, failover_receipt, claims, command_queue, command_slot, examination),
     *(settings_in_force, names, search),
     *(slot_picture, figures, servers, drains, drill, duties),

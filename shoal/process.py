@@ -16,8 +16,10 @@ from typing import Any
 
 import structlog
 
+from metrics.health import Health
 from model.errors import Refused
 from node.address import advertised, joined
+from shoal.supervisor import Supervisor
 
 log = structlog.get_logger()
 
@@ -25,19 +27,21 @@ HARD_STOP_EXIT_CODE = 130
 
 
 async def until_stopped(
-    serve: Callable[[asyncio.Event], Coroutine[Any, Any, None]], started: asyncio.Event, leave_within_s: float
+    serve: Callable[[asyncio.Event], Coroutine[Any, Any, None]],
+    leave_within_s: float,
+    health: Health,
 ) -> None:
     """Run `serve(stop)`; the first signal sets `stop`. Errors of `serve` are raised unchanged.
 
     Args:
         leave_within_s: seconds that a graceful stop may take; then the process ends as after a second signal. A
             server that hangs must not delay a stop by the sum of all its timeouts.
-        serve: returns when it has stopped; must tolerate cancellation until it has set `started`. It may set `stop`
-            itself.
-        started: set by `serve` once there is something to stop gracefully. A signal before that cancels it: it may
-            be waiting for a server that is down.
+        serve: returns when it has stopped; must tolerate cancellation until it has set `health.begun`, since there is
+            something to stop gracefully. A signal before that cancels it: it may be waiting for a server that is down.
+            It may set `stop` itself.
+        health: what the supervisor is told, if there is one.
     """
-    stop = asyncio.Event()
+    stop, supervisor = asyncio.Event(), Supervisor()
     serving = asyncio.create_task(serve(stop))
 
     def stop_hard(why: str) -> None:
@@ -48,7 +52,7 @@ async def until_stopped(
 
     def stop_softly() -> None:
         stop.set()
-        if not started.is_set():
+        if not health.begun.is_set():
             serving.cancel()
 
     def on_signal() -> None:
@@ -60,11 +64,12 @@ async def until_stopped(
 
     async def limit() -> None:
         await stop.wait()
+        supervisor.stopping()
         await asyncio.sleep(leave_within_s)
         stop_hard(f"it could not leave within {leave_within_s:g} s")
 
     loop = asyncio.get_running_loop()
-    limiting = loop.create_task(limit())
+    beside = [loop.create_task(each) for each in (limit(), supervisor.tell(health))]
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup: it is to outlive its terminal
@@ -73,7 +78,8 @@ async def until_stopped(
         with suppress(asyncio.CancelledError):
             await serving
     finally:
-        limiting.cancel()
+        for each in beside:
+            each.cancel()
 
 
 def reserve_address(host: str, port: int) -> tuple[str, socket.socket]:

@@ -21,7 +21,7 @@ def psql_environment(url: str, environment: Mapping[str, str]) -> dict[str, str]
     Arguments for which libpq has no variable are given in a file that only this process and psql have open.
     """
     variables = {each.keyword.decode(): each.envvar.decode() for each in pq.Conninfo.get_defaults() if each.envvar}
-    arguments = Address.of(url).arguments
+    arguments = Address.of(url).current()
     found = {name: value for name, value in environment.items() if name not in _PLACE}
     found |= {variables[name]: value for name, value in arguments.items() if name in variables}
     rest = [f"{name}={value}\n" for name, value in arguments.items() if name not in variables]

@@ -47,22 +47,28 @@ BEGIN
     EXECUTE format('REVOKE ALL ON environment, data_source, log_key, alert_channel, workflow_draft FROM %s', master);
     EXECUTE format('REVOKE ALL ON %s FROM %s', users, master);
     EXECUTE format('GRANT INSERT ON audit TO %s', master);
-    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON project, workflow_definition, deleted_workflow, workflow_version, schema_version '
-                   'FROM %s', master);
+    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON project, workflow_definition, deleted_workflow, workflow_version, schema_version, '
+                   'project_file, version_file FROM %s', master);
+    EXECUTE format('REVOKE INSERT, UPDATE ON file_content FROM %s', master);
     -- Of a rule it writes only why it raises nothing; whom alerts reach is for people to say.
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON alert_group, alert_group_channel, alert_silence, alert_rule FROM %s', master);
     EXECUTE format('GRANT UPDATE (problem) ON alert_rule TO %s', master);
+    EXECUTE format('GRANT SELECT ON SEQUENCE %s TO %s', pg_get_serial_sequence('command', 'id'), master);  -- ending_after
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s.alert_task_timeout TO %s', space, master);
     EXECUTE format('GRANT UPDATE (updated_at) ON workflow_definition TO %s', master);  -- to hold the line of a serial one
 
+    EXECUTE format('REVOKE UPDATE, DELETE ON went_back FROM %s', master);  -- what it stopped, a person lets go on
+
     -- A worker claims tasks and says how they ended. It reads what it needs for that, and nothing else.
-    EXECUTE format('GRANT SELECT ON schema_version, cluster, node, node_beat, drain, registry_lease, log_store, stored_log, log_copying, '
+    EXECUTE format('GRANT SELECT ON schema_version, cluster, node, node_beat, went_back, drain, registry_lease, log_store, stored_log, log_copying, '
                    'project, workflow_definition, deleted_workflow, workflow_instance, task_instance, task_cache, resource_pool, pool_resource, pool_line, '
-                   'environment, data_source TO %s', worker);
+                   'environment, data_source, file_content TO %s', worker);
     EXECUTE format('GRANT INSERT, UPDATE ON cluster TO %s', worker);
     -- Who a node is, and where its logs are, it says once.
     EXECUTE format('GRANT INSERT, UPDATE (state, ended_at, ended_why) ON node TO %s', worker);
     EXECUTE format('GRANT INSERT, UPDATE (beat_no, beaten_at, heartbeat) ON node_beat TO %s', worker);
+    EXECUTE format('GRANT INSERT ON went_back TO %s', worker);
+    EXECUTE format('GRANT SELECT ON SEQUENCE %s TO %s', pg_get_serial_sequence('task_instance', 'id'), worker);
     -- Its own log key it says, once; that of another it does not read.
     EXECUTE format('GRANT SELECT (node_id), INSERT ON log_key TO %s', worker);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON registry_lease TO %s', worker);
@@ -70,7 +76,7 @@ BEGIN
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON log_store, stored_log TO %s', worker);
     EXECUTE format('GRANT INSERT, UPDATE (waiting, failing_since, reason, at) ON log_copying TO %s', worker);
     EXECUTE format('GRANT UPDATE (state, worker_id, started_at, ended_at, exit_code, reason, outputs, queued_at, progress_done, progress_total, '
-                   'progress_text, progress_at, ready_at, handover) ON task_instance TO %s', worker);
+                   'progress_text, progress_at, ready_at, handover, wait_reason, due_at, looks) ON task_instance TO %s', worker);
     EXECUTE format('GRANT INSERT ON task_event TO %s', worker);
     EXECUTE format('GRANT INSERT, UPDATE ON task_cache TO %s', worker);
     EXECUTE format('GRANT SELECT (id, unique_key), INSERT ON alert TO %s', worker);  -- results of SQL tasks
@@ -118,8 +124,9 @@ BEGIN
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %s', space, api);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON environment, data_source, schedule, workflow_draft TO %s', api);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON resource_pool, pool_resource TO %s', api);
-    EXECUTE format('GRANT INSERT, UPDATE ON project, workflow_definition, workflow_version TO %s', api);
-    EXECUTE format('GRANT DELETE ON project, workflow_definition, workflow_version TO %s', api);
+    EXECUTE format('GRANT INSERT, UPDATE ON project, workflow_definition, workflow_version, file_content, project_file TO %s', api);
+    EXECUTE format('GRANT DELETE ON project, workflow_definition, workflow_version, project_file TO %s', api);
+    EXECUTE format('GRANT INSERT ON version_file TO %s', api);
     -- The code of a new workflow is asked for before its row is written.
     EXECUTE format('GRANT USAGE ON SEQUENCE %s TO %s', pg_get_serial_sequence('workflow_definition', 'code'), api);
     EXECUTE format('GRANT SELECT ON SEQUENCE %s TO %s', pg_get_serial_sequence('command', 'id'), api);  -- the doctor
@@ -153,6 +160,7 @@ BEGIN
     -- A submitter only starts and halts runs, by plain SQL.
     EXECUTE format('GRANT INSERT (%s) ON command TO %s', asked, submitter);
     EXECUTE format('GRANT SELECT (id) ON command TO %s', submitter);
+    EXECUTE format('GRANT SELECT (id) ON went_back TO %s', submitter);  -- asked for each command
     EXECUTE format('GRANT SELECT (code, project, name, version, release_state) ON workflow_definition TO %s', submitter);
     EXECUTE format('GRANT SELECT (id, command_id, workflow_code, workflow_version, state, started_at, ended_at) '
                    'ON workflow_instance TO %s', submitter);

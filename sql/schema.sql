@@ -36,7 +36,8 @@ CREATE TABLE project (
     environments  text[] CONSTRAINT project_environments CHECK (cardinality(environments) > 0),
     data_sources  text[] CONSTRAINT project_data_sources CHECK (cardinality(data_sources) > 0),
     alert_groups  text[] CONSTRAINT project_alert_groups CHECK (cardinality(alert_groups) > 0),
-    kept_days     integer CONSTRAINT project_kept_days CHECK (kept_days BETWEEN 0 AND 36500)
+    kept_days     integer CONSTRAINT project_kept_days CHECK (kept_days BETWEEN 0 AND 36500),
+    defaults      jsonb NOT NULL DEFAULT '{}' CONSTRAINT project_defaults CHECK (jsonb_typeof(defaults) = 'object')
 );
 COMMENT ON TABLE project IS 'What workflows of one project share. A project without a row has no parameters and the code 0.';
 COMMENT ON COLUMN project.params IS 'JSON object: project parameters, the last in precedence.';
@@ -45,6 +46,7 @@ COMMENT ON COLUMN project.worker_groups IS 'The only worker groups that it may u
 COMMENT ON COLUMN project.environments IS 'The only environments that it may use; null = all.';
 COMMENT ON COLUMN project.data_sources IS 'The only data sources that it may use; null = all.';
 COMMENT ON COLUMN project.alert_groups IS 'The only alert groups that its runs and rules may notify; null = all.';
+COMMENT ON COLUMN project.defaults IS 'Fields that a file''s tasks get as it is saved, where neither they nor its own defaults have them.';
 COMMENT ON COLUMN project.kept_days IS 'For how many days its ended runs are kept; 0 = forever, null = the masters'' setting.';
 
 CREATE TABLE workflow_definition (
@@ -94,12 +96,70 @@ CREATE TABLE workflow_version (
     created_by    text NOT NULL DEFAULT session_user,
     layout        jsonb CHECK (jsonb_typeof(layout) = 'object'),
     source_text   text,
+    max_active    integer NOT NULL GENERATED ALWAYS AS (
+        CASE WHEN jsonb_typeof(spec -> 'max_active') IS DISTINCT FROM 'number' THEN 1
+             WHEN (spec ->> 'max_active')::numeric BETWEEN 1 AND 1000 THEN (spec ->> 'max_active')::numeric::integer
+             ELSE 1 END) STORED,
+    tags          jsonb NOT NULL GENERATED ALWAYS AS (
+        CASE jsonb_typeof(spec -> 'tags') WHEN 'array' THEN spec -> 'tags' ELSE '[]' END) STORED,
+    triggers      jsonb NOT NULL GENERATED ALWAYS AS (
+        CASE jsonb_typeof(spec -> 'triggers') WHEN 'array' THEN spec -> 'triggers' ELSE '[]' END) STORED,
     PRIMARY KEY (workflow_code, version)
 );
 COMMENT ON TABLE workflow_version IS 'The content of one version of a workflow. Never changes once written, its layout and its text excepted.';
 COMMENT ON COLUMN workflow_version.spec IS 'Tasks, edges, parameters and defaults: the same shape as a YAML file (docs/guides/workflows.md).';
+COMMENT ON COLUMN workflow_version.max_active IS 'Of a serial workflow: how many runs of a line go on at once, as the spec says. That of the current version counts.';
+COMMENT ON COLUMN workflow_version.tags IS 'Words by which people find the workflow, as the spec says.';
+COMMENT ON COLUMN workflow_version.triggers IS 'The events that start the workflow, as the spec says. Those of the current version count.';
 COMMENT ON COLUMN workflow_version.layout IS 'Where its tasks and notes stand on a canvas: no part of its meaning, so a change of it makes no version.';
 COMMENT ON COLUMN workflow_version.source_text IS 'Its YAML as it was written, with comments; its secrets sealed. Shown where it is read as the same spec; null = YAML is made from the spec.';
+
+-- Statement: which workflows an event starts.
+CREATE INDEX workflow_version_triggers ON workflow_version USING gin (triggers jsonb_path_ops) WHERE triggers <> '[]';
+-- Statement: whether any event starts anything.
+CREATE INDEX workflow_version_triggered ON workflow_version (workflow_code) WHERE triggers <> '[]';
+
+CREATE TABLE file_content (
+    hash     text PRIMARY KEY,
+    content  bytea NOT NULL CONSTRAINT file_content_size CHECK (octet_length(content) <= 2097152),
+    named_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT file_content_hash CHECK (hash = encode(sha256(content), 'hex'))
+);
+COMMENT ON TABLE file_content IS 'What stands in files of projects, each content once. Deleted when neither a project nor a version names it.';
+COMMENT ON COLUMN file_content.hash IS 'SHA-256 of the content, in hexadecimal digits.';
+COMMENT ON COLUMN file_content.named_at IS 'When it was last put: one that nothing names stays for a day, for who is about to name it.';
+
+CREATE TABLE project_file (
+    project    text NOT NULL CHECK (project <> ''),
+    path       text NOT NULL CHECK (path ~ '^[^/]+(/[^/]+)*$' AND octet_length(path) <= 1000),
+    hash       text NOT NULL REFERENCES file_content,
+    changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    changed_by text NOT NULL DEFAULT session_user,
+    PRIMARY KEY (project, path)
+);
+COMMENT ON TABLE project_file IS 'The files of projects. A version of a workflow keeps the contents with which it was saved.';
+COMMENT ON COLUMN project_file.path IS 'Such as sql/load.sql: where it stands in the folder of a task.';
+CREATE INDEX project_file_content ON project_file (hash);
+
+CREATE TABLE version_file (
+    workflow_code bigint NOT NULL,
+    version       integer NOT NULL,
+    path          text NOT NULL,
+    hash          text NOT NULL REFERENCES file_content,
+    PRIMARY KEY (workflow_code, version, path),
+    FOREIGN KEY (workflow_code, version) REFERENCES workflow_version ON DELETE CASCADE
+);
+COMMENT ON TABLE version_file IS 'Which contents versions of workflows have of files, as their specs say. Written by a trigger.';
+CREATE INDEX version_file_content ON version_file (hash);
+
+CREATE FUNCTION keep_files_of_version() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO version_file (workflow_code, version, path, hash)
+    SELECT NEW.workflow_code, NEW.version, key, value FROM jsonb_each_text(NEW.spec -> 'file_contents');
+    RETURN NULL;
+END $$;
+CREATE TRIGGER workflow_version_keeps_files AFTER INSERT ON workflow_version FOR EACH ROW
+    WHEN (jsonb_typeof(NEW.spec -> 'file_contents') = 'object') EXECUTE FUNCTION keep_files_of_version();
 
 CREATE TABLE workflow_draft (
     person       text NOT NULL CHECK (person <> ''),
@@ -210,13 +270,15 @@ CREATE TABLE cluster (
     timing         jsonb CHECK (jsonb_typeof(timing) = 'object'),
     registry_mark  text,
     registry_place text,
-    mark           text
+    mark           text,
+    restored_at    timestamptz
 );
 COMMENT ON TABLE cluster IS 'One row: what is the same for all nodes. Read when a node starts, never while it works.';
 COMMENT ON COLUMN cluster.timing IS 'Seconds by name: the times by which all nodes live (docs/reference/settings.md). Null before the first node; changed by shoal db timing.';
 COMMENT ON COLUMN cluster.registry_mark IS 'The mark that the cluster''s registry carries. Null before the first node.';
 COMMENT ON COLUMN cluster.registry_place IS 'Its address without user and password; "database" = this database.';
 COMMENT ON COLUMN cluster.mark IS 'The mark that this database carries as a registry.';
+COMMENT ON COLUMN cluster.restored_at IS 'When a person last ran shoal db restored: nodes that began before do not report again what was lost.';
 INSERT INTO cluster DEFAULT VALUES;
 -- The first node writes it. A worker, which has the right to that, changes nothing of what nodes agreed on.
 CREATE FUNCTION keep_agreement() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -231,7 +293,8 @@ CREATE TRIGGER cluster_keeps_its_agreement BEFORE UPDATE ON cluster FOR EACH ROW
     WHEN (OLD.timing IS NOT NULL AND NEW.timing IS DISTINCT FROM OLD.timing
           OR OLD.registry_mark IS NOT NULL AND NEW.registry_mark IS DISTINCT FROM OLD.registry_mark
           OR OLD.registry_place IS NOT NULL AND NEW.registry_place IS DISTINCT FROM OLD.registry_place
-          OR OLD.mark IS NOT NULL AND NEW.mark IS DISTINCT FROM OLD.mark)
+          OR OLD.mark IS NOT NULL AND NEW.mark IS DISTINCT FROM OLD.mark
+          OR NEW.restored_at IS DISTINCT FROM OLD.restored_at)
     EXECUTE FUNCTION keep_agreement();
 
 CREATE TABLE node (
@@ -267,6 +330,17 @@ CREATE TABLE node_beat (
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 COMMENT ON TABLE node_beat IS 'Beats, apart from `node`: every write transaction locks its node row, and a beat must not wait for it.';
 COMMENT ON COLUMN node_beat.beat_no IS 'Others judge by seeing this number stand still over their own clock, never by comparing times.';
+
+CREATE TABLE went_back (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    noticed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    node       text NOT NULL,
+    why        text NOT NULL,
+    runs       bigint[] NOT NULL DEFAULT '{}',
+    attempts   bigint[] NOT NULL DEFAULT '{}'
+);
+COMMENT ON TABLE went_back IS 'Nodes that found this database to be an earlier state of itself. While there is a row no node lives, none joins, and no command is taken; shoal db restored deletes them.';
+COMMENT ON COLUMN went_back.runs IS 'Runs that the node knew and that are gone; attempts likewise. Not all that is lost.';
 
 CREATE TABLE drain (
     kind     text NOT NULL CHECK (kind IN ('MASTER', 'WORKER')),
@@ -433,11 +507,11 @@ COMMENT ON COLUMN command.task_depend_type IS 'TASK_ONLY, TASK_PRE or TASK_POST:
 COMMENT ON COLUMN command.start_tasks IS 'Names or codes of tasks: a JSON list, or separated by commas.';
 COMMENT ON COLUMN command.schedule_time IS 'The time that the run is for; null = the time of its start.';
 COMMENT ON COLUMN command.time_zone IS 'In which time expressions are computed; null = that of the workflow.';
-COMMENT ON COLUMN command.parent IS 'Of a sub-workflow: instance/task code/attempt/index of who waits for it. Written by masters.';
+COMMENT ON COLUMN command.parent IS 'Of a sub-workflow: instance/task code/attempt/index of who waits for it; with /apart, of who does not; with chain/event in place of the index, of what triggered it. Written by masters.';
 COMMENT ON COLUMN command.priority_rank IS 'Order of the claim. What was running and lost its master, what is to be halted, and whose turn has come, goes before what has not begun.';
 COMMENT ON COLUMN command.deaths IS 'How many masters died when they may have been at it; above 0 it is tried apart. Written by masters.';
 COMMENT ON COLUMN command.tried_by IS 'The epoch of the master that tries it apart, whose death would count.';
-COMMENT ON COLUMN command.from_above IS 'A task requested this for its child, and gets an event if it is refused. Written by masters; created_by means nothing then.';
+COMMENT ON COLUMN command.from_above IS 'A task requested this for its child, and gets an event if a start or resume is refused. Written by masters; created_by means nothing then.';
 COMMENT ON COLUMN command.traceparent IS 'W3C trace context of who asked: the run that it starts is part of that trace. Null, or no trace context: the run has a trace of its own.';
 -- Statement: claim, in the order of (priority_rank, id).
 CREATE INDEX command_claim ON command (priority_rank, id);
@@ -459,6 +533,8 @@ CREATE INDEX command_calls ON command (workflow_code, workflow_instance_id)
 -- statement has: by the primary key the planner would read the commands of all workflows.
 CREATE INDEX command_start ON command (workflow_code, (-id))
     WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA');
+-- Statement: for which dates of a workflow a run is still to come.
+CREATE INDEX command_dated ON command (workflow_code, schedule_time) WHERE type IN ('SCHEDULER', 'COMPLEMENT_DATA');
 
 CREATE TABLE command_history (
     command_id           bigint PRIMARY KEY,
@@ -575,6 +651,11 @@ CREATE TABLE workflow_instance (
     resumes            bigint[],
     ended_before       timestamptz,
     succeeded_before   timestamptz,
+    ending_as          text CHECK (ending_as IN ('SUCCESS', 'FAILURE', 'STOP')),
+    ending_reason      text,
+    ending_after       bigint,
+    started_by         text CONSTRAINT workflow_instance_started_by CHECK (started_by ~ '^[0-9]{1,18}/[0-9]{1,19}/[0-9]{1,5}/(0|e[0-9]{1,5}[.][0-9]{1,19})$'
+                           AND split_part(started_by, '/', 2)::numeric <= 9223372036854775807),
     -- A row whose end and state contradict each other could be neither driven nor failed over.
     CONSTRAINT workflow_instance_interval CHECK ((interval_start IS NULL) = (interval_end IS NULL)
         AND interval_start >= '1800-01-01 00:00Z' AND interval_start < interval_end AND interval_end <= '9100-01-01 00:00Z'),
@@ -598,6 +679,10 @@ COMMENT ON COLUMN workflow_instance.traceparent IS 'That of the command that sta
 COMMENT ON COLUMN workflow_instance.resumes IS 'Of a resumed run that waits for its turn: the tasks whose children continue then; null = none.';
 COMMENT ON COLUMN workflow_instance.ended_before IS 'Of one that was run again: when it had ended before, as SUCCESS or FAILURE.';
 COMMENT ON COLUMN workflow_instance.succeeded_before IS 'Of one that was run again: when it had succeeded before, with all of its tasks.';
+COMMENT ON COLUMN workflow_instance.ending_as IS 'The state that it ends as once its teardown and on_exit tasks are over; null = its other tasks are not over.';
+COMMENT ON COLUMN workflow_instance.ending_reason IS 'Why it ends as that.';
+COMMENT ON COLUMN workflow_instance.ending_after IS 'The newest command when ending_as was set last: a STOP up to this one was asked for before that, and is over.';
+COMMENT ON COLUMN workflow_instance.started_by IS 'Instance/task code/attempt/0 of the task that started it without waiting for it. Of a run that an event started: instance, task code and attempt of the event (0/0 = the end of the instance), then e, how many runs triggered one another up to it, and its command. Null = neither.';
 COMMENT ON COLUMN workflow_instance.takeovers IS 'How many owners in a row were fenced soon after they had begun to drive it; at 3 it ends as FAILURE, so that a run that kills masters does not kill all of them.';
 COMMENT ON COLUMN workflow_instance.owned_since IS 'Since when its owner drives it; null = since it was made.';
 -- Statements: what a master owns; what a dead master left.
@@ -621,6 +706,9 @@ CREATE INDEX workflow_instance_time ON workflow_instance (workflow_code, schedul
 -- Statement: the children of a task; each is made once.
 CREATE UNIQUE INDEX workflow_instance_child ON workflow_instance (parent_instance_id, parent_task_code, parent_attempt, child_index)
     WHERE parent_instance_id IS NOT NULL;
+-- Statement: the runs that tasks started without waiting for them; each is made once.
+CREATE UNIQUE INDEX workflow_instance_started_by_task ON workflow_instance (left(split_part(started_by, '/', 1), 20), started_by)
+    WHERE started_by IS NOT NULL;
 -- Statement: workflows whose backfill continues after one of their runs.
 CREATE INDEX workflow_instance_chain ON workflow_instance (workflow_code) WHERE backfill IS NOT NULL;
 -- A fire time starts one run, whatever masters believe.
@@ -651,7 +739,7 @@ CREATE TABLE task_instance (
     task_type            text NOT NULL,
     state                text NOT NULL CHECK (state IN ('DELAY_EXECUTION', 'QUEUED', 'DISPATCH', 'RUNNING_EXECUTION', 'SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'SKIPPED', 'FORCED_SUCCESS')),
     retries              smallint NOT NULL DEFAULT 0,
-    wait_reason          text CHECK (wait_reason IN ('DELAY', 'RETRY')),
+    wait_reason          text CHECK (wait_reason IN ('DELAY', 'RETRY', 'LOOK')),
     due_at               timestamptz,
     timeout_s            double precision CHECK (timeout_s > 0),
     timeout_strategy     text CHECK (timeout_strategy IN ('WARN', 'FAILED', 'WARNFAILED')),
@@ -687,6 +775,8 @@ CREATE TABLE task_instance (
     stream               jsonb CHECK (jsonb_typeof(stream) = 'object'),
     ready_at             timestamptz,
     handover             text,
+    looks                jsonb CHECK (jsonb_typeof(looks) = 'object'),
+    updated_datasets     jsonb CHECK (jsonb_typeof(updated_datasets) = 'array'),
     CONSTRAINT task_instance_end CHECK (
         (ended_at IS NOT NULL) = (state IN ('SUCCESS', 'FAILURE', 'KILL', 'PAUSE', 'NEED_FAULT_TOLERANCE', 'SKIPPED', 'FORCED_SUCCESS'))),
     -- Also the index of everything that is asked by workflow instance.
@@ -714,6 +804,8 @@ COMMENT ON COLUMN task_instance.resources IS 'JSON object: how many resources it
 COMMENT ON COLUMN task_instance.stream IS 'JSON object: of a task that runs until it is stopped, how its worker finds out whether it is ready; null = another task.';
 COMMENT ON COLUMN task_instance.ready_at IS 'Of a stream with a readiness probe: since when it is ready; null = it is not.';
 COMMENT ON COLUMN task_instance.handover IS 'Why its worker is to end this attempt of a stream as PAUSE, so that another follows, in words; null = it is to run.';
+COMMENT ON COLUMN task_instance.looks IS 'JSON object: of a WAIT task that has looked in vain: count, and of the last look at, said and worker; null = it has not.';
+COMMENT ON COLUMN task_instance.updated_datasets IS 'JSON list: the datasets that its success has updated, once what waits for them was started; null = not yet, or none.';
 -- Statement: the workers' claim, in the order of priority; what is not plain stands apart, however much of it waits.
 CREATE INDEX task_instance_queue ON task_instance (worker_group, is_plain, workflow_priority, workflow_instance_id, task_priority, id)
     WHERE state = 'QUEUED';
@@ -1135,7 +1227,7 @@ CREATE UNIQUE INDEX saved_view_shared ON saved_view (project, list, name) WHERE 
 CREATE TABLE audit (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
     at          timestamptz NOT NULL DEFAULT clock_timestamp(),
-    actor_kind  text NOT NULL CHECK (actor_kind IN ('SYSTEM_USER', 'SESSION', 'TOKEN', 'NODE')),
+    actor_kind  text NOT NULL CHECK (actor_kind IN ('SYSTEM_USER', 'SESSION', 'TOKEN', 'WEBHOOK', 'NODE')),
     actor       text NOT NULL,
     account_id  bigint,
     action      text NOT NULL CHECK (action <> ''),
@@ -1318,7 +1410,7 @@ COMMENT ON COLUMN alert_silence.project IS 'Only alerts of this project; null = 
 CREATE TABLE alert (
     id                   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY CHECK (id > 0),
     created_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
-    kind                 text NOT NULL CHECK (kind IN ('RUN_ENDED', 'TASK_TIMEOUT', 'RUN_TIMEOUT', 'FAILOVER', 'SCHEDULE_MISSED', 'SCHEDULE_RESTS', 'GROUP_WITHOUT_WORKERS', 'ERROR_COMMANDS', 'POOL_STANDS', 'QUEUE_STANDS', 'RULE', 'RECOVERED', 'SQL_RESULT', 'TEST')),
+    kind                 text NOT NULL CHECK (kind IN ('RUN_ENDED', 'TASK_TIMEOUT', 'RUN_TIMEOUT', 'FAILOVER', 'SCHEDULE_MISSED', 'SCHEDULE_RESTS', 'GROUP_WITHOUT_WORKERS', 'ERROR_COMMANDS', 'POOL_STANDS', 'QUEUE_STANDS', 'DATABASE_WENT_BACK', 'RULE', 'RECOVERED', 'SQL_RESULT', 'TEST')),
     severity             text NOT NULL CHECK (severity IN ('INFO', 'WARNING', 'CRITICAL')),
     project              text,
     workflow             text,
@@ -1481,13 +1573,29 @@ END $$;
 CREATE TRIGGER schedule_alerts_its_rest AFTER UPDATE OF problem ON schedule FOR EACH ROW
     WHEN (NEW.problem IS NOT NULL AND OLD.problem IS NULL AND NEW.state = 'ONLINE') EXECUTE FUNCTION alert_schedule_rests();
 
+-- The database is an earlier state of itself. A node that joins waits for the lock of the table, and then sees the row.
+CREATE FUNCTION stop_all_nodes() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    LOCK TABLE node IN SHARE ROW EXCLUSIVE MODE;
+    UPDATE node SET state = 'FENCED', ended_at = clock_timestamp(), ended_why = 'the database went back'
+    WHERE state IN ('ALIVE', 'LEAVING');
+    INSERT INTO alert (kind, severity, subject, facts, unique_key)
+    VALUES ('DATABASE_WENT_BACK', 'CRITICAL',
+            'the database went back to an earlier state; all work stands until a person runs shoal db restored',
+            jsonb_build_object('noticed_by', NEW.node, 'why', NEW.why),
+            format('database-went-back:%s', (SELECT min(id) FROM went_back)))
+    ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER went_back_stops_all AFTER INSERT ON went_back FOR EACH ROW EXECUTE FUNCTION stop_all_nodes();
+
 -- They read and write only tables of this schema, whatever the caller has made in others, and nobody calls them.
 DO $$
 DECLARE
     each text;
 BEGIN
     FOREACH each IN ARRAY ARRAY['alert_run_end()', 'alert_task_timeout(bigint)', 'alert_late_end()',
-                                   'alert_schedule_rests()', 'begin_alert_rule_now()'] LOOP
+                                   'alert_schedule_rests()', 'begin_alert_rule_now()', 'stop_all_nodes()'] LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path TO %I, pg_temp', each, current_schema());
         EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', each);
     END LOOP;
@@ -1537,7 +1645,11 @@ CREATE TRIGGER workflow_instance_moves_legally BEFORE UPDATE OF state ON workflo
         ('PAUSE', 'RUNNING_EXECUTION'),
         ('PAUSE', 'SERIAL_WAIT'),
         ('STOP', 'RUNNING_EXECUTION'),
-        ('STOP', 'SERIAL_WAIT')))
+        ('STOP', 'SERIAL_WAIT'))
+        AND NOT (OLD.ending_as IS NULL AND NEW.ending_as IS NOT NULL
+                 AND OLD.state IN ('READY_PAUSE', 'READY_STOP') AND NEW.state = 'RUNNING_EXECUTION')
+        AND NOT coalesce(OLD.ending_as = 'STOP' AND OLD.state IN ('RUNNING_EXECUTION', 'READY_PAUSE')
+                         AND NEW.state = 'STOP', false))
     EXECUTE FUNCTION refuse_transition();
 CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instance FOR EACH ROW
     WHEN (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (
@@ -1555,6 +1667,7 @@ CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instan
         ('DISPATCH', 'PAUSE'),
         ('DISPATCH', 'QUEUED'),
         ('DISPATCH', 'RUNNING_EXECUTION'),
+        ('RUNNING_EXECUTION', 'DELAY_EXECUTION'),
         ('RUNNING_EXECUTION', 'FAILURE'),
         ('RUNNING_EXECUTION', 'KILL'),
         ('RUNNING_EXECUTION', 'NEED_FAULT_TOLERANCE'),
@@ -1570,6 +1683,10 @@ CREATE TRIGGER task_instance_moves_legally BEFORE UPDATE OF state ON task_instan
 
 CREATE FUNCTION wake_masters() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    IF EXISTS (SELECT FROM went_back) THEN
+        RAISE EXCEPTION 'the database went back to an earlier state; it takes commands again after shoal db restored'
+            USING ERRCODE = 'cannot_connect_now';
+    END IF;
     PERFORM pg_notify('shoal_command', '');
     RETURN NULL;
 END $$;

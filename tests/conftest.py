@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import itertools
 import math
@@ -14,6 +15,7 @@ import pytest
 from dao.pools import pool_claims
 from dao.postgres import database, session_settings
 from tests import durations
+from tests.hung_folder import NoHungFolder, hung_folder
 from tests.servers.mariadb import MariadbServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.s3 import S3Server
@@ -51,8 +53,10 @@ PARTLY_LONG = {"page/test_accessibility.py", "dao/test_plans.py"}
 """Those others."""
 _number = itertools.count(1)
 # Each process of a run collects all tests, and none of what it makes meanwhile is garbage: to look for some takes a
-# quarter of that time, and would take it again in the tests.
+# quarter of that time, and would take it again in the tests, and five times as pytest ends. At the end of the process
+# it is let go: else libraries say that these objects leak.
 gc.disable()
+atexit.register(gc.unfreeze)
 # Other work on this machine may use the memory: a node that is BUSY for it would take nothing for the whole test.
 os.environ |= {"SHOAL_MASTER__LOAD__MEMORY_MAX": "1", "SHOAL_WORKER__LOAD__MEMORY_MAX": "1"}
 AS_SHIPPED = session_settings.SESSION_SETTINGS
@@ -105,10 +109,6 @@ def short_name(file: Path) -> str:
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
-
-
-def pytest_unconfigure() -> None:
-    gc.unfreeze()  # else libraries say that these objects leak
 
 
 @pytest.fixture(scope="session")
@@ -166,3 +166,13 @@ def database_url(postgres_server: PostgresServer, database_template: str) -> Ite
     name = f"test_{next(_number)}"
     yield postgres_server.create_database(name, template=database_template)
     postgres_server.drop_database(name)
+
+
+@pytest.fixture
+def hung(tmp_path: Path) -> Iterator[Path]:
+    """A folder that hangs whoever looks into it, as one of a dead server."""
+    try:
+        with hung_folder(tmp_path / "hung") as folder:
+            yield folder
+    except NoHungFolder as error:
+        pytest.skip(f"only root can mount it, with FUSE: {error}")

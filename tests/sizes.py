@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PRODUCT = (
     *("alert", "api", "dao", "http_server", "logstore", "master", "metrics", "model", "node", "registry", "service"),
-    *("shoal", "worker"),
+    *("shoal", "worker", "importers"),
 )
 GENERATED = {"ui/src/api/schema.d.ts", "docs/reference/openapi.json"}
 PARAMETERS_MAX = 6

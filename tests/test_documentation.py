@@ -6,10 +6,9 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from model.definitions.workflow import TaskSpec, WorkflowSpec
 from service.workflows.workflow_file import Head
+from tests.every import every
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md", *(ROOT / "docs").rglob("*.md")]
@@ -45,7 +44,7 @@ def test_the_index_has_a_line_for_each_page() -> None:
     assert sorted(listed) == sorted(pages)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+@every("page", PAGES)
 def test_what_a_page_links_to_is_there(page: Path) -> None:
     text = re.sub(r"(?ms)^```.*?^```", "", page.read_text("utf-8"))
     links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]

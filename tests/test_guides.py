@@ -6,8 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
+from tests.every import every
 from tests.test_repository import ROOT
 
 DOCS = ROOT / "docs" / "internals"
@@ -35,11 +34,11 @@ def functions_of(path: Path) -> set[str]:
     return found
 
 
-def test_thirty_questions_are_answered() -> None:
-    assert len(ROWS) == len({question for question, _, _ in ROWS}) == 30
+def test_each_of_many_questions_is_answered_once() -> None:
+    assert len(ROWS) == len({question for question, _, _ in ROWS}) >= 30
 
 
-@pytest.mark.parametrize(("question", "shown", "file"), ROWS)
+@every(("question", "shown", "file"), ROWS)
 def test_an_answer_is_a_file_that_exists(question: str, shown: str, file: str) -> None:
     assert shown == file, question
     assert (ROOT / file).is_file(), question
@@ -50,7 +49,7 @@ def test_the_walkthrough_takes_at_most_twenty_steps() -> None:
     assert 10 <= len(STEPS) <= 20
 
 
-@pytest.mark.parametrize(("number", "shown", "file", "function"), STEPS)
+@every(("number", "shown", "file", "function"), STEPS)
 def test_a_step_names_a_function_that_exists(number: str, shown: str, file: str, function: str) -> None:
     assert shown == file, number
     assert function in functions_of(ROOT / file), number

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from model.definitions.graph import find_cycle
+from tests.every import every
 
 ROOT = Path(__file__).parent.parent
 
@@ -31,9 +31,10 @@ BELOW = {
     "service": {"model", "logstore", "dao", "registry", "sql"},
     "api": {"model", "http_server", "dao", "registry", "node", "service", "metrics"},
     "alert": {"model", "dao", "registry", "node", "service", "metrics"},
+    "importers": {"model", "service", "worker"},
     "shoal": {
         *("model", "http_server", "logstore", "dao", "registry", "node", "service", "sql", "metrics"),
-        *("master", "worker", "api", "alert"),
+        *("master", "worker", "api", "alert", "importers"),
     },
 }
 """Each folder and those that it may import. A master that imports a worker, or the other way round, would share more
@@ -46,7 +47,10 @@ PURE = (
     "master/drive/task_starter.py",
     "master/drive/output_scope.py",
     "master/drive/parameters.py",
+    "master/drive/results.py",
     "master/drive/children.py",
+    "master/drive/element_values.py",
+    "master/drive/elements.py",
     "master/drive/logic.py",
     "master/drive/outcome.py",
     "master/drive/events.py",
@@ -80,6 +84,7 @@ a fire time computed from it ends early on one machine and late on another. Meas
 CLOCK_READERS: dict[str, str] = {
     "service/checks/doctor.py": "tells a person how far it is from the database's",
     "service/checks/log_service_health.py": "tells a person how far a worker's is from this machine's",
+    "worker/tasks/wait.py": "says in the log when a task looked; what has come by then decides the database",
     "shoal/cli/next_fires.py": "shows a person the fire times of a cron text that is not saved; no database is asked",
 }
 """Module -> why it may read the machine's wall clock: only what a person reads may depend on it."""
@@ -148,6 +153,21 @@ def test_imports_only_go_down() -> None:
     assert not wrong
 
 
+def test_the_sdk_imports_nothing_of_the_engine() -> None:
+    """It would no longer be light, nor work with a server of another version. `simulate` asks by name for what is
+    there."""
+    light = {"httpx", "pydantic", "pydantic_core", "shoal_sdk", *sys.stdlib_module_names}
+    sdk = sorted((ROOT / "sdk" / "shoal_sdk").glob("*.py"))
+    wrong = [
+        f"{name_of(path)}:{line} imports {imported}"
+        for path in sdk
+        for line, imported in imports_of(path)
+        if imported.split(".")[0] not in light
+    ]
+    assert sdk
+    assert not wrong
+
+
 def test_no_product_module_imports_a_test_or_a_benchmark() -> None:
     outside = {"tests", "bench", "examples", "pytest", "hypothesis"}
     wrong = [name_of(path) for path in modules for _, name in imports_of(path) if name.split(".")[0] in outside]
@@ -158,7 +178,7 @@ def test_no_two_layers_may_import_each_other_even_around_a_corner() -> None:
     assert find_cycle(BELOW) is None
 
 
-@pytest.mark.parametrize("banned", IMPURE)
+@every("banned", IMPURE)
 def test_what_is_pure_imports_nothing_that_is_not(banned: str) -> None:
     wrong = [
         f"{name_of(path)}:{line}"

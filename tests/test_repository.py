@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import LONG, PARTLY_LONG, short_name
+from tests.every import every
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = (
@@ -28,12 +27,15 @@ FOLDERS = (
     "worker",
     "api",
     "alert",
+    "importers",
     "shoal",
+    "sdk",
     "ui",
     "sql",
     "tests",
     "bench",
     "examples",
+    "deploy",
     "docs",
 )
 LINES_MAX = 450
@@ -94,7 +96,7 @@ def test_the_readme_begins_with_what_it_is_and_the_two_commands() -> None:
         assert any(command in line for line in first_screen), f"`{command}` is not on the first screen of README.md"
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@every("folder", FOLDERS)
 def test_the_readme_has_a_line_for_each_folder(folder: str) -> None:
     lines = (ROOT / "README.md").read_text("utf-8").splitlines()
     assert any(re.search(rf"\b{folder}/", line) for line in lines), f"README.md does not say what {folder}/ is"

@@ -169,7 +169,7 @@ def test_the_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
         archive.extractall(tmp_path / "tree", filter="data")
     (tree,) = (tmp_path / "tree").iterdir()
     assert {each.name for each in tree.iterdir()} == {
-        *BELOW, "docs", "examples", "hatch_build.py", "pyproject.toml", "PKG-INFO",
+        *BELOW, "docs", "deploy", "requirements.lock", "examples", "hatch_build.py", "pyproject.toml", "PKG-INFO",
         "README.md", "CHANGELOG.md", "LICENSE", ".gitignore",
     }  # fmt: skip
     assert contents(build(tree, tmp_path / "again", "wheel")) == contents(wheel)

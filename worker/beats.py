@@ -74,6 +74,13 @@ class Beats:
         await self._registry.register(self._heartbeat())
         self._set_deadline(self._horizon_s() - MARGIN_S)
 
+    def why_idle(self) -> str | None:
+        """Why it claims nothing now, though there may be room; None if it does."""
+        if self._writer.takes_new:
+            return None
+        busy = self._overload.because
+        return f"it claims nothing, since it is BUSY: {busy}" if busy else "it claims nothing for a moment"
+
     async def beat(self) -> None:
         """Beat forever. Raises `Fenced`."""
         every_s = self._life.silence.beat_s

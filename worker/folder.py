@@ -9,12 +9,14 @@ import re
 import secrets
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
 
 from model.cluster.means import is_passing
 from model.errors import Refused, Unavailable
+from model.ids import Epoch
 from node.address import host_name
 from worker.logs.service import LogService
 from worker.private_folder import make_private
@@ -28,7 +30,8 @@ LOCK_WAIT_S = 2.0
 
 
 class WorkerFolder:
-    """Contains `logs/`, `work/`, `log-port` (the last port of the log server) and `id` (a part of its worker's name).
+    """Contains `logs/`, `work/`, `log-port` (the last port of the log server), `id` (a part of its worker's name) and
+    `life` (the last epoch of its worker, and the mark of the cluster).
 
     One worker uses it at a time: two would serve each other's logs, and report each other's results.
     """
@@ -148,6 +151,19 @@ class WorkerFolder:
             self._port_file.write_text(str(logs.address[1]))
             return logs
         raise AssertionError("the last address tried is the one that was asked for")
+
+    def begin_life(self, mark: str, epoch: Epoch) -> Epoch | None:
+        """Write down a life of its worker in a cluster. Returns the epoch of the last one there, if it was the last."""
+        file = self._path / "life"
+        try:
+            last_mark, last = file.read_text().split()
+            before = Epoch(int(last)) if last_mark == mark else None
+        except (OSError, ValueError):
+            before = None
+        if before is None or before < epoch:
+            with suppress(OSError):  # a full disk keeps no worker from its work
+                file.write_text(f"{mark} {epoch}\n")
+        return before
 
     def _id(self) -> str:
         """The unique id of this folder; generated the first time."""

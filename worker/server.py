@@ -10,21 +10,23 @@ from typing import Any
 
 import structlog
 
-from dao.cluster import nodes
+from dao.cluster import cluster, nodes, went_back
+from dao.cluster.went_back import Known
 from dao.postgres import reserved_descriptors
-from dao.postgres.listen import Listener
-from dao.postgres.notify import DRAIN, EVENT, KILL, POOL, TASK, concerns, notify
+from dao.postgres.notify import EVENT, notify
 from dao.postgres.readiness import wait_until_ready
 from dao.secrets.vault import Vault
 from dao.tasks import task_claims
 from logstore.calls import StoreCalls
 from logstore.opening import open_store
 from logstore.settings import LogStoreSettings
+from metrics.health import Health
 from model.cluster.nodes import NodeKind
-from model.errors import ShoalError
-from model.runs.queue_places import of_streams
+from model.errors import ShoalError, Unavailable
+from model.ids import TaskInstanceId
 from model.runs.states import TaskState
 from model.time.zones import load_zones
+from node import vitals
 from node.address import advertised, joined
 from node.joining import Joining
 from node.left_tasks import mark_of
@@ -41,11 +43,14 @@ from worker.attempts.tenants import account_for, runs_as_root
 from worker.beats import Beats
 from worker.check_runner import PoolChecks
 from worker.claims.writer import Writer
+from worker.ears import ears_of
+from worker.files.file_cache import FileCache
 from worker.folder import WorkerFolder
 from worker.launcher.client import Launcher
 from worker.logs.copy_parts import Copying
 from worker.logs.disk_deletion import delete_old_logs
 from worker.logs.service import LogService
+from worker.logs.walk import LeftLogs
 from worker.results.former_lives import report_last_words, report_left_results
 from worker.results.late import LateResults
 from worker.results.recorded_ends import LastWords
@@ -63,12 +68,12 @@ class Worker:
     """One worker. `run` returns after a graceful stop.
 
     Args:
+        joining: no other living worker may have its name; without one it gets the host's name and the id in its folder.
+            Others reach its logs at its host; without one at what they are served on.
         vault: decrypts the data sources and environments that its tasks name.
-        name: its name; no other living worker may have it. None: the host's name and the id in its folder.
-        host: the name or address under which others reach its logs; None: what they are served on.
-        joined: called with its address once it takes tasks.
         traced: whether masters send the spans of attempts: tasks then learn theirs.
         log_store: where logs are copied when their attempts have ended.
+        health: learns when it has joined, and whether it takes work.
     """
 
     def __init__(
@@ -77,20 +82,16 @@ class Worker:
         settings: WorkerSettings,
         vault: Vault,
         *,
-        name: str | None = None,
-        host: str | None = None,
-        joined: Callable[[str], None] = lambda _address: None,
         traced: bool = False,
         log_store: LogStoreSettings | None = None,
+        health: Health | None = None,
     ) -> None:
         self._joining = joining
         self._settings = settings
         self._vault = vault
-        self._name = name
-        self._host = host
-        self._joined = joined
         self._traced = traced
         self._log_store = log_store or LogStoreSettings()
+        self._health = health or Health()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set. A worker that was fenced kills what it ran and begins a new life.
@@ -115,18 +116,20 @@ class Worker:
         await folder.wait_until_made(stop)
         if stop.is_set():
             return
-        name = folder.lock(self._name)
+        name = folder.lock(self._joining.name)
         logs = await folder.serve_logs(self._settings)
         try:
             calls = StoreCalls(store, self._log_store.timeout.total_seconds()) if store is not None else None
-            await live_until_stopped(lambda stop: self._live(stop, name, logs, calls), stop, within_s)
+            await live_until_stopped(lambda stop: self._live(stop, folder, name, logs, calls), stop, within_s)
         finally:
             await logs.stop()
             folder.unlock()
 
-    async def _live(self, stop: asyncio.Event, name: str, logs: LogService, calls: StoreCalls | None) -> None:
+    async def _live(
+        self, stop: asyncio.Event, folder: WorkerFolder, name: str, logs: LogService, calls: StoreCalls | None
+    ) -> None:
         bound, port = logs.address
-        address = joined(advertised(self._host, bound), port)
+        address = joined(advertised(self._joining.host, bound), port)
         place = self._settings.place.absolute()
         results, ends = place / "results", place / "ends"
         # First: the new life fences the former one, which may then report nothing more.
@@ -138,6 +141,7 @@ class Worker:
             life,
             registry,
         ):
+            await self._compare(folder, life)
             logs.publish_key(life)
             copying = Copying(place / "logs", life, name, calls)
             await self._serve(stop, life, registry, Spool(results, life.me), LastWords(ends, life.me), copying)
@@ -168,13 +172,18 @@ class Worker:
             news.readiness,
             copying.has_log,
             self._traced,
+            files=FileCache(life.database, self._settings.place / "files", self._settings.files_bytes_max),
         )
-        writer = Writer(life, executor, self._settings, overload, last_words.reported, news, copying.offer)
+        writer = Writer(life, executor, last_words.reported, news, copying.offer)
         news.readiness.on_news = writer.wake.set
         checks = PoolChecks(life, launcher, self._settings, takes=lambda: writer.takes_new)
         writer.pools.on_unchecked = checks.notice
+        life.known = partial(self._known, writer)
         late = LateResults(lambda: writer.unreported, spool, last_words.reported)
         beats = Beats(life, registry, launcher, self._settings, overload, writer)
+        ears = ears_of(life, writer, self._settings.groups)
+        ready = [vitals.beats(life), vitals.hears(ears), vitals.stays(life), beats.why_idle]
+        healthy = self._health.judged_by(lives=[vitals.tries_to_beat(life)], ready=ready)
         parts = (
             beats.beat,
             beats.guard,
@@ -186,6 +195,7 @@ class Worker:
             partial(news.progress.run, writer.wake.set),
             late.run,
             partial(delete_old_logs, self._settings.place / "logs", life),
+            ears.run,
         )
         try:
             launcher.open()
@@ -197,39 +207,15 @@ class Worker:
                 log.info(
                     "joined", groups=self._settings.groups, capacity=self._settings.capacity, registry=registry.url
                 )
-                self._joined(life.me.address)
-                await self._work(stop, life, registry, writer, copying, parts)
+                self._health.begun.set()
+                registry.use(ears)
+                with healthy:
+                    await self._work(stop, life, registry, writer, copying, parts)
                 await self._leave(life, writer, launcher)
         finally:
             await writer.abandon()
             await late.close()
             await launcher.close()
-
-    def _ears(self, life: Life, writer: Writer) -> Listener:
-        """Hears what is there to do."""
-
-        def queued(payload: str) -> None:
-            if concerns(payload, self._settings.groups):
-                writer.queued = True
-                writer.places.note(payload)
-                writer.wake.set()
-            if concerns(payload, map(of_streams, self._settings.groups)):
-                writer.streams.queued |= bool(payload)  # else everybody is meant: the next poll finds streams
-                writer.wake.set()
-
-        def for_pools(payload: str) -> None:
-            if concerns(payload, self._settings.groups):
-                writer.pools.notice()
-
-        def kills(_payload: str) -> None:
-            writer.kills = True
-            writer.wake.set()
-
-        return Listener(
-            self._joining.database_url,
-            nodes.application_name(NodeKind.WORKER, life.me.epoch),
-            {TASK: queued, POOL: for_pools, KILL: kills, DRAIN: lambda _: life.beat_now.set()},
-        )
 
     async def _work(
         self,
@@ -241,15 +227,38 @@ class Worker:
         parts: Sequence[Callable[[], Coroutine[Any, Any, None]]],
     ) -> None:
         """Run the parts of a life until it is to end."""
-        ears = self._ears(life, writer)
-        registry.use(ears)
         async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(part()) for part in (*parts, ears.run, *copying.parts)]
+            running = [tasks.create_task(part()) for part in (*parts, *copying.parts)]
             await stop.wait()
             log.info("leaving", tasks=writer.running)
             await self._drain(life, registry, writer)
             await copying.finish()
             await end_all(running)
+
+    async def _compare(self, folder: WorkerFolder, life: Life) -> None:
+        """Raises `Unavailable` if the folder has ids that the database has yet to give: it was restored."""
+        async with life.database.reading() as connection:
+            recorded = await cluster.registry(connection)
+            given = await went_back.last_attempt(connection)
+        if recorded is None:
+            return
+        last = await in_thread(folder.begin_life, recorded.mark, life.me.epoch)
+        logged = await self._logged() if last is not None else []
+        if last is not None and last >= life.me.epoch:
+            why = f"the worker's folder knows epoch {last}, and {life.me} was begun after it"
+        elif logged and max(logged) > given:
+            why = f"the worker's folder has the log of attempt {max(logged)}, and {given} is the last that was given"
+        else:
+            return
+        await life.stop_all(why, Known(attempts=logged))
+        raise Unavailable(f"the database went back to an earlier state: {why}; shoal db restored")
+
+    async def _known(self, writer: Writer) -> Known:
+        return Known(running=writer.attempts, attempts=await self._logged())
+
+    async def _logged(self) -> list[TaskInstanceId]:
+        logs = await in_thread(LeftLogs(self._settings.place / "logs").more)
+        return [each.task_instance_id for each in logs]
 
     async def _poll(self, life: Life, writer: Writer, checks: PoolChecks) -> None:
         """Poll for work and for tasks to kill without a notification; periodically compare what runs with the rows."""

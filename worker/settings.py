@@ -44,8 +44,11 @@ class WorkerSettings(BaseModel):
     log_bytes_max: int = Field(
         100 * 1024 * 1024,
         gt=0,
-        description="size at which a task's log is cut off; its last 64 KiB are appended; of a stream the oldest part"
-        " is discarded instead",
+        description="size at which a task's log is cut off, but for its last 64 KiB; a stream's loses its oldest "
+        "part instead",
+    )
+    files_bytes_max: int = Field(
+        1024 * 1024 * 1024, ge=0, description="size of all files of projects that it keeps for later tasks"
     )
     log_host: str = Field("127.0.0.1", description="address on which it serves task logs")
     log_port: int = Field(0, ge=0, le=65535, description="port for the same; 0 = any free one")
@@ -53,7 +56,7 @@ class WorkerSettings(BaseModel):
     log_private_key: Path | None = Field(None, description="PEM file of its key, if that is a different file")
     log_ca: Path | None = Field(
         None,
-        description="PEM file of the CA that signs workers' certificates, for `shoal log`; not given: the system's CAs",
+        description="PEM file of the CA of workers' certificates, for `shoal log`; not given: the system's CAs",
     )
     tenants: Tenants = Field(
         (), description="operating system users that tasks may run as, or * for all but root; needs root"
@@ -63,8 +66,8 @@ class WorkerSettings(BaseModel):
     )
     local_files: bool = Field(
         False,
-        description="whether statements on SQLite and DuckDB data sources may use other files and extensions than the"
-        " data source's own; if not, DuckDB reaches nothing else, and SQLite attaches only files in the task's folder",
+        description="whether statements on SQLite and DuckDB may use other files and extensions than the data "
+        "source's own; if not, SQLite attaches only files in the task's folder",
     )
     look_every: Duration = Field(timedelta(seconds=2), description="how often it polls for work when nobody wakes it")
     when_fenced: WhenFenced = Field(

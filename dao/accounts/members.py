@@ -54,7 +54,6 @@ _PUT = text("""
     ON CONFLICT (account_id, project) DO UPDATE SET role = excluded.role
 """)
 _REMOVE = text("DELETE FROM project_member WHERE account_id = :account AND project = :project")
-_ROLES = text("SELECT project, role FROM project_member WHERE account_id = :account ORDER BY project")
 _LIMITS = text("""
     SELECT p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups
     FROM project p WHERE name = :project
@@ -99,12 +98,6 @@ async def held(connection: AsyncConnection, project: str) -> dict[AccountId, Rol
     """The members of a project; those rows stay so until the transaction ends."""
     rows = (await connection.execute(_HOLD, {"project": project})).all()
     return {AccountId(account): Role(role) for account, role in rows}
-
-
-async def roles(connection: AsyncConnection, account: AccountId) -> dict[str, Role]:
-    """The roles of an account, by project."""
-    rows = (await connection.execute(_ROLES, {"account": account})).all()
-    return {project: Role(role) for project, role in rows}
 
 
 async def put(connection: AsyncConnection, account: AccountId, project: str, role: Role) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,14 @@ from model.errors import NotFound
 
 Filters = Mapping[str, Any]
 """Names of filters and their values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whose views: those of `person`, the key of a caller, alone, or those that are shared with a project."""
+
+    person: str
+    project: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,35 +117,25 @@ async def hold(connection: AsyncConnection, id_: int) -> SavedView:
     return _one((await connection.execute(_HOLD, {"id": id_})).first(), id_)
 
 
-async def count(connection: AsyncConnection, person: str, project: str | None) -> int:
-    """How many views are shared with a project, or with None how many a person has alone.
-
-    Until this transaction ends no other one makes or changes one of those.
-    """
-    await _lock(connection, person, project)
-    if project is None:
-        return int((await connection.execute(_COUNT_OWN, {"person": person})).scalar_one())
-    return int((await connection.execute(_COUNT_SHARED, {"project": project})).scalar_one())
+async def count(connection: AsyncConnection, of: Holder) -> int:
+    """How many views these are; until this transaction ends no other one makes or changes one of them."""
+    await _lock(connection, of)
+    statement = _COUNT_OWN if of.project is None else _COUNT_SHARED
+    return int((await connection.execute(statement, asdict(of))).scalar_one())
 
 
 async def insert(
-    connection: AsyncConnection,
-    person: str,
-    project: str | None,
-    of_list: str,
-    name: str,
-    query: Filters,
-    created_by: str,
+    connection: AsyncConnection, of: Holder, of_list: str, name: str, query: Filters, created_by: str
 ) -> SavedView | None:
     """Make a view; None if there is one of this name."""
-    values = {"person": person, "project": project, "list": of_list, "name": name, "created_by": created_by}
+    values = {**asdict(of), "list": of_list, "name": name, "created_by": created_by}
     row = (await connection.execute(_INSERT, {**values, "query": json.dumps(query)})).first()
     return None if row is None else SavedView(*row)
 
 
 async def update(connection: AsyncConnection, view: SavedView, name: str, query: Filters) -> SavedView | None:
     """Change a view that is held; None if another one has this name."""
-    await _lock(connection, view.person, view.project)
+    await _lock(connection, Holder(view.person, view.project))
     row = (await connection.execute(_UPDATE, {"id": view.id, "name": name, "query": json.dumps(query)})).first()
     return None if row is None else SavedView(*row)
 
@@ -147,9 +145,9 @@ async def delete(connection: AsyncConnection, id_: int) -> None:
     await connection.execute(_DELETE, {"id": id_})
 
 
-async def _lock(connection: AsyncConnection, person: str, project: str | None) -> None:
-    of = f"saved_view of {person}" if project is None else f"saved_view in {project}"
-    await connection.execute(_LOCK, {"of": of})
+async def _lock(connection: AsyncConnection, of: Holder) -> None:
+    name = f"saved_view of {of.person}" if of.project is None else f"saved_view in {of.project}"
+    await connection.execute(_LOCK, {"of": name})
 
 
 def _one(row: Any, id_: int) -> SavedView:

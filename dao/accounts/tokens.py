@@ -32,6 +32,18 @@ class FoundToken:
     roles: Mapping[str, Role]
 
 
+@dataclass(frozen=True)
+class NewToken:
+    """A token to add; `projects` None = not limited to some."""
+
+    name: str
+    secret_hash: bytes
+    scopes: Collection[Scope]
+    projects: Collection[str] | None
+    lives: timedelta
+    by_session: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class TokenRow:
     """A token for its owner to see; times are aware UTC, database time."""
@@ -103,30 +115,13 @@ _REVOKE_ALL = text("""
 """)
 
 
-async def insert(
-    connection: AsyncConnection,
-    account: AccountId,
-    name: str,
-    secret_hash: bytes,
-    scopes: Collection[Scope],
-    projects: Collection[str] | None,
-    lives: timedelta,
-    *,
-    by_session: bool = False,
-) -> TokenRow:
+async def insert(connection: AsyncConnection, account: AccountId, new: NewToken) -> TokenRow:
     """Add a token. Raises `Refused`: the account has a token of this name."""
-    values = {
-        "account": account,
-        "name": name,
-        "secret_hash": secret_hash,
-        "scopes": sorted(scopes),
-        "projects": sorted(projects) if projects else None,
-        "by_session": by_session,
-        "lives": lives,
-    }
+    projects = sorted(new.projects) if new.projects else None
+    values = {**vars(new), "account": account, "scopes": sorted(new.scopes), "projects": projects}
     row = (await connection.execute(_INSERT, values)).first()
     if row is None:
-        raise Refused(f'there is a token "{name[:100]}" already; revoke it, or choose another name')
+        raise Refused(f'there is a token "{new.name[:100]}" already; revoke it, or choose another name')
     return _token(row)
 
 

@@ -93,13 +93,6 @@ _DELIVERIES = text("""
     WHERE d.alert_id = ANY(CAST(:alerts AS bigint[]))
     ORDER BY d.alert_id, c.name
 """)
-# What nobody has taken although a sender would have: of the alert itself, and of the channels that nobody claims.
-_STANDING = text("""
-    SELECT (SELECT count(*) FROM (SELECT FROM alert WHERE state = 'WAIT'
-                AND created_at < clock_timestamp() - make_interval(secs => :after_s) LIMIT 10000) n),
-           (SELECT count(*) FROM (SELECT FROM alert_delivery WHERE state = 'FAILED' AND NOT is_test LIMIT 10000) n),
-           (SELECT count(*) FROM (SELECT FROM alert WHERE state = 'NOBODY' LIMIT 10000) n)
-""")
 
 
 async def page(connection: AsyncConnection, wanted: AlertFilter, limit: int, before: int | None) -> list[AlertRow]:
@@ -150,10 +143,3 @@ async def deliveries(connection: AsyncConnection, alerts: Sequence[int]) -> dict
     for alert, *fields in (await connection.execute(_DELIVERIES, {"alerts": list(alerts)})).all():
         found.setdefault(alert, []).append(Delivery(*fields))
     return found
-
-
-async def standing(connection: AsyncConnection, after_s: float) -> tuple[int, int, int]:
-    """How many alerts no sender has taken for so many seconds, how many deliveries failed, how many nobody gets; each
-    up to 10,000."""
-    waiting, failed, nobody = (await connection.execute(_STANDING, {"after_s": after_s})).one()
-    return int(waiting), int(failed), int(nobody)

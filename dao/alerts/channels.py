@@ -12,7 +12,7 @@ from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
 from dao.postgres.tables import alert_channel
 from dao.secrets.sealed_rows import check_name, reseal
-from dao.secrets.vault import Sealed, Vault
+from dao.secrets.vault import Vault
 from model.alerts.channels import CHANNEL_PURPOSE, parse_channel_url
 from model.errors import NotFound
 from model.near import cure_of
@@ -121,7 +121,6 @@ _WAITING = text("""
     SELECT count(*) FROM (SELECT FROM alert_delivery WHERE channel_id = :id AND state = 'WAIT' LIMIT 10000) AS n
 """)
 _DELETE = text("DELETE FROM alert_channel WHERE id = :id")
-_URL = text("SELECT url, key_id FROM alert_channel WHERE name = :name")
 
 
 async def all_channels(connection: AsyncConnection) -> list[Channel]:
@@ -185,14 +184,6 @@ async def delete(connection: AsyncConnection, head: ChannelHead) -> None:
     """Delete a channel that is held, with what it was sent."""
     await connection.execute(_DELETE, {"id": head.id})
     await notify(connection, ALERT_CHANGED)
-
-
-async def url_of(connection: AsyncConnection, name: str, vault: Vault) -> str:
-    """The whole URL. Raises `NotFound`, or `Refused` when it cannot be decrypted."""
-    row = (await connection.execute(_URL, {"name": name})).first()
-    if row is None:
-        raise await not_found(connection, name)
-    return vault.open(Sealed(row.url, row.key_id), f"{CHANNEL_PURPOSE} {name}")
 
 
 async def rotate(connection: AsyncConnection, vault: Vault) -> int:

@@ -91,7 +91,8 @@ _STANDING = text("""
             FROM resource_pool p JOIN pool_resource r ON r.pool_code = p.code     -- index: pool_resource_name
             WHERE p.name = l.name) AS r
     ), queue AS (
-        SELECT worker_group, count(*) AS waiting, min(queued_at) FILTER (WHERE isfinite(queued_at)) AS queued_at
+        SELECT worker_group, count(*) AS waiting,
+               min(greatest(queued_at, due_at)) FILTER (WHERE isfinite(greatest(queued_at, due_at))) AS queued_at
         FROM task_instance WHERE state = 'QUEUED' AND is_plain             -- index: task_instance_queue
         GROUP BY worker_group
         UNION ALL

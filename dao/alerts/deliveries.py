@@ -38,8 +38,36 @@ class WaitingAlert:
     is_test: bool
 
 
-PAUSE_S_MAX = 3_600.0
-"""The longest pause of a sender that does not say otherwise."""
+@dataclass(frozen=True)
+class ClaimTerms:
+    """How one sender claims channels.
+
+    Args:
+        sender: for people; each claim gets its own name.
+        lease_s: seconds after which the claims lapse.
+        batch: how many alerts to read of each, oldest first; a test is read alone.
+        pause_s_max: the longest pause before another try.
+    """
+
+    sender: str
+    lease_s: float
+    batch: int
+    pause_s_max: float = 3_600.0
+
+
+@dataclass(frozen=True)
+class Retry:
+    """What follows when a message did not arrive.
+
+    Args:
+        pause_s: seconds until the next try.
+        retry_for_s: seconds for which an alert is tried.
+        tries_max: or this many times; None = any number.
+    """
+
+    pause_s: float
+    retry_for_s: float
+    tries_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,39 +158,16 @@ _FAILED = text("""
     WHERE d.channel_id = mine.id AND d.alert_id = ANY(:alerts) AND d.state = 'WAIT'
     RETURNING d.alert_id, d.state = 'FAILED'
 """)
-_FREE = text("""
-    UPDATE alert_channel SET claimed_by = NULL, claimed_until = NULL
-    WHERE id = :channel AND claimed_by = :claim
-""")
 
 
 async def claim(
-    connection: AsyncConnection,
-    sender: str,
-    *,
-    lease_s: float,
-    limit: int,
-    batch: int,
-    has_failed: bool,
-    pause_s_max: float = PAUSE_S_MAX,
+    connection: AsyncConnection, terms: ClaimTerms, limit: int, *, has_failed: bool
 ) -> list[ClaimedChannel]:
     """Claim up to `limit` channels for which an alert is due, those that wait longest first.
 
-    Args:
-        sender: for people; each claim gets its own name.
-        lease_s: seconds after which the claims lapse.
-        batch: how many alerts to read of each, oldest first; a test is read alone.
-        has_failed: channels whose oldest alert has been tried; False = all others.
-        pause_s_max: the longest pause before another try.
+    `has_failed`: channels whose oldest alert has been tried; False = all others.
     """
-    values = {
-        "sender": sender,
-        "lease_s": lease_s,
-        "limit": limit,
-        "batch": batch,
-        "has_failed": has_failed,
-        "pause_s_max": pause_s_max,
-    }
+    values = {**vars(terms), "limit": limit, "has_failed": has_failed}
     rows = (await connection.execute(_CLAIM, values)).all()
     claimed = []
     for _, of_channel in groupby(rows, key=lambda row: row[0]):
@@ -191,36 +196,18 @@ async def record_sent(
 
 
 async def record_failed(
-    connection: AsyncConnection,
-    channel: ClaimedChannel,
-    alerts: Collection[int],
-    reason: str,
-    *,
-    pause_s: float,
-    retry_for_s: float,
-    tries_max: int | None = None,
+    connection: AsyncConnection, channel: ClaimedChannel, alerts: Collection[int], reason: str, retry: Retry
 ) -> list[int]:
     """A message with these alerts did not arrive; the claim ends. Returns those that are no longer tried.
 
-    Args:
-        reason: without any secret.
-        pause_s: seconds until the next try.
-        retry_for_s: seconds for which an alert is tried.
-        tries_max: or this many times; None = any number.
+    `reason` is without any secret.
     """
     values = {
         "channel": channel.id,
         "claim": channel.claim,
         "alerts": list(alerts),
         "reason": reason,
-        "pause_s": pause_s,
-        "retry_for_s": retry_for_s,
-        "tries_max": 2**31 - 1 if tries_max is None else tries_max,
+        **vars(retry),
     }
     await notify(connection, ALERT_CHANGED)
     return [alert for alert, is_over in (await connection.execute(_FAILED, values)).all() if is_over]
-
-
-async def free(connection: AsyncConnection, channel: ClaimedChannel) -> None:
-    """End a claim with which nothing was sent."""
-    await connection.execute(_FREE, {"channel": channel.id, "claim": channel.claim})

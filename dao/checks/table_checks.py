@@ -106,11 +106,17 @@ _RUNS_WITHOUT_OWNER = finding("""
 """)
 _RUNS_STUCK_IN_LINE = finding("""
     SELECT format('run %s is SERIAL_WAIT, and nothing of its workflow is before it', w.id) AS what
-    FROM (SELECT workflow_code, serial_key, min(id) AS id FROM workflow_instance
-          WHERE state = 'SERIAL_WAIT' GROUP BY workflow_code, serial_key) AS w     -- index: workflow_instance_turn
+    FROM (SELECT s.workflow_code, s.serial_key, s.id, coalesce(
+              (SELECT v.max_active FROM workflow_definition d                      -- index: workflow_version_pkey
+               JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
+               WHERE d.code = s.workflow_code), 1) AS places
+          FROM (SELECT workflow_code, serial_key, min(id) AS id FROM workflow_instance
+                WHERE state = 'SERIAL_WAIT' GROUP BY workflow_code, serial_key) AS s   -- index: workflow_instance_turn
+          OFFSET 0) AS w
     WHERE (SELECT 1 FROM workflow_instance i                                       -- index: workflow_instance_line
            WHERE i.workflow_code = w.workflow_code AND i.serial_key = w.serial_key
-             AND (i.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE LIMIT 1) IS NULL
+             AND (i.state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
+           LIMIT 1 OFFSET w.places - 1) IS NULL
       AND (SELECT 1 FROM command c                                                 -- index: command_calls
            WHERE c.type = 'RECOVER_SERIAL_WAIT' AND c.workflow_code = w.workflow_code LIMIT 1) IS NULL
       AND (w.serial_key = '' OR (SELECT 1 FROM command c                           -- index: command_start

@@ -100,7 +100,7 @@ _GROUPS = text("""
             SELECT count(*) AS waiting,
                    extract(epoch FROM clock_timestamp() - min(queued_at) FILTER (WHERE isfinite(queued_at)))::float8
                        AS oldest_s
-            FROM (SELECT queued_at FROM task_instance t
+            FROM (SELECT greatest(queued_at, due_at) AS queued_at FROM task_instance t
                   WHERE t.state = 'QUEUED' AND t.worker_group = g.worker_group
                   ORDER BY is_plain, workflow_priority, workflow_instance_id, task_priority, id LIMIT :most) AS first
         ) AS q

@@ -23,7 +23,7 @@ from dao.postgres.notify import NODE, announce_last_changes, changed, notify
 from dao.postgres.pipeline import Opening, Statement
 from model.changes import Changes
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
-from model.errors import Fenced
+from model.errors import Fenced, Unavailable
 from model.ids import Epoch
 
 
@@ -41,6 +41,17 @@ class Me:
         return f"{self.kind.lower()} {self.name or self.address} (epoch {self.epoch})"
 
 
+@dataclass(frozen=True, slots=True)
+class NewNode:
+    """A node whose life begins; a worker shows its logs at `log_url`."""
+
+    kind: NodeKind
+    address: str
+    process: ProcessIdentity
+    name: str = ""
+    log_url: str = ""
+
+
 class Beaten(NamedTuple):
     """The answer to a beat."""
 
@@ -53,7 +64,8 @@ class Beaten(NamedTuple):
 _ENLIST = text("""
     WITH enlisted AS (
         INSERT INTO node (incarnation, kind, address, process_boot, process_id, process_started, log_url, name)
-        VALUES (:incarnation, :kind, :address, :boot, :pid, :started, :log_url, :name)
+        SELECT :incarnation, :kind, :address, :boot, :pid, :started, :log_url, :name
+        WHERE NOT EXISTS (SELECT FROM went_back)
         RETURNING id
     )
     INSERT INTO node_beat (node_id) SELECT id FROM enlisted RETURNING node_id
@@ -139,6 +151,11 @@ _SET_LEFT = text("""
                     ended_why = CASE WHEN :broke THEN 'it broke' ELSE 'stopped' END
     WHERE id = :epoch AND incarnation = :incarnation AND state IN ('ALIVE', 'LEAVING')
 """)
+_LOCK_NODES = text("LOCK TABLE node IN SHARE ROW EXCLUSIVE MODE")
+_FENCE_ALL = text("""
+    UPDATE node SET state = 'FENCED', ended_at = clock_timestamp(), ended_why = :why
+    WHERE state IN ('ALIVE', 'LEAVING')
+""")
 
 
 def application_name(kind: NodeKind, epoch: Epoch) -> str:
@@ -146,29 +163,24 @@ def application_name(kind: NodeKind, epoch: Epoch) -> str:
     return f"shoal-{kind.lower()}-{epoch}"
 
 
-async def enlist(
-    connection: AsyncConnection,
-    incarnation: UUID,
-    kind: NodeKind,
-    address: str,
-    process: ProcessIdentity,
-    log_url: str,
-    name: str = "",
-) -> Me:
-    """Begin a life: a new row, a new epoch."""
+async def enlist(connection: AsyncConnection, incarnation: UUID, new: NewNode) -> Me:
+    """Begin a life: a new row, a new epoch. Raises `Unavailable` while the database waits for `shoal db restored`."""
     values = {
         "incarnation": incarnation,
-        "kind": kind,
-        "address": address,
-        "boot": process.boot,
-        "pid": process.pid,
-        "started": process.started,
-        "log_url": log_url or None,
-        "name": name,
+        "kind": new.kind,
+        "address": new.address,
+        "boot": new.process.boot,
+        "pid": new.process.pid,
+        "started": new.process.started,
+        "log_url": new.log_url or None,
+        "name": new.name,
     }
-    epoch = Epoch((await connection.execute(_ENLIST, values)).scalar_one())
+    enlisted = (await connection.execute(_ENLIST, values)).scalar()
+    if enlisted is None:
+        raise Unavailable("the database went back to an earlier state; nodes join again after: shoal db restored")
+    epoch = Epoch(enlisted)
     await changed(connection, Changes(nodes=True))
-    return Me(epoch, incarnation, kind, address, name)
+    return Me(epoch, incarnation, new.kind, new.address, new.name)
 
 
 async def hold_alive(connection: AsyncConnection, me: Me) -> None:
@@ -203,6 +215,13 @@ async def fenced_transaction(database: Database, me: Me) -> AsyncIterator[Fenced
     async with database.writing() as connection:
         hold_alive_next(connection, me)
         yield FencedTransaction(connection)
+
+
+async def fence_all(connection: AsyncConnection, why: str) -> FencedTransaction:
+    """Fence all nodes. Until this transaction ends none joins, so that it may write what only they do."""
+    await connection.execute(_LOCK_NODES)
+    await connection.execute(_FENCE_ALL, {"why": why})
+    return FencedTransaction(connection)
 
 
 async def barrier(connection: AsyncConnection, me: Me) -> None:

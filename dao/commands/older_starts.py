@@ -25,8 +25,8 @@ _OLDER = text("""
                environment, dry_run::text, task_depend_type, start_tasks, schedule_time::text, time_zone,
                schedule_id::text, parent, from_above::text, left(traceparent, 100),
                (SELECT i.params FROM workflow_instance i                        -- index: workflow_instance_pkey
-                WHERE i.id = CASE WHEN parent ~ '^[0-9]{1,18}/' THEN CAST(split_part(parent, '/', 1) AS bigint) END)
-                   AS inherited
+                WHERE i.id = CASE WHEN parent ~ '^[0-9]{1,18}/' AND parent NOT LIKE '%/event'
+                                  THEN CAST(split_part(parent, '/', 1) AS bigint) END) AS inherited
         FROM command                                                            -- index: command_start
         WHERE type IN ('START_PROCESS', 'START_CURRENT_TASK_PROCESS', 'SCHEDULER', 'COMPLEMENT_DATA')
           AND workflow_code = line.code AND -id > -line.before

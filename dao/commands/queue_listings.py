@@ -126,8 +126,9 @@ _LAST_TAKEN = text("""
 _QUEUE = text("""
     SELECT coalesce(q.worker_group, r.worker_group), coalesce(q.waiting, 0), q.oldest_s, coalesce(r.running, 0)
     FROM (SELECT worker_group, count(*) AS waiting,
-                 extract(epoch FROM clock_timestamp() - min(queued_at) FILTER (WHERE isfinite(queued_at)))::float8
-                     AS oldest_s
+                 extract(epoch FROM clock_timestamp()
+                                    - min(greatest(queued_at, due_at))
+                                      FILTER (WHERE isfinite(greatest(queued_at, due_at))))::float8 AS oldest_s
           FROM task_instance WHERE state = 'QUEUED' GROUP BY worker_group) AS q
     FULL JOIN (SELECT worker_group, count(*) AS running
                FROM task_instance WHERE state IN ('DISPATCH', 'RUNNING_EXECUTION') GROUP BY worker_group) AS r

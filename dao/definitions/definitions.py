@@ -9,7 +9,9 @@ from typing import Any
 
 from sqlalchemy import Row, text
 
-from dao.definitions import layouts, source_texts
+from dao.commands import commands
+from dao.commands.commands import NewCommand
+from dao.definitions import versions
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from model.accounts.project_limits import NO_LIMITS, ProjectLimits, limits_of
@@ -22,6 +24,7 @@ from model.definitions.problems import InvalidWorkflow, Problem, faults_of_task_
 from model.definitions.workflow import WorkflowSpec
 from model.errors import NotFound, Refused
 from model.ids import ScheduleId, WorkflowCode
+from model.runs.command_moves import CommandType
 from model.time.intervals import FireRule
 
 
@@ -104,6 +107,9 @@ _PAGE = text("""
       AND (CAST(:visible AS text[]) IS NULL OR d.project = ANY(CAST(:visible AS text[])))
       AND (CAST(:state AS text) IS NULL OR d.release_state = :state)
       AND (CAST(:part AS text) IS NULL OR position(lower(:part) IN lower(d.name)) > 0)
+      AND (CAST(:tags AS jsonb) = '[]'
+           OR (SELECT v.tags @> CAST(:tags AS jsonb) FROM workflow_version v       -- index: workflow_version_pkey
+               WHERE v.workflow_code = d.code AND v.version = d.version))
     ORDER BY d.code LIMIT :limit
 """)
 # As text: JSON nested too deeply for Python's parser must fail one definition, not the whole fetch.
@@ -219,14 +225,16 @@ async def page(
     project: str | None = None,
     part: str | None = None,
     state: ReleaseState | None = None,
+    tags: Collection[str] = (),
     visible: Collection[str] | None = None,
 ) -> list[Definition]:
     """Up to `limit` definitions by code, those after the code `after`; `part` occurs in the name, in any case.
 
-    Of one `project`, and of the `visible` ones; None = all.
+    With all of these `tags`, of one `project`, and of the `visible` ones; None = all.
     """
     seen = None if visible is None else list(visible)
     values = {"limit": limit, "after": after or 0, "project": project, "part": part, "state": state, "visible": seen}
+    values["tags"] = json.dumps(list(tags))
     return [_definition(row) for row in (await connection.execute(_PAGE, values)).all()]
 
 
@@ -269,7 +277,7 @@ async def save(
     Tasks keep the codes that their names had in the previous version. A new workflow gets `new_code`, or the next free
     one. The version gets `layout`; without one a new version gets that of the previous one. It gets `source`, the text
     that says it, its secrets sealed; without one a version that was there keeps its own. `by` is who saves it; None =
-    the database's user.
+    the database's user. If more runs may go on at once, the next of those that wait are called.
 
     Raises `InvalidWorkflow`: its name, or that of a task, may not be saved.
     """
@@ -288,13 +296,16 @@ async def save(
         new = {"code": code, "version": version, "spec": content, "by": by, "source": source}
         await connection.execute(_INSERT_VERSION, new)
     elif source is not None:
-        await source_texts.write(connection, code, version, source)
+        await versions.write_source(connection, code, version, source)
     if layout is None and version != head.version:
-        before = await layouts.read(connection, code, head.version)
+        before = await versions.read_layout(connection, code, head.version)
         layout = before.only(_codes(coded))
     if layout is not None:
-        await layouts.write(connection, code, version, layout)
+        await versions.write_layout(connection, code, version, layout)
     await connection.execute(_SET_HEAD, {"code": code, "version": version, "release_state": release_state})
+    if is_new and spec.max_active > (current.max_active if isinstance(current, WorkflowSpec) else 1):
+        # In its lines runs may wait for which there is room now.
+        await commands.insert(connection, NewCommand(CommandType.RECOVER_SERIAL_WAIT, code, created_by="serial"))
     await changed(connection, Changes(definitions={code}))
     return Definition(code, project, name, version, release_state), is_new
 

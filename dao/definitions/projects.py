@@ -10,6 +10,8 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from model.definitions.defaults import TaskDefaults
+from model.definitions.project_defaults import read_defaults, written_defaults
 from model.errors import NotFound, Refused
 from model.parameters.parameters import parse_parameters
 
@@ -17,6 +19,7 @@ from model.parameters.parameters import parse_parameters
 _PAGE = text("""
     SELECT n.name, coalesce(p.params, '{}'), p.created_at,
            p.tenants, p.worker_groups, p.environments, p.data_sources, p.alert_groups, p.kept_days,
+           coalesce(p.defaults, '{}')::text,
            (SELECT count(*) FROM workflow_definition d WHERE d.project = n.name AND NOT d.is_trial)
     FROM (SELECT name FROM project UNION SELECT project FROM workflow_definition WHERE NOT is_trial) n
     LEFT JOIN project p USING (name)
@@ -29,9 +32,12 @@ _WORKFLOWS = text(
 )
 _DELETE = text("""
     WITH former AS (DELETE FROM project_member WHERE project = :name),
-         views AS (DELETE FROM saved_view WHERE project = :name)
+         views AS (DELETE FROM saved_view WHERE project = :name),
+         files AS (DELETE FROM project_file WHERE project = :name)
     DELETE FROM project WHERE name = :name
 """)
+_DEFAULTS = text("SELECT defaults::text FROM project WHERE name = :name AND defaults <> '{}'")
+_SET_DEFAULTS = text("UPDATE project SET defaults = CAST(:defaults AS jsonb) WHERE name = :name")
 _PARAMS = text("SELECT params FROM project WHERE name = :name")
 _HAS_WORKFLOWS = text("SELECT EXISTS (SELECT FROM workflow_definition WHERE project = :name)")
 # The update changes nothing: it locks the row, so that of two concurrent changes the second sees the first.
@@ -44,7 +50,7 @@ _KEEP = text("UPDATE project SET kept_days = :days WHERE name = :name")
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project. `params` is JSON text; `created_at` is None for one without a row.
+    """A project. `params` and `defaults` are JSON text; `created_at` is None for one without a row.
 
     `kept_days`: for how long its ended runs are kept; 0 = forever, None = the masters' setting.
     """
@@ -58,6 +64,7 @@ class Project:
     data_sources: Sequence[str] | None
     alert_groups: Sequence[str] | None
     kept_days: int | None
+    defaults: str
     workflows: int
 
 
@@ -89,7 +96,7 @@ async def workflows_of(connection: AsyncConnection, name: str, limit: int) -> li
 
 
 async def delete(connection: AsyncConnection, name: str) -> None:
-    """Delete a project, its members and the views that they share."""
+    """Delete a project, its members, the views that they share, and its files."""
     await connection.execute(_DELETE, {"name": name})
 
 
@@ -143,3 +150,15 @@ async def change(
 async def keep(connection: AsyncConnection, name: str, days: int | None) -> None:
     """Say for how many days ended runs of a project are kept, which has a row; see `Project`."""
     await connection.execute(_KEEP, {"name": name, "days": days})
+
+
+async def defaults(connection: AsyncConnection, name: str) -> TaskDefaults:
+    """The fields that tasks of a project get as they are saved. Raises `Refused`: they cannot be read."""
+    written = (await connection.execute(_DEFAULTS, {"name": name})).scalar()
+    return TaskDefaults() if written is None else read_defaults(written, name)
+
+
+async def set_defaults(connection: AsyncConnection, name: str, given: TaskDefaults) -> None:
+    """Replace the defaults of a project that has a row."""
+    written = json.dumps(written_defaults(given), ensure_ascii=False)
+    await connection.execute(_SET_DEFAULTS, {"name": name, "defaults": written})

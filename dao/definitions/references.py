@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import text
@@ -12,7 +12,7 @@ from dao.postgres.engine import AsyncConnection
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import WorkflowCode
-from model.logic.references import Reference, references
+from model.logic.references import TRIGGER, Reference, references, triggering
 
 # Rarely run, and reads definitions only: no index for it.
 _NAMING = text("""
@@ -21,7 +21,8 @@ _NAMING = text("""
     WHERE NOT d.is_trial AND v.spec @> ANY(CAST(:types AS jsonb[]))
 """)
 _WAITING = text("""
-    SELECT coalesce(d.project, 'default') AS project, v.spec::text AS spec
+    SELECT coalesce(d.project, 'default') AS project, v.spec::text AS spec, i.workflow_code AS code,
+           v.spec ->> 'after_last' IS NOT NULL AS is_dated
     FROM (SELECT DISTINCT i.workflow_code, i.workflow_version
           FROM task_instance t JOIN workflow_instance i ON i.id = t.workflow_instance_id
           WHERE t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT') AS i    -- index: task_instance_dependent
@@ -32,6 +33,12 @@ _WAITING = text("""
 _BACKFILLED = text("""
     SELECT workflow_code FROM workflow_instance WHERE backfill IS NOT NULL          -- index: workflow_instance_chain
     UNION SELECT workflow_code FROM command WHERE type = 'COMPLEMENT_DATA' AND workflow_code IS NOT NULL
+""")
+# Their dates wait for each other, though no task of a definition says so.
+_DATED = text("""
+    SELECT d.code FROM workflow_definition d
+    JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
+    WHERE NOT d.is_trial AND v.spec ->> 'after_last' IS NOT NULL
 """)
 _NAMES = text("SELECT code, project, name FROM workflow_definition")
 
@@ -47,7 +54,8 @@ class _Naming:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A task of one workflow that runs another one or depends on it. `named_code` None: there is no such workflow."""
+    """A task of one workflow that runs another one or depends on it, or a trigger that waits for its end (`task` is
+    empty). `named_code` None: there is no such workflow."""
 
     code: WorkflowCode
     project: str
@@ -64,7 +72,7 @@ async def relations(connection: AsyncConnection) -> list[Relation]:
     """All relations between workflows, by project, name and task."""
     names = {code: key for key, code in (await _codes(connection)).items()}
     found = []
-    for naming in await _namings(connection, ["SUB_PROCESS", "DYNAMIC", "DEPENDENT"]):
+    for naming in await _namings(connection, ["SUB_PROCESS", "DYNAMIC", "DEPENDENT", TRIGGER]):
         for reference, code in naming.named:
             written = (reference.project or naming.project, str(reference.workflow))
             project, name = written if code is None else names[code]
@@ -84,19 +92,19 @@ async def depending_on(connection: AsyncConnection, code: WorkflowCode) -> set[W
 
 
 async def named_by(connection: AsyncConnection, code: WorkflowCode) -> list[tuple[str, str]]:
-    """The other workflows whose tasks run this one or depend on it: their projects and names."""
+    """The other workflows whose tasks run this one or depend on it, or which it triggers: their projects and names."""
     return sorted(
         (naming.project, naming.name)
-        for naming in await _namings(connection, ["SUB_PROCESS", "DYNAMIC", "DEPENDENT"])
+        for naming in await _namings(connection, ["SUB_PROCESS", "DYNAMIC", "DEPENDENT", TRIGGER])
         if naming.code != code and any(named == code for _, named in naming.named)
     )
 
 
 async def needed_by_dependents(connection: AsyncConnection) -> tuple[set[WorkflowCode], set[WorkflowCode]]:
     """The workflows that DEPENDENT tasks name: in current versions; and in runs that wait for them now, or will when
-    their turn comes in a chain of a backfill."""
+    their turn comes in a chain of a backfill. A workflow with `after_last` names itself."""
     codes = await _codes(connection)
-    named: set[WorkflowCode] = set()
+    named = {WorkflowCode(code) for (code,) in (await connection.execute(_DATED)).all()}
     depends: dict[WorkflowCode, set[WorkflowCode]] = {}
     runs: dict[WorkflowCode, set[WorkflowCode]] = {}
     for naming in await _namings(connection, ["DEPENDENT", "SUB_PROCESS", "DYNAMIC"]):
@@ -109,7 +117,12 @@ async def needed_by_dependents(connection: AsyncConnection) -> tuple[set[Workflo
         for each in _reached(WorkflowCode(backfilled), runs):
             waited |= depends.get(each, set())
     for row in (await connection.execute(_WAITING)).all():
-        waited |= {code for each in _references(row.spec) if (code := _code(each, row.project, codes)) is not None}
+        waited |= {
+            code
+            for each in _references(row.spec)
+            if each.type != TRIGGER and (code := _code(each, row.project, codes)) is not None
+        }
+        waited |= {WorkflowCode(row.code)} if row.is_dated else set()
     return named, waited
 
 
@@ -118,7 +131,7 @@ async def check(connection: AsyncConnection, project: str, name: str, spec: Work
 
     A referenced workflow must exist. A workflow may not run itself, directly or indirectly.
     """
-    named = list(references(spec.tasks))
+    named = [*references(spec.tasks), *triggering(spec.triggers)]
     if not named:
         return []
     codes = await _codes(connection)
@@ -130,31 +143,33 @@ async def check(connection: AsyncConnection, project: str, name: str, spec: Work
         if naming.code != own:
             below[naming.code] = runs
     for reference in named:
+        where = f'task "{reference.task}"' if reference.task else "triggers"
         code = _code(reference, project, codes)
         if (reference.project or project, reference.workflow) == (project, name) or (own is not None and code == own):
             if reference.runs:
-                problems.append(f'task "{reference.task}": workflow "{name}" contains itself; remove this task')
+                problems.append(f'{where}: workflow "{name}" contains itself; remove this task')
+            elif reference.type == TRIGGER:
+                problems.append(f'{where}: workflow "{name}" would start itself again and again; remove this trigger')
             continue
         if code is None:
             problems.append(
-                f'task "{reference.task}": there is no workflow "{reference.workflow}" in project '
+                f'{where}: there is no workflow "{reference.workflow}" in project '
                 f'"{reference.project or project}"; save that one first'
             )
         elif reference.runs and own is not None and own in _reached(code, below):
             problems.append(
-                f'task "{reference.task}": workflow "{reference.workflow}" runs "{name}" in turn; '
-                f"a workflow must not contain itself"
+                f'{where}: workflow "{reference.workflow}" runs "{name}" in turn; a workflow must not contain itself'
             )
     return problems
 
 
-async def _namings(connection: AsyncConnection, types: Iterable[str]) -> list[_Naming]:
-    wanted = [json.dumps({"tasks": [{"type": type_}]}) for type_ in types]
+async def _namings(connection: AsyncConnection, types: Collection[str]) -> list[_Naming]:
+    wanted = [json.dumps({"triggers": [{}]} if type_ == TRIGGER else {"tasks": [{"type": type_}]}) for type_ in types]
     rows = (await connection.execute(_NAMING, {"types": wanted})).all()
     codes = await _codes(connection) if rows else {}
     namings = []
     for row in rows:
-        named = tuple((each, _code(each, row.project, codes)) for each in _references(row.spec))
+        named = tuple((each, _code(each, row.project, codes)) for each in _references(row.spec) if each.type in types)
         namings.append(_Naming(WorkflowCode(row.code), row.project, row.name, row.release_state == "ONLINE", named))
     return namings
 
@@ -162,7 +177,8 @@ async def _namings(connection: AsyncConnection, types: Iterable[str]) -> list[_N
 def _references(spec: str) -> list[Reference]:
     """The references of a definition as it is stored; one that cannot be run references nothing."""
     try:
-        return list(references(WorkflowSpec.parse(json.loads(spec)).tasks))
+        read = WorkflowSpec.parse(json.loads(spec))
+        return [*references(read.tasks), *triggering(read.triggers)]
     except (Refused, ValueError, RecursionError):
         return []
 

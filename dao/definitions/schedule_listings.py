@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
 from model.choices import ReleaseState
 from model.time.schedules import ScheduleRow
+
+
+@dataclass(frozen=True)
+class ScheduleFilter:
+    """Which schedules are wanted, by their workflows and their state; None = any."""
+
+    project: str | None = None
+    workflow: str | None = None
+    """The name of their workflow."""
+    state: ReleaseState | None = None
+    visible: Collection[str] | None = None
+    """Only those of workflows of these projects."""
+
+
+ALL = ScheduleFilter()
 
 # A listing of all goes by the primary key and stops at its limit. Without a workflow (LEFT JOIN) only those are listed
 # who may see everything. Times as text: an infinite one would otherwise fail the fetch of all.
@@ -38,48 +53,23 @@ _CONDITIONS = {
 
 
 async def page(
-    connection: AsyncConnection,
-    limit: int,
-    *,
-    after: int = 0,
-    project: str | None = None,
-    workflow: str | None = None,
-    state: ReleaseState | None = None,
-    visible: Collection[str] | None = None,
+    connection: AsyncConnection, limit: int, wanted: ScheduleFilter = ALL, after: int = 0
 ) -> list[ScheduleRow]:
-    """Up to `limit` schedules with an id above `after`, by id.
-
-    Args:
-        project: only those of workflows of this project.
-        workflow: only those of workflows with this name.
-        state: only those in it.
-        visible: only those of workflows of these projects; None = of all.
-    """
-    given = {
-        "project": project,
-        "workflow": workflow,
-        "state": state,
-        "visible": visible,
-    }
-    return await _found(connection, _PAGE, {"limit": limit, "after": after}, given)
+    """Up to `limit` schedules with an id above `after`, by id."""
+    return await _found(connection, _PAGE, {"limit": limit, "after": after}, wanted)
 
 
-async def upcoming(
-    connection: AsyncConnection, limit: int, *, project: str | None = None, visible: Collection[str] | None = None
-) -> list[ScheduleRow]:
+async def upcoming(connection: AsyncConnection, limit: int, wanted: ScheduleFilter = ALL) -> list[ScheduleRow]:
     """Up to `limit` schedules that fire, the one that is due next first; first of all those not computed yet."""
-    return await _found(
-        connection,
-        _UPCOMING,
-        {"limit": limit},
-        {"project": project, "visible": visible},
-    )
+    return await _found(connection, _UPCOMING, {"limit": limit}, wanted)
 
 
 async def _found(
-    connection: AsyncConnection, statement: str, values: Mapping[str, object], given: Mapping[str, Any]
+    connection: AsyncConnection, statement: str, values: Mapping[str, object], wanted: ScheduleFilter
 ) -> list[ScheduleRow]:
-    given = {name: list(value) if name == "visible" else value for name, value in given.items() if value is not None}
+    given = {name: value for name, value in vars(wanted).items() if value is not None}
+    if wanted.visible is not None:
+        given["visible"] = list(wanted.visible)
     conditions = "".join(f" AND {_CONDITIONS[name]}" for name in given)
     filled = text(statement.format(conditions=conditions))
     return [ScheduleRow(*row) for row in (await connection.execute(filled, {**values, **given})).all()]

@@ -1,14 +1,17 @@
-"""The versions of a workflow: when each was saved, and the runs that use it."""
+"""The versions of a workflow: when each was saved, the runs that use it, its source text and its layout."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pydantic import ValidationError
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from model.definitions.layout import Layout
 from model.ids import WorkflowCode
 
 # Asked by people only; the runs of one workflow are found by workflow_instance_time.
@@ -43,8 +46,8 @@ _AUTHORSHIP = text("""
     SELECT version, created_by, created_at FROM workflow_version WHERE workflow_code = :code AND version = :version
 """)
 
-_AUTHORSHIPS = text("""
-    SELECT workflow_code, version, created_by, created_at FROM workflow_version        -- index: workflow_version_pkey
+_LISTED = text("""
+    SELECT workflow_code, created_by, created_at, tags::text FROM workflow_version     -- index: workflow_version_pkey
     JOIN unnest(CAST(:codes AS bigint[]), CAST(:versions AS integer[])) AS wanted (wanted_code, wanted_version)
       ON workflow_code = wanted_code AND version = wanted_version
 """)
@@ -64,19 +67,50 @@ class Authorship:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class ListedVersion:
+    """Who saved a version and when, and the tags that it gives its workflow."""
+
+    created_by: str
+    created_at: datetime
+    tags: Sequence[str]
+
+
+_READ_SOURCE = text("SELECT source_text FROM workflow_version WHERE workflow_code = :code AND version = :version")
+_WRITE_SOURCE = text("""
+    UPDATE workflow_version SET source_text = :source
+    WHERE workflow_code = :code AND version = :version AND source_text IS DISTINCT FROM :source
+""")
+_READ_LAYOUT = text("SELECT layout::text FROM workflow_version WHERE workflow_code = :code AND version = :version")
+_WRITE_LAYOUT = text("""
+    UPDATE workflow_version SET layout = CAST(:layout AS jsonb) WHERE workflow_code = :code AND version = :version
+""")
+# By the primary key. What a person inserted may still have declarations among its `params`.
+_ASKING = text("""
+    SELECT workflow_code, version FROM workflow_version
+    JOIN unnest(CAST(:codes AS bigint[]), CAST(:versions AS integer[])) AS wanted (wanted_code, wanted_version)
+      ON workflow_code = wanted_code AND version = wanted_version
+    WHERE jsonb_path_exists(spec, '$.declared.*.required ? (@ == true)')
+       OR jsonb_path_exists(spec, '$.params.*.required ? (@ == true)')
+""")
+
+
 async def authorship(connection: AsyncConnection, code: WorkflowCode, version: int) -> Authorship | None:
     """Who saved a version; None if there is no such version."""
     row = (await connection.execute(_AUTHORSHIP, {"code": code, "version": version})).first()
     return None if row is None else Authorship(*row)
 
 
-async def authorships(
+async def listed(
     connection: AsyncConnection, wanted: Collection[tuple[WorkflowCode, int]]
-) -> dict[WorkflowCode, Authorship]:
-    """Who saved a version each of some workflows; a version that is not there is left out."""
+) -> dict[WorkflowCode, ListedVersion]:
+    """What a list says of a version each of some workflows; a version that is not there is left out."""
     values = {"codes": [code for code, _ in wanted], "versions": [version for _, version in wanted]}
-    rows = (await connection.execute(_AUTHORSHIPS, values)).all()
-    return {WorkflowCode(row[0]): Authorship(*row[1:]) for row in rows}
+    rows = (await connection.execute(_LISTED, values)).all()
+    return {
+        WorkflowCode(code): ListedVersion(by, at, [tag for tag in json.loads(tags) if isinstance(tag, str)])
+        for code, by, at, tags in rows
+    }
 
 
 async def authorships_since(
@@ -93,3 +127,39 @@ async def versions_of(
     """Up to `limit` versions of a workflow, the newest first; only those older than `before`."""
     values = {"code": code, "limit": limit, "before": VERSION_MAX if before is None else before}
     return [Version(*row) for row in (await connection.execute(_VERSIONS, values)).all()]
+
+
+async def read_source(connection: AsyncConnection, code: WorkflowCode, version: int) -> str | None:
+    """The text; None if the version has none, or is not there."""
+    found: str | None = (await connection.execute(_READ_SOURCE, {"code": code, "version": version})).scalar()
+    return found
+
+
+async def write_source(connection: AsyncConnection, code: WorkflowCode, version: int, source: str) -> None:
+    """Replace the text of a version; its secrets must be sealed."""
+    await connection.execute(_WRITE_SOURCE, {"code": code, "version": version, "source": source})
+
+
+async def read_layout(connection: AsyncConnection, code: WorkflowCode, version: int) -> Layout:
+    """The layout of a version; an empty one if it has none, or one written by hand that is not as it must be."""
+    found = (await connection.execute(_READ_LAYOUT, {"code": code, "version": version})).scalar()
+    try:
+        return Layout() if found is None else Layout.model_validate_json(found)
+    except ValidationError:
+        return Layout()
+
+
+async def write_layout(connection: AsyncConnection, code: WorkflowCode, version: int, layout: Layout) -> bool:
+    """Replace the layout of a version; False if there is no such version."""
+    values = {"code": code, "version": version, "layout": layout.model_dump_json()}
+    return (await connection.execute(_WRITE_LAYOUT, values)).rowcount == 1
+
+
+async def asking(
+    connection: AsyncConnection, versions: Collection[tuple[WorkflowCode, int]]
+) -> set[tuple[WorkflowCode, int]]:
+    """Those of these versions that have a required parameter."""
+    rows = await connection.execute(
+        _ASKING, {"codes": [code for code, _ in versions], "versions": [version for _, version in versions]}
+    )
+    return {(WorkflowCode(row.workflow_code), row.version) for row in rows.all()}

@@ -95,6 +95,15 @@ class WaitingTask:
     worker_group: str
 
 
+@dataclass(frozen=True, slots=True)
+class ResourceFilter:
+    """Which resources of a pool are wanted; `words` occur in their names, in any case. None = any."""
+
+    pool_code: int
+    states: Collection[ResourceState] | None = None
+    words: str | None = None
+
+
 # index: pool_resource_name, resource_pool_name, pool_line_pkey. Of those that wait up to 10,000 are counted: a backlog
 # may have millions.
 _POOLS = text("""
@@ -206,13 +215,11 @@ async def all_counts(connection: AsyncConnection) -> dict[str, tuple[PoolCounts,
 
 async def resources(
     connection: AsyncConnection,
-    code: int,
+    wanted: ResourceFilter,
     limit: int,
     after: tuple[int, int] | None,
     *,
     lease: timedelta,
-    states: Collection[ResourceState] | None = None,
-    words: str | None = None,
 ) -> list[ResourceRow]:
     """Up to `limit` resources of a pool in the order of its file, after that place and id.
 
@@ -220,12 +227,12 @@ async def resources(
     """
     place, id_ = after if after is not None else (-1, 0)
     values = {
-        "code": code,
+        "code": wanted.pool_code,
         "place": place,
         "id": id_,
         "lease": lease,
-        "states": None if states is None else [state.value for state in states],
-        "words": words,
+        "states": None if wanted.states is None else [state.value for state in wanted.states],
+        "words": wanted.words,
         "limit": limit,
     }
     rows = (await connection.execute(_RESOURCES, values)).all()

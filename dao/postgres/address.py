@@ -11,14 +11,16 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from ipaddress import IPv6Address
+from pathlib import Path
 from urllib.parse import quote, unquote
 
-from psycopg import pq
+from psycopg import OperationalError, pq
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from dao.secrets.data_source_url import is_secret_option
-from model.errors import Refused
+from dao.secrets.secret_file import read_secret
+from model.errors import InvalidSettings
 from model.near import nearest
 
 SCHEME = "postgresql+psycopg"
@@ -32,16 +34,21 @@ _WHOLE_NUMBERS = ("connect_timeout", "keepalives", "keepalives_idle", "keepalive
                   "tcp_user_timeout")  # fmt: skip
 
 
+PASSWORD_FILE = "password_file"  # noqa: S105 - a name
+"""An argument of Shoal's own: the file that has the password. Each new connection reads it, so that it may change."""
+
+
 class Address:
     """A database URL that has been read; made by `Address.of`.
 
     `arguments` are named as libpq names them, with several hosts separated by commas. `settings` are those of the
     argument `options`, which Shoal sets itself once it is connected, since a pooler may drop them. `shown` has no
-    secrets; `place` has no user either, and is the same for the same place.
+    secrets; `place` has no user either, and is the same for the same place. Only `current` has the password of a file.
     """
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
-        self.arguments = arguments
+        self._password_file = arguments.get(PASSWORD_FILE)
+        self.arguments = arguments = {name: value for name, value in arguments.items() if name != PASSWORD_FILE}
         self.settings = dict(_settings(arguments.get("options", "")))
         hidden = {name: "***" for name in arguments if is_secret_option(name)}
         self.shown = _written(SCHEME, {**arguments, **hidden})
@@ -50,22 +57,40 @@ class Address:
     @staticmethod
     @lru_cache(maxsize=64)
     def of(url: str) -> Address:
-        """Read a URL. Raises `Refused` and says how to correct it; no message contains a secret."""
+        """Read a URL. Raises `InvalidSettings` and says how to correct it; no message contains a secret."""
         return Address(_arguments(url))
 
     def url(self) -> str:
-        """For clients that use libpq, with the password."""
-        return _written("postgresql", self.arguments)
+        """For clients that use libpq, with the password. Raises as `current`."""
+        return _written("postgresql", self.current())
+
+    def current(self) -> Mapping[str, str]:
+        """The arguments with the password as it is now. Raises `InvalidSettings`: its file cannot be used."""
+        if self._password_file is None:
+            return self.arguments
+        return {**self.arguments, "password": read_secret(Path(self._password_file), "the password file")}
 
     def hosts(self) -> list[dict[str, str]]:
-        """The arguments for each host, in the order in which to try them; without the options: see `settings`."""
-        common = {**self.arguments, "options": ""}  # "" = nor those of the environment
+        """The arguments for each host, in the order in which to try them; without the options: see `settings`.
+
+        Raises `psycopg.OperationalError`: the file of the password cannot be used, perhaps for a moment.
+        """
+        try:
+            current = self.current()
+        except InvalidSettings as error:
+            raise OperationalError(str(error)) from None
+        common = {**current, "options": ""}  # "" = nor those of the environment
         lists = {name: common[name].split(",") for name in ("host", "hostaddr", "port") if common.get(name)}
         count = max((len(values) for values in lists.values()), default=1)
         order = list(range(count))
         if common.pop("load_balance_hosts", "") == "random":
             random.shuffle(order)
         return [{**common, **{name: each[n % len(each)] for name, each in lists.items()}} for n in order]
+
+
+def with_argument(url: str, name: str, value: str) -> str:
+    """A URL with one more argument, which wins over what stands before its hosts."""
+    return f"{url}{'&' if '?' in url else '?'}{name}={quote(value, safe='')}"
 
 
 def _arguments(text: str) -> dict[str, str]:
@@ -78,7 +103,7 @@ def _arguments(text: str) -> dict[str, str]:
     found |= _hosts(url, query)
     for name, value in query.items():
         if not isinstance(value, str):
-            raise Refused(f"the database URL gives the argument {name[:60]} twice; leave one")
+            raise InvalidSettings(f"the database URL gives the argument {name[:60]} twice; leave one")
         found[name] = value
     _check(found)
     if "," in found.get("host", found.get("hostaddr", "")):
@@ -94,11 +119,11 @@ def _parsed(text: str) -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        raise Refused(f"the database URL cannot be read; write it as {_FORM}") from None
+        raise InvalidSettings(f"the database URL cannot be read; write it as {_FORM}") from None
     if "@" in (url.host or "") or "@" in (url.username or ""):
-        raise Refused("the database URL has an @ too many; write one in a password as %40, and a / as %2F")
+        raise InvalidSettings("the database URL has an @ too many; write one in a password as %40, and a / as %2F")
     if url.drivername not in (SCHEME, "postgresql", "postgres"):
-        raise Refused(f"the database URL begins with {url.drivername}://, Shoal needs {SCHEME}://")
+        raise InvalidSettings(f"the database URL begins with {url.drivername}://, Shoal needs {SCHEME}://")
     return url
 
 
@@ -110,13 +135,17 @@ def _hosts(url: URL, query: dict[str, str | tuple[str, ...]]) -> dict[str, str]:
     if not any(apart):
         apart = [str(url.port)] if url.port is not None else []
     if apart and any(port for _, port in split):
-        raise Refused("the database URL gives ports with its hosts and apart; write h1:5432,h2:5433 without port=")
+        raise InvalidSettings(
+            "the database URL gives ports with its hosts and apart; write h1:5432,h2:5433 without port="
+        )
     if len(apart) > 1 and len(apart) != len(split):
-        raise Refused(f"the database URL gives {len(apart)} ports for {len(split)} hosts; give one for each, or one")
+        raise InvalidSettings(
+            f"the database URL gives {len(apart)} ports for {len(split)} hosts; give one for each, or one"
+        )
     ports = apart or [port for _, port in split]
     for port in ports:
         if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
-            raise Refused("a port of the database URL is not a number from 1 to 65535")
+            raise InvalidSettings("a port of the database URL is not a number from 1 to 65535")
     found = {"host": ",".join(host for host, _ in split), "port": ",".join(ports)}
     return {name: value for name, value in found.items() if value.strip(",")}
 
@@ -129,25 +158,27 @@ def _host_and_port(text: str) -> tuple[str, str]:
     try:
         IPv6Address(text)
     except ValueError:
-        raise Refused(
+        raise InvalidSettings(
             "a host of the database URL cannot be read; write host:port, or [address]:port for IPv6"
         ) from None
     return text, ""
 
 
 def _check(arguments: Mapping[str, str]) -> None:
-    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()} - {"replication"}
+    known = {PASSWORD_FILE} | {option.keyword.decode() for option in pq.Conninfo.get_defaults()} - {"replication"}
     for name, value in arguments.items():
         if name not in known:
             near = nearest(name, known)
             cure = f"did you mean {near}?" if near else "leave it out"
-            raise Refused(f"the database URL has the argument {name[:60]!r}, which libpq does not know; {cure}")
+            raise InvalidSettings(f"the database URL has the argument {name[:60]!r}, which libpq does not know; {cure}")
         if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-            raise Refused(f"the {name} of the database URL has a character that PostgreSQL cannot take; correct it")
+            raise InvalidSettings(
+                f"the {name} of the database URL has a character that PostgreSQL cannot take; correct it"
+            )
         if name in _WHOLE_NUMBERS and not re.fullmatch(r"\s*[+-]?\d{1,9}\s*", value):
-            raise Refused(f"the argument {name} of the database URL is not a whole number; correct it")
+            raise InvalidSettings(f"the argument {name} of the database URL is not a whole number; correct it")
     if (wanted := arguments.get("target_session_attrs", "any")) not in _WRITABLE:
-        raise Refused(
+        raise InvalidSettings(
             f"the database URL asks for a server with target_session_attrs={wanted[:20]}, and Shoal needs one that "
             f"accepts writes: {', '.join(_WRITABLE)}"
         )
@@ -160,7 +191,7 @@ def _settings(options: str) -> Iterator[tuple[str, str]]:
         text = next(words, "") if word == "-c" else word[2:]
         name, equals, value = text.partition("=")
         if not word.startswith(("-c", "--")) or not equals or not name:
-            raise Refused(
+            raise InvalidSettings(
                 "the options of the database URL cannot be read; write each as -c name=value, with = as %3D and "
                 "blanks as %20"
             )

@@ -48,7 +48,8 @@ class Unfit(Unavailable):
 
 
 class LockTaken(Unavailable):
-    """Another session held a lock for longer than `lock_timeout`; the server works, and other rows are free."""
+    """Another session held a lock for longer than `lock_timeout`, or each waited for the other; the server works, and
+    other rows are free."""
 
     suspects: Sequence[Any] = ()
     """What the transaction had taken when it failed: one of these may be locked."""
@@ -62,7 +63,7 @@ def translated(error: BaseException) -> ShoalError:
     if state is not None:
         if state.startswith(_BLAMED_CLASSES):
             return BadData(f"{sentence} ({state})")
-        if isinstance(cause, psycopg.errors.LockNotAvailable):
+        if isinstance(cause, psycopg.errors.LockNotAvailable | psycopg.errors.DeadlockDetected):
             where = f" {cause.diag.context}" if cause.diag.context else ""
             return LockTaken(f"somebody else holds a lock ({state}): {sentence}{where}")
         if state == _NO_RIGHT:

@@ -47,6 +47,7 @@ class Listener:
         self._application_name = application_name
         self._channels = dict(channels)
         self._check = check
+        self.is_listening = False
 
     def share(self, channel: str, wake: Wake, check: Probe) -> None:
         """Listen on one more channel, and use this check, which is worth more. To be called before `run`."""
@@ -64,6 +65,7 @@ class Listener:
                     if is_lost:
                         log.info("listening_again", database=Address.of(self.url).shown)
                     pause_s, is_lost = 0.05, False
+                    self.is_listening = True
                     self._wake_all()
                     await self._receive(connection)
             except (Unavailable, psycopg.Error, OSError) as error:
@@ -71,7 +73,7 @@ class Listener:
                     log.warning(
                         "listen_connection_lost", database=Address.of(self.url).shown, error=str(error).strip()[:200]
                     )
-                is_lost = True
+                is_lost, self.is_listening = True, False
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
             pause_s = min(pause_s * 2, self.PAUSE_S_MAX)
 

@@ -52,6 +52,9 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "run_end": "SELECT INSERT DELETE",
         "stream_restart": "SELECT UPDATE DELETE",
         "rebalance": "SELECT DELETE",
+        "file_content": "SELECT DELETE",
+        "project_file": "SELECT",
+        "version_file": "SELECT",
     },
     "worker": {
         **_EVERY_NODE,
@@ -60,7 +63,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "task_instance": "SELECT UPDATE(state) UPDATE(worker_id) UPDATE(started_at) UPDATE(ended_at) "
         "UPDATE(exit_code) UPDATE(reason) UPDATE(outputs) UPDATE(queued_at) "
         "UPDATE(progress_done) UPDATE(progress_total) UPDATE(progress_text) UPDATE(progress_at) "
-        "UPDATE(ready_at) UPDATE(handover)",
+        "UPDATE(ready_at) UPDATE(handover) UPDATE(wait_reason) UPDATE(due_at) UPDATE(looks)",
         "task_event": "INSERT",
         "resource_pool": "SELECT UPDATE(changed_at)",
         "pool_resource": "SELECT UPDATE(task_instance_id) UPDATE(set_aside_at) UPDATE(checking_by) DELETE",
@@ -68,6 +71,7 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "task_cache": "SELECT INSERT UPDATE",
         "environment": "SELECT",
         "data_source": "SELECT",
+        "file_content": "SELECT",
         "project": "SELECT",
         "workflow_definition": "SELECT",
         "deleted_workflow": "SELECT",
@@ -87,6 +91,9 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
         "project": "SELECT INSERT UPDATE",
         "workflow_definition": "SELECT INSERT UPDATE DELETE",
         "workflow_version": "SELECT INSERT UPDATE DELETE",
+        "file_content": "SELECT INSERT UPDATE",
+        "project_file": "SELECT INSERT UPDATE DELETE",
+        "version_file": "SELECT INSERT",
         "schedule": "SELECT INSERT UPDATE DELETE",
         "resource_pool": "SELECT INSERT UPDATE DELETE",
         "pool_resource": "SELECT INSERT UPDATE DELETE",

@@ -9,6 +9,8 @@ import psycopg
 from sqlalchemy import text
 
 from dao.postgres.database import Database
+from dao.postgres.engine import AsyncConnection
+from dao.postgres.table_changes import change_tables
 from model.errors import Refused
 
 PREFIX = "shoal_"
@@ -21,16 +23,18 @@ async def grant(database: Database, prefix: str = PREFIX) -> list[str]:
     """Create the roles and grant their rights; a second run brings them up to date. Returns the names of the roles.
 
     Args:
-        database: of the user who owns the tables and may create roles.
+        database: of the user who owns the tables and may create roles; with two connections. Nodes may run.
         prefix: of the role names, so that two clusters can share a server.
 
     Raises:
         Refused: the prefix is invalid, or the user lacks the rights.
+        Unavailable: others hold locks for too long; the message names them.
     """
     if not re.fullmatch(r"[a-z_][a-z0-9_]{0,40}", prefix):
         raise Refused(f'"{prefix[:60]}" cannot begin the name of a role; use small letters, digits and _')
     script = (files("sql") / "roles.sql").read_text("utf-8")
-    async with database.writing() as connection:
+
+    async def run(connection: AsyncConnection) -> None:
         await connection.execute(_PREFIX, {"prefix": prefix})
         driver = (await connection.get_raw_connection()).driver_connection
         assert isinstance(driver, psycopg.AsyncConnection)
@@ -41,4 +45,6 @@ async def grant(database: Database, prefix: str = PREFIX) -> list[str]:
                 f"the user of {database.shown} may not give these rights: {str(error).splitlines()[0]}; run it as the "
                 f"owner of the tables, with CREATEROLE"
             ) from error
+
+    await change_tables(database, "the grant", run)
     return [f"{prefix}{part}" for part in PARTS]

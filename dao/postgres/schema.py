@@ -2,22 +2,17 @@
 
 `sql/schema.sql` is always the whole of the newest schema. A database with an older one gets the scripts of
 `sql/upgrades/` that it lacks, named `NNNN_what_it_does.sql`; the number is the version that the script makes. Each
-script runs in one transaction under an advisory lock and leaves a row in `schema_version`, so two processes at once are
-safe and a second run does nothing. A script locks what it changes, and later statements queue behind it: so it waits
-for a lock only briefly, then rolls back and retries. Its first line states whether nodes of the previous schema may run
-meanwhile; if not, it does not run while one lives. That is recorded too, for nodes that live nevertheless: with its
-beats each node checks whether a schema is recorded that it does not know (`newer`), and stops if it must. A script that
-was changed after it ran somewhere would leave databases different under the same number, so that is reported.
+script runs in one transaction (`table_changes`) and leaves a row in `schema_version`, so two processes at once are safe
+and a second run does nothing. Its first line states whether nodes of the previous schema may run meanwhile; if not, it
+does not run while one lives. That is recorded too, for nodes that live nevertheless: with its beats each node checks
+whether a schema is recorded that it does not know (`newer`), and stops if it must. A script that was changed after it
+ran somewhere would leave databases different under the same number, so that is reported.
 """
 
 from __future__ import annotations
 
-import asyncio
-import random
 import re
-import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
@@ -27,20 +22,14 @@ import psycopg
 from sqlalchemy import text
 
 from dao.logger import logger
-from dao.postgres.connection import Connection
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
-from dao.postgres.errors import LockTaken
 from dao.postgres.schema_scripts import Script, Scripts, read_scripts
-from model.backoff import Backoff
-from model.errors import Denied, Refused, Unavailable
+from dao.postgres.table_changes import LOCKS_WITHIN_S, change_tables
+from model.errors import Denied, Refused
 
 log = logger()
 
-LOCKS_WITHIN_S = 60.0
-"""How long a script tries to get its locks."""
-LOCK_TIMEOUT = "1s"
-"""How long it waits for one lock, which blocks the statements that queue behind it."""
 BEATS_WITHIN_S = 660.0
 """A node that has not beaten for this long is gone: longer than a worker may continue with the registry alone."""
 
@@ -54,25 +43,12 @@ class Upgraded:
     changed: tuple[str, ...]
 
 
-# Our sessions time out after seconds; a script, or another process that runs one, may take longer. A separate statement
-# from the lock, because the time-out of a statement is fixed when it begins.
-_PATIENT = text("""
-    SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
-           set_config('idle_in_transaction_session_timeout', '0', true)
-""")
-_HASTY = text("SELECT set_config('lock_timeout', :limit, true)")
-_BLOCKERS = text("""
-    SELECT format('session %s (%s, user %s, %s for %s s)', b.pid, coalesce(nullif(b.application_name, ''), 'no name'),
-                  b.usename, b.state, round(extract(epoch FROM clock_timestamp() - b.xact_start)))
-    FROM pg_stat_activity b WHERE b.pid = ANY (pg_blocking_pids(:pid))
-""")
 _LIVING = text("""
     SELECT lower(n.kind) || ' ' || n.address || ' (epoch ' || n.id || ')'
     FROM node n JOIN node_beat b ON b.node_id = n.id
     WHERE n.state IN ('ALIVE', 'LEAVING') AND b.beaten_at > clock_timestamp() - make_interval(secs => :within_s)
     ORDER BY n.id
 """)
-_ALONE = text("SELECT pg_advisory_xact_lock(hashtext('shoal schema'))")
 _IS_THERE = text("SELECT to_regclass('schema_version') IS NOT NULL")
 _CLOSED = text("""
     SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -119,33 +95,22 @@ async def upgrade(
     """
     scripts = read_scripts(folder)
     ran: list[str] = []
-    backoff, deadline_s = Backoff(), time.monotonic() + locks_within_s
+
+    async def run_next(connection: AsyncConnection) -> tuple[list[_Applied], Script | None]:
+        applied = await _applied(connection)
+        script = scripts.after(applied[-1].version) if applied else scripts.schema
+        if script is scripts.schema:
+            await _refuse_encoding(connection, database)
+        if script is not None:
+            if applied and not (script.old_nodes_may_run or nobody_runs):
+                await _refuse_while_nodes_live(connection, script)
+            await _run(connection, script, database)
+        return applied, script
+
     while True:
-        blockers: list[str] = []
-        try:
-            async with database.writing() as connection, _patient(connection):
-                await connection.execute(_ALONE)
-                applied = await _applied(connection)
-                script = scripts.after(applied[-1].version) if applied else scripts.schema
-                if script is scripts.schema:
-                    await _refuse_encoding(connection, database)
-                if script is None:
-                    break
-                if applied and not (script.old_nodes_may_run or nobody_runs):
-                    await _refuse_while_nodes_live(connection, script)
-                async with _watching_blockers(database, connection, blockers):
-                    await connection.execute(_HASTY, {"limit": LOCK_TIMEOUT})
-                    await _run(connection, script, database)
-        except LockTaken as error:
-            if time.monotonic() > deadline_s:
-                who = "; ".join(blockers) or str(error)
-                raise Unavailable(
-                    f"the upgrade could not have its locks within {locks_within_s:g} s, and changed nothing: "
-                    f"held by {who}; let these end, then run it again"
-                ) from error
-            await asyncio.sleep(backoff.next_pause_s(random.random()))  # noqa: S311 - jitter
-            continue
-        backoff, deadline_s = Backoff(), time.monotonic() + locks_within_s
+        applied, script = await change_tables(database, "the upgrade", run_next, locks_within_s)
+        if script is None:
+            break
         ran.append(script.name)
         log.info("schema_script_ran", script=script.name, version=script.version)
     if applied[-1].version > scripts.version:
@@ -159,19 +124,6 @@ async def upgrade(
 
 init = upgrade
 """`shoal db init` and `shoal db upgrade` differ only in what their user expects to happen."""
-
-
-@asynccontextmanager
-async def _patient(connection: AsyncConnection) -> AsyncIterator[None]:
-    """For a transaction of unknown length: disable the server's time-outs and ours."""
-    driver = (await connection.get_raw_connection()).driver_connection
-    assert isinstance(driver, Connection)
-    await connection.execute(_PATIENT)
-    answer_within_s, driver.answer_within_s = driver.answer_within_s, None
-    try:
-        yield
-    finally:
-        driver.answer_within_s = answer_within_s
 
 
 async def check(database: Database, folder: Traversable | None = None) -> None:
@@ -221,31 +173,6 @@ async def _refuse_while_nodes_live(connection: AsyncConnection, script: Script) 
             f"{', '.join(living[:5])}{more}; stop them first; "
             f"if all were killed, say shoal db upgrade --nobody-runs"
         )
-
-
-@asynccontextmanager
-async def _watching_blockers(
-    database: Database, connection: AsyncConnection, blockers: list[str]
-) -> AsyncIterator[None]:
-    """Within this block, `blockers` holds the sessions that last blocked the connection."""
-    pid = (await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one()
-
-    async def read_blockers() -> None:
-        while True:
-            await asyncio.sleep(0.3)
-            try:
-                async with database.reading() as other:
-                    if found := list((await other.execute(_BLOCKERS, {"pid": pid})).scalars()):
-                        blockers[:] = found
-            except Unavailable as error:
-                log.warning("blockers_not_read", error=str(error))
-
-    reading = asyncio.create_task(read_blockers())
-    try:
-        yield
-    finally:
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
 
 
 async def _applied(connection: AsyncConnection) -> list[_Applied]:

@@ -105,11 +105,15 @@ workflow_instance = Table(
     Column("parent_task_code", BigInteger),
     Column("parent_attempt", SmallInteger),
     Column("child_index", Integer),
+    Column("started_by", Text),
     Column("owned_since", _TIME),
     Column("running_since", _TIME),
     Column("resumes", ARRAY(BigInteger)),
     Column("ended_before", _TIME),
     Column("succeeded_before", _TIME),
+    Column("ending_as", Text),
+    Column("ending_reason", Text),
+    Column("ending_after", BigInteger),
     UniqueConstraint("command_id", name="workflow_instance_command"),
 )
 
@@ -160,6 +164,8 @@ task_instance = Table(
     Column("stream", JSONB),
     Column("ready_at", _TIME),
     Column("handover", Text),
+    Column("looks", JSONB),
+    Column("updated_datasets", JSONB),
     UniqueConstraint("workflow_instance_id", "task_code", "attempt", name="task_instance_attempt"),
 )
 

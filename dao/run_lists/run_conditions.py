@@ -16,9 +16,11 @@ from sqlalchemy import TextClause, text
 from model.definitions.names import as_id
 from model.runs.triggers import Trigger
 
-# A child has the type START_PROCESS too.
+# What a task started has the type START_PROCESS too.
 _TRIGGER = """
-    CASE WHEN {run}.parent_instance_id IS NOT NULL THEN 'PARENT' WHEN {run}.command_type = 'SCHEDULER' THEN 'SCHEDULE'
+    CASE WHEN {run}.parent_instance_id IS NOT NULL THEN 'PARENT' WHEN {run}.started_by LIKE '%/0' THEN 'TASK'
+         WHEN {run}.started_by IS NOT NULL THEN 'EVENT'
+         WHEN {run}.command_type = 'SCHEDULER' THEN 'SCHEDULE'
          WHEN {run}.command_type = 'COMPLEMENT_DATA' THEN 'BACKFILL' ELSE 'HAND' END = ANY(CAST(:triggers AS text[]))"""
 _MASTER = """
     {run}.ended_at IS NULL AND {run}.master_id = ANY(ARRAY(

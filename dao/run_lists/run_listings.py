@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Double, Select, case, cast, extract, func, select, text
+from sqlalchemy import BigInteger, ColumnElement, Double, Select, case, cast, extract, func, select, text
 
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.errors import BadData
@@ -26,6 +26,7 @@ from dao.runs.run_times import elapsed_s, worked_s
 from model.choices import ExecutionType, Flag, Priority
 from model.errors import NotFound
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.runs.looks import Looks
 from model.runs.progress import Progress
 from model.runs.states import TaskState, WaitReason, WorkflowState
 
@@ -40,7 +41,9 @@ class Run:
     tasks, None does not. `parent` is the run of whose task (`parent_code`, named `parent_task`) it is a child, of a
     workflow of `parent_project`. `dates_left` are the dates of its backfill that begin when it has succeeded. `project`
     is that of its workflow. `serial_key` is the key of its line, if its workflow has one for each value. From
-    `interval_start` to `interval_end` is the interval of its schedule, if it has one.
+    `interval_start` to `interval_end` is the interval of its schedule, if it has one. `ending_as` is of one that cleans
+    up: the state in which it ends then. `started_by` is the run whose task (`started_by_task`), of a workflow of
+    `started_by_project`, started it without waiting for it.
     """
 
     id: WorkflowInstanceId
@@ -73,6 +76,10 @@ class Run:
     serial_key: str | None = None
     interval_start: datetime | None = None
     interval_end: datetime | None = None
+    ending_as: WorkflowState | None = None
+    started_by: WorkflowInstanceId | None = None
+    started_by_task: str | None = None
+    started_by_project: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +90,7 @@ class TaskRun:
     `log_url` locate its log: the folder of that day in that worker's log service. One that is not `valid` belongs to an
     earlier execution of the same run, or its task is to run again. `branch` is the branch that a task selected.
     `progress` is what the task itself reported last, written at `progress_at`. `is_ready` is what the readiness probe
-    of a stream found, None without one.
+    of a stream found, None without one. `looks` is what a task that waits has found so far.
     """
 
     id: TaskInstanceId
@@ -115,10 +122,13 @@ class TaskRun:
     progress_at: datetime | None = None
     is_stream: bool = False
     is_ready: bool | None = None
+    looks: Looks | None = None
 
 
 _IS_WANTED = text("workflow_instance.id = ANY(CAST(:ids AS bigint[]))")
-_IS_OF_WANTED = text("workflow_instance_id = ANY(CAST(:ids AS bigint[]))")
+_IS_OF_WANTED = text("""
+    workflow_instance_id = ANY(CAST(:ids AS bigint[])) AND (task_code > 0 OR task_code = CAST(:element AS bigint))
+""")
 
 
 async def runs(
@@ -156,7 +166,8 @@ async def wanted_runs(connection: AsyncConnection, wanted: WantedRuns) -> list[R
 
 
 async def run(connection: AsyncConnection, id_: WorkflowInstanceId) -> tuple[Run, list[TaskRun]]:
-    """One run and all attempts of its tasks, in the order in which they were queued. Raises `NotFound`."""
+    """One run and all attempts of its tasks, in the order in which they were queued, without those of elements. Raises
+    `NotFound`."""
     return await run_head(connection, id_), (await attempts(connection, [id_]))[id_]
 
 
@@ -186,12 +197,14 @@ async def present(connection: AsyncConnection, ids: Collection[WorkflowInstanceI
 
 
 async def attempts(
-    connection: AsyncConnection, ids: Collection[WorkflowInstanceId]
+    connection: AsyncConnection, ids: Collection[WorkflowInstanceId], element: TaskCode | None = None
 ) -> dict[WorkflowInstanceId, list[TaskRun]]:
-    """All attempts of the tasks of each of these runs, in the order in which they were queued."""
+    """All attempts of the tasks of each of these runs, in the order in which they were queued; of the elements of tasks
+    only those of the one with the code `element`."""
     found: dict[WorkflowInstanceId, list[TaskRun]] = {id_: [] for id_ in ids}
     t = task_instance.c
-    query = tasks().where(_IS_OF_WANTED.bindparams(ids=list(ids))).order_by(t.workflow_instance_id, t.id)
+    wanted = _IS_OF_WANTED.bindparams(ids=list(ids), element=element)
+    query = tasks().where(wanted).order_by(t.workflow_instance_id, t.id)
     for run_id, *row in (await connection.execute(query)).all():
         found[run_id].append(read_task(row))
     return found
@@ -222,7 +235,7 @@ def _node_name() -> ColumnElement[str]:
 @cache  # to compose it takes longer than to run it
 def _runs() -> Select[Any]:
     i, d = workflow_instance.c, workflow_definition.c
-    above = task_instance.alias("above")
+    above, by_task = task_instance.alias("above"), task_instance.alias("by_task")
     parent_task = select(above.c.task_name).where(
         above.c.workflow_instance_id == i.parent_instance_id,
         above.c.task_code == i.parent_task_code,
@@ -233,6 +246,14 @@ def _runs() -> Select[Any]:
     parent_project = select(whose.c.project).where(
         parent.c.id == i.parent_instance_id, whose.c.code == parent.c.workflow_code
     )
+    starter = [cast(func.split_part(i.started_by, "/", part), BigInteger) for part in (1, 2, 3)]
+    by, its = workflow_instance.alias("starter"), workflow_definition.alias("its")
+    started_by_task = select(by_task.c.task_name).where(
+        by_task.c.workflow_instance_id == starter[0],
+        by_task.c.task_code == starter[1],
+        by_task.c.attempt == starter[2],
+    )
+    started_by_project = select(its.c.project).where(by.c.id == starter[0], its.c.code == by.c.workflow_code)
     return (
         select(
             *(i.id, i.workflow_code, d.name, i.workflow_version, i.state, i.priority, i.started_at),
@@ -241,7 +262,9 @@ def _runs() -> Select[Any]:
             *(i.requested_state, func.coalesce(i.executing, i.scope), i.parent_instance_id, i.parent_task_code),
             *(d.project, parent_project.correlate(workflow_instance).scalar_subquery()),
             *(parent_task.correlate(workflow_instance).scalar_subquery(), i.backfill, i.serial_key),
-            *(i.interval_start, i.interval_end),
+            *(i.interval_start, i.interval_end, i.ending_as),
+            *(starter[0], started_by_task.correlate(workflow_instance).scalar_subquery()),
+            started_by_project.correlate(workflow_instance).scalar_subquery(),
         )
         .select_from(workflow_instance)
         .outerjoin(workflow_definition, d.code == i.workflow_code)
@@ -264,6 +287,7 @@ def tasks() -> Select[Any]:
             *(t.flag == Flag.YES, t.branch, t.retries),
             *(t.progress_done, t.progress_total, t.progress_text, t.progress_at),
             *(t.stream.is_not(None), case((t.stream.has_key("readiness"), t.ready_at.is_not(None)))),
+            *(t.looks, func.clock_timestamp()),
         )
         .select_from(task_instance)
         .outerjoin(node, node.c.id == t.worker_id)
@@ -272,26 +296,39 @@ def tasks() -> Select[Any]:
 
 def _run(row: Sequence[Any]) -> Run:
     id_, code, workflow, version, state, priority, *others = row
-    *others, start, end = others
+    *others, start, end, ending_as, started_by, started_by_task, started_by_project = others
     *others, asked, scope, parent, parent_code, project, above_project, above, left, serial_key = others
     *others, execution_type, run_times = others
     requested = WorkflowState(asked) if asked else None
     others += [ExecutionType(execution_type), run_times, requested, _codes(scope), parent, parent_code]
     others += [project, above_project, above, len(dates_left(left)), serial_key or None, start, end]
+    others += [WorkflowState(ending_as) if ending_as else None, started_by, started_by_task, started_by_project]
     return Run(id_, code, workflow, version, WorkflowState(state), Priority(priority), *others)
 
 
 def read_task(row: Sequence[Any]) -> TaskRun:
     """An attempt of the columns of `tasks` after the first."""
     id_, code, attempt, name, type_, state, kill_requested, worker_group, priority, *others = row
-    *others, done, total, said, progress_at, is_stream, is_ready = others
+    *others, done, total, said, progress_at, is_stream, is_ready, looks, now = others
     *between, wait_reason, due_in_s, valid, branch, retries = others
     between += [WaitReason(wait_reason) if wait_reason else None, due_in_s, valid, _codes(branch), retries]
     between += [None if done is None else Progress(done, total, said or ""), progress_at, is_stream, is_ready]
+    between.append(looks_of(looks, now))
     return TaskRun(
         *(id_, code, attempt, name, type_, TaskState(state), kill_requested, worker_group, Priority(priority)),
         *between,
     )
+
+
+def looks_of(found: object, now: datetime) -> Looks | None:
+    """What a row says of looks in vain; None if it says none, or nothing that can be read."""
+    if not isinstance(found, dict):
+        return None
+    try:
+        ago_s = (now - datetime.fromisoformat(found["at"])).total_seconds()
+        return Looks(int(found["count"]), max(0.0, ago_s), str(found["said"]))
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _codes(text_: str | None) -> frozenset[TaskCode] | None:

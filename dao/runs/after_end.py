@@ -1,7 +1,8 @@
 """The consequences of the end of a run that others wait for, in the transaction that ends it.
 
-The parent run is notified by an event, the next run of a serial line and the next date of a backfill by a command. Not
-part of the statement for the end: an INSERT into `command` wakes all masters, even one of no rows.
+The parent run is notified by an event, the next run of a serial line, the next date of a backfill and workflows with
+triggers by a command. Not part of the statement for the end: an INSERT into `command` wakes all masters, even one of
+no rows.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.notify import EVENT, notify
+from dao.runs import triggers
 from model.ids import Epoch, WorkflowInstanceId
 
 _AWAITED = text("""
     SELECT coalesce(bool_or(execution_type <> 'PARALLEL'), false) AS serial,
            coalesce(bool_or(backfill IS NOT NULL AND state = 'SUCCESS' AND executing IS NULL), false) AS backfill,
-           coalesce(bool_or(parent_instance_id IS NOT NULL), false) AS parent
+           coalesce(bool_or(parent_instance_id IS NOT NULL), false) AS parent,
+           EXISTS (SELECT FROM workflow_version                             -- index: workflow_version_triggered
+                   WHERE triggers <> '[]') AS triggers
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[]))
 """)
 # `coalesce`: with IS NOT NULL alone and no statistics on children, the planner might scan their whole index. Nobody
@@ -83,3 +87,5 @@ async def notify_awaiting(connection: FencedTransaction, ids: Sequence[WorkflowI
         await connection.execute(_WAKE_LINE, values)
     if awaited.backfill:
         await connection.execute(_NEXT_DATE, values)
+    if awaited.triggers:
+        await triggers.after_runs(connection, ids)

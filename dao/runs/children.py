@@ -155,13 +155,15 @@ _ASK = text("""
     SELECT a.type, a.instance_id, :asker, true
     FROM unnest(CAST(:types AS text[]), CAST(:ids AS bigint[])) AS a (type, instance_id)
 """)
+# A child that cleans up ends soon by itself: a stop from above, which may be asked twice, does not stop that.
 _HALT = text("""
-    INSERT INTO command (type, workflow_instance_id, created_by)
-    SELECT h.type, c.id, :asker
+    INSERT INTO command (type, workflow_instance_id, created_by, from_above)
+    SELECT h.type, c.id, :asker, true
     FROM unnest(CAST(:instances AS bigint[]), CAST(:types AS text[])) AS h (instance_id, type)
     JOIN workflow_instance c ON c.parent_instance_id = h.instance_id               -- index: workflow_instance_child
     WHERE coalesce(c.ended_at IS NULL AND coalesce(c.requested_state, c.state) <> 'READY_STOP'
-                   AND NOT (h.type = 'PAUSE' AND coalesce(c.requested_state, c.state) = 'READY_PAUSE'), false)
+                   AND NOT (h.type = 'PAUSE' AND coalesce(c.requested_state, c.state) = 'READY_PAUSE')
+                   AND NOT (h.type = 'STOP' AND c.ending_as IS NOT NULL), false)
     RETURNING 1
 """)
 _HOLD = text("""

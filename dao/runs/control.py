@@ -32,7 +32,8 @@ NO_COMMAND = CommandId(0)
 class Locked:
     """A run whose row this transaction locks. `state` already includes what was requested of its owner; `scope` limits
     it to some tasks, None does not; `above` is its parent run; `command` asked for it. `resumes`: the tasks whose
-    children were to go on when its turn comes, which had not come when it was last let go on."""
+    children were to go on when its turn comes, which had not come when it was last let go on. `ending_as` is of one
+    that cleans up, or did when it was paused; `ending_after` was the newest command when it began to."""
 
     id: WorkflowInstanceId
     workflow_code: WorkflowCode
@@ -44,6 +45,8 @@ class Locked:
     serial_key: str = ""
     command: CommandId = NO_COMMAND
     resumes: frozenset[TaskCode] = frozenset()
+    ending_as: WorkflowState | None = None
+    ending_after: CommandId = NO_COMMAND
 
     @property
     def line(self) -> Line:
@@ -54,8 +57,8 @@ class Locked:
 @dataclass(frozen=True, slots=True)
 class Revival:
     """How a run leaves its final state. `executing` limits it to some tasks, None does not; with `keeps_executing` the
-    limit stays unchanged. `waits`: for its turn in its line; nobody owns it until then. `resumes` are the tasks whose
-    children go on then."""
+    limit stays unchanged. With `keeps_ending` one that was paused while it cleaned up goes on with that. `waits`: for
+    its turn in its line; nobody owns it until then. `resumes` are the tasks whose children go on then."""
 
     id: WorkflowInstanceId
     repeats: bool = False
@@ -64,6 +67,7 @@ class Revival:
     parent: Parent | None = None
     waits: bool = False
     resumes: frozenset[TaskCode] = frozenset()
+    keeps_ending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,8 @@ class VersionChange:
 _LOCK = text("""
     SELECT id, workflow_code, workflow_version, coalesce(requested_state, state) AS state, execution_type,
            coalesce(executing, scope) AS scope, ended_at IS NOT NULL AS has_ended, parent_instance_id,
-           serial_key, command_id, ARRAY(SELECT unnest(resumes)) AS resumes
+           serial_key, command_id, ARRAY(SELECT unnest(resumes)) AS resumes, ending_as,
+           ending_after
     FROM workflow_instance WHERE id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR UPDATE
 """)
 _SERIAL = text("""
@@ -101,7 +106,10 @@ _ASK_HALT = text("""
     SELECT DISTINCT master_id FROM asked
 """)
 _END_WAITING = text("""
-    UPDATE workflow_instance i SET state = e.state, ended_at = clock_timestamp(), reason = e.reason
+    UPDATE workflow_instance i
+    SET state = e.state, ended_at = clock_timestamp(), reason = e.reason,
+        ending_as = CASE WHEN e.state = 'PAUSE' THEN i.ending_as END,
+        ending_reason = CASE WHEN e.state = 'PAUSE' THEN i.ending_reason END
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS e (id, state, reason)
     WHERE i.id = e.id AND coalesce(i.state = 'SERIAL_WAIT', false)
 """)
@@ -113,7 +121,7 @@ _READ = text("""
            parent_instance_id, parent_task_code, parent_attempt, child_index,
            CASE WHEN isfinite(coalesce(running_since, started_at))
                 THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
-                ELSE 0 END::float8 AS ran_s
+                ELSE 0 END::float8 AS ran_s, ending_as, ending_reason
     FROM workflow_instance WHERE id = :id
 """)
 _CHANGE_VERSION = text("""
@@ -133,11 +141,13 @@ _REVIVE = text("""
         run_times = i.run_times + CASE WHEN r.repeats THEN 1 ELSE 0 END,
         executing = CASE WHEN r.keeps_executing THEN i.executing ELSE r.new_executing END,
         parent_attempt = coalesce(r.new_attempt, i.parent_attempt),
-        resumes = CAST(r.new_resumes AS bigint[])
+        resumes = CAST(r.new_resumes AS bigint[]),
+        ending_as = CASE WHEN r.keeps_ending THEN i.ending_as END,
+        ending_reason = CASE WHEN r.keeps_ending THEN i.ending_reason END
     FROM unnest(CAST(:ids AS bigint[]), CAST(:repeats AS boolean[]), CAST(:executing AS text[]),
                 CAST(:keeps AS boolean[]), CAST(:attempts AS smallint[]), CAST(:waits AS boolean[]),
-                CAST(:resumes AS text[]))
-         AS r (revived_id, repeats, new_executing, keeps_executing, new_attempt, waits, new_resumes)
+                CAST(:resumes AS text[]), CAST(:keeps_ending AS boolean[]))
+         AS r (revived_id, repeats, new_executing, keeps_executing, new_attempt, waits, new_resumes, keeps_ending)
     WHERE i.id = r.revived_id
     RETURNING id, workflow_code, workflow_version, failure_strategy, priority::text, worker_group, params, state,
               requested_state, startup_names,
@@ -146,7 +156,7 @@ _REVIVE = text("""
               parent_instance_id, parent_task_code, parent_attempt, child_index,
               CASE WHEN isfinite(coalesce(running_since, started_at))
                    THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
-                   ELSE 0 END::float8 AS ran_s
+                   ELSE 0 END::float8 AS ran_s, ending_as, ending_reason
 """)
 
 
@@ -165,6 +175,8 @@ async def lock(connection: AsyncConnection, ids: Collection[WorkflowInstanceId])
             row.serial_key,
             CommandId(row.command_id),
             frozenset(TaskCode(code) for code in row.resumes or () if code is not None),
+            None if row.ending_as is None else WorkflowState(row.ending_as),
+            CommandId(row.ending_after or 0),
         )
         for row in rows
     }
@@ -228,6 +240,7 @@ async def revive(
         "keeps": [each.keeps_executing for each in revivals],
         "attempts": [each.parent.attempt if each.parent else None for each in revivals],
         "waits": [each.waits for each in revivals],
+        "keeps_ending": [each.keeps_ending for each in revivals],
         "resumes": [_array(each.resumes) if each.waits else None for each in revivals],
     }
     rows = (await connection.execute(_REVIVE, values)).all()

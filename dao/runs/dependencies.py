@@ -23,7 +23,8 @@ from model.runs.states import TaskState, WorkflowState
 class WaitingTask:
     """A waiting DEPENDENT task of this master; `params` is JSON text, `waited_s` is by the database's clock.
 
-    `schedule_time` is None if the row holds a time outside the calendar.
+    `schedule_time` is None if the row holds a time outside the calendar. `is_dated`: a schedule or a backfill made its
+    run.
     """
 
     id: TaskInstanceId
@@ -34,6 +35,7 @@ class WaitingTask:
     waited_s: float
     timeout_s: float | None
     timeout_strategy: str | None
+    is_dated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,26 +78,42 @@ class Notice:
 @dataclass(frozen=True, slots=True)
 class Span:
     """What to look up: the latest run of a workflow with a schedule time in [begin, end), and a task of it if named;
-    `whole`: only runs that were started for all tasks."""
+    `whole`: only runs that were started for all tasks, `passes`: with the outputs, `dated`: only runs that a schedule
+    or a backfill made."""
 
     workflow_code: WorkflowCode
     begin: datetime
     end: datetime
     task: str | None = None
     whole: bool = True
+    passes: bool = False
+    dated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """The run's state, the state of its task if one was named and has begun, and whether a valid task of it failed.
 
-    `is_whole`: an EXECUTE_TASK left nothing to do.
+    `is_whole`: an EXECUTE_TASK left nothing to do. `outputs` are those of the run, or of the named task, as a JSON
+    object, if they were asked for and there are any.
     """
 
+    id: WorkflowInstanceId
     state: WorkflowState
     task: TaskState | None
     any_failed: bool
+    schedule_time: datetime
     is_whole: bool = True
+    outputs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The latest run before a span. `schedule_time` is aware."""
+
+    id: WorkflowInstanceId
+    schedule_time: datetime
+    state: WorkflowState
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +123,7 @@ class DependentEnd:
     id: TaskInstanceId
     state: TaskState
     reason: str
+    outputs: str | None = None
 
 
 # A time outside the calendar (infinite, or in the year 10000) would fail the fetch of all.
@@ -114,7 +133,7 @@ _OF_RUNS = text("""
            i.time_zone,
            CASE WHEN isfinite(t.started_at) THEN greatest(0, extract(epoch FROM clock_timestamp() - t.started_at))
                 ELSE 0 END::float8 AS waited_s,
-           t.timeout_s, t.timeout_strategy
+           t.timeout_s, t.timeout_strategy, i.command_type IN ('SCHEDULER', 'COMPLEMENT_DATA') AS is_dated
     FROM task_instance t                                                       -- index: task_instance_dependent
     JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
@@ -127,9 +146,10 @@ _THESE = text("""
            i.time_zone,
            CASE WHEN isfinite(t.started_at) THEN greatest(0, extract(epoch FROM clock_timestamp() - t.started_at))
                 ELSE 0 END::float8 AS waited_s,
-           t.timeout_s, t.timeout_strategy
+           t.timeout_s, t.timeout_strategy, i.command_type IN ('SCHEDULER', 'COMPLEMENT_DATA') AS is_dated
     FROM task_instance t                                                       -- index: task_instance_pkey
-    JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
+    JOIN workflow_instance i ON i.id = t.workflow_instance_id
+         AND coalesce(i.master_id = coalesce(CAST(:master AS bigint), i.master_id), false)
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
     WHERE t.id = ANY(CAST(:ids AS bigint[]))
       AND coalesce(t.state = 'RUNNING_EXECUTION' AND t.task_type = 'DEPENDENT', false)
@@ -151,7 +171,7 @@ _WALK = text("""
                i.time_zone,
                CASE WHEN isfinite(t.started_at) THEN greatest(0, extract(epoch FROM clock_timestamp() - t.started_at))
                     ELSE 0 END::float8 AS waited_s,
-               t.timeout_s, t.timeout_strategy
+               t.timeout_s, t.timeout_strategy, i.command_type IN ('SCHEDULER', 'COMPLEMENT_DATA') AS is_dated
         FROM task_instance t                                                   -- index: task_instance_pkey
         JOIN workflow_instance i ON i.id = t.workflow_instance_id AND coalesce(i.master_id = :master, false)
         LEFT JOIN workflow_definition d ON d.code = i.workflow_code
@@ -165,7 +185,11 @@ _CODES = text("""
 """)
 # Dry runs did nothing to depend on, and a start of some tasks is no run of the whole workflow.
 _FIND = text("""
-    SELECT w.place, run.state, run.executing IS NULL AS is_whole,
+    SELECT w.place, run.id, run.state, run.schedule_time, run.executing IS NULL AS is_whole,
+           CASE WHEN w.passes AND w.task IS NULL THEN run.outputs WHEN w.passes THEN
+               (SELECT t.outputs FROM task_instance t
+                WHERE t.workflow_instance_id = run.id AND t.task_name = w.task AND t.flag = 'YES'
+                ORDER BY t.attempt DESC LIMIT 1) END AS outputs,
            (SELECT t.state FROM task_instance t
             WHERE t.workflow_instance_id = run.id AND t.task_name = w.task AND t.flag = 'YES'
             ORDER BY t.attempt DESC LIMIT 1) AS task,
@@ -176,17 +200,39 @@ _FIND = text("""
                                  WHERE later.workflow_instance_id = t.workflow_instance_id
                                    AND later.task_code = t.task_code AND later.attempt > t.attempt)) END AS any_failed
     FROM unnest(CAST(:codes AS bigint[]), CAST(:begins AS timestamptz[]), CAST(:ends AS timestamptz[]),
-                CAST(:tasks AS text[]), CAST(:whole AS boolean[])) WITH ORDINALITY
-         AS w (code, begin_at, end_at, task, whole, place)
+                CAST(:tasks AS text[]), CAST(:whole AS boolean[]), CAST(:passes AS boolean[]),
+                CAST(:dated AS boolean[])) WITH ORDINALITY
+         AS w (code, begin_at, end_at, task, whole, passes, dated, place)
     CROSS JOIN LATERAL (
-        SELECT i.id, i.state, i.executing FROM workflow_instance i             -- index: workflow_instance_time
+        SELECT i.id, i.state, i.schedule_time, i.executing, i.outputs
+        FROM workflow_instance i                                               -- index: workflow_instance_time
         WHERE i.workflow_code = w.code AND i.schedule_time >= w.begin_at AND i.schedule_time < w.end_at
+          AND NOT i.dry_run AND (i.scope IS NULL OR NOT w.whole)
+          AND (NOT w.dated OR i.command_type IN ('SCHEDULER', 'COMPLEMENT_DATA'))
+        ORDER BY i.schedule_time DESC, i.id DESC LIMIT 1
+    ) AS run
+""")
+# What a schedule asked for and no master has handled yet: its run is not there.
+_COMING = text("""
+    SELECT w.place
+    FROM unnest(CAST(:codes AS bigint[]), CAST(:ends AS timestamptz[])) WITH ORDINALITY AS w (code, end_at, place)
+    WHERE EXISTS (SELECT FROM command c                                        -- index: command_dated
+                  WHERE c.workflow_code = w.code AND c.type IN ('SCHEDULER', 'COMPLEMENT_DATA')
+                    AND c.schedule_time < w.end_at)
+""")
+_BEFORE = text("""
+    SELECT w.place, run.id, run.schedule_time, run.state
+    FROM unnest(CAST(:codes AS bigint[]), CAST(:begins AS timestamptz[]), CAST(:whole AS boolean[])) WITH ORDINALITY
+         AS w (code, begin_at, whole, place)
+    CROSS JOIN LATERAL (
+        SELECT i.id, i.schedule_time, i.state FROM workflow_instance i         -- index: workflow_instance_time
+        WHERE i.workflow_code = w.code AND i.schedule_time >= '0001-01-03' AND i.schedule_time < w.begin_at
           AND NOT i.dry_run AND (i.scope IS NULL OR NOT w.whole)
         ORDER BY i.schedule_time DESC, i.id DESC LIMIT 1
     ) AS run
 """)
 # SKIP LOCKED: a lock on one of these rows must not delay the others.
-_ENDS = RowArrays({"id": "bigint", "state": "text", "reason": "text"})
+_ENDS = RowArrays({"id": "bigint", "state": "text", "reason": "text", "outputs": "text"})
 _END = text("""
     WITH free AS MATERIALIZED (
         SELECT t.id FROM task_instance t
@@ -194,13 +240,15 @@ _END = text("""
         WHERE t.id = ANY(CAST(:id AS bigint[])) AND coalesce(t.state = 'RUNNING_EXECUTION', false)
         FOR UPDATE OF t SKIP LOCKED
     ), ended AS (
-        UPDATE task_instance t SET state = n.state, ended_at = clock_timestamp(), reason = n.reason
-        FROM unnest(CAST(:id AS bigint[]), CAST(:state AS text[]), CAST(:reason AS text[])) AS n (id, state, reason)
+        UPDATE task_instance t
+        SET state = n.state, ended_at = clock_timestamp(), reason = n.reason, outputs = n.outputs
+        FROM unnest(CAST(:id AS bigint[]), CAST(:state AS text[]), CAST(:reason AS text[]), CAST(:outputs AS text[]))
+             AS n (id, state, reason, outputs)
         WHERE t.id = ANY(ARRAY(SELECT id FROM free)) AND t.id = n.id
-        RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state
+        RETURNING t.id, t.workflow_instance_id, t.task_code, t.attempt, t.state, t.outputs
     ), reported AS (
-        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state)
-        SELECT workflow_instance_id, task_code, attempt, state FROM ended
+        INSERT INTO task_event (workflow_instance_id, task_code, attempt, state, outputs)
+        SELECT workflow_instance_id, task_code, attempt, state, outputs FROM ended
     )
     SELECT id, workflow_instance_id FROM ended
 """)
@@ -216,9 +264,9 @@ async def waiting_of(
 
 
 async def still_waiting(
-    connection: AsyncConnection, master: Epoch, ids: Collection[TaskInstanceId]
+    connection: AsyncConnection, master: Epoch | None, ids: Collection[TaskInstanceId]
 ) -> list[WaitingTask]:
-    """Those of these tasks that still wait and belong to this master."""
+    """Those of these tasks that still wait and belong to this master; None = to any."""
     return _tasks((await connection.execute(_THESE, {"master": master, "ids": list(ids)})).all())
 
 
@@ -248,12 +296,44 @@ async def find(connection: AsyncConnection, spans: Sequence[Span]) -> dict[Span,
         "ends": [span.end for span in spans],
         "tasks": [span.task for span in spans],
         "whole": [span.whole for span in spans],
+        "passes": [span.passes for span in spans],
+        "dated": [span.dated for span in spans],
     }
     rows = (await connection.execute(_FIND, values)).all()
     return {
         spans[row.place - 1]: Found(
-            WorkflowState(row.state), None if row.task is None else TaskState(row.task), row.any_failed, row.is_whole
+            WorkflowInstanceId(row.id),
+            WorkflowState(row.state),
+            None if row.task is None else TaskState(row.task),
+            row.any_failed,
+            row.schedule_time,
+            row.is_whole,
+            row.outputs,
         )
+        for row in rows
+    }
+
+
+async def coming(connection: AsyncConnection, spans: Sequence[Span]) -> set[Span]:
+    """Those of these spans for which a command of a schedule or a backfill still waits, for a date before their end.
+
+    Ask before `find`: what is not there any more then is a run.
+    """
+    values = {"codes": [span.workflow_code for span in spans], "ends": [span.end for span in spans]}
+    rows = (await connection.execute(_COMING, values)).all()
+    return {spans[place - 1] for (place,) in rows}
+
+
+async def before(connection: AsyncConnection, spans: Sequence[Span]) -> dict[Span, Before]:
+    """The latest run before each of these spans, of any date; a span without one is missing."""
+    values = {
+        "codes": [span.workflow_code for span in spans],
+        "begins": [span.begin for span in spans],
+        "whole": [span.whole for span in spans],
+    }
+    rows = (await connection.execute(_BEFORE, values)).all()
+    return {
+        spans[row.place - 1]: Before(WorkflowInstanceId(row.id), row.schedule_time, WorkflowState(row.state))
         for row in rows
     }
 

@@ -58,7 +58,7 @@ _CLAIM_FAILOVER = text("""
               CASE WHEN isfinite(coalesce(running_since, started_at))
                    THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
                    ELSE 0 END::float8 AS ran_s,
-              takeovers
+              ending_as, ending_reason, takeovers
 """)
 # Level-triggered: any caller finds all runs of owners that are gone or never existed. Runs with an open RECOVER command
 # are left out, so a second execution finds only the rest; a unique index protects against two at once.

@@ -61,7 +61,7 @@ _CELLS = text("""
                CASE WHEN isfinite(t.started_at) AND isfinite(coalesce(t.ended_at, now()))
                     THEN extract(epoch FROM coalesce(t.ended_at, clock_timestamp()) - t.started_at)::float8 END
         FROM task_instance t                                                            -- index: task_instance_valid
-        WHERE t.workflow_instance_id = wanted.run AND t.flag = 'YES' OFFSET 0
+        WHERE t.workflow_instance_id = wanted.run AND t.task_code > 0 AND t.flag = 'YES' OFFSET 0
     ) AS own
     ORDER BY own.workflow_instance_id, own.task_code LIMIT :limit
 """)

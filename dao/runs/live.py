@@ -28,6 +28,7 @@ class ChangedRun:
     workflow_version: int
     state: str
     requested_state: str | None
+    ending_as: str | None
     started_at: datetime
     ended_at: datetime | None
     reason: str | None
@@ -85,7 +86,7 @@ class QueueCounts:
 
 # A time written by hand may be one that Python has no years for.
 _RUNS = text("""
-    SELECT i.id, d.project, d.name, i.workflow_code, i.workflow_version, i.state, i.requested_state,
+    SELECT i.id, d.project, d.name, i.workflow_code, i.workflow_version, i.state, i.requested_state, i.ending_as,
            CASE WHEN isfinite(i.started_at)
                 THEN least(greatest(i.started_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
            CASE WHEN isfinite(i.ended_at)
@@ -108,7 +109,7 @@ _ATTEMPTS = text("""
                 THEN least(greatest(t.ended_at, '0100-01-01 00:00Z'), '9900-01-01 00:00Z') END,
            t.reason, t.flag = 'YES'
     FROM task_instance t
-    WHERE t.workflow_instance_id = ANY(CAST(:runs AS bigint[]))                     -- index: task_instance_attempt
+    WHERE t.workflow_instance_id = ANY(CAST(:runs AS bigint[])) AND t.task_code > 0  -- index: task_instance_attempt
       AND coalesce(greatest(t.queued_at, t.started_at, t.ended_at) > clock_timestamp() - interval '30 s'
                    OR t.state = 'FORCED_SUCCESS' OR t.flag = 'NO', false)
     ORDER BY t.workflow_instance_id, t.id
@@ -116,7 +117,7 @@ _ATTEMPTS = text("""
 _COUNTS = text("""
     SELECT i.id, d.project, c.state, c.attempts
     FROM (SELECT workflow_instance_id, state, count(*) AS attempts FROM task_instance
-          WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[])) AND coalesce(flag = 'YES', false)
+          WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[])) AND task_code > 0 AND coalesce(flag = 'YES', false)
           GROUP BY workflow_instance_id, state) AS c
     JOIN workflow_instance i ON i.id = c.workflow_instance_id
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code

@@ -74,9 +74,8 @@ _PROJECT_OF_COMMAND = text("""
         c.workflow_code, (SELECT i.workflow_code FROM workflow_instance i WHERE i.id = c.workflow_instance_id))
     LIMIT 1
 """)
-_RUN_OF_TASK = text("SELECT workflow_instance_id FROM task_instance WHERE id = :id")
 _STARTED_BY = text("SELECT command_id FROM workflow_instance WHERE id = :id")
-_VALUES = text("SELECT id, parameter_values FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[]))")
+_VALUES = text("SELECT id, parameter_values, parameter_types FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[]))")
 _NODE = text("SELECT id, address, state, ended_at, ended_why FROM node WHERE id = :epoch")
 
 _IS_UNUSED = text("""
@@ -106,14 +105,6 @@ async def project_of_command(connection: AsyncConnection, id_: CommandId) -> str
     return None if found is None else str(found)
 
 
-async def run_of_task(connection: AsyncConnection, id_: TaskInstanceId) -> WorkflowInstanceId:
-    """The run that a task instance belongs to. Raises `NotFound`."""
-    found = (await connection.execute(_RUN_OF_TASK, {"id": id_})).scalar()
-    if found is None:
-        raise no_task(id_)
-    return WorkflowInstanceId(found)
-
-
 def no_task(id_: TaskInstanceId) -> NotFound:
     """The error for an attempt that does not exist."""
     return NotFound(f"there is no task instance {id_}; `shoal show RUN` lists those of a run")
@@ -128,11 +119,13 @@ async def started_by(connection: AsyncConnection, run: WorkflowInstanceId) -> Co
         return None
 
 
-async def parameter_values(connection: AsyncConnection, attempts: Iterable[TaskRun]) -> dict[TaskInstanceId, str]:
-    """The values that those of these attempts saw which chose a branch, each as a JSON object."""
+async def parameter_values(
+    connection: AsyncConnection, attempts: Iterable[TaskRun]
+) -> dict[TaskInstanceId, tuple[str, str | None]]:
+    """The values that those of these attempts saw which chose a branch, each as a JSON object, and their types."""
     chose = [each.id for each in attempts if each.branch is not None]
     rows = (await connection.execute(_VALUES, {"ids": chose})).all() if chose else []
-    return {TaskInstanceId(id_): values for id_, values in rows}
+    return {TaskInstanceId(id_): (values, types) for id_, values, types in rows}
 
 
 async def node_life(connection: AsyncConnection, epoch: Epoch) -> NodeLife | None:

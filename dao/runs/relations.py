@@ -108,6 +108,13 @@ _BEFORE = text("""
     ) AS other
     WHERE i.id = ANY(CAST(:runs AS bigint[])) ORDER BY other.place, other.id
 """)
+# The version that decides is the current one.
+_MAX_ACTIVE = text("""
+    SELECT i.id, v.max_active FROM workflow_instance i                             -- index: workflow_version_pkey
+    JOIN workflow_definition d ON d.code = i.workflow_code
+    JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
+    WHERE i.id = ANY(CAST(:runs AS bigint[]))
+""")
 
 
 async def children(
@@ -145,3 +152,11 @@ async def before(
     for run, id_, state in (await connection.execute(_BEFORE, {"runs": list(runs)})).all():
         found[run].append((WorkflowInstanceId(id_), WorkflowState(state)))
     return found
+
+
+async def max_active(
+    connection: AsyncConnection, runs: Collection[WorkflowInstanceId]
+) -> dict[WorkflowInstanceId, int]:
+    """How many runs go on at once in the line of each of these."""
+    rows = (await connection.execute(_MAX_ACTIVE, {"runs": list(runs)})).all()
+    return dict.fromkeys(runs, 1) | {WorkflowInstanceId(id_): count for id_, count in rows}

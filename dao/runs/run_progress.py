@@ -53,7 +53,7 @@ _STATES = text("""
     SELECT wanted.run, own.state, count(*) FROM unnest(CAST(:runs AS bigint[])) AS wanted (run)
     CROSS JOIN LATERAL (
         SELECT t.state FROM task_instance t                                             -- index: task_instance_valid
-        WHERE t.workflow_instance_id = wanted.run AND t.flag = 'YES' OFFSET 0
+        WHERE t.workflow_instance_id = wanted.run AND t.task_code > 0 AND t.flag = 'YES' OFFSET 0
     ) AS own
     GROUP BY wanted.run, own.state
 """)

@@ -19,9 +19,12 @@ from dao.definitions import definitions
 from dao.pools import pool_readings
 from dao.pools.pool_readings import PoolReading
 from dao.postgres.engine import AsyncConnection
+from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
+from dao.run_lists.element_listings import Elements
 from dao.run_lists.run_listings import Run, TaskRun
-from dao.runs import lookups, relations
+from dao.runs import dependencies, lookups, relations
+from dao.runs.dependent_verdicts import evaluate_all
 from dao.runs.relations import ChildRun
 from dao.streams import stream_listings as streams
 from dao.streams.stream_listings import OpenRestart
@@ -29,6 +32,7 @@ from model.cluster.nodes import NodeState
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import CommandId, Epoch, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.logic.dependent import Outcome
 from model.runs.commands import read_parent
 from model.runs.instances import Parent
 from model.runs.states import TaskState, WorkflowState
@@ -36,7 +40,8 @@ from model.runs.states import TaskState, WorkflowState
 LEVELS_BELOW_MAX = 5
 """The maximum depth of nested runs in a readable sentence."""
 PLACES_MAX = 20
-"""Positions in the queue are counted one by one; a larger number is not useful."""
+"""Positions in the queue are counted one by one; a larger number is not useful. Of so many DEPENDENT tasks it is
+evaluated what they wait for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +62,12 @@ class RunReading:
 
     Mappings by run contain the run and those below it that may explain it: of each attempt that counts the first child
     in each state but SUCCESS and STOP. `runs` also contains those above a run at rest, up to the first that is not.
-    `idle_s` are the seconds since anything of a run changed; `before` the runs that must end before one in a serial
-    line, `older` the oldest start that is before one with a key and not handled yet.
-    `life` has the states of their masters and workers. `values` are those that an
-    attempt which chose a branch compared, as JSON; `places` are positions in the queue of a worker group, 1 = next;
+    `idle_s` are the seconds since anything of a run changed; `before` the runs that are before one in a serial line,
+    `older` the oldest start that is before one with a key and not handled yet, `max_active` how many runs of its line
+    go on at once. `life` has the states of their masters and workers. `values` are those that an attempt which chose a
+    branch compared, as JSON; `places` are positions in the queue of a worker group, 1 = next;
     `pools` are those for whose resources a queued attempt waits, `restarts` the streams of a run that are restarted.
+    `awaits` says for what a DEPENDENT task waits, `elements` how far a task with elements is.
     """
 
     id: WorkflowInstanceId
@@ -73,14 +79,17 @@ class RunReading:
     idle_s: Mapping[WorkflowInstanceId, float]
     before: Mapping[WorkflowInstanceId, Sequence[tuple[WorkflowInstanceId, WorkflowState]]]
     specs: Mapping[tuple[WorkflowCode, int], WorkflowSpec | Refused]
-    values: Mapping[TaskInstanceId, str]
+    values: Mapping[TaskInstanceId, tuple[str, str | None]]
     places: Mapping[TaskInstanceId, int]
     life: Mapping[Epoch, NodeState]
     living: Sequence[NodeRow]
     queue: Sequence[GroupQueue]
     older: Mapping[WorkflowInstanceId, CommandId] = field(default_factory=dict)
+    max_active: Mapping[WorkflowInstanceId, int] = field(default_factory=dict)
     pools: Mapping[TaskInstanceId, Sequence[PoolReading]] = field(default_factory=dict)
     restarts: Mapping[WorkflowInstanceId, Sequence[OpenRestart]] = field(default_factory=dict)
+    awaits: Mapping[TaskInstanceId, str] = field(default_factory=dict)
+    elements: Mapping[TaskInstanceId, Elements] = field(default_factory=dict)
 
 
 # UNION, not UNION ALL: rows written by hand may stand under each other. OFFSET 0: each run by itself, since a join
@@ -127,7 +136,8 @@ _COMMANDS = text("""
             AND type IN ('RECOVER_SUSPENDED_PROCESS', 'START_FAILURE_TASK_PROCESS')
           UNION ALL
           SELECT id, NULL, parent FROM command                                     -- index: command_child
-          WHERE parent IS NOT NULL AND left(split_part(parent, '/', 1), 20) = ANY(CAST(:names AS text[]))) AS asked
+          WHERE parent IS NOT NULL AND left(split_part(parent, '/', 1), 20) = ANY(CAST(:names AS text[]))
+            AND parent NOT LIKE '%/event') AS asked
     JOIN command c ON c.id = asked.id LEFT JOIN workflow_definition d ON d.code = c.workflow_code ORDER BY c.id
 """)
 _LIFE = text("SELECT id, state FROM node WHERE id = ANY(CAST(:epochs AS bigint[]))")
@@ -156,11 +166,15 @@ async def read(connection: AsyncConnection, id_: WorkflowInstanceId, task: str |
     ids = [WorkflowInstanceId(row.id) for row in family if row.is_below]
     runs = await listings.heads(connection, {id_, *(row.id for row in family)})
     attempts = await listings.attempts(connection, ids)
+    if task is not None:
+        attempts[id_] += await element_listings.attempts_named(connection, id_, attempts[id_], task)
     counting = [each for run in ids for each in attempts[run] if each.valid]
     queued = [each.id for each in counting if each.state is TaskState.QUEUED]
     # Of thousands only some are read: the one that is asked for must be among them.
     asked = {each.id for each in attempts[id_] if each.name == task}
     queued.sort(key=lambda each: each not in asked)
+    waiting = [each.id for each in counting if each.type == "DEPENDENT" and each.state is TaskState.RUNNING_EXECUTION]
+    waiting.sort(key=lambda each: each not in asked)
     owners = {*(runs[run].master for run in ids), *(each.worker for each in counting if each.worker is not None)}
     in_line = [run for run in ids if runs[run].state is WorkflowState.SERIAL_WAIT]
     return RunReading(
@@ -173,9 +187,12 @@ async def read(connection: AsyncConnection, id_: WorkflowInstanceId, task: str |
         idle_s={row.id: row.idle_s for row in family},
         before=await relations.before(connection, in_line) if in_line else {},
         older=await first_older(connection, in_line) if in_line else {},
+        max_active=await relations.max_active(connection, in_line) if in_line else {},
         values=await lookups.parameter_values(connection, counting),
         places=await _places(connection, queued[:PLACES_MAX]) if queued else {},
         pools=await pool_readings.read(connection, queued[:PLACES_MAX]) if queued else {},
+        elements=await element_listings.elements(connection, attempts),
+        awaits=await _awaits(connection, waiting[:PLACES_MAX]) if waiting else {},
         restarts=await streams.restarts(connection, ids) if any(each.is_stream for each in counting) else {},
         life=await _life(connection, owners),
         living=await nodes.living(connection),
@@ -199,6 +216,11 @@ async def _commands(
 async def _life(connection: AsyncConnection, epochs: Collection[Epoch]) -> dict[Epoch, NodeState]:
     rows = (await connection.execute(_LIFE, {"epochs": list(epochs)})).all()
     return {Epoch(id_): NodeState(state) for id_, state in rows}
+
+
+async def _awaits(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> dict[TaskInstanceId, str]:
+    verdicts = await evaluate_all(connection, await dependencies.still_waiting(connection, None, ids))
+    return {task.id: said.sentence for task, (said, _) in verdicts.items() if said.outcome is Outcome.WAIT}
 
 
 async def _places(connection: AsyncConnection, ids: Sequence[TaskInstanceId]) -> dict[TaskInstanceId, int]:

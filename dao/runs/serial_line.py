@@ -1,22 +1,27 @@
 """The lines of serial workflows: which run of a line is next, decided under a lock of the definition's row.
 
-Checking whether a run is live and then deciding is a race between several masters, so the lock is held until the
-decision is committed. A line may be 100,000 runs long, so nothing here reads all of it: only whether a run is live, and
-which one is at the head. The execution types are those of Apache DolphinScheduler, by definition code, all versions
-together; a workflow with a key has a line for each value of it. The runs of a line without a key are in the order of
-their ids, those of a line with one in the order of their commands.
+Checking whether a run may begin and then deciding is a race between several masters, so the lock is held until the
+decision is committed. A line may be 100,000 runs long, so nothing here reads all of it: only which runs are live, no
+more than may be, and which one is at the head. How many may be says the current version of the workflow, read once its
+lines are locked: a save holds the same row.
+
+The execution types are those of Apache DolphinScheduler, by definition code, all versions together; a workflow with a
+key has a line for each value of it. The runs of a line without a key are in the order of their ids, those of a line
+with one in the order of their commands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from sqlalchemy import text
 
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+from model.runs import deadlocks
+from model.runs.deadlocks import Unfinished
 from model.runs.serial_lines import Line
 from model.runs.states import WorkflowState
 
@@ -28,6 +33,17 @@ class Deadlock:
     id: WorkflowInstanceId
     live: WorkflowInstanceId
     workflow_code: WorkflowCode
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What decides about a line: how many of its runs may be live at once, the oldest of those that are, no more than
+    that, and the waiting run that is next."""
+
+    line: Line
+    max_active: int
+    live: tuple[InLine, ...] = ()
+    next: InLine | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +64,26 @@ _LOCK_DELETED = text("""
     SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'shoal line', current_schema(), code), 0))
     FROM (SELECT code FROM unnest(CAST(:codes AS bigint[])) AS given (code) ORDER BY code) AS gone
 """)
-# Reads the first index entry of each kind. A live run is in none of these states: with `IS NOT TRUE` it is the same
+# Reads the first index entries of each kind. A live run is in none of these states: with `IS NOT TRUE` it is the same
 # expression as in the index, which no other statement uses. So is the place of a waiting run in its line.
-_HEADS = text("""
-    SELECT head.id, line.code, line.key, head.state, head.command_id
-    FROM unnest(CAST(:codes AS bigint[]), CAST(:keys AS text[])) AS line (code, key)
-    CROSS JOIN LATERAL (
+_STANDING = text("""
+    SELECT line.code, line.key, line.places, head.id, head.state, head.command_id
+    FROM (SELECT given.code, given.key, coalesce(
+              (SELECT v.max_active FROM workflow_definition d                      -- index: workflow_version_pkey
+               JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
+               WHERE d.code = given.code), 1) AS places
+          FROM unnest(CAST(:codes AS bigint[]), CAST(:keys AS text[])) AS given (code, key) OFFSET 0) AS line
+    LEFT JOIN LATERAL (
         (SELECT id, coalesce(requested_state, state) AS state, command_id FROM workflow_instance
          WHERE workflow_code = line.code AND serial_key = line.key              -- index: workflow_instance_line
            AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
-         ORDER BY id LIMIT 1)
+         ORDER BY id LIMIT line.places)
         UNION ALL
         (SELECT id, state, command_id FROM workflow_instance
          WHERE workflow_code = line.code AND serial_key = line.key              -- index: workflow_instance_turn
            AND state = 'SERIAL_WAIT' ORDER BY (CASE WHEN serial_key = '' THEN id ELSE command_id END) LIMIT 1)
-    ) AS head
-    ORDER BY head.id
+    ) AS head ON true
+    ORDER BY line.code, line.key, head.id
 """)
 _ALL_LIVE = text("""
     SELECT id, coalesce(requested_state, state) AS state, command_id
@@ -74,18 +94,19 @@ _ALL_LIVE = text("""
 """)
 _WAITING = text("""
     SELECT head.id, line.code, line.key, head.command_id
-    FROM unnest(CAST(:codes AS bigint[]), CAST(:keys AS text[])) AS line (code, key)
+    FROM unnest(CAST(:codes AS bigint[]), CAST(:keys AS text[]), CAST(:counts AS integer[])) AS line (code, key, most)
     CROSS JOIN LATERAL (
         SELECT id, command_id, (CASE WHEN serial_key = '' THEN id ELSE command_id END) AS place
         FROM workflow_instance                                                  -- index: workflow_instance_turn
         WHERE workflow_code = line.code AND serial_key = line.key AND state = 'SERIAL_WAIT'
-        ORDER BY (CASE WHEN serial_key = '' THEN id ELSE command_id END) LIMIT :limit
+        ORDER BY (CASE WHEN serial_key = '' THEN id ELSE command_id END) LIMIT line.most
     ) AS head
     ORDER BY line.code, line.key, head.place
 """)
+# Up to the newest that has priority, so many of the newest that wait stay as may be live at once.
 _OVERTAKEN = text("""
     SELECT behind.id, line.code, line.key
-    FROM unnest(CAST(:codes AS bigint[]), CAST(:keys AS text[])) AS line (code, key)
+    FROM unnest(CAST(:codes AS bigint[]), CAST(:keys AS text[]), CAST(:counts AS integer[])) AS line (code, key, stay)
     CROSS JOIN LATERAL (
         SELECT (CASE WHEN serial_key = '' THEN id ELSE command_id END) AS place
         FROM workflow_instance                                                  -- index: workflow_instance_urgent_turn
@@ -94,16 +115,23 @@ _OVERTAKEN = text("""
         ORDER BY (CASE WHEN serial_key = '' THEN id ELSE command_id END) DESC LIMIT 1
     ) AS newest
     CROSS JOIN LATERAL (
+        SELECT (CASE WHEN serial_key = '' THEN id ELSE command_id END) AS place
+        FROM workflow_instance                                                  -- index: workflow_instance_turn
+        WHERE workflow_code = line.code AND serial_key = line.key AND state = 'SERIAL_WAIT'
+          AND (CASE WHEN serial_key = '' THEN id ELSE command_id END) <= newest.place
+        ORDER BY (CASE WHEN serial_key = '' THEN id ELSE command_id END) DESC LIMIT 1 OFFSET line.stay - 1
+    ) AS oldest
+    CROSS JOIN LATERAL (
         SELECT id, (CASE WHEN serial_key = '' THEN id ELSE command_id END) AS place
         FROM workflow_instance                                                  -- index: workflow_instance_turn
         WHERE workflow_code = line.code AND serial_key = line.key AND state = 'SERIAL_WAIT'
-          AND (CASE WHEN serial_key = '' THEN id ELSE command_id END) < newest.place
+          AND (CASE WHEN serial_key = '' THEN id ELSE command_id END) < oldest.place
         ORDER BY (CASE WHEN serial_key = '' THEN id ELSE command_id END) LIMIT :limit
     ) AS behind
     ORDER BY line.code, line.key, behind.place
 """)
 # It steps from line to line, however many runs wait in each. So do the statements below that find all waiting lines.
-_IDLE = text("""
+_WITH_ROOM = text("""
     WITH RECURSIVE waiting AS (
         (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance -- index: workflow_instance_turn
          WHERE state = 'SERIAL_WAIT' AND workflow_code = :code AND serial_key >= :first
@@ -115,11 +143,16 @@ _IDLE = text("""
               AND (i.workflow_code, i.serial_key) > (w.code, w.key)
             ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
     )
-    SELECT line.key FROM waiting AS line
+    , allowed AS MATERIALIZED (
+        SELECT coalesce((SELECT v.max_active FROM workflow_definition d            -- index: workflow_version_pkey
+                         JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
+                         WHERE d.code = :code), 1) AS places
+    )
+    SELECT line.key FROM allowed CROSS JOIN waiting AS line
     WHERE (SELECT id FROM workflow_instance                                     -- index: workflow_instance_line
            WHERE workflow_code = line.code AND serial_key = line.key
              AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
-           ORDER BY id LIMIT 1) IS NULL
+           ORDER BY id LIMIT 1 OFFSET allowed.places - 1) IS NULL
     LIMIT :limit
 """)
 # A call that is in the table already is enough: its master locks the lines first, so waits for the caller. Not
@@ -143,7 +176,7 @@ _CALL_FROM = text("""
     INSERT INTO command (type, workflow_code, params, created_by)
     VALUES ('RECOVER_SERIAL_WAIT', :code, json_build_object('serial_from', CAST(:key AS text))::text, 'serial')
 """)
-# Level-triggered, by any master: workflows with lines without a live run and without a command. One command for each
+# Level-triggered, by any master: workflows with lines that have room for a run and no command. One command for each
 # workflow: if an older command is locked for long, that may be 10,000 lines, again and again.
 _CALL_MISSED = text("""
     WITH RECURSIVE waiting AS (
@@ -156,18 +189,24 @@ _CALL_MISSED = text("""
             WHERE i.state = 'SERIAL_WAIT' AND true AND (i.workflow_code, i.serial_key) > (w.code, w.key)
             ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
     )
-    , calls AS MATERIALIZED (
-        SELECT line.code, call.params FROM (SELECT DISTINCT code FROM waiting) AS line
+    , allowed AS MATERIALIZED (
+        SELECT line.code, coalesce(
+            (SELECT v.max_active FROM workflow_definition d                        -- index: workflow_version_pkey
+             JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
+             WHERE d.code = line.code), 1) AS places
+        FROM (SELECT DISTINCT code FROM waiting) AS line
+    ), calls AS MATERIALIZED (
+        SELECT line.code, call.params FROM allowed AS line
         CROSS JOIN LATERAL (SELECT params FROM command                          -- index: command_calls
                             WHERE type = 'RECOVER_SERIAL_WAIT' AND workflow_code = line.code
                               AND coalesce(workflow_instance_id, 0) = 0) AS call
     ), called AS (
         INSERT INTO command (type, workflow_code, created_by)
-        SELECT DISTINCT 'RECOVER_SERIAL_WAIT', line.code, 'serial' FROM waiting AS line
+        SELECT DISTINCT 'RECOVER_SERIAL_WAIT', line.code, 'serial' FROM waiting AS line JOIN allowed USING (code)
         WHERE (SELECT id FROM workflow_instance                                 -- index: workflow_instance_line
                WHERE workflow_code = line.code AND serial_key = line.key
                  AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE
-               ORDER BY id LIMIT 1) IS NULL
+               ORDER BY id LIMIT 1 OFFSET allowed.places - 1) IS NULL
           AND NOT EXISTS (SELECT FROM calls c
                           WHERE c.code = line.code
                             AND c.params = CASE WHEN line.key = '' THEN '{}'
@@ -178,12 +217,9 @@ _CALL_MISSED = text("""
     )
     SELECT count(*) FROM called
 """)
-
-
-# What a live run of a line with waiting runs waits for: its children, their children, and of those that wait in a line
-# the live run of that line. If it waits for a run of the same line, both wait forever. Only workflows that contain each
-# other come to that, so it is a few rows for each line.
-_DEADLOCKED = text("""
+# The live runs of the lines in which runs wait, and all that is unfinished below them: nothing, if none of that waits
+# for its turn. Else it is a few rows for each line.
+_AWAITED = text("""
     WITH RECURSIVE waiting AS (
         (SELECT workflow_code AS code, serial_key AS key FROM workflow_instance -- index: workflow_instance_turn
          WHERE state = 'SERIAL_WAIT' AND true
@@ -195,31 +231,24 @@ _DEADLOCKED = text("""
             ORDER BY i.workflow_code, i.serial_key LIMIT 1) AS next
     )
     , awaited AS (
-        SELECT head.id AS live, line.code, line.key, head.id, head.workflow_code, head.serial_key, head.state
-        FROM waiting AS line
+        SELECT head.id, line.code, line.key, head.state, head.parent_instance_id AS above FROM waiting AS line
         CROSS JOIN LATERAL (
-            SELECT id, workflow_code, serial_key, state FROM workflow_instance     -- index: workflow_instance_line
+            SELECT id, state, parent_instance_id FROM workflow_instance            -- index: workflow_instance_line
             WHERE workflow_code = line.code AND serial_key = line.key
               AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE) AS head
         UNION
-        SELECT a.live, a.code, a.key, next.id, next.workflow_code, next.serial_key, next.state FROM awaited a
+        SELECT next.id, next.code, next.key, next.state, a.id FROM awaited a
         CROSS JOIN LATERAL (
-            SELECT c.id, c.workflow_code, c.serial_key, c.state
+            SELECT c.id, c.workflow_code AS code, c.serial_key AS key, c.state
             FROM workflow_instance c                                               -- index: workflow_instance_child
-            WHERE c.parent_instance_id = a.id AND coalesce(c.ended_at IS NULL, false) AND a.state <> 'SERIAL_WAIT'
-            UNION ALL
-            SELECT head.id, head.workflow_code, head.serial_key, head.state
-            FROM (SELECT a.workflow_code AS code, a.serial_key AS key) AS line
-            CROSS JOIN LATERAL (
-                SELECT id, workflow_code, serial_key, state FROM workflow_instance -- index: workflow_instance_line
-                WHERE workflow_code = line.code AND serial_key = line.key
-                  AND (state IN ('SUCCESS', 'FAILURE', 'PAUSE', 'STOP', 'SERIAL_WAIT')) IS NOT TRUE) AS head
-            WHERE a.state = 'SERIAL_WAIT'
-        ) AS next
+            WHERE c.parent_instance_id = a.id AND coalesce(c.ended_at IS NULL, false)
+              AND a.state <> 'SERIAL_WAIT') AS next
     )
-    SELECT id, max(live) AS live, code FROM awaited
-    WHERE state = 'SERIAL_WAIT' AND workflow_code = code AND serial_key = key
-    GROUP BY id, code ORDER BY id
+    SELECT id, code, key, above, state = 'SERIAL_WAIT' AS waits, CASE WHEN state = 'SERIAL_WAIT' THEN coalesce(
+               (SELECT v.max_active FROM workflow_definition d                     -- index: workflow_version_pkey
+                JOIN workflow_version v ON v.workflow_code = d.code AND v.version = d.version
+                WHERE d.code = awaited.code), 1) ELSE 1 END AS places
+    FROM awaited WHERE (SELECT true FROM awaited WHERE state = 'SERIAL_WAIT' LIMIT 1)
 """)
 
 
@@ -234,26 +263,30 @@ async def lock(connection: AsyncConnection, codes: Collection[WorkflowCode]) -> 
         await connection.execute(_LOCK_DELETED, {"codes": sorted(deleted)})
 
 
-async def heads(connection: AsyncConnection, lines: Collection[Line]) -> list[InLine]:
-    """Of each of these lines its oldest live run, and the waiting run that is next. The caller has locked them."""
-    rows = (await connection.execute(_HEADS, _named(lines))).all()
-    return [
-        InLine(WorkflowInstanceId(id_), Line(WorkflowCode(code), key), WorkflowState(state), CommandId(command))
-        for id_, code, key, state, command in rows
-    ]
+async def standing(connection: AsyncConnection, lines: Collection[Line]) -> list[Standing]:
+    """What decides about each of these lines. The caller has locked them."""
+    found: dict[Line, Standing] = {}
+    for code, key, places, id_, state, command in (await connection.execute(_STANDING, _named(lines))).all():
+        line = Line(WorkflowCode(code), key)
+        known = found.setdefault(line, Standing(line, places))
+        if id_ is not None:
+            run = InLine(WorkflowInstanceId(id_), line, WorkflowState(state), CommandId(command))
+            waits = run.state is WorkflowState.SERIAL_WAIT
+            found[line] = replace(known, next=run) if waits else replace(known, live=(*known.live, run))
+    return list(found.values())
 
 
 async def live(connection: AsyncConnection, line: Line) -> list[InLine]:
-    """All runs of a line that have begun and not ended, oldest first. At most one unless runs are in parallel."""
+    """All runs of a line that have begun and not ended, oldest first."""
     rows = (await connection.execute(_ALL_LIVE, {"code": line.workflow_code, "key": line.key})).all()
     return [
         InLine(WorkflowInstanceId(id_), line, WorkflowState(state), CommandId(command)) for id_, state, command in rows
     ]
 
 
-async def waiting(connection: AsyncConnection, lines: Collection[Line], limit: int) -> list[InLine]:
-    """Of each of these lines up to `limit` runs that wait for their turn, in the order of the line."""
-    rows = (await connection.execute(_WAITING, {**_named(lines), "limit": limit})).all()
+async def waiting(connection: AsyncConnection, lines: Mapping[Line, int]) -> list[InLine]:
+    """Of each of these lines up to so many runs that wait for their turn, in the order of the line."""
+    rows = (await connection.execute(_WAITING, _counted(lines))).all()
     return [
         InLine(WorkflowInstanceId(id_), Line(WorkflowCode(code), key), WorkflowState.SERIAL_WAIT, CommandId(command))
         for id_, code, key, command in rows
@@ -261,18 +294,23 @@ async def waiting(connection: AsyncConnection, lines: Collection[Line], limit: i
 
 
 async def overtaken(
-    connection: AsyncConnection, lines: Collection[Line], limit: int
+    connection: AsyncConnection, lines: Mapping[Line, int], limit: int
 ) -> dict[Line, list[WorkflowInstanceId]]:
-    """Of each of these lines up to `limit` runs that wait although a newer one that waits has priority."""
+    """Of each of these lines up to `limit` runs that wait although a newer one that waits has priority.
+
+    Args:
+        lines: how many of each may be live at once: with the newest so many stay.
+    """
     found: dict[Line, list[WorkflowInstanceId]] = {}
-    for id_, code, key in (await connection.execute(_OVERTAKEN, {**_named(lines), "limit": limit})).all():
+    for id_, code, key in (await connection.execute(_OVERTAKEN, {**_counted(lines), "limit": limit})).all():
         found.setdefault(Line(WorkflowCode(code), key), []).append(WorkflowInstanceId(id_))
     return found
 
 
-async def idle(connection: AsyncConnection, code: WorkflowCode, limit: int, first: str = "") -> list[Line]:
-    """Up to `limit` lines of a workflow in which runs wait and none is live, by their keys, from the key `first` on."""
-    rows = await connection.execute(_IDLE, {"code": code, "limit": limit, "first": first})
+async def with_room(connection: AsyncConnection, code: WorkflowCode, limit: int, first: str = "") -> list[Line]:
+    """Up to `limit` lines of a workflow in which runs wait and fewer are live than may be, by their keys, from the key
+    `first` on."""
+    rows = await connection.execute(_WITH_ROOM, {"code": code, "limit": limit, "first": first})
     return [Line(code, key) for (key,) in rows.all()]
 
 
@@ -293,16 +331,25 @@ async def call_from(connection: FencedTransaction, line: Line) -> None:
 
 
 async def call_missed(connection: FencedTransaction) -> int:
-    """Insert a command for each workflow with lines that wait although no run is live. Returns how many."""
+    """Insert a command for each workflow with lines that wait although there is room. Returns how many."""
     return int((await connection.execute(_CALL_MISSED)).scalar_one())
 
 
 async def deadlocked(connection: AsyncConnection) -> list[Deadlock]:
     """The child runs that wait for their turn behind a run that waits for them, directly or through other runs."""
-    rows = (await connection.execute(_DEADLOCKED)).all()
-    return [Deadlock(WorkflowInstanceId(id_), WorkflowInstanceId(live), WorkflowCode(code)) for id_, live, code in rows]
+    unfinished = [
+        Unfinished(WorkflowInstanceId(id_), Line(WorkflowCode(code), key), above, waits, places)
+        for id_, code, key, above, waits, places in (await connection.execute(_AWAITED)).all()
+    ]
+    lines = {each.id: each.line for each in unfinished}
+    found = deadlocks.deadlocked(unfinished)
+    return [Deadlock(id_, live, lines[id_].workflow_code) for id_, live in sorted(found.items())]
 
 
 def _named(lines: Collection[Line]) -> dict[str, object]:
     each = sorted(set(lines))
     return {"codes": [line.workflow_code for line in each], "keys": [line.key for line in each]}
+
+
+def _counted(lines: Mapping[Line, int]) -> dict[str, object]:
+    return {**_named(lines), "counts": [lines[line] for line in sorted(lines)]}

@@ -23,7 +23,7 @@ from dao.runs.code_lists import read_codes
 from model.changes import Changes
 from model.choices import ExecutionType, FailureStrategy, Priority, WarningType
 from model.ids import CommandId, Epoch, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
-from model.runs.instances import Parent, WorkflowInstance
+from model.runs.instances import Parent, Source, WorkflowInstance
 from model.runs.states import WorkflowState
 from model.time.intervals import Interval
 
@@ -44,8 +44,8 @@ class NewInstance:
     """The run that a START command creates.
 
     `params`, `startup_names`, `scope` and `backfill` are JSON text. `schedule_time` None means the time of its start.
-    `interval` is that of its schedule. `state` is RUNNING_EXECUTION, SERIAL_WAIT, or for a run that does not start a
-    final state with its `reason`.
+    `interval` is that of its schedule. `parent` waits for it, `started_by` does not, `source` is the event that started
+    it. `state` is RUNNING_EXECUTION, SERIAL_WAIT, or for a run that does not start a final state with its `reason`.
     """
 
     command_id: CommandId
@@ -71,6 +71,8 @@ class NewInstance:
     backfill: str | None = None
     depth: int = 0
     parent: Parent | None = None
+    started_by: Parent | None = None
+    source: Source | None = None
     serial_key: str = ""
     traceparent: str | None = None
     interval: Interval | None = None
@@ -94,6 +96,7 @@ _INSTANCES = RowArrays(
         **dict.fromkeys(("state", "failure_strategy", "priority", "worker_group", "params", "reason"), "text"),
         **dict.fromkeys(("command_type", "execution_type", "startup_names", "time_zone", "environment"), "text"),
         **dict.fromkeys(("warning_type", "alert_group", "scope", "backfill", "serial_key", "traceparent"), "text"),
+        "started_by": "text",
         **dict.fromkeys(("schedule_time", "interval_start", "interval_end"), "timestamptz"),
         **{"dry_run": "boolean", "depth": "smallint"},
         **{"parent_instance_id": "bigint", "parent_task_code": "bigint"},
@@ -104,6 +107,9 @@ _INSTANCES = RowArrays(
         "parent_task_code": lambda new: new.parent and new.parent.code,
         "parent_attempt": lambda new: new.parent and new.parent.attempt,
         "child_index": lambda new: new.parent and new.parent.index,
+        "started_by": lambda new: (
+            new.source.place(new.command_id) if new.source else new.started_by and new.started_by.place
+        ),
         "interval_start": lambda new: new.interval and new.interval.start,
         "interval_end": lambda new: new.interval and new.interval.end,
     },
@@ -113,14 +119,14 @@ _NEW = """
     INSERT INTO workflow_instance
         (command_id, workflow_code, workflow_version, schedule_id, state, failure_strategy, priority, worker_group,
          params, reason, command_type, execution_type, startup_names, time_zone, environment, warning_type, alert_group,
-         scope, backfill, serial_key, traceparent, schedule_time, interval_start, interval_end, dry_run, depth,
-         parent_instance_id, parent_task_code, parent_attempt, child_index, master_id, ended_at)
+         scope, backfill, serial_key, traceparent, started_by, schedule_time, interval_start, interval_end,
+         dry_run, depth, parent_instance_id, parent_task_code, parent_attempt, child_index, master_id, ended_at)
     SELECT n.command_id, n.workflow_code, n.workflow_version, n.schedule_id, n.state, n.failure_strategy,
            n.priority::priority_level, n.worker_group, n.params, nullif(n.reason, ''), n.command_type, n.execution_type,
            n.startup_names, n.time_zone, n.environment, n.warning_type, n.alert_group, n.scope, n.backfill,
-           n.serial_key, n.traceparent, coalesce(n.schedule_time, clock_timestamp()), n.interval_start,
-           n.interval_end, n.dry_run, n.depth, n.parent_instance_id, n.parent_task_code, n.parent_attempt,
-           n.child_index,
+           n.serial_key, n.traceparent, n.started_by, coalesce(n.schedule_time, clock_timestamp()),
+           n.interval_start, n.interval_end, n.dry_run, n.depth, n.parent_instance_id, n.parent_task_code,
+           n.parent_attempt, n.child_index,
            CASE WHEN n.state = 'RUNNING_EXECUTION' THEN :master ELSE 0 END,
            CASE WHEN n.state IN ('PAUSE', 'STOP') THEN clock_timestamp() END
     FROM unnest(CAST(:command_id AS bigint[]), CAST(:workflow_code AS bigint[]), CAST(:workflow_version AS integer[]),
@@ -130,23 +136,36 @@ _NEW = """
                 CAST(:startup_names AS text[]), CAST(:time_zone AS text[]), CAST(:environment AS text[]),
                 CAST(:warning_type AS text[]), CAST(:alert_group AS text[]), CAST(:scope AS text[]),
                 CAST(:backfill AS text[]), CAST(:serial_key AS text[]), CAST(:traceparent AS text[]),
-                CAST(:schedule_time AS timestamptz[]), CAST(:interval_start AS timestamptz[]),
-                CAST(:interval_end AS timestamptz[]), CAST(:dry_run AS boolean[]), CAST(:depth AS smallint[]),
+                CAST(:started_by AS text[]), CAST(:schedule_time AS timestamptz[]),
+                CAST(:interval_start AS timestamptz[]), CAST(:interval_end AS timestamptz[]),
+                CAST(:dry_run AS boolean[]), CAST(:depth AS smallint[]),
                 CAST(:parent_instance_id AS bigint[]), CAST(:parent_task_code AS bigint[]),
                 CAST(:parent_attempt AS smallint[]), CAST(:child_index AS integer[]))
          AS n (command_id, workflow_code, workflow_version, schedule_id, state, failure_strategy, priority,
                worker_group, params, reason, command_type, execution_type, startup_names, time_zone, environment,
-               warning_type, alert_group, scope, backfill, serial_key, traceparent, schedule_time, interval_start,
-               interval_end, dry_run, depth, parent_instance_id, parent_task_code, parent_attempt, child_index)
+               warning_type, alert_group, scope, backfill, serial_key, traceparent, started_by, schedule_time,
+               interval_start, interval_end, dry_run, depth, parent_instance_id, parent_task_code,
+               parent_attempt, child_index)
 """
 _INSERT = text(f"{_NEW} RETURNING id, command_id, schedule_time")
-# An existing run is not created again: a second START of one child, or a second fire of one time of a schedule.
+# An existing run is not created again: a second START by one task, or a second fire of one time of a schedule.
 _INSERT_ONCE = text(f"{_NEW} ON CONFLICT DO NOTHING RETURNING id, command_id, schedule_time")
 _ENTER = text("""
     UPDATE workflow_instance i SET state = e.state
     FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[])) AS e (id, state)
     WHERE i.id = e.id
       AND coalesce(i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE'), false)
+    RETURNING i.id
+""")
+# What was requested of it before is over with that: see `Writes`. So is a command that is in its table.
+_CLOSE = text("""
+    UPDATE workflow_instance i
+    SET state = 'RUNNING_EXECUTION', requested_state = NULL, ending_as = n.state, ending_reason = nullif(n.reason, ''),
+        ending_after = coalesce(pg_sequence_last_value(pg_get_serial_sequence('command', 'id')::regclass), 0)
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:states AS text[]), CAST(:reasons AS text[])) AS n (id, state, reason)
+    WHERE i.id = n.id
+      AND coalesce(i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
+      AND i.ending_as IS NULL
     RETURNING i.id
 """)
 _ENDS = RowArrays({"id": "bigint", **dict.fromkeys(("state", "reason", "outputs"), "text"), "is_whole": "boolean"})
@@ -157,6 +176,8 @@ _FINISH = text("""
         UPDATE workflow_instance i
         SET state = n.state, reason = nullif(n.reason, ''), ended_at = clock_timestamp(), outputs = n.outputs,
             requested_state = NULL,
+            ending_as = CASE WHEN n.state = 'PAUSE' THEN i.ending_as END,
+            ending_reason = CASE WHEN n.state = 'PAUSE' THEN i.ending_reason END,
             executing = CASE WHEN NOT (n.state = 'SUCCESS' AND n.is_whole) THEN i.executing END
         FROM unnest(CAST(:id AS bigint[]), CAST(:state AS text[]), CAST(:reason AS text[]), CAST(:outputs AS text[]),
                     CAST(:is_whole AS boolean[]))
@@ -164,7 +185,8 @@ _FINISH = text("""
         WHERE i.id = n.id
           AND coalesce(i.master_id = :master AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
         RETURNING i.id, i.parent_instance_id IS NOT NULL OR i.execution_type <> 'PARALLEL' OR i.backfill IS NOT NULL
-                  AS is_awaited
+                  OR EXISTS (SELECT FROM workflow_version                   -- index: workflow_version_triggered
+                             WHERE triggers <> '[]') AS is_awaited
     )
     SELECT array_agg(id) AS ended, array_agg(id) FILTER (WHERE is_awaited) AS awaited,
            EXISTS (SELECT FROM alert_rule WHERE enabled) AS has_rules
@@ -187,7 +209,7 @@ _READ_OWNED = text("""
            parent_instance_id, parent_task_code, parent_attempt, child_index,
            CASE WHEN isfinite(coalesce(running_since, started_at))
                 THEN greatest(0, extract(epoch FROM clock_timestamp() - coalesce(running_since, started_at)))
-                ELSE 0 END::float8 AS ran_s
+                ELSE 0 END::float8 AS ran_s, ending_as, ending_reason
     FROM workflow_instance
     WHERE id = ANY(CAST(:ids AS bigint[])) AND master_id = :master AND ended_at IS NULL
       AND coalesce(state <> 'SERIAL_WAIT', false)
@@ -210,9 +232,9 @@ async def insert(
 ) -> dict[CommandId, tuple[WorkflowInstanceId, datetime]]:
     """Create the runs, owned by `master` if they run; id and schedule time by the command that requested them.
 
-    A command missing in the result has its run already, as another's child or fire.
+    A command missing in the result has its run already, as another's child, start or fire.
     """
-    may_be_there = any(each.parent is not None or each.schedule_id is not None for each in new)
+    may_be_there = any(each.parent or each.started_by or each.schedule_id is not None for each in new)
     rows = await connection.execute(
         _INSERT_ONCE if may_be_there else _INSERT,
         {**_INSTANCES.values(new), "master": master},
@@ -233,6 +255,16 @@ async def enter(
     entered = {id_ for (id_,) in (await connection.execute(_ENTER, values)).all()}
     if missed := states.keys() - entered:
         raise OwnershipLost(missed, f"{named(missed)} of {len(states)} runs to halt are not driven by master {master}")
+
+
+async def close(connection: FencedTransaction, ends: Sequence[InstanceEnd], master: Epoch) -> None:
+    """Let own runs clean up, of which all else is over; how they end after that is kept. Raises `OwnershipLost`."""
+    ids = [end.id for end in ends]
+    await changed(connection, Changes(runs=set(ids)))
+    values = {"ids": ids, "states": [end.state for end in ends], "reasons": [end.reason for end in ends]}
+    closed = {id_ for (id_,) in (await connection.execute(_CLOSE, {**values, "master": master})).all()}
+    if missed := set(ids) - closed:
+        raise OwnershipLost(missed, f"{named(missed)} of {len(ids)} runs to clean up are not driven by master {master}")
 
 
 async def finish(connection: FencedTransaction, ends: Sequence[InstanceEnd], master: Epoch) -> list[WorkflowInstanceId]:
@@ -326,4 +358,6 @@ def read_instance(row: Row[Any]) -> WorkflowInstance:
         parent,
         row.ran_s,
         Interval.of(row.interval_start, row.interval_end),
+        None if row.ending_as is None else WorkflowState(row.ending_as),
+        row.ending_reason or "",
     )

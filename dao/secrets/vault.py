@@ -8,7 +8,7 @@ cannot relabel the password of a data source as an environment, whose script a t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,22 +46,14 @@ class Vault:
 
     Args:
         keys: as `new_key` makes them, the one that encrypts first.
+        read_again: all keys as they are now; asked for one that is not there yet.
 
     Raises `Refused` for a text that is not a key; the message names it by its position, never its text.
     """
 
-    def __init__(self, keys: Sequence[str]) -> None:
-        from cryptography.fernet import Fernet
-
-        self._keys: dict[str, Fernet] = {}
-        for number, key in enumerate(keys, 1):
-            try:
-                self._keys[key_id_of(key)] = Fernet(key)
-            except ValueError:
-                raise Refused(
-                    f"key {number} of {len(keys)} for secrets is not a key (44 characters of URL-safe base64); "
-                    f"`shoal secret add-key FILE` makes one"
-                ) from None
+    def __init__(self, keys: Sequence[str], read_again: Callable[[], Sequence[str]] = tuple) -> None:
+        self._keys = _opened(keys)
+        self._read_again = read_again
 
     def __repr__(self) -> str:
         return f"Vault({', '.join(self._keys)})"
@@ -84,6 +76,8 @@ class Vault:
         """Decrypt what was sealed for the same purpose. Raises `Refused` if the key is missing or the data damaged."""
         from cryptography.fernet import InvalidToken
 
+        if sealed.key_id not in self._keys:
+            self._refresh()
         key = self._keys.get(sealed.key_id)
         if key is None:
             raise Refused(
@@ -98,3 +92,23 @@ class Vault:
         if found != purpose:
             raise Refused(f"what is stored as {purpose} was encrypted as something else; set it again")
         return text
+
+    def _refresh(self) -> None:
+        """The first one encrypts from now on; those that are gone still decrypt."""
+        now = _opened(self._read_again())
+        self._keys = {**now, **{id_: key for id_, key in self._keys.items() if id_ not in now}}
+
+
+def _opened(keys: Sequence[str]) -> dict[str, Fernet]:
+    from cryptography.fernet import Fernet
+
+    opened = {}
+    for number, key in enumerate(keys, 1):
+        try:
+            opened[key_id_of(key)] = Fernet(key)
+        except ValueError:
+            raise Refused(
+                f"key {number} of {len(keys)} for secrets is not a key (44 characters of URL-safe base64); "
+                f"`shoal secret add-key FILE` makes one"
+            ) from None
+    return opened

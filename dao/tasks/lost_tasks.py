@@ -24,14 +24,14 @@ _HOLD_LOST = text("""
     LIMIT :limit FOR UPDATE OF t SKIP LOCKED   -- ORDER BY could make it walk all history by primary key
 """)
 # A task may be what its workers die of, and would take down one after another. A stream that ran for a while is none of
-# that kind. The event reaches the master that owns the run.
+# that kind, and no task that has looked in vain. The event reaches the master that owns the run.
 _LOSE = text("""
     WITH counted AS (
         SELECT t.id,
                (SELECT count(*) FROM task_instance b                              -- index: task_instance_attempt
                 WHERE b.workflow_instance_id = t.workflow_instance_id AND b.task_code = t.task_code
                   AND b.attempt BETWEEN t.attempt - CAST(:attempts AS integer) AND t.attempt
-                  AND (b.id = t.id OR starts_with(b.reason, :lost))
+                  AND (b.id = t.id OR starts_with(b.reason, :lost)) AND b.looks IS NULL
                   AND (b.stream IS NULL
                        OR b.started_at > coalesce(b.ended_at, clock_timestamp()) - interval '10 minutes')) AS workers
         FROM task_instance t WHERE t.id = ANY(CAST(:ids AS bigint[]))

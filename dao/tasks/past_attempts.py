@@ -21,8 +21,8 @@ _LATEST = text("""
     CROSS JOIN LATERAL (
         SELECT DISTINCT ON (task_code) workflow_instance_id, task_code, attempt, state, retries, flag, outputs, branch,
                ended_at,
-               CASE WHEN state = 'RUNNING_EXECUTION' AND worker_id IS NULL THEN parameter_values ELSE '{}' END
-                   AS parameter_values,
+               CASE WHEN task_code < 0 OR (state = 'RUNNING_EXECUTION' AND worker_id IS NULL)
+                    THEN parameter_values ELSE '{}' END AS parameter_values,
                CASE WHEN state = 'DELAY_EXECUTION' AND isfinite(due_at)
                     THEN least(greatest(extract(epoch FROM due_at - clock_timestamp()) / 60, 0), 1e6)::integer
                     ELSE 0 END AS due_in_minutes,
@@ -39,7 +39,7 @@ _LATEST = text("""
 async def latest_attempts(
     connection: AsyncConnection, instances: Sequence[WorkflowInstanceId]
 ) -> dict[WorkflowInstanceId, list[TaskAttempt]]:
-    """The last attempt of each task that has begun, by run, in the order in which they ended."""
+    """The last attempt of each task and element that has begun, by run, in the order in which they ended."""
     found: dict[WorkflowInstanceId, list[TaskAttempt]] = {instance: [] for instance in instances}
     result = await connection.execute(_LATEST, {"instances": list(instances)})
     for rows in result.partitions(ROWS_AT_ONCE):

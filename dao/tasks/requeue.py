@@ -33,7 +33,8 @@ _PUT_BACK = text("""
     ), put AS (
         UPDATE task_instance t
         SET state = coalesce(m.state, 'KILL'), worker_id = NULL, handover = NULL,
-            queued_at = CASE WHEN m.state = 'QUEUED' AND t.state = 'DELAY_EXECUTION' THEN clock_timestamp()
+            queued_at = CASE WHEN m.state = 'QUEUED' AND t.state = 'DELAY_EXECUTION'
+                                  AND t.wait_reason IS DISTINCT FROM 'LOOK' THEN clock_timestamp()
                              ELSE t.queued_at END,
             dispatch_by = CASE WHEN m.state = 'QUEUED' AND t.dispatch_timeout_s IS NOT NULL
                                THEN clock_timestamp() + least(t.dispatch_timeout_s, 1e9) * interval '1 s' END,

@@ -7,7 +7,7 @@ kills its process and reports nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -19,16 +19,18 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from dao.postgres.row_arrays import RowArrays
+from dao.tasks import looks
+from dao.tasks.looks import InVain
 from model.changes import Changes
 from model.choices import Priority
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
+from model.runs.looks import Again
 from model.runs.queue_places import Places
 from model.runs.states import TaskState
 from model.time.intervals import Interval
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedTask:
+class ClaimedTask(NamedTuple):
     """A task that this worker has to run. `state` is DISPATCH for one that must be marked RUNNING before it starts.
 
     `day` is the day on which it was queued, yyyyMMdd in UTC, for the log's path. `timeout_s` counts from its start.
@@ -58,7 +60,7 @@ class ClaimedTask:
     tenant: str | None = None
     parameter_types: str | None = None
     environment: str | None = None
-    waited_s: float | None = field(default=None, compare=False)
+    waited_s: float | None = None
     traceparent: str | None = None
     run_began_us: int | None = None
     workflow_priority: Priority = Priority.MEDIUM
@@ -74,7 +76,7 @@ class ClaimedTask:
 @dataclass(frozen=True, slots=True)
 class Report:
     """How an attempt ended, according to its worker. `outputs` is JSON text or None, and so is `alert`: whom its result
-    is sent to (`dao/alerts/results.py`)."""
+    is sent to (`dao/alerts/results.py`). With `again` it is a look in vain (`dao/tasks/looks.py`)."""
 
     id: TaskInstanceId
     attempt: int
@@ -83,6 +85,7 @@ class Report:
     exit_code: int | None
     outputs: str | None
     alert: str | None = None
+    again: Again | None = None
 
 
 class WorkWaits(NamedTuple):
@@ -256,15 +259,21 @@ async def mark_running(connection: FencedTransaction, task: ClaimedTask, worker:
 
 async def report(
     connection: FencedTransaction, reports: Sequence[Report], worker: Epoch
-) -> dict[TaskInstanceId, Epoch]:
+) -> dict[TaskInstanceId, Epoch | None]:
     """Write the ends of attempts. Returns those that still belonged to this worker, each with the master that owns its
-    run and is to be notified.
+    run and is to be notified; None for one that has not ended, since it looks again.
 
     The outputs of a success with a cache key are stored for later tasks with the same key.
     """
+    in_vain = [InVain(each.id, each.attempt, each.reason, each.again) for each in reports if each.again is not None]
+    written = await looks.put_off(connection, in_vain, worker) if in_vain else {}
+    if in_vain:
+        reports = [each for each in reports if each.again is None]
+        if not reports:
+            return written
     rows = (await connection.execute(_REPORT, {**_REPORTS.values(reports), "worker": worker})).all()
     await changed(connection, Changes(tasks={row.workflow_instance_id for row in rows}))
-    written = {TaskInstanceId(row.id): Epoch(row.owner) for row in rows}
+    written |= {TaskInstanceId(row.id): Epoch(row.owner) for row in rows}
     alerts = {each.id: each.alert for each in reports if each.alert is not None and each.id in written}
     await results.insert(connection, alerts)
     return written

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import text
 
@@ -99,7 +99,7 @@ async def consume(
     """
     values = {"master": master, "limit": limit, "without": list(without), "only": only}
     rows = (await connection.execute(_CONSUME, values)).all()
-    return [_read(*row) for row in rows]
+    return [_read(row) for row in rows]
 
 
 async def readdress(connection: FencedTransaction) -> int:
@@ -123,16 +123,8 @@ async def delete_of(connection: FencedTransaction, instances: Sequence[WorkflowI
     await connection.execute(_DELETE_OF, {"instances": list(instances)})
 
 
-def _read(
-    instance: int,
-    code: int,
-    attempt: int,
-    state: str,
-    outputs: str | None,
-    child_index: int | None,
-    is_suspect: bool | None,
-    age_s: float | None,
-) -> TaskEvent:
+def _read(row: Sequence[Any]) -> TaskEvent:
+    instance, code, attempt, state, outputs, child_index, is_suspect, age_s = row
     what: AttemptEnd | ChildState | HaltRequest | Unreadable
     try:
         if code == 0:

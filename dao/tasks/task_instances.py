@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
 from sqlalchemy import text
 
@@ -23,8 +23,7 @@ from model.runs.instances import AttemptEnd, TaskAttempt
 from model.runs.states import TaskState
 
 
-@dataclass(frozen=True, slots=True)
-class NewTask:
+class NewTask(NamedTuple):
     """An attempt to write, and what its row has of its task.
 
     `params`, `parameter_types`, `resources` and `stream` are JSON text; only streams have the last one.
@@ -108,16 +107,17 @@ _QUEUE = text("""
         CAST(:write_ahead AS boolean[]), CAST(:dry_run AS boolean[]), CAST(:due_in_minutes AS double precision[]),
         CAST(:timeout_s AS double precision[]), CAST(:dispatch_timeout_s AS double precision[]),
         CAST(:retries AS smallint[])
-    ) AS n (
+    ) WITH ORDINALITY AS n (
         workflow_instance_id, task_code, attempt, task_name, task_type, state, worker_group,
         workflow_priority, task_priority, params, parameter_values,
         wait_reason, timeout_strategy, reason, outputs, branch, cache_key,
         environment, tenant, parameter_types, resources, stream, write_ahead,
-        dry_run, due_in_minutes, timeout_s, dispatch_timeout_s, retries
+        dry_run, due_in_minutes, timeout_s, dispatch_timeout_s, retries, place
     )
     JOIN workflow_instance i ON i.id = n.workflow_instance_id
                             AND coalesce(i.master_id = :master
                                          AND i.state IN ('RUNNING_EXECUTION', 'READY_PAUSE', 'READY_STOP'), false)
+    ORDER BY n.place  -- ids decide between equal priorities, and a hash join would return its rows in any order
 """)
 # A task with a cached result ends without being queued; its owner is notified as of any other end. The other tasks of
 # the same call are queued by the statement above, which has the same join.

@@ -1,4 +1,7 @@
-"""Where the log of an attempt is. Reads only."""
+"""Where the log of an attempt is, and the keys that sign requests for it.
+
+`log_key` has the key of each worker's life. Masters have no right to it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from datetime import datetime
 
 from sqlalchemy import text
 
+from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from model.cluster.nodes import NodeState
 from model.errors import NotFound
@@ -57,15 +61,18 @@ class LogPlace:
 
 _PLACE = text("""
     SELECT t.id, t.workflow_instance_id, i.workflow_code, d.project, t.task_name, t.task_type, t.state, t.reason,
-           t.branch IS NOT NULL, to_char(t.queued_at, 'YYYYMMDD'), t.worker_id, n.address, n.log_url,
+           t.branch IS NOT NULL, to_char(t.queued_at, 'YYYYMMDD'), ran.worker, n.address, n.log_url,
            n.state, n.ended_at, n.ended_why, s.stored_at, s.size, coalesce(s.first_byte, 0)
     FROM task_instance t
     JOIN workflow_instance i ON i.id = t.workflow_instance_id
     LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    LEFT JOIN node n ON n.id = t.worker_id
+    CROSS JOIN LATERAL (SELECT coalesce(t.worker_id, (t.looks ->> 'worker')::bigint) AS worker) AS ran
+    LEFT JOIN node n ON n.id = ran.worker
     LEFT JOIN stored_log s ON s.task_instance_id = t.id
     WHERE t.id = :id
 """)
+_PUBLISH_KEY = text("INSERT INTO log_key (node_id, key) VALUES (:epoch, :key) ON CONFLICT (node_id) DO NOTHING")
+_KEY_OF = text("SELECT key FROM log_key WHERE node_id = :epoch")
 
 
 async def log_place(connection: AsyncConnection, id_: TaskInstanceId) -> LogPlace:
@@ -77,3 +84,14 @@ async def log_place(connection: AsyncConnection, id_: TaskInstanceId) -> LogPlac
     node = None if its_state is None else NodeState(its_state)
     known = (TaskState(state), reason, chose, day, worker, address, url, node)
     return LogPlace(id_, run, code, project, name, type_, *known, *others)
+
+
+async def publish_key(connection: FencedTransaction, worker: Epoch, key: str) -> None:
+    """Publish the key of a worker's life; it is gone with the row of that."""
+    await connection.execute(_PUBLISH_KEY, {"epoch": worker, "key": key})
+
+
+async def key_of(connection: AsyncConnection, worker: Epoch) -> str | None:
+    """The key of that life, if it published one."""
+    found: str | None = (await connection.execute(_KEY_OF, {"epoch": worker})).scalar()
+    return found

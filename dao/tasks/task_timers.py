@@ -19,6 +19,7 @@ _RESUME = text("""
     UPDATE task_instance t
     SET queued_at = n.now,
         due_at = CASE WHEN state <> 'DELAY_EXECUTION' THEN due_at
+                      WHEN wait_reason = 'LOOK' THEN n.now
                       WHEN isfinite(due_at) AND isfinite(queued_at)
                           THEN n.now + greatest(due_at - queued_at, interval '0 s')
                       ELSE least(due_at, n.now) END,

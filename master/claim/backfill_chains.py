@@ -35,14 +35,17 @@ async def first_date(connection: AsyncConnection, command: Start, plan: Plan) ->
             f'workflow "{plan.name}" has streams, which run until they are stopped, so no date of a backfill would '
             f"follow another; start it without a backfill"
         )
-    spec = BackfillSpec.parse(command.backfill or "")
+    asked = BackfillSpec.parse(command.backfill or "")
+    spec = asked if plan.spec.after_last is None else asked.one_by_one()
     given = command.time_zone
     calendar, (own, *others) = await dates_of(connection, command.workflow_code, plan.spec.time_zone, spec, given)
     single = replace(spec, dependents=False)
     new = [_chain(command, command.workflow_code, rest(single, chain), calendar) for chain in others]
     if spec.dependents:
         dates = rest(single, sorted({date for chain in (own, *others) for date in chain}))
-        written = json.dumps({**json.loads(dates), "mode": spec.mode, "parallelism": spec.parallelism})
+        written = json.dumps(
+            {**json.loads(dates), "mode": asked.mode, "order": asked.order, "parallelism": spec.parallelism}
+        )
         below = await references.depending_on(connection, command.workflow_code)
         heads = await definitions.heads(connection, below)
         for code in sorted(below):

@@ -11,11 +11,13 @@ quarantined, so that no row blocks the others.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
 
 import structlog
 
+from dao.cluster.went_back import KNOWN_MAX, Known
 from dao.commands import commands
 from dao.commands.commands import Outcome
 from dao.postgres.errors import BadData, LockTaken
@@ -37,7 +39,7 @@ from model.blame import Verdict
 from model.cluster.master_settings import MasterSettings
 from model.cluster.slots import Slot
 from model.errors import Refused
-from model.ids import CommandId
+from model.ids import CommandId, WorkflowInstanceId
 from model.runs.command_moves import HALTING, URGENT, CommandType
 from model.runs.commands import CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
 from node.life import Life
@@ -81,6 +83,8 @@ class CommandLoop:
         self._slot = SlotSource(settings, lambda: self._quarantine.ids)
         self._urgent = UrgentSource(settings, lambda: self._quarantine.ids)
         self._suspects = SuspectSource(life, lambda: self._quarantine.ids)
+        self._confirmed: deque[WorkflowInstanceId] = deque(maxlen=KNOWN_MAX)
+        """The last runs that were begun or changed."""
         self._starter = Starter(life.me.epoch, driver)
         self._mover = Mover(life.me.epoch, driver)
 
@@ -90,6 +94,11 @@ class CommandLoop:
         self._suspects.any_waits |= suspect
         if aged or self._suspects.any_waits:
             self.wake.set()
+
+    async def known(self) -> Known:
+        """Runs that are driven and whose commit was confirmed: of those no row is ever deleted."""
+        held = self._driver.runs.held()
+        return Known(runs=sorted(held.keys() & set(self._confirmed), reverse=True))
 
     async def run(self) -> None:
         """Claim until cancelled, once it is known which masters died. Raises `Fenced`."""
@@ -186,6 +195,7 @@ class CommandLoop:
         began_s = boottime_s()
         outcomes, slot, is_full = await self._driver.transactions.run(BatchWork, partial(self._take, source))
         if outcomes:
+            self._confirmed.extend(each.instance for each in outcomes if each.instance is not None)
             self._log(outcomes, slot, boottime_s() - began_s)
             self._batch.took(len(outcomes), boottime_s() - began_s)
             metrics.claim_seconds.observe(boottime_s() - began_s)

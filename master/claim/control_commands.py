@@ -33,6 +33,7 @@ from model.ids import CommandId, Epoch, WorkflowInstanceId
 from model.parameters.parameters import parse_parameters
 from model.runs.command_moves import COMMAND_MOVES, HALTING, REVIVING, CommandType, why_not
 from model.runs.commands import CommandRow, Move, RecoverSerialWait
+from model.runs.elements import task_of
 from model.runs.instances import WorkflowInstance
 from model.runs.serial_lines import Line
 from model.runs.states import WorkflowState
@@ -78,6 +79,9 @@ class Mover:
             if from_above and id_ in locked and _is_halted(above.get(locked[id_].above or WorkflowInstanceId(0))):
                 at_rest[id_] = None
                 work.done(row)
+                continue
+            if move.type is C.STOP and id_ in locked and _cleans_up_since(row, locked[id_]):
+                work.done(row, id_)
                 continue
             try:
                 if id_ not in locked:
@@ -133,14 +137,14 @@ class Mover:
         """Raises `Refused` if another run of its line, live or waiting, or an older command of its key is before it."""
         waits = instance.state is W.SERIAL_WAIT and bool(instance.serial_key)
         if waits or work.lines.next(instance.line) is not None:
-            work.lines.read_again(instance.line, await serial_line.heads(work.connection, [instance.line]))
+            work.lines.add(await serial_line.standing(work.connection, [instance.line]))
         work.lines.check(instance)
         if not instance.serial_key or instance.execution_type is ExecutionType.PARALLEL:
             return
         # One that was halted while it waited has not had its turn either.
         first = work.lines.next(instance.line) if waits else None
         command = instance.command if first is None else first.command
-        if await self._older(work).blocked({instance.line: command}):
+        if await self._older(work).oldest({instance.line: command}):
             raise Refused(
                 f"workflow instance {instance.id} cannot go on: an older command of the key "
                 f'"{instance.serial_key}" has not been handled yet; wait for it'
@@ -150,38 +154,40 @@ class Mover:
         return OlderCommands(work, self._driver.plans)
 
     async def next_in_line(self, rows: Sequence[tuple[CommandRow, RecoverSerialWait]], work: BatchWork) -> None:
-        """Let the first waiting run of each of these lines continue, if none is before it."""
+        """Let the first waiting runs of each of these lines continue, as many as there is room for."""
         connection = work.connection
         called: dict[CommandId, list[Line]] = {}
         for code in {command.workflow_code for _, command in rows if command.key is None}:
             calls = [command for _, command in rows if command.key is None and command.workflow_code == code]
-            idle = await serial_line.idle(connection, code, READ_MAX, min(command.first for command in calls))
-            free = await self._not_blocked(idle, work)
+            open_ = await serial_line.with_room(connection, code, READ_MAX, min(command.first for command in calls))
+            free = await self._not_blocked(open_, work)
             called |= {command.id: free[:LINES_MAX] for command in calls}
             # From there, not from the beginning: these may have to wait for long.
             if len(free) > LINES_MAX:
                 await serial_line.call_from(connection, free[LINES_MAX - 1])
-            elif len(idle) == READ_MAX:
-                await serial_line.call_from(connection, idle[-1])
+            elif len(open_) == READ_MAX:
+                await serial_line.call_from(connection, open_[-1])
         called |= {
             row.id: [Line(command.workflow_code, command.key)] for row, command in rows if command.key is not None
         }
         lines = {line for each in called.values() for line in each}
-        turns = await next_of(connection, work.lines, lines, self._older(work).blocked)
+        turns = await next_of(connection, work.lines, lines, self._older(work).oldest)
         if turns:
             await self._begin(turns, work)
-        begun = {turn.line: turn.id for turn in turns}
+        begun: dict[Line, WorkflowInstanceId] = {}
+        for turn in turns:
+            begun.setdefault(turn.line, turn.id)
         for row, _ in rows:
             own = [id_ for line in called[row.id] if (id_ := begun.pop(line, None)) is not None]
             work.done(row, own[0] if own else None)
 
-    async def _not_blocked(self, idle: Sequence[Line], work: BatchWork) -> list[Line]:
+    async def _not_blocked(self, lines: Sequence[Line], work: BatchWork) -> list[Line]:
         """Those of these lines of a workflow whose first run waits for no older command."""
-        if not idle or not idle[-1].key:
-            return list(idle)
-        heads = await serial_line.waiting(work.connection, idle, 1)
-        blocked = await self._older(work).blocked({head.line: head.command for head in heads})
-        return [line for line in idle if line not in blocked]
+        if not lines or not lines[-1].key:
+            return list(lines)
+        heads = await serial_line.waiting(work.connection, dict.fromkeys(lines, 1))
+        blocked = await self._older(work).oldest({head.line: head.command for head in heads})
+        return [line for line in lines if line not in blocked]
 
     async def _onto(self, instance: Locked, move: Move, work: BatchWork) -> tuple[Plan, Onto | None]:
         """The plan with which an instance goes on, and what changes if that is of another version. Raises `Refused`."""
@@ -207,7 +213,7 @@ class Mover:
 
     async def _revive(self, waiting: Sequence[Locked], work: BatchWork) -> list[WorkflowInstance]:
         """Their rows. One that cannot be read ends as FAILURE: it must not block its line."""
-        revivals = [Revival(turn.id, keeps_executing=True) for turn in waiting]
+        revivals = [Revival(turn.id, keeps_executing=True, keeps_ending=True) for turn in waiting]
         try:
             return list((await control.revive(work.connection, revivals, self._epoch)).values())
         except Unreadable as error:
@@ -230,10 +236,12 @@ class Mover:
                 f"tasks of workflow instance {id_} are still being ended, since it could not be driven; "
                 "ask again when they have ended"
             )
-        going_on = revival(move, plan, attempts, instance.scope, onto.changed if onto else None)
+        changed = onto.changed if onto else None
+        cleans_up = instance.ending_as is not None
+        going_on = revival(move, plan, attempts, instance.scope, changed, cleans_up=cleans_up)
         again = going_on.again & {attempt.code for attempt in attempts}
         if onto is not None:
-            again |= {attempt.code for attempt in attempts if attempt.code not in plan.tasks}
+            again |= {attempt.code for attempt in attempts if task_of(attempt.code) not in plan.tasks}
             await control.change_version(connection, onto.change)
         if again:
             await task_instances.invalidate(connection, [(id_, code) for code in sorted(again)])
@@ -246,7 +254,8 @@ class Mover:
             resumes |= instance.resumes
         await task_events.delete_of(connection, [id_])
         change = Revival(
-            id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent, waits, resumes
+            *(id_, going_on.repeats, going_on.executing, going_on.keeps_executing, move.parent, waits, resumes),
+            keeps_ending=going_on.keeps_ending,
         )
         revived = await control.revive(connection, [change], self._epoch)
         if waits:
@@ -257,6 +266,11 @@ class Mover:
 
 def _is_resumed_from_above(row: CommandRow, move: Move) -> bool:
     return row.from_above == "true" and move.type not in HALTING
+
+
+def _cleans_up_since(row: CommandRow, instance: Locked) -> bool:
+    """Whether a run that is to stop has begun to clean up since that was asked: it ends, and what cleans up goes on."""
+    return instance.ending_as is not None and (row.from_above == "true" or row.id <= instance.ending_after)
 
 
 def _is_halted(above: Above | None) -> bool:

@@ -41,32 +41,34 @@ class OlderCommands:
         self._work = work
         self._plans = plans
 
-    async def blocked(self, firsts: Mapping[Line, CommandId]) -> set[Line]:
-        """Of these lines, whose workflows are locked, those in which a command older than this one still waits.
+    async def oldest(self, lasts: Mapping[Line, CommandId]) -> dict[Line, CommandId]:
+        """Of these lines, whose workflows are locked, those in which a command older than this one still waits, and the
+        oldest that does.
 
         Lines without a key are in the order of their runs, and wait for no command. Raises `PlansMissing`.
         """
         before: dict[WorkflowCode, CommandId] = {}
-        for line, command in firsts.items():
+        for line, command in lasts.items():
             if line.key:
                 before[line.workflow_code] = max(command, before.get(line.workflow_code, command))
         if not before:
-            return set()
+            return {}
         found = await older_starts(self._work.connection, before, OLDER_MAX)
         last_read = _last_read(found)
         found += await self._to_come(before)
         if not found:
-            return set()
+            return {}
         found.sort(key=lambda each: each[0].id)
         oldest = await self._oldest_by_key(found)
         for code, last in last_read.items():
             oldest.setdefault((code, _ANY), last)
-        none = max(firsts.values())
-        return {
-            line
-            for line, command in firsts.items()
-            if line.key and min(oldest.get((line.workflow_code, key), none) for key in (line.key, _ANY)) < command
-        }
+        waits: dict[Line, CommandId] = {}
+        for line, command in lasts.items():
+            if line.key:
+                first = min(oldest.get((line.workflow_code, key), command) for key in (line.key, _ANY))
+                if first < command:
+                    waits[line] = first
+        return waits
 
     async def _to_come(self, before: Mapping[WorkflowCode, CommandId]) -> list[tuple[CommandRow, str | None]]:
         """The same of the starts of this batch that are not handled yet."""

@@ -8,6 +8,7 @@ table (`master/claim/line_keys.py`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -16,12 +17,12 @@ import structlog
 from dao.postgres.database import FencedTransaction
 from dao.runs import after_end, control, serial_line
 from dao.runs.control import Locked
-from dao.runs.serial_line import Deadlock, InLine
+from dao.runs.serial_line import Deadlock, InLine, Standing
 from dao.runs.workflow_instances import NewInstance
 from model.choices import ExecutionType
 from model.errors import Refused
 from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
-from model.runs.serial_lines import Line
+from model.runs.serial_lines import Line, giving_way
 from model.runs.states import WorkflowState
 from node.life import Life
 
@@ -30,6 +31,8 @@ log = structlog.get_logger()
 E, W = ExecutionType, WorkflowState
 OVERTAKEN_MAX = 500
 """How many waiting runs of a line one transaction ends because a newer one has priority."""
+TURNS_MAX = 100
+"""How many waiting runs begin in one transaction, if it may be several of one line; of each line called one may."""
 _OVERTAKEN = (W.STOP, "a newer run of this workflow has priority")
 _ASKED = {
     W.READY_PAUSE: (W.PAUSE, "it was paused before it had begun to run"),
@@ -38,64 +41,69 @@ _ASKED = {
 _DISCARDED = (W.STOP, "another run of this workflow had not ended, and its execution type is SERIAL_DISCARD")
 _DISCARDED_OF_KEY = (W.STOP, "another run of its key had not ended, and its execution type is SERIAL_DISCARD")
 
-FindBlocked = Callable[[Mapping[Line, CommandId]], Awaitable[Collection[Line]]]
-"""Of the lines in which the run of this command would begin: those in which an older command still waits."""
+FindOlder = Callable[[Mapping[Line, CommandId]], Awaitable[Mapping[Line, CommandId]]]
+"""Of the lines in which the run of this command would begin: the oldest command before it that still waits."""
 
 
 class Lines:
-    """The lines that a transaction has locked: which have a live run, and which have waiting ones."""
+    """The lines that a transaction has locked: which runs are live in them, how many may be, and who waits."""
 
-    def __init__(self, standing: Iterable[InLine] = ()) -> None:
-        self._live: dict[Line, InLine] = {}
+    def __init__(self, standing: Iterable[Standing] = ()) -> None:
+        self._max_active: dict[Line, int] = {}
+        self._live: dict[Line, dict[WorkflowInstanceId, InLine]] = {}
         self._next: dict[Line, InLine] = {}
         self.add(standing)
 
-    def add(self, standing: Iterable[InLine]) -> None:
-        """These are the heads of lines that were not known yet. What this transaction made live stays."""
+    def add(self, standing: Iterable[Standing]) -> None:
+        """So these lines are now. What this transaction made live stays."""
         for each in standing:
-            if each.state is W.SERIAL_WAIT:
-                self._next[each.line] = each
-            else:
-                self._live.setdefault(each.line, each)
+            self._max_active[each.line] = each.max_active
+            known = self._live.setdefault(each.line, {})
+            self._live[each.line] = {run.id: run for run in each.live} | known
+            self._next.pop(each.line, None)
+            if each.next is not None:
+                self._next[each.line] = each.next
 
-    def read_again(self, line: Line, standing: Iterable[InLine]) -> None:
-        """These are its heads now: what waited there may have been halted by this transaction."""
-        self._next.pop(line, None)
-        self.add(standing)
+    def max_active(self, line: Line) -> int:
+        """How many runs of that line may be live at once."""
+        return self._max_active.get(line, 1)
 
-    def live(self, line: Line) -> InLine | None:
-        """A run of that line which has begun and not ended."""
-        return self._live.get(line)
+    def room(self, line: Line) -> int:
+        """How many more may begin."""
+        return max(0, self.max_active(line) - len(self._live.get(line, ())))
 
     def next(self, line: Line) -> InLine | None:
-        """The run that waits at the head of that line, if none is live."""
-        return self._next.get(line) if line not in self._live else None
-
-    def is_busy(self, line: Line) -> bool:
-        """Whether any run is before a new one."""
-        return line in self._live or line in self._next
+        """The run that waits at the head of that line, if there is room for it."""
+        return self._next.get(line) if self.room(line) else None
 
     def is_first(self, new: NewInstance) -> bool:
-        """Whether all that is in the line of a new run with a key are runs that wait, of younger commands."""
+        """Whether all that is before a new run with a key are runs that wait, of younger commands."""
         line = Line(new.workflow_code, new.serial_key)
         first = self.next(line)
         return bool(line.key) and first is not None and new.command_id < first.command
 
     def goes_on(self, id_: WorkflowInstanceId, line: Line) -> None:
         """This transaction made that run live."""
-        self._live[line] = InLine(id_, line, W.RUNNING_EXECUTION, CommandId(0))
+        self._live.setdefault(line, {})[id_] = InLine(id_, line, W.RUNNING_EXECUTION, CommandId(0))
 
     def check(self, instance: Locked) -> None:
-        """One run at a time also applies to runs that continue after their end. Raises `Refused`."""
-        before = self._live.get(instance.line)
-        if instance.execution_type is not E.PARALLEL and before is not None and before.id != instance.id:
-            of_key = f' for the key "{instance.serial_key}"' if instance.serial_key else ""
+        """What may be live at once also applies to runs that continue after their end. Raises `Refused`."""
+        if instance.execution_type is E.PARALLEL:
+            return
+        live = [run for run in self._live.get(instance.line, {}).values() if run.id != instance.id]
+        of_key = f' for the key "{instance.serial_key}"' if instance.serial_key else ""
+        if len(live) >= self.max_active(instance.line) > 1:
+            raise Refused(
+                f"workflow instance {instance.id} cannot go on: at most {self.max_active(instance.line)} runs of its "
+                f"workflow go on at once{of_key}, and so many do; wait for the end of one"
+            )
+        if len(live) >= self.max_active(instance.line):
             raise Refused(
                 f"workflow instance {instance.id} cannot go on: its workflow is {instance.execution_type}{of_key}, and "
-                f"instance {before.id} of it is {before.state}; wait for its end"
+                f"instance {live[0].id} of it is {live[0].state}; wait for its end"
             )
         first = self._next.get(instance.line)
-        if instance.execution_type is not E.PARALLEL and first is not None and _is_before(first, instance):
+        if first is not None and _is_before(first, instance):
             line = f'the line of the key "{instance.serial_key}"' if instance.serial_key else "the line of its workflow"
             raise Refused(
                 f"workflow instance {instance.id} cannot go on: instance {first.id} is before it in {line}; wait for "
@@ -113,49 +121,55 @@ def _is_before(first: InLine, instance: Locked) -> bool:
 
 async def hold(connection: FencedTransaction, codes: Collection[WorkflowCode], moved: Collection[Line] = ()) -> Lines:
     """Lock the lines of these workflows until the transaction ends. All that it needs at once, and before any row of a
-    run: otherwise two transactions could deadlock. The heads are read of the lines of runs that are `moved`."""
+    run: otherwise two transactions could deadlock. The lines of runs that are `moved` are read."""
     if not codes:
         return Lines()
     await serial_line.lock(connection, codes)
-    return Lines(await serial_line.heads(connection, moved) if moved else ())
+    return Lines(await serial_line.standing(connection, moved) if moved else ())
 
 
 async def line_up(
-    connection: FencedTransaction, lines: Lines, new: Sequence[NewInstance], find_blocked: FindBlocked
+    connection: FencedTransaction, lines: Lines, new: Sequence[NewInstance], find_older: FindOlder
 ) -> list[NewInstance]:
     """The new instances with their initial states: running, waiting, or over. Runs that must give way are halted.
 
-    A line with a key in which runs wait, but none is live and no older command is left, is called.
+    A line with a key in which runs wait, but there is room and no older command is left, is called.
     """
     serial = [each for each in new if each.execution_type is not E.PARALLEL]
-    lines.add(await serial_line.heads(connection, {_line(each) for each in serial}))
+    lines.add(await serial_line.standing(connection, {_line(each) for each in serial}))
     # With a key the order is that of the commands, else that in which they are handled.
     places = {each.command_id: each.command_id if each.serial_key else place for place, each in enumerate(serial)}
     serial.sort(key=lambda each: places[each.command_id])
-    firsts: dict[Line, CommandId] = {}
-    for each in serial:
-        if each.serial_key and lines.live(_line(each)) is None:
-            first = lines.next(_line(each))
-            firsts.setdefault(_line(each), min(each.command_id, first.command) if first else each.command_id)
-    blocked = await find_blocked(firsts) if firsts else ()
-    winners = {_line(each): each.command_id for each in serial if each.execution_type is E.SERIAL_PRIORITY}
-    taken: set[Line] = set()
+    firsts, lasts = _would_begin(lines, serial)
+    older = await find_older(lasts) if lasts else {}
+    winners = {_line(each): each for each in serial if each.execution_type is E.SERIAL_PRIORITY}
+    overtaken: set[CommandId] = set()
+    for line, winner in sorted(winners.items(), key=lambda each: each[0]):
+        of_line = [each for each in serial if _line(each) == line]
+        before = of_line[: of_line.index(winner)]
+        overtaken |= await _give_way(connection, line, winner.command_id, before, lines.max_active(line))
+    begun: Counter[Line] = Counter()
+    behind: set[Line] = set()
     decided: dict[CommandId, tuple[WorkflowState, str]] = {}
     for each in serial:
         line, state, reason = _line(each), each.state, ""
-        is_busy = line in taken or lines.is_busy(line)
-        if each.execution_type is E.SERIAL_DISCARD and is_busy and (line in taken or not lines.is_first(each)):
+        is_full = line in behind or begun[line] >= lines.room(line)
+        is_behind = is_full or lines.next(line) is not None
+        if each.execution_type is E.SERIAL_DISCARD and is_behind and (is_full or not lines.is_first(each)):
             state, reason = _DISCARDED_OF_KEY if each.serial_key else _DISCARDED
-        elif line in winners and places[each.command_id] < places[winners[line]]:
+        elif each.command_id in overtaken:
             state, reason = _OVERTAKEN
-        elif is_busy or line in blocked:
+        elif is_behind or older.get(line, each.command_id) < each.command_id:
             state = W.SERIAL_WAIT
-        if not state.is_final:
-            taken.add(line)
+            behind.add(line)
+        else:
+            begun[line] += 1
         decided[each.command_id] = state, reason
-    for line in sorted(winners):
-        await _give_way(connection, line, winners[line])
-    if waits := {line.workflow_code for line in firsts if line not in blocked and lines.next(line) is not None}:
+    if waits := {
+        line.workflow_code
+        for line, first in firsts.items()
+        if older.get(line, first) >= first and lines.next(line) is not None
+    }:
         await serial_line.call(connection, waits)
     return [
         replace(each, state=decided[each.command_id][0], reason=decided[each.command_id][1])
@@ -169,14 +183,42 @@ def _line(new: NewInstance) -> Line:
     return Line(new.workflow_code, new.serial_key)
 
 
-async def _give_way(connection: FencedTransaction, line: Line, command: CommandId) -> None:
-    """Make way for a new run that has priority, of this command: live runs are stopped, waiting ones ended; if there
-    are many, the rest are ended when the next is called (`next_of`). In a line with a key newer ones stay."""
-    live = [run for run in await serial_line.live(connection, line) if not line.key or run.command < command]
-    if stops := {run.id: W.READY_STOP for run in live if run.state is not W.READY_STOP}:
+def _would_begin(lines: Lines, serial: Sequence[NewInstance]) -> tuple[dict[Line, CommandId], dict[Line, CommandId]]:
+    """Of each line with a key and room: of those that wait or are new, the first and the last that older commands may
+    delay."""
+    firsts: dict[Line, CommandId] = {}
+    lasts: dict[Line, CommandId] = {}
+    for each in serial:
+        line = _line(each)
+        if line.key and lines.room(line):
+            next_ = lines.next(line)
+            standing = (each.command_id, next_.command) if next_ else (each.command_id,)
+            firsts[line] = min(*standing, firsts.get(line, each.command_id))
+            lasts[line] = max(*standing, lasts.get(line, each.command_id))
+    return firsts, lasts
+
+
+async def _give_way(
+    connection: FencedTransaction, line: Line, winner: CommandId, new: Sequence[NewInstance], max_active: int
+) -> set[CommandId]:
+    """Make way for a new run that has priority, of this command: what is older than the newest that may be live at once
+    gives way. Live runs are stopped, waiting ones ended; if there are many, the rest are ended when the next is called
+    (`next_of`). In a line with a key younger ones stay. Returns which of these `new` ones before it give way."""
+    live = [run for run in await serial_line.live(connection, line) if run.state is not W.READY_STOP]
+    waiting = await serial_line.waiting(connection, {line: OVERTAKEN_MAX + max_active})
+    older: list[tuple[tuple[int, int], InLine | CommandId]] = [
+        ((0, run.command if line.key else run.id), run)
+        for run in (*live, *waiting)
+        if not line.key or run.command < winner
+    ]
+    older += [((0, each.command_id) if line.key else (1, place), each.command_id) for place, each in enumerate(new)]
+    older.sort(key=lambda each: each[0])
+    leaving = [each for _, each in giving_way(older, max_active)]
+    runs = [each for each in leaving if isinstance(each, InLine)]
+    if stops := {run.id: W.READY_STOP for run in runs if run.state is not W.SERIAL_WAIT}:
         await control.ask_halt(connection, stops)
-    waiting = await serial_line.waiting(connection, [line], OVERTAKEN_MAX)
-    await _end(connection, [run.id for run in waiting if not line.key or run.command < command])
+    await _end(connection, [run.id for run in runs if run.state is W.SERIAL_WAIT][:OVERTAKEN_MAX])
+    return {each for each in leaving if not isinstance(each, InLine)}
 
 
 async def _end(connection: FencedTransaction, overtaken: Sequence[WorkflowInstanceId]) -> None:
@@ -190,39 +232,52 @@ async def _end(connection: FencedTransaction, overtaken: Sequence[WorkflowInstan
 
 
 async def next_of(
-    connection: FencedTransaction, lines: Lines, called: Collection[Line], find_blocked: FindBlocked
+    connection: FencedTransaction, lines: Lines, called: Collection[Line], find_older: FindOlder
 ) -> list[Locked]:
-    """Of each of these lines the next run, with its row locked: the first that waits, if none is live.
+    """Of each of these lines the next runs, with their rows locked: the first that wait, as many as there is room for.
 
     Runs that a newer one with priority has overtaken end first. If those are many, the rest end in another transaction,
-    which their ends request; until then there is no next run. Nor is there one while an older command waits.
+    which their ends request; until then there is no next run. Nor does one begin while an older command waits. A line
+    in which more may begin than in one transaction is called again.
     """
     if not called:
         return []
-    lines.add(await serial_line.heads(connection, called))
-    idle = {line for line in called if lines.live(line) is None}
-    overtaken = await serial_line.overtaken(connection, idle, OVERTAKEN_MAX) if idle else {}
+    lines.add(await serial_line.standing(connection, called))
+    room = {line: count for line in called if (count := lines.room(line))}
+    stay = {line: lines.max_active(line) for line in room}
+    overtaken = await serial_line.overtaken(connection, stay, OVERTAKEN_MAX) if room else {}
     await _end(connection, [id_ for ids in overtaken.values() for id_ in ids])
-    idle = {line for line in idle if len(overtaken.get(line, ())) < OVERTAKEN_MAX}
-    turns: list[Locked] = []
-    while idle and (waiting := await serial_line.waiting(connection, idle, 1)):
-        blocked = await find_blocked({head.line: head.command for head in waiting})
-        locked = await control.lock(connection, [head.id for head in waiting if head.line not in blocked])
-        idle = set()
-        for run in locked.values():
+    share = max(1, TURNS_MAX // max(1, len(room)))
+    asked = {line: min(n, share) for line, n in room.items() if len(overtaken.get(line, ())) < OVERTAKEN_MAX}
+    turns: dict[WorkflowInstanceId, Locked] = {}
+    while asked:
+        waiting = [head for head in await serial_line.waiting(connection, asked) if head.id not in turns]
+        if not waiting:
+            break
+        older = await find_older({head.line: head.command for head in waiting})  # the last of each line
+        first = [head.id for head in waiting if head.command <= older.get(head.line, head.command)]
+        locked = await control.lock(connection, first)
+        begun = Counter(run.line for run in turns.values())
+        asked = {}
+        for run in (locked[id_] for id_ in first if id_ in locked):
             if run.state is W.SERIAL_WAIT:
-                turns.append(run)
+                turns[run.id] = run
+                begun[run.line] += 1
                 continue
             if run.state in _ASKED:  # changed by hand: an ordinary request ends it at once
                 await control.end_waiting(connection, {run.id: _ASKED[run.state]})
                 await after_end.notify_awaiting(connection, [run.id])
             # Else it was paused or stopped in between, and the next query no longer returns it.
-            idle.add(run.line)
-    return turns
+            asked[run.line] = min(room[run.line], share)
+        asked = {line: n for line, n in asked.items() if begun[line] < n}
+    begun = Counter(run.line for run in turns.values())
+    if cut := {line.workflow_code for line, n in begun.items() if n == share < room[line]}:
+        await serial_line.call(connection, cut)
+    return list(turns.values())
 
 
 async def unblock_lines(life: Life) -> None:
-    """Call lines that wait although no run is live, and end runs that would wait for ever. Raises `ShoalError`."""
+    """Call lines that wait although there is room, and end runs that would wait for ever. Raises `ShoalError`."""
     async with life.writing() as connection:
         if called := await serial_line.call_missed(connection):
             log.warning("waiting_runs_called", commands=called, so="those continue that nothing is before")

@@ -15,7 +15,7 @@ from datetime import datetime
 
 from dao.definitions.definitions import Definition
 from dao.postgres.database import FencedTransaction, database_time
-from dao.runs import after_end, children, serial_line, workflow_instances
+from dao.runs import after_end, children, serial_line, started_runs, workflow_instances
 from dao.runs.children import Above, Unmade
 from dao.runs.workflow_instances import NewInstance
 from master.claim.backfill_chains import first_date
@@ -44,6 +44,12 @@ W = WorkflowState
 NOT_FROM_ABOVE = (
     "only a task that stands for another workflow makes a child of its run, by its master; leave parent out to start "
     "a run of its own"
+)
+CHAIN_MAX = 100
+"""So many runs may trigger one another: workflows that do so in a circle stop here."""
+TOO_LONG_A_CHAIN = (
+    f"{CHAIN_MAX} runs have triggered one another up to this one; their workflows seem to do so in a circle: remove "
+    "one of their triggers"
 )
 DEPTH_MAX = 30
 """The maximum nesting depth of workflows: one that contains itself stops here."""
@@ -75,7 +81,7 @@ class Starter:
         # A duplicate, by a master that failed over while the first command was on its way. It is looked up while the
         # parents are locked: otherwise one that is being made now would be missed, and counted as halted or not
         # awaited.
-        made = await children.existing(connection, list(parents)) if parents else {}
+        made = await _existing(connection, parents) if parents else {}
         now = await database_time(connection)
         accepted: list[_Accepted] = []
         unmade: list[Unmade] = []
@@ -85,8 +91,10 @@ class Starter:
                 continue
             try:
                 halted = _halted(command.parent, above) if command.parent else None
-                if command.parent and row.from_above != "true":
+                if (command.parent or command.source) and row.from_above != "true":
                     raise Refused(NOT_FROM_ABOVE)
+                if command.source and command.source.chain > CHAIN_MAX:
+                    raise Refused(TOO_LONG_A_CHAIN)
                 if command.parent and halted:
                     unmade.append(Unmade(command.parent, halted))
                     work.done(row)
@@ -124,7 +132,7 @@ class Starter:
         connection = work.connection
         if any(each.new.execution_type is not ExecutionType.PARALLEL for each in accepted):
             older = OlderCommands(work, self._driver.plans)
-            lined_up = await line_up(connection, work.lines, [each.new for each in accepted], older.blocked)
+            lined_up = await line_up(connection, work.lines, [each.new for each in accepted], older.oldest)
             accepted = [replace(each, new=new) for each, new in zip(accepted, lined_up, strict=True)]
         made = await workflow_instances.insert(connection, [each.new for each in accepted], self._epoch)
         running: list[WorkflowRunnable] = []
@@ -139,6 +147,10 @@ class Starter:
             elif each.new.state.is_final:
                 over.append(id_)
             work.done(each.row, id_)
+        starters = [(each.row.id, each.new.started_by) for each in accepted]
+        begun = {made[id_][0]: starter for id_, starter in starters if starter and id_ in made}
+        if begun:
+            await started_runs.report(connection, begun)
         await after_end.notify_awaiting(connection, over)
         await tell_latest(connection, running)
         for runnable in running:
@@ -149,16 +161,24 @@ class Starter:
 
     async def _explain(self, each: _Accepted, work: BatchWork) -> None:
         """Report why nothing was made: the instance exists already."""
-        parent = each.new.parent
+        parent = each.new.parent or each.new.started_by
         if parent is not None:
-            existing = await children.existing(work.connection, [parent])
-            work.done(each.row, existing.get(parent))
+            work.done(each.row, (await _existing(work.connection, [parent])).get(parent))
         else:
             when = each.new.schedule_time
             work.refuse(
                 scrubbed(each.row, each.plan.secrets),
                 f"schedule {each.new.schedule_id} has already started a run for {when}",
             )
+
+
+async def _existing(connection: FencedTransaction, parents: Collection[Parent]) -> dict[Parent, WorkflowInstanceId]:
+    """Those of these runs that were made before."""
+    waiting = [parent for parent in parents if parent.waits]
+    found = await children.existing(connection, waiting) if waiting else {}
+    if len(waiting) < len(parents):
+        found |= await started_runs.existing(connection, [parent for parent in parents if not parent.waits])
+    return found
 
 
 async def notify_parent(connection: FencedTransaction, row: CommandRow, reason: str) -> None:
@@ -171,7 +191,7 @@ async def notify_parent(connection: FencedTransaction, row: CommandRow, reason: 
         return  # no task asked for it, so none waits
     if parent is None or not await children.above(connection, [parent.instance]):
         return
-    if not await children.existing(connection, [parent]):  # else a duplicate: the child notifies the parent
+    if not await _existing(connection, [parent]):  # else a duplicate: the child notifies the parent
         code = as_id(row.workflow_code or "")
         workflow = None if code is None else WorkflowCode(code)
         await children.report_unmade(connection, [Unmade(parent, W.FAILURE, reason, workflow)])
@@ -229,9 +249,9 @@ def _new_instance(
         command_type=command.type,
         execution_type=spec.execution_type,
         startup_names=json.dumps(list(command.params), ensure_ascii=False) if command.params else "[]",
-        schedule_time=given.at,
-        time_zone=given.time_zone,
-        interval=given.interval,
+        schedule_time=given.time.at,
+        time_zone=given.time.time_zone,
+        interval=given.time.interval,
         schedule_id=command.schedule_id,
         dry_run=command.dry_run,
         environment=command.environment or spec.environment,
@@ -240,7 +260,9 @@ def _new_instance(
         scope=None if scope is None else json.dumps(sorted(scope)),
         backfill=command.backfill,
         depth=parent.depth + 1 if parent else 0,
-        parent=command.parent,
+        parent=command.parent if command.parent and command.parent.waits else None,
+        started_by=command.parent if command.parent and not command.parent.waits else None,
+        source=command.source,
         serial_key=given.key,
         traceparent=command.traceparent,
     )

@@ -20,17 +20,15 @@ from model.parameters.precedence import INSTANCE_ID, base_parameters, builtins_o
 from model.runs.commands import Start
 from model.runs.serial_lines import value_of_key
 from model.time.intervals import FireRule, Interval
-from model.time.zones import zone
+from model.time.run_time import RunTime
 
 
 @dataclass(frozen=True, slots=True)
 class RunParameters:
-    """What a new run is given. `at` is the time that it is for; `key` is empty without a `serial_key`."""
+    """What a new run is given. `key` is empty without a `serial_key`."""
 
     values: Mapping[str, str]
-    at: datetime
-    time_zone: str
-    interval: Interval | None
+    time: RunTime
     key: str
 
 
@@ -119,24 +117,21 @@ def parameters_of(
     Raises:
         Refused: a parameter, or the key made of them, cannot be.
     """
-    time_zone = command.time_zone or plan.spec.time_zone
-    at = command.schedule_time or now
+    time = RunTime(command.schedule_time or now, command.time_zone or plan.spec.time_zone, interval)
     values = base_parameters(
         plan,
         project=parse_parameters(head.project_params, "the project's parameters"),
         inherited=parse_parameters(inherited, "the parent's parameters") if inherited is not None else {},
         startup=command.params,
-        at=at,
-        time_zone=time_zone,
-        interval=interval,
+        time=time,
     )
-    return RunParameters(values, at, time_zone, interval, _key(plan, values, at, time_zone, interval))
+    return RunParameters(values, time, _key(plan, values, time))
 
 
-def _key(plan: Plan, values: Mapping[str, str], at: datetime, time_zone: str, interval: Interval | None) -> str:
+def _key(plan: Plan, values: Mapping[str, str], time: RunTime) -> str:
     written = plan.spec.serial_key
     if written is None:
         return ""
-    builtins = dict(builtins_of(plan, WorkflowInstanceId(0), at, time_zone, interval))
+    builtins = dict(builtins_of(plan, WorkflowInstanceId(0), time))
     del builtins[INSTANCE_ID]  # a run has no id before its row exists
-    return value_of_key(written, {**builtins, **values}, at, zone(time_zone), interval)
+    return value_of_key(written, {**builtins, **values}, time.at, time.zone, time.interval)

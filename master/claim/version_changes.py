@@ -19,6 +19,7 @@ from model.ids import TaskCode
 from model.parameters.parameters import parse_parameters
 from model.parameters.precedence import base_parameters
 from model.runs.instances import WorkflowInstance
+from model.time.run_time import RunTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +73,5 @@ def _parameters(
     given = set(json.loads(instance.startup_names))
     changed = frozenset() if isinstance(old, Refused) else changed_parameters(old.spec.params, new.spec.params)
     kept = {name: value for name, value in values.items() if name in given or name not in changed}
-    at = instance.schedule_time or EPOCH
-    return base_parameters(
-        new,
-        project=project,
-        inherited={},
-        startup=kept,
-        at=at,
-        time_zone=instance.time_zone,
-        interval=instance.interval,
-    )
+    time = RunTime(instance.schedule_time or EPOCH, instance.time_zone, instance.interval)
+    return base_parameters(new, project=project, inherited={}, startup=kept, time=time)

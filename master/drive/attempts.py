@@ -36,7 +36,7 @@ class Attempts:
 
     def skip(self, code: TaskCode) -> int:
         """The next attempt is over at once; return its number."""
-        self._numbers[code] += 1
+        self._numbers[code] = self.next(code)
         return self._numbers[code]
 
     def end(self, code: TaskCode) -> None:
@@ -52,6 +52,10 @@ class Attempts:
         """The number of the next attempt; the first is 1."""
         return self._numbers.get(code, 0) + 1
 
+    def has_begun(self, code: TaskCode) -> bool:
+        """Whether the task has had an attempt, whether it counts or not."""
+        return code in self._numbers
+
     def is_last(self, code: TaskCode, number: int) -> bool:
         """Whether this is the number of the task's last attempt."""
         return self._numbers.get(code) == number
@@ -59,6 +63,10 @@ class Attempts:
     def is_under_way(self, code: TaskCode, number: int) -> bool:
         """Whether this is the last attempt, and its end has not been reported."""
         return code in self._in_flight and self.is_last(code, number)
+
+    def is_in_flight(self, code: TaskCode) -> bool:
+        """Whether an attempt of the task is under way."""
+        return code in self._in_flight
 
     def under_way(self) -> list[tuple[TaskCode, int]]:
         """The attempts whose ends have not been reported."""

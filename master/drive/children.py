@@ -136,9 +136,8 @@ class Children:
                 whys = [why for each, why in self.ended.values() if each is state]
                 count = len(whys)
                 what = "failed" if state is W.FAILURE else "was stopped"
-                whose = (
-                    f"{count} of {len(self.params)} children" if len(self.params) > 1 else "the workflow it stands for"
-                )
+                what = what if self._waits else "was not started"
+                whose = f"{count} of {len(self.params)} children" if len(self.params) > 1 else self._whose
                 why = next((f": {why}" for why in whys if why and why != STOPPED), "")
                 return _ENDS[state], None, f"{whose} {what}{why}"
         if isinstance(self.task.logic, SubProcessParams):
@@ -149,10 +148,19 @@ class Children:
         left_out = self.params.said() if isinstance(self.params, Tuples) and self.params.left_out else ""
         return TaskState.SUCCESS, json.dumps(outputs, ensure_ascii=False), left_out
 
+    @property
+    def _whose(self) -> str:
+        return "the workflow it stands for" if self._waits else "the workflow that it starts"
+
     def _start(self, index: int) -> StartChild:
         self.started.add(index)
         logic = self.task.logic
         assert isinstance(logic, SubProcessParams | DynamicParams)
         version = logic.version if isinstance(logic, SubProcessParams) else None
         project = logic.project or self.plan.project
-        return StartChild(self.task.code, self.attempt, index, project, logic.workflow, version, self.params[index])
+        given = (project, logic.workflow, version, self.params[index])
+        return StartChild(self.task.code, self.attempt, index, *given, waits=self._waits)
+
+    @property
+    def _waits(self) -> bool:
+        return not isinstance(self.task.logic, SubProcessParams) or self.task.logic.wait

@@ -20,9 +20,9 @@ import structlog
 from dao.postgres.errors import BadData, LockTaken
 from dao.runs import dependencies
 from dao.runs.dependencies import BEGINNING, DependentEnd, WaitingTask, read_notice
+from dao.runs.dependent_verdicts import evaluate_all
 from master.claim.quarantine import Quarantine
 from master.drive.awaited import Awaited
-from master.drive.dependent_verdicts import evaluate_all
 from model.blame import LONG_S
 from model.errors import Fenced, ShoalError
 from model.ids import TaskInstanceId, WorkflowInstanceId
@@ -251,7 +251,7 @@ def _some(ids: set[Id]) -> set[Id]:
 
 def _end(task: WaitingTask, verdict: Verdict) -> DependentEnd:
     state = TaskState.SUCCESS if verdict.outcome is Outcome.SUCCESS else TaskState.FAILURE
-    return DependentEnd(task.id, state, verdict.sentence)
+    return DependentEnd(task.id, state, verdict.sentence, verdict.outputs)
 
 
 def _log_quarantined(id_: TaskInstanceId, error: str, pause_s: float) -> None:

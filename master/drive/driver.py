@@ -168,7 +168,7 @@ class Driver:
         self.runs.lengths.ring_at(id_, limits.next_after(ran_s), ran_s)
         if limits.warn_s is not None and ran_s >= limits.warn_s:
             await self._warn(id_, runnable.plan.spec.timeout_minutes)
-        if limits.fail_s is None or ran_s < limits.fail_s:
+        if limits.fail_s is None or ran_s < limits.fail_s or runnable.cleans_up:
             return
         log.warning("workflow_took_too_long", workflow_instance=id_, reason=limits.why, so="it ends as FAILURE")
 
@@ -258,7 +258,7 @@ class Driver:
             elif (runnable := self.runs.get(event.run)) is not None:  # else it has ended, as its rows said
                 await feed(runnable, event.what, work.writes)
                 if isinstance(event.what, AttemptEnd) and event.what.state is TaskState.SUCCESS:
-                    work.writes.note_success(runnable, event.what.code)
+                    work.writes.note_success(runnable, event.what)
         if progressed := work.touched & self.runs.failed_over:
             await workflow_instances.reset_takeovers(work.connection, list(progressed), self._me.epoch)
             work.writes.progressed |= progressed

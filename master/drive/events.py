@@ -32,7 +32,12 @@ class TookTooLong:
     reason: str
 
 
-Event = Started | Restored | AttemptEnd | ChildState | HaltRequest | TookTooLong
+@dataclass(frozen=True, slots=True)
+class Closes:
+    """It is written that the instance cleans up; what was requested of it before no longer counts."""
+
+
+Event = Started | Restored | AttemptEnd | ChildState | HaltRequest | TookTooLong | Closes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,8 @@ class Enter:
 
 @dataclass(frozen=True, slots=True)
 class StartChild:
-    """Start a child instance of this attempt; `workflow` is a name or a code, `params` are its start parameters."""
+    """Start a child instance of this attempt; `workflow` is a name or a code, `params` are its start parameters. One
+    for which it does not wait (`waits`) is no child."""
 
     code: TaskCode
     attempt: int
@@ -53,6 +59,7 @@ class StartChild:
     workflow: str | int
     version: int | None
     params: Mapping[str, str]
+    waits: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,5 +97,14 @@ class Finish:
     is_whole: bool = True
 
 
-Effect = Enter | TaskAttempt | AttemptEnd | StartChild | ResumeChild | HoldTasks | KillTasks | Finish
+@dataclass(frozen=True, slots=True)
+class Close:
+    """All but the tasks that clean up is over: the instance is to run these, and then to end in this state, for this
+    reason. It is fed `Closes` when that is written; until then it heeds nothing."""
+
+    state: WorkflowState
+    reason: str
+
+
+Effect = Close | Enter | TaskAttempt | AttemptEnd | StartChild | ResumeChild | HoldTasks | KillTasks | Finish
 """A `TaskAttempt` is to be begun, in its state; an `AttemptEnd` ends one that runs in the master."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import structlog
 
-from master.drive.events import Event, Restored, Started
+from master.drive.events import Closes, Event, Restored, Started
 from master.drive.garbage_collection import collector_paused
 from master.drive.runnable import WorkflowRunnable
 from master.drive.writes import Writes
 from model.errors import Refused
+from model.runs.elements import ELEMENTS_MAX
 from model.runs.instances import AttemptEnd, HaltRequest
 from node.threads import in_thread
 
@@ -32,12 +33,17 @@ def _handle(runnable: WorkflowRunnable, event: Event, writes: Writes) -> None:
 
 
 def _concerns(runnable: WorkflowRunnable, event: Event) -> int:
-    """How many tasks may begin or end at once because of this event."""
+    """How many tasks may begin or end at once because of this event, at most."""
+    plan = runnable.plan
+    if not plan.mapped and len(plan.tasks) <= MANY:
+        return len(plan.tasks)
     match event:
-        case Started() | Restored() | HaltRequest():
-            return len(runnable.plan.tasks)
+        case Started() | Restored() | HaltRequest() | Closes():
+            return ELEMENTS_MAX if plan.mapped else len(plan.tasks)
+        case AttemptEnd(code) if plan.mapped and (code in plan.before_mapped or runnable.ends_elements(code)):
+            return ELEMENTS_MAX
         case AttemptEnd(code):
-            return len(runnable.plan.graph.successors.get(code, ()))
+            return len(plan.graph.successors.get(code, ()))
         case _:
             return 0
 

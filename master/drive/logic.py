@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from model.definitions.plan import Plan
 from model.ids import TaskCode
@@ -12,12 +12,18 @@ from model.logic.switch import SwitchParams
 
 
 def chosen_branch(
-    plan: Plan, code: TaskCode, values: Callable[[], Mapping[str, str]], succeeded: Callable[[TaskCode], bool]
+    plan: Plan,
+    code: TaskCode,
+    values: Callable[[], tuple[Mapping[str, str], Collection[str]]],
+    succeeded: Callable[[TaskCode], bool],
 ) -> frozenset[TaskCode] | None:
-    """The tasks that a task chooses; None if it is not a task that chooses. Raises `Refused` if it cannot decide."""
+    """The tasks that a task chooses; None if it is not a task that chooses. Raises `Refused` if it cannot decide.
+
+    `values` are those that it sees, and the names of those that are JSON.
+    """
     match plan.tasks[code].logic:
         case SwitchParams() as params:
-            names = switch.choose(params, values())
+            names = switch.choose(params, *values())
         case ConditionsParams() as params:
             names = conditions.choose(params, {name: succeeded(plan.codes[name]) for name in params.named()})
         case _:

@@ -1,5 +1,7 @@
 """Which outputs each task of an instance sees: those of its ancestors, never of unrelated branches. Pure.
 
+By the name of a task it sees those of that one (`results.py`). By their own name:
+
 A task sees the outputs of its ancestors; a nearer ancestor overrides its own ancestors. Between unrelated ancestors a
 value that is not empty wins, then the one that finished first. (Apache DolphinScheduler has one pool for the whole
 workflow instead, so values leak between branches.)
@@ -37,6 +39,10 @@ class Contexts:
             self._finished[code] = len(self._finished)
             if code in self._after:  # a later task was asked for already: where tasks were left out, it need not wait
                 self._after.clear()
+
+    def given_by(self, code: TaskCode) -> Mapping[str, str]:
+        """The outputs of one task; none if it has not succeeded."""
+        return self._outputs.get(code, {})
 
     def seen_by(self, code: TaskCode) -> Mapping[str, str]:
         """The outputs of a task's ancestors, by name."""

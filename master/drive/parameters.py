@@ -3,34 +3,51 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from master.drive.output_scope import Contexts
+from master.drive.results import Reader, Results
 from model.definitions.plan import Plan, PlannedTask
 from model.errors import Refused
 from model.ids import TaskCode
-from model.parameters.builtin import IS_LATEST, check_interval_names
+from model.parameters.builtin import IS_LATEST, check_interval_names, closing_parameters
 from model.parameters.nested_references import resolve
 from model.parameters.parameters import parse_parameters
 from model.parameters.precedence import INSTANCE_ID, builtins_of
 from model.parameters.secret_values import has_sealed
 from model.runs.instances import WorkflowInstance
+from model.runs.states import WorkflowState
+from model.time.run_time import RunTime
 from model.time.zones import zone
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ITS_ID = f"${{{INSTANCE_ID}}}"
 
 
+class Seen(NamedTuple):
+    """The values that a task sees, as a JSON object, and the names of those that are JSON (`results.py`)."""
+
+    text: str
+    json: Collection[str] = ()
+
+
 class Parameters:
-    """The parameters of one workflow instance, as its tasks end."""
+    """The parameters of one workflow instance, as its tasks end.
 
-    __slots__ = ("_base", "_builtins", "_instance", "_plan", "_startup", "contexts", "is_latest")
+    `said_of` says how a task came to have no results; None for one that succeeded.
+    """
 
-    def __init__(self, instance: WorkflowInstance, plan: Plan) -> None:
+    __slots__ = ("_base", "_builtins", "_instance", "_plan", "_said_of", "_startup", "contexts", "is_latest")
+
+    def __init__(
+        self, instance: WorkflowInstance, plan: Plan, said_of: Callable[[TaskCode], str | None] = lambda _: None
+    ) -> None:
         self.contexts = Contexts(plan.graph)
         self._instance = instance
         self._plan = plan
+        self._said_of = said_of
         self._base: Mapping[str, str] | None = None
         self._startup: frozenset[str] = frozenset()
         self._builtins: Mapping[str, str] | None = None
@@ -38,46 +55,87 @@ class Parameters:
         """Whether the run is the latest of its schedule; None if no task asks."""
 
     def values(self, code: TaskCode) -> dict[str, str]:
-        """All that a task sees, except the built-in ones.
+        """All that a task sees, except the built-in ones. Raises as `with_json` does."""
+        return self.with_json(code)[0]
 
-        Raises `Refused` if they grow too large, or if the task needs an interval that its run does not have.
+    def with_json(self, code: TaskCode, *, local: bool = True) -> tuple[dict[str, str], Collection[str]]:
+        """The same, with the `local` ones or without, and the names of those that are JSON.
+
+        Raises `Refused` if they grow too large, if the task needs an interval that its run does not have, or names a
+        value that another task did not give.
         """
-        base = self._known()
+        base, task = self._known(), self._plan.tasks[code]
         context = {name: value for name, value in self.contexts.seen_by(code).items() if name not in self._startup}
         values = {**base, **context}
-        local = {param.name: param.value for param in self._plan.tasks[code].inputs if param.name not in self._startup}
-        if local:
-            at, calendar = self._instance.schedule_time or EPOCH, zone(self._instance.time_zone)
-            known = {**self.builtins(), **values}
-            values |= resolve(local, known, at, calendar, self._instance.interval)
-        if self._instance.interval is None and self._plan.tasks[code].uses_builtins:
-            check_interval_names(self._plan.tasks[code].params, values)
-        return values
+        own = self._local(task)
+        reader = self._named(task, {**values, **own}) if task.references else None
+        if own and local:
+            values |= self.local(task, {**(reader.found.values if reader else {}), **values})
+        if self._instance.interval is None and task.uses_builtins:
+            check_interval_names(task.params, values)
+        if reader is None:
+            return values, ()
+        found = self._with_parts(reader, task, values)
+        # Those of a name of their own come last: it is theirs in the environment too.
+        return {**found.values, **values}, found.json
+
+    def local(self, task: PlannedTask, known: Mapping[str, str]) -> dict[str, str]:
+        """The local parameters of a task, made of `known` values and the built-in ones. Raises `Refused`."""
+        at, calendar = self._instance.schedule_time or EPOCH, zone(self._instance.time_zone)
+        return resolve(self._local(task), {**self.builtins(), **known}, at, calendar, self._instance.interval)
+
+    def _local(self, task: PlannedTask) -> dict[str, str]:
+        self._known()
+        return {param.name: param.value for param in task.inputs if param.name not in self._startup}
+
+    def _named(self, task: PlannedTask, flat: Mapping[str, str]) -> Reader:
+        """The values of other tasks that a task names. Raises `Refused` if one is not there."""
+        reader = Reader(self._plan, self.contexts.given_by, self._said_of)
+        for each in task.references:
+            if each.task is not None and each.name not in flat and each.of not in self._startup:
+                reader.add(each, each.task)
+        return reader
+
+    def _with_parts(self, reader: Reader, task: PlannedTask, flat: Mapping[str, str]) -> Results:
+        """The same, and the parts of parameters that it names. Raises `Refused` for a task that is not before it."""
+        for each in task.references:
+            if each.task is None and each.name not in flat and each.of not in self._startup:
+                reader.add_part(each, flat)
+        return reader.found
 
     def as_text(self, code: TaskCode) -> str:
-        """The same as a JSON object; if the task adds nothing, the instance's own text without parsing it."""
+        """All that a task sees, as a JSON object."""
+        return self.seen(code).text
+
+    def seen(self, code: TaskCode) -> Seen:
+        """The same; if the task adds nothing, the instance's own text without parsing it."""
         task = self._plan.tasks[code]
-        adds = task.inputs or task.uses_builtins or _ITS_ID in self._instance.params
+        adds = task.inputs or task.uses_builtins or task.references or _ITS_ID in self._instance.params
         if not adds and not self.contexts.seen_by(code):
-            return self._instance.params
-        values = self.values(code)
+            return Seen(self._instance.params)
+        values, names = self.with_json(code)
         if task.uses_builtins:
             values = {**self.builtins(), **values}
-        return json.dumps(values, ensure_ascii=False)
+        return Seen(json.dumps(values, ensure_ascii=False), names)
 
     def builtins(self) -> Mapping[str, str]:
         """The built-in parameters of the instance."""
         if self._builtins is None:
-            at = self._instance.schedule_time or EPOCH
-            self._builtins = builtins_of(
-                self._plan, self._instance.id, at, self._instance.time_zone, self._instance.interval
-            )
+            instance = self._instance
+            time = RunTime(instance.schedule_time or EPOCH, instance.time_zone, instance.interval)
+            self._builtins = builtins_of(self._plan, instance.id, time)
         if self.is_latest is None:
             return self._builtins
         return {**self._builtins, IS_LATEST: json.dumps(self.is_latest)}
 
+    def close(self, state: WorkflowState, failed: Sequence[str]) -> None:
+        """All but what cleans up is over: that sees as what the instance ends, and which tasks failed."""
+        self._builtins = {**self.builtins(), **closing_parameters(state, failed)}
+
     def given_by(self, task: PlannedTask, outputs: str | None) -> Mapping[str, str]:
         """What a task that printed these outputs passes on: its OUT parameters if it declares any, else all of them."""
+        if task.outputs is None and not outputs:
+            return {}
         given = parse_parameters(outputs, "its outputs") if outputs else {}
         given = {n: v for n, v in given.items() if n not in self._plan.secrets and not has_sealed(v)}
         if task.outputs is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from dao.cluster.nodes import Me
-from dao.runs import children, workflow_instances
+from dao.runs import children, started_runs, workflow_instances
 from dao.tasks import past_attempts
 from master.drive.events import Restored
 from master.drive.handling import feed
@@ -19,7 +19,7 @@ from model.definitions.plan import Plan
 from model.errors import Refused
 from model.ids import TaskCode, WorkflowInstanceId
 from model.runs.instances import HaltRequest, WorkflowInstance
-from model.runs.states import WorkflowState
+from model.runs.states import TaskState, WorkflowState
 
 
 class Restorer:
@@ -49,6 +49,12 @@ class Restorer:
             each.id for each in instances if isinstance(known := plans[plan_key(each)], Plan) and known.has_children
         ]
         found = await children.of(connection, with_children)
+        starting = [
+            each.id for each in instances if isinstance(known := plans[plan_key(each)], Plan) and known.starts_apart
+        ]
+        if starting:
+            for id_, begun in (await started_runs.of(connection, starting)).items():
+                found[id_] = [*found[id_], *begun]
         restored = []
         for instance in instances:
             plan = plans[plan_key(instance)]
@@ -62,6 +68,9 @@ class Restorer:
             await feed(runnable, Restored(tuple(attempts[instance.id]), below, again), writes)
             if plan.has_dependents:
                 writes.dependents.add(instance.id)
+            for attempt in attempts[instance.id] if plan.updates_datasets else ():
+                if attempt.state is TaskState.SUCCESS:
+                    writes.note_updates(runnable, attempt)
             if instance.requested_state is not None:
                 await feed(runnable, HaltRequest(instance.requested_state), writes)
             restored.append(runnable)

@@ -5,7 +5,8 @@ The driver (`driver.py`) feeds it events and writes its effects. A repeated even
 again after a failover, and rows may already hold what a later event reports.
 
 `ready_tasks.py` decides which task may begin, `task_starter.py` how, `parameters.py` which parameters it sees;
-`children.py` handles children.
+`children.py` handles children, `elements.py` elements. When all is over, `model/runs/closing.py` decides what
+cleans up.
 """
 
 from __future__ import annotations
@@ -15,7 +16,20 @@ from typing import assert_never
 
 from master.drive.attempts import Attempts
 from master.drive.children import Children
-from master.drive.events import Effect, Enter, Event, Finish, HoldTasks, KillTasks, Restored, Started, TookTooLong
+from master.drive.elements import Elements
+from master.drive.events import (
+    Close,
+    Closes,
+    Effect,
+    Enter,
+    Event,
+    Finish,
+    HoldTasks,
+    KillTasks,
+    Restored,
+    Started,
+    TookTooLong,
+)
 from master.drive.outcome import Ends
 from master.drive.parameters import Parameters
 from master.drive.retries import is_repeated, repeated, used_before
@@ -25,9 +39,11 @@ from model.definitions.plan import Plan
 from model.ids import TaskCode
 from model.logic.dynamic import DynamicParams
 from model.logic.sub_process import SubProcessParams
+from model.runs.closing import Closing, closing_tasks
+from model.runs.elements import index_of, is_element, task_of
 from model.runs.instances import AttemptEnd, ChildState, HaltRequest, TaskAttempt, WorkflowInstance
 from model.runs.ready_tasks import Progress
-from model.runs.states import WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
+from model.runs.states import WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState, is_legal
 
 T, W = TaskState, WorkflowState
 _FAILED = (T.FAILURE, T.KILL, T.NEED_FAULT_TOLERANCE)
@@ -41,8 +57,11 @@ class WorkflowRunnable:
         "_attempts",
         "_begun",
         "_children",
+        "_closes",
+        "_closing",
         "_ending",
         "_ends",
+        "_outputs",
         "_overtime",
         "_parameters",
         "_progress",
@@ -58,17 +77,23 @@ class WorkflowRunnable:
         self.plan = plan
         self.state = instance.state
         self._progress = Progress(plan, instance.scope)
-        self._parameters = Parameters(instance, plan)
         self._ends = Ends(plan, self._progress)
+        self._parameters = Parameters(instance, plan, self._ends.said_of)
         self._ready: list[TaskCode] = []
         self._begun: set[TaskCode] = set()
         self._attempts = Attempts()
         self._starter = TaskStarter(
             plan, self._attempts, self._parameters, self._progress, self._ends, dry_run=instance.dry_run
         )
-        self._children: dict[TaskCode, Children] = {}
+        self._children: dict[TaskCode, Children | Elements] = {}
         self._ending = False
         self._overtime: str | None = None
+        self._closes = False
+        """Whether it is about to clean up, which is not written yet."""
+        self._closing: Closing | None = None
+        """Set while it cleans up, and when it is about to."""
+        self._outputs: str | None = None
+        """What it gave to its parent before it cleaned up."""
 
     def tell_latest(self, *, is_latest: bool) -> None:
         """Whether this run is the latest of its schedule, for the tasks that begin from now on."""
@@ -77,7 +102,7 @@ class WorkflowRunnable:
     def handle(self, event: Event) -> list[Effect]:
         """Advance by one event; the effects are to be written together, in order. Raises `Refused` for a row that
         cannot be read."""
-        if self.state.is_final:
+        if self.state.is_final or (self._closes and not isinstance(event, Closes)):
             return []
         resumed: Mapping[TaskCode, Sequence[ChildState]] = {}
         match event:
@@ -99,9 +124,10 @@ class WorkflowRunnable:
                     return []
                 effects = self._record(code, state, outputs, ran_s=ran_s, is_suspect=is_suspect)
             case ChildState(code, attempt, index, state, outputs):
-                if code not in self._children or not self._attempts.is_last(code, attempt):
+                children_of = self._children.get(code)
+                if not isinstance(children_of, Children) or not self._attempts.is_last(code, attempt):
                     return []
-                self._children[code].finished(index, state, outputs)
+                children_of.finished(index, state, outputs)
                 effects = self._check_children(code)
             case HaltRequest(state):
                 if state not in WORKFLOW_TRANSITIONS[self.state]:
@@ -109,13 +135,23 @@ class WorkflowRunnable:
                 self.state = state
                 effects = [Enter(state), *self._halt()]
             case TookTooLong(reason):
-                if self._overtime is not None or self.state is W.READY_STOP:
+                if self._overtime is not None or self.state is W.READY_STOP or self.cleans_up:
                     return []
                 self._ending, self._overtime = True, reason
                 effects = [KillTasks(reason), *self._check_all_children()]
+            case Closes():
+                assert self._closing is not None, "it does not clean up"
+                self.state = W.RUNNING_EXECUTION
+                self._begin_to_close(self._closing)
+                effects = []
             case _:
                 assert_never(event)
         return [*effects, *self._begin_ready(resumed), *self._finish_if_over()]
+
+    @property
+    def cleans_up(self) -> bool:
+        """Whether all but its teardown and on_exit tasks is over."""
+        return self._closing is not None
 
     def under_way(self) -> list[tuple[TaskCode, int]]:
         """The attempts whose ends have not been reported."""
@@ -123,13 +159,19 @@ class WorkflowRunnable:
 
     @property
     def only_waits(self) -> bool:
-        """Whether nothing of it is queued or runs on a worker: all that is in flight are children, DEPENDENT tasks, and
-        delayed attempts."""
+        """Whether nothing of it is queued or runs on a worker: all that is in flight are children, DEPENDENT and WAIT
+        tasks, and delayed attempts."""
         return self._attempts.all_rest
+
+    def ends_elements(self, code: TaskCode) -> bool:
+        """Whether the end of this attempt may be that of the last element of a task."""
+        elements = self._children.get(task_of(code))
+        return isinstance(elements, Elements) and elements.may_be_last
 
     def came_due(self, code: TaskCode, attempt: int) -> None:
         """The delay of an attempt has passed: from now on a worker may run it."""
-        if self._attempts.is_last(code, attempt) and self.plan.tasks[code].logic is None:
+        task = self.plan.task(code)
+        if self._attempts.is_last(code, attempt) and task.logic is None and not task.waits:
             self._attempts.wake(code)
 
     @property
@@ -147,21 +189,28 @@ class WorkflowRunnable:
     def _restore(self, attempts: Iterable[TaskAttempt], children: Iterable[ChildState]) -> list[Effect]:
         """Restore from rows. What is queued or runs on a living worker continues; only what is missing is queued."""
         effects: list[Effect] = []
-        known = [attempt for attempt in attempts if attempt.code in self.plan.tasks]
+        known = [attempt for attempt in attempts if task_of(attempt.code) in self.plan.tasks]
         for attempt in known:
             was_held = attempt.state in (T.PAUSE, T.KILL)
             retries = attempt.retries if attempt.valid or was_held else 0
             if was_held:
-                retries = used_before(self.plan.tasks[attempt.code], retries, attempt.ran_s)
+                retries = used_before(self.plan.task(attempt.code), retries, attempt.ran_s)
             self._attempts.restore(attempt.code, attempt.attempt, retries)
-        valid = [attempt for attempt in known if self._still_counts(attempt)]
-        self._begun |= {attempt.code for attempt in valid}
+        valid = self._starter.without_elements(attempt for attempt in known if self._still_counts(attempt))
+        self._begun |= {attempt.code for attempt in valid if attempt.code not in self.plan.closing}
         self._ready += self._progress.begin(self._begun)
+        self._ending = self.instance.ending_as is not None  # of its other tasks, none begins again
+        closing = [attempt for attempt in valid if attempt.code in self.plan.closing]
         for attempt in sorted(valid, key=self._order):
+            if attempt.code in self.plan.closing:
+                continue
             if not attempt.state.is_final:
-                logic = self.plan.tasks[attempt.code].logic
-                self._attempts.put_in_flight(attempt.code, rests=bool(attempt.due_in_minutes) or logic is not None)
-                if isinstance(logic, SubProcessParams | DynamicParams):
+                task = self.plan.tasks[attempt.code]
+                logic, rests = task.logic, task.waits or task.each is not None or bool(attempt.due_in_minutes)
+                self._attempts.put_in_flight(attempt.code, rests=rests or logic is not None)
+                if task.each is not None:
+                    effects += self._restore_elements(attempt)
+                elif isinstance(logic, SubProcessParams | DynamicParams):
                     self._children[attempt.code] = Children.restored(self.plan, attempt, children)
             elif self._progress.is_in_scope(attempt.code):
                 effects += self._record(
@@ -175,9 +224,42 @@ class WorkflowRunnable:
                 self._ends.failed[attempt.code] = attempt.state
             elif attempt.state is T.SKIPPED:
                 self._progress.kept_skipped(attempt.code)
+        if self.instance.ending_as is not None:
+            effects += self._restore_closing(closing, self.instance.ending_as)
         if self.state is not W.RUNNING_EXECUTION:
             return [*effects, *self._halt()]
         return [*effects, *self._check_all_children()]
+
+    def _restore_elements(self, attempt: TaskAttempt) -> list[Effect]:
+        self._children[attempt.code], rows = self._starter.restored_elements(attempt)
+        ended = [row for row in rows if row.state.is_final]
+        return [effect for row in ended for effect in self._record(row.code, row.state, row.outputs)]
+
+    def _restore_closing(self, attempts: Iterable[TaskAttempt], ending_as: WorkflowState) -> list[Effect]:
+        """Restore what cleans up, of an instance that does. By the rows of the others it is the same tasks."""
+        effects: list[Effect] = []
+        own = closing_tasks(self.plan, self.instance.scope, self._attempts.has_begun)
+        self._closing = Closing(self.plan, own, ending_as, self.instance.ending_reason)
+        self._begin_to_close(self._closing)
+        for attempt in attempts:
+            if attempt.code not in own:
+                continue
+            self._begun.add(attempt.code)
+            if not attempt.state.is_final:
+                self._attempts.put_in_flight(attempt.code, rests=bool(attempt.due_in_minutes))
+            else:
+                effects += self._record(attempt.code, attempt.state, attempt.outputs)
+        return effects
+
+    def _begin_to_close(self, closing: Closing) -> None:
+        """From now on only what cleans up begins, and ends however the others ended."""
+        self._outputs = self._parameters.at_the_end() if closing.state is W.SUCCESS else None
+        failed = [self.plan.tasks[code].name for code in self._ends.failed]
+        self._parameters.close(closing.state, failed)
+        self._ends.failed_to_close = closing.failed
+        self._closes, self._ending, self._overtime = False, False, None
+        self._ends.paused.clear()
+        self._ready = closing.begin()
 
     def _still_counts(self, attempt: TaskAttempt) -> bool:
         """Whether this attempt still counts. One that was held back begins again as soon as its workflow runs, if what
@@ -207,6 +289,8 @@ class WorkflowRunnable:
         """Record that an attempt has ended; one of a stream ran for so many seconds. None follows one that is
         suspect."""
         self._attempts.end(code)
+        if is_element(code):
+            return self._record_element(code, state, outputs, is_suspect=is_suspect)
         self._children.pop(code, None)
         if self._is_stopped_between(code, state):
             state = T.KILL
@@ -215,10 +299,16 @@ class WorkflowRunnable:
                 return self._again(code, state, ran_s)
             case T.SUCCESS | T.FORCED_SUCCESS:
                 self._give(code, outputs)
-                self._ready += self._progress.succeeded(code, branch)
+                if self._closing is not None and code in self.plan.closing:
+                    self._ready += self._closing.over(code)
+                else:
+                    self._ready += self._progress.succeeded(code, branch)
                 return []
             case T.SKIPPED:
-                self._ready += self._progress.skipped_itself(code)
+                if self._closing is not None and code in self.plan.closing:
+                    self._ready += self._closing.over(code)
+                else:
+                    self._ready += self._progress.skipped_itself(code)
                 return []
             case T.PAUSE if not self._is_halted:  # handed over or given back by its worker
                 self._attempts.retries[code] = used_before(self.plan.tasks[code], self._attempts.retries[code], ran_s)
@@ -232,13 +322,30 @@ class WorkflowRunnable:
             case _:
                 raise AssertionError(f"an attempt cannot end in {state}")
 
+    def _record_element(
+        self, code: TaskCode, state: TaskState, outputs: str | None, *, is_suspect: bool
+    ) -> list[Effect]:
+        """Record that an attempt of an element has ended, and perhaps its task with it."""
+        elements = self._children.get(task_of(code))
+        if not isinstance(elements, Elements):
+            return []
+        if state is T.PAUSE and not self._is_halted:
+            return [self._starter.queue(code)]
+        runs_again = state in _FAILED and self._runs_again(code, state) and not is_suspect
+        effects = self._again(code, state, 0) if runs_again else []
+        if state is T.PAUSE or (runs_again and not self._attempts.is_in_flight(code)):
+            elements.paused(index_of(code))
+        elif not runs_again:
+            elements.ended(index_of(code), state, outputs)
+        return [*effects, *self._check_children(task_of(code))]
+
     def _give(self, code: TaskCode, outputs: str | None) -> None:
         self._parameters.contexts.gave(code, self._parameters.given_by(self.plan.tasks[code], outputs))
 
     def _runs_again(self, code: TaskCode, state: TaskState) -> bool:
         """Whether another attempt follows one with this end (`repeats.py`)."""
-        task, used = self.plan.tasks[code], self._attempts.retries[code]
-        may = is_repeated(task, state, used, dry_run=self.instance.dry_run)
+        task, used = self.plan.task(code), self._attempts.retries[code]
+        may = code not in self.plan.mapped and is_repeated(task, state, used, dry_run=self.instance.dry_run)
         return may and not self._ending and self.state is not W.READY_STOP
 
     def _is_stopped_between(self, code: TaskCode, state: TaskState) -> bool:
@@ -249,14 +356,19 @@ class WorkflowRunnable:
 
     def _again(self, code: TaskCode, state: TaskState, ran_s: float) -> list[Effect]:
         attempt = (self.instance.id, code, self._attempts.next(code))
-        used, minutes = repeated(self.plan.tasks[code], state, self._attempts.retries[code], ran_s, attempt)
+        used, minutes = repeated(self.plan.task(code), state, self._attempts.retries[code], ran_s, attempt)
         self._attempts.retries[code] = used
         if self.state is W.READY_PAUSE:
-            self._ends.paused.add(code)
+            if not is_element(code):
+                self._ends.paused.add(code)
             return [TaskAttempt(code, self._attempts.skip(code), T.PAUSE, used)]
         return [self._starter.queue(code, WaitReason.RETRY, minutes)]
 
     def _fail(self, code: TaskCode, state: TaskState) -> list[Effect]:
+        if self._closing is not None and code in self.plan.closing:
+            self._closing.failed[code] = state
+            self._ready += self._closing.over(code)
+            return []
         self._ends.failed[code] = state
         self._ready += self._progress.failed(code)
         is_handled = any(self._progress.is_in_scope(handler) for handler in self.plan.handlers.get(code, ()))
@@ -273,13 +385,15 @@ class WorkflowRunnable:
         return effects
 
     def _check_children(self, code: TaskCode) -> list[Effect]:
-        """The task that runs other workflows ends when they have ended, or when they are paused and it is halted."""
-        children = self._children[code]
+        """A task with children or elements ends when these have ended, or when they are paused and it is halted."""
+        children, begun = self._children[code], list[Effect]()
         if not self._is_halted and not children.is_over:
-            return list(children.start_more())
+            begun += children.start_more()
+            if not children.is_over:
+                return begun
         is_paused = self.state is W.READY_PAUSE and not self._ending
         end = children.end(as_paused=is_paused, dry_run=self.instance.dry_run)
-        return [] if end is None else [end, *self._record(code, end.state, end.outputs)]
+        return begun if end is None else [*begun, end, *self._record(code, end.state, end.outputs)]
 
     def _begin_ready(self, resumed: Mapping[TaskCode, Sequence[ChildState]]) -> list[Effect]:
         """Begin what may begin; a task that is decided at once may make others ready."""
@@ -309,12 +423,28 @@ class WorkflowRunnable:
         if self._attempts.any_under_way:
             return []
         is_complete = not self._ends.paused and self._begun.issuperset(self._ready)
+        if self._closing is not None:
+            return self._finish_closing(self._closing, is_complete=is_complete)
         if self._overtime is not None and self.state is not W.READY_STOP:
             state, reason = W.FAILURE, self._overtime
         else:
             state, reason = self._ends.verdict(self.state, is_complete=is_complete)
         assert state in WORKFLOW_TRANSITIONS[self.state], f"{self.state} cannot become {state}"
+        if self.plan.closing and state is not W.PAUSE:
+            own = closing_tasks(self.plan, self.instance.scope, self._attempts.has_begun)
+            if own:
+                self._closes, self._closing = True, Closing(self.plan, own, state, reason)
+                return [Close(state, reason)]
         self.state = state
         if state is not W.SUCCESS:
             return [Finish(state, reason)]
         return [Finish(state, reason, self._parameters.at_the_end(), self._progress.is_whole(self._ends.failed))]
+
+    def _finish_closing(self, closing: Closing, *, is_complete: bool) -> list[Effect]:
+        """What cleaned up is over too, or halted."""
+        state, reason = closing.verdict(self.state, is_complete=is_complete)
+        assert is_legal(self.state, state, closing.state, None), f"{self.state} cannot become {state}"
+        self.state = state
+        if state is not W.SUCCESS:
+            return [Finish(state, reason)]
+        return [Finish(state, reason, self._outputs, self._progress.is_whole(self._ends.failed))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from dao.postgres.engine import AsyncConnection
 from dao.streams import stream_ends
@@ -25,7 +24,7 @@ async def with_run_times(
         return events
     ran_s = await stream_ends.ran_s(connection, ends)
     return [
-        event._replace(what=replace(end, ran_s=ran_s.get((event.run, end.code, end.attempt), 0.0)))
+        event._replace(what=end._replace(ran_s=ran_s.get((event.run, end.code, end.attempt), 0.0)))
         if isinstance(end := event.what, AttemptEnd)
         else event
         for event in events

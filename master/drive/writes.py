@@ -12,13 +12,16 @@ from collections.abc import Iterable
 from dao.postgres.database import FencedTransaction
 from dao.postgres.errors import BadData
 from dao.postgres.notify import KILL, POOL, TASK, notify
-from dao.runs import after_end, children, workflow_instances
+from dao.runs import after_end, children, triggers, workflow_instances
 from dao.runs.children import NewChild
+from dao.runs.triggers import DatasetUpdate
 from dao.runs.workflow_instances import InstanceEnd
 from dao.streams import stream_ends
-from dao.tasks import task_instances
+from dao.tasks import task_events, task_instances
 from dao.tasks.task_instances import NewTask
 from master.drive.events import (
+    Close,
+    Closes,
     Effect,
     Enter,
     Finish,
@@ -32,7 +35,8 @@ from master.drive.run_limit import Delay
 from master.drive.runnable import WorkflowRunnable
 from model.choices import OnWorkerLoss
 from model.definitions.plan import PlannedTask
-from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.ids import Epoch, WorkflowInstanceId
+from model.runs.elements import element_name, index_of, is_element
 from model.runs.instances import AttemptEnd, Parent, TaskAttempt, WorkflowInstance
 from model.runs.queue_places import Queued, QueuedAttempt
 from model.runs.states import TaskState, WorkflowState
@@ -66,11 +70,13 @@ class Writes:
         """Failed-over runs whose count of lost owners is reset."""
         self.known = 0
         """How many tasks were over at once, so that there are events of them. Known after `flush`."""
+        self._updates: list[DatasetUpdate] = []
         self._tasks: list[NewTask] = []
         self._task_ends: list[tuple[WorkflowInstanceId, AttemptEnd]] = []
         self._children: list[NewChild] = []
         self._links: list[tuple[Parent, int]] = []
         self._entered: dict[WorkflowInstanceId, WorkflowState] = {}
+        self._closes: dict[WorkflowInstanceId, tuple[WorkflowRunnable, InstanceEnd]] = {}
         self._halts: dict[WorkflowInstanceId, tuple[TaskState, str]] = {}
         self._halting: dict[WorkflowInstanceId, WorkflowRunnable | None] = {}
         self._pool_groups: set[str] = set()
@@ -98,11 +104,11 @@ class Writes:
                     if task.type == "DEPENDENT":
                         self.dependents.add(id_)
                     if effect.state is TaskState.SUCCESS:
-                        self.note_success(runnable, effect.code)
+                        self.note_success(runnable, effect)
                 case AttemptEnd():
                     self._task_ends.append((id_, effect))
                     if effect.state is TaskState.SUCCESS:
-                        self.note_success(runnable, effect.code)
+                        self.note_success(runnable, effect)
                 case StartChild():
                     self._children.append(_new_child(runnable, effect))
                     self._grow(sum(map(len, self._children[-1].params.values())))
@@ -114,13 +120,23 @@ class Writes:
                 case KillTasks(reason):
                     self._halts[id_] = (TaskState.KILL, reason)
                     self._halting[id_] = runnable
+                case Close(end, reason):
+                    self._closes[id_] = runnable, InstanceEnd(id_, end, reason)
                 case Finish(end, reason, outputs, is_whole):
                     self.ends.append(InstanceEnd(id_, end, reason, outputs, is_whole))
 
-    def note_success(self, runnable: WorkflowRunnable, code: TaskCode) -> None:
-        """A task of it succeeded; nothing for one that its definition does not know."""
-        if task := runnable.plan.tasks.get(code):
+    def note_success(self, runnable: WorkflowRunnable, attempt: TaskAttempt | AttemptEnd) -> None:
+        """An attempt of it succeeded; nothing for one that its definition does not know."""
+        if task := runnable.plan.tasks.get(attempt.code):
             self.succeeded.append((runnable.instance, task.name))
+            if task.updates:
+                self.note_updates(runnable, attempt)
+
+    def note_updates(self, runnable: WorkflowRunnable, attempt: TaskAttempt | AttemptEnd) -> None:
+        """The same, of one that others may have been told of before."""
+        task = runnable.plan.tasks.get(attempt.code)
+        if task is not None and task.updates and not runnable.instance.dry_run:
+            self._updates.append(DatasetUpdate(runnable.instance.id, attempt.code, attempt.attempt, task.updates))
 
     def _grow(self, characters: int) -> None:
         self._size += ROW_SIZE + characters
@@ -132,15 +148,18 @@ class Writes:
         self._halts[id_] = (TaskState.KILL, "its workflow cannot be driven")
         self._halting[id_] = None
         self._entered.pop(id_, None)
+        self._closes.pop(id_, None)
         self._tasks = [task for task in self._tasks if task.workflow_instance_id != id_]
         self._task_ends = [end for end in self._task_ends if end[0] != id_]
         self._children = [child for child in self._children if child.parent.instance != id_]
         self._links = [link for link in self._links if link[0].instance != id_]
         self.ends = [*(end for end in self.ends if end.id != id_), InstanceEnd(id_, WorkflowState.FAILURE, reason)]
 
-    async def flush(self, connection: FencedTransaction, master: Epoch) -> list[tuple[WorkflowRunnable, AttemptEnd]]:
-        """Write the tasks. Returns the attempts that this has ended: feed these to their runnables, and flush again,
-        until there are none. Raises `OwnershipLost`."""
+    async def flush(
+        self, connection: FencedTransaction, master: Epoch
+    ) -> list[tuple[WorkflowRunnable, AttemptEnd | Closes]]:
+        """Write the tasks. Returns the attempts that this has ended, and `Closes` for runs that clean up now: feed
+        these to their runnables, and flush again, until there are none. Raises `OwnershipLost`."""
         if self._entered:
             entered, self._entered = self._entered, {}
             await workflow_instances.enter(connection, entered, master)
@@ -161,10 +180,20 @@ class Writes:
         if self._task_ends:
             task_ends, self._task_ends = self._task_ends, []
             await task_instances.end_in_master(connection, task_ends, master)
+        closed = await self._close(connection, master) if self._closes else []
         if not self._halts:
-            return []
+            return closed
         halts, self._halts = self._halts, {}
-        return await self._halt(connection, halts, master)
+        return [*closed, *await self._halt(connection, halts, master)]
+
+    async def _close(
+        self, connection: FencedTransaction, master: Epoch
+    ) -> list[tuple[WorkflowRunnable, AttemptEnd | Closes]]:
+        """Write that runs clean up. A halt that was requested before that is over: it must not halt this."""
+        closes, self._closes = self._closes, {}
+        await workflow_instances.close(connection, [end for _, end in closes.values()], master)
+        await task_events.delete_of(connection, list(closes))
+        return [(runnable, Closes()) for runnable, _ in closes.values()]
 
     async def _delete_old(self, connection: FencedTransaction, tasks: list[NewTask], master: Epoch) -> None:
         """A stream may be started again for ever: delete its attempts that are too old to be kept."""
@@ -182,6 +211,8 @@ class Writes:
             await children.resume(connection, self._links)
         if self._children:
             await children.start(connection, self._children)
+        if self._updates:
+            await triggers.after_updates(connection, self._updates, master)
         if self.ends:
             await after_end.notify_awaiting(connection, await workflow_instances.finish(connection, self.ends, master))
         if self._kills:
@@ -193,10 +224,10 @@ class Writes:
 
     async def _halt(
         self, connection: FencedTransaction, halts: dict[WorkflowInstanceId, tuple[TaskState, str]], master: Epoch
-    ) -> list[tuple[WorkflowRunnable, AttemptEnd]]:
+    ) -> list[tuple[WorkflowRunnable, AttemptEnd | Closes]]:
         """End what waits, and ask workers to end what runs. Returns what has ended of those runs that can be driven."""
         undriven = {id_ for id_ in halts if self._halting[id_] is None}
-        ended = [
+        ended: list[tuple[WorkflowRunnable, AttemptEnd | Closes]] = [
             (runnable, end)
             for id_, end in await task_instances.halt(connection, halts, undriven, master)
             if (runnable := self._halting[id_]) is not None
@@ -219,12 +250,13 @@ def has_streams(runnable: WorkflowRunnable | None) -> bool:
 
 
 def _new_task(runnable: WorkflowRunnable, attempt: TaskAttempt) -> NewTask:
-    task, instance = runnable.plan.tasks[attempt.code], runnable.instance
+    task, instance = runnable.plan.task(attempt.code), runnable.instance
     begins = attempt.state in (TaskState.QUEUED, TaskState.DELAY_EXECUTION)
+    is_whole = task.each is not None and not is_element(attempt.code)
     return NewTask(
         instance.id,
         attempt,
-        task.name,
+        element_name(task.name, index_of(attempt.code)) if is_element(attempt.code) else task.name,
         task.type,
         task.on_worker_loss is OnWorkerLoss.RETRY,
         task.worker_group or instance.worker_group,
@@ -237,9 +269,9 @@ def _new_task(runnable: WorkflowRunnable, attempt: TaskAttempt) -> NewTask:
         instance.dry_run,
         task.environment or instance.environment,
         task.tenant,
-        task.parameter_types,
+        task.types_with(attempt.json_names),
         task.dispatch_timeout * 60 or None,
-        None if instance.dry_run else task.resources,
+        None if instance.dry_run or is_whole else task.resources,
         _stream_of(task),
     )
 
@@ -264,7 +296,7 @@ def _new_child(runnable: WorkflowRunnable, effect: StartChild) -> NewChild:
     asked_group = None if instance.worker_group == spec.worker_group else instance.worker_group
     asked_environment = None if instance.environment == spec.environment else instance.environment
     return NewChild(
-        Parent(instance.id, effect.code, effect.attempt, effect.index),
+        Parent(instance.id, effect.code, effect.attempt, effect.index, effect.waits),
         effect.project,
         effect.workflow,
         effect.version,

@@ -13,6 +13,7 @@ from dao.cluster import drains, gone_nodes, slot_changes
 from dao.cluster.node_rows import NodeRow
 from dao.commands import queue_listings
 from dao.commands.queue_listings import GroupQueue
+from dao.definitions import files
 from dao.duties import duties, queue_statistics
 from dao.duties.queue_statistics import LAG, VACUUMED, TableState
 from dao.pools import pool_leases, pool_line_repair
@@ -26,6 +27,7 @@ NODES_KEPT = timedelta(days=30)
 SLOT_CHANGES_KEPT = timedelta(hours=24)
 HISTORY_KEPT = timedelta(days=3)
 ALERTS_KEPT = timedelta(days=90)
+CONTENTS_KEPT = timedelta(days=1)
 SHOWN_MAX = 3
 """How many findings of a check its result names."""
 
@@ -180,6 +182,7 @@ STEPS: Mapping[DutyName, DoStep] = {
     DutyName.QUEUE_STATISTICS: maintain_queues,
     DutyName.RETENTION: delete_what_is_over,
     DutyName.ENDED_NODES: delete_ended_nodes,
+    DutyName.FILE_CONTENTS: deleting(files.delete_unnamed, CONTENTS_KEPT, "contents of files that nothing names"),
     DutyName.SLOT_HISTORY: deleting(slot_changes.delete_old, SLOT_CHANGES_KEPT, "old changes of slots"),
     DutyName.DUTY_HISTORY: deleting(duties.delete_old, HISTORY_KEPT, "old rows of duties"),
 }

@@ -104,6 +104,13 @@ class Membership:
             counted=self._tally.counted(),
         )
 
+    def why_idle(self) -> str | None:
+        """Why it takes no commands now; None if it does."""
+        if self.slot is not None:
+            return None
+        busy = self._overload.because
+        return f"it has no slot, since it is BUSY: {busy}" if busy else "it has no slot"
+
     @property
     def accepts(self) -> bool:
         """Whether it takes commands at all. While BUSY it does not, unless it has a slot or no other master accepts

@@ -21,11 +21,13 @@ _SECRET_FIELD = re.compile(
 
 
 class ActorKind(StrEnum):
-    """Who acted: a user of the operating system on the database itself, an account by its session or token, a node."""
+    """Who acted: a user of the operating system on the database itself, an account by its session or token, the
+    sender of a signed webhook, a node."""
 
     SYSTEM_USER = "SYSTEM_USER"
     SESSION = "SESSION"
     TOKEN = "TOKEN"  # noqa: S105 - it is a kind
+    WEBHOOK = "WEBHOOK"
     NODE = "NODE"
 
 

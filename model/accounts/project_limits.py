@@ -18,6 +18,7 @@ from model.choices import WarningType
 from model.definitions.workflow import TaskSpec, WorkflowSpec
 from model.errors import Refused
 from model.logic.catalog import LOGIC_TYPES
+from model.runs.looks import query_of
 
 Used = frozenset[tuple["Resource", str | None]]
 """Kinds and names; None: not named."""
@@ -111,10 +112,13 @@ def _used_by_task(task: TaskSpec, spec: WorkflowSpec) -> Iterator[tuple[Resource
     if task.type in LOGIC_TYPES:
         return
     yield Resource.TENANT, task.tenant or spec.tenant
+    for data_source in task.data_sources:
+        yield Resource.DATA_SOURCE, data_source
     for field, kind in _NAMED_IN_PARAMS.items():
-        name = task.params.get(field)
-        if isinstance(name, str) and "$" not in name:
-            yield kind, name
+        for params in (task.params, query_of(task.params)):
+            name = params.get(field)
+            if isinstance(name, str) and "$" not in name:
+                yield kind, name
 
 
 def used_by_start(start: StartOptions, spec: WorkflowSpec | None) -> Used:

@@ -37,6 +37,7 @@ class DutyName(StrEnum):
     ALERT_RULES = "alert_rules"
     DUTY_HISTORY = "duty_history"
     ENDED_NODES = "ended_nodes"
+    FILE_CONTENTS = "file_contents"
     LEFT_WORK = "left_work"
     POOL_UPKEEP = "pool_upkeep"
     QUEUE_STATISTICS = "queue_statistics"
@@ -56,6 +57,7 @@ PERIODS: Mapping[DutyName, timedelta] = {
     DutyName.RETENTION: timedelta(minutes=10),
     DutyName.ALERT_HISTORY: timedelta(hours=1),
     DutyName.DUTY_HISTORY: timedelta(hours=1),
+    DutyName.FILE_CONTENTS: timedelta(hours=1),
 }
 """How often each is done, unless its row says otherwise; `ALERT_RULES` only while there is something to do."""
 

@@ -124,13 +124,13 @@ class LoadSettings(BaseModel):
         32, ge=0, allow_inf_nan=False, description="one-minute load average per core that makes it BUSY; 0 = never"
     )
     descriptors_free_min: int = Field(
-        32, ge=0, description="files and connections that it may still open, below which it is BUSY; 0 = never"
+        32, ge=0, description="files and connections that it may still open; BUSY below that; 0 = never"
     )
     margin: float = Field(
         0.05,
         gt=0,
         lt=1,
-        description="how far a share must fall below its limit to end BUSY; for load, files and bytes, this part of it",
+        description="how far a share must fall below its limit to end BUSY; of load, files and bytes, this part",
     )
     hold: Duration = Field(timedelta(seconds=10), description="minimum time between two changes of BUSY and NORMAL")
 

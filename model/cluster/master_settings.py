@@ -18,43 +18,43 @@ class MasterSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_running_workflows: int = Field(
-        20_000, gt=0, description="most runs with queued or running tasks that it drives at once; BUSY when full"
+        20_000, gt=0, description="most runs with queued or running tasks at once; BUSY when full"
     )
     batch_max: int = Field(500, gt=0, le=10_000, description="most commands or events handled in one transaction")
     look_every: Duration = Field(timedelta(seconds=2), description="how often it polls for work when nobody wakes it")
     sweep_every: Duration = Field(
         timedelta(seconds=10),
-        description="how often it searches for work that lost nodes left, in addition to the moment of a loss",
+        description="how often it searches for work that lost nodes left",
     )
     watch_every: Duration = Field(
-        timedelta(seconds=10), description="how often it checks whether each of its runs has a reason to wait"
+        timedelta(seconds=10), description="how often it checks that each of its runs has a reason to wait"
     )
     stuck_after: Duration = Field(
         timedelta(seconds=10),
-        description="how long a run without a reason to wait is left alone before it counts as stuck",
+        description="how long a run may wait without a reason before it counts as stuck",
     )
     steal_after: Duration = Field(
         timedelta(seconds=5), description="waiting time after which any free master takes a command of any slot"
     )
     rebalance_after: DurationOrNone = Field(
         timedelta(seconds=10),
-        description="how long streams may be spread unevenly over the workers of their group before masters move some, "
-        "a few at a time; 0 = only `shoal stream rebalance` does",
+        description="how long streams may be spread unevenly before masters move some; 0 = only `shoal stream "
+        "rebalance` does",
     )
     longest_run: Duration | None = Field(
-        None, description="longest time that any run may take; one that takes longer ends as FAILURE; none = no limit"
+        None, description="longest time that any run may take; longer ones end as FAILURE; none = no limit"
     )
     kept_days: int = Field(
         KEPT_DAYS,
         ge=0,
         le=KEPT_DAYS_MAX,
-        description="days for which ended runs are kept, unless their project says otherwise; 0 = forever",
+        description="days to keep ended runs, unless their project says otherwise; 0 = forever",
     )
     id_step: int = Field(1, gt=0, description="stride of the command ids that this database generates")
     when_fenced: WhenFenced = Field(
         WhenFenced.REJOIN, description="after it was fenced: rejoin as a new node, or exit with code 75"
     )
     drain: Duration = Field(
-        timedelta(seconds=2), description="time to finish its runs on a graceful stop, before the rest is failed over"
+        timedelta(seconds=2), description="time to finish its runs on a graceful stop; the rest is failed over"
     )
     load: LoadSettings = LoadSettings()

@@ -58,11 +58,11 @@ class Timing(BaseModel):
     )
     worker_fence_after: Duration = Field(
         _seconds(30),
-        description="standstill of a worker's beat, with its registry entry gone too, after which its tasks are lost",
+        description="standstill of a worker's beat, without a registry entry, after which its tasks are lost",
     )
     worker_cut_limit: Duration = Field(
         _seconds(600),
-        description="longest time that a worker may run with the registry alone, cut off from the database",
+        description="longest time that a worker may run without the database",
     )
     kill_grace: Duration = Field(_seconds(5), description="time between TERM and KILL for a task's processes")
 

@@ -12,10 +12,12 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from model.choices import OnWorkerLoss, Priority, Restart, TimeoutStrategy
+from model.definitions.closing import NOT_OF_CLOSING
 from model.fields import Minutes, PoolName
 from model.logic.catalog import LOGIC_TYPES, NOT_OF_LOGIC
 from model.parameters.text import plain_data
 from model.pools.variables import without_one_variable
+from model.runs.looks import NOT_OF_WAITS, WAIT
 from model.streams.streams import NOT_OF_STREAMS, OF_STREAMS
 
 RETRIES_MAX = 1_000
@@ -69,10 +71,11 @@ def with_defaults(content: Mapping[str, Any]) -> Mapping[str, Any]:
     except ValidationError:
         return content
     rest = {name: value for name, value in content.items() if name != "defaults"}
-    return {**rest, "tasks": [_given(task, written) if isinstance(task, Mapping) else task for task in tasks]}
+    return {**rest, "tasks": [given_to(task, written) if isinstance(task, Mapping) else task for task in tasks]}
 
 
-def _given(task: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+def given_to(task: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+    """A task with the defaults that it may have and does not give itself."""
     unfit = _unfit(task)
     return {**{name: value for name, value in written.items() if name not in unfit}, **task}
 
@@ -81,5 +84,11 @@ def _unfit(task: Mapping[str, Any]) -> Collection[str]:
     """The fields that a default does not give to this task."""
     if task.get("type") in LOGIC_TYPES:
         return {*NOT_OF_LOGIC, *OF_STREAMS}
-    unfit = NOT_OF_STREAMS if task.get("stream") is True else OF_STREAMS
-    return {*unfit, "skip_exit_codes"} if task.get("type") in WITHOUT_EXIT_CODES else unfit
+    unfit = set(NOT_OF_STREAMS if task.get("stream") is True else OF_STREAMS)
+    if task.get("teardown") is True or task.get("on_exit") is True:
+        unfit.update(NOT_OF_CLOSING)
+    if task.get("type") == WAIT:
+        unfit.update(NOT_OF_WAITS)
+    if task.get("type") in WITHOUT_EXIT_CODES:
+        unfit.add("skip_exit_codes")
+    return unfit

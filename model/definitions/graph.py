@@ -56,6 +56,15 @@ class Graph:
         """These tasks and all their descendants."""
         return _closure(codes, self.successors)
 
+    def marked_before(self, marks: Mapping[TaskCode, int]) -> Mapping[TaskCode, int]:
+        """For each task the marks of all tasks before it, combined by `|`: with one bit for each, in linear time."""
+        found = dict.fromkeys(self.depth, 0)
+        if marks:
+            for code in sorted(self.depth, key=self.depth.__getitem__):
+                for before in self.predecessors[code]:
+                    found[code] |= found[before] | marks.get(before, 0)
+        return found
+
     def nearest(self, codes: Collection[TaskCode]) -> frozenset[TaskCode]:
         """Those of `codes` with no other of them downstream. Walks up only to the least deep of them."""
         highest = min(self.depth[code] for code in codes)

@@ -6,11 +6,13 @@ value in the new version changes the tasks that use it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
+from model.definitions.after_last import GATE
+from model.definitions.result_references import texts_of
 from model.definitions.workflow import TaskSpec, WorkflowSpec
 from model.parameters.parameters import references
+from model.parameters.results import bases
 
 _TAKES_ALL = ("SUB_PROCESS", "DYNAMIC")
 """They give every parameter to their child runs."""
@@ -31,7 +33,7 @@ def changed_parameters(old: Mapping[str, str], new: Mapping[str, str]) -> frozen
     """The global parameters whose values differ, those that refer to such ones among them."""
     changed = {name for name in {*old, *new} if old.get(name) != new.get(name)}
     while more := {
-        name for name, value in new.items() if name not in changed and not changed.isdisjoint(references(value))
+        name for name, value in new.items() if name not in changed and not changed.isdisjoint(_named(value))
     }:
         changed |= more
     return frozenset(changed)
@@ -42,7 +44,7 @@ def _work(task: TaskSpec, spec: WorkflowSpec) -> TaskSpec:
     own = {
         "code": None,
         "description": "",
-        "after": tuple(sorted(task.after)),
+        "after": tuple(sorted(name for name in task.after if name != GATE)),
         "worker_group": task.worker_group or spec.worker_group,
         "environment": task.environment or spec.environment,
         "tenant": task.tenant or spec.tenant,
@@ -55,5 +57,9 @@ def _uses(task: TaskSpec, values: frozenset[str]) -> bool:
         return False
     if task.type in _TAKES_ALL:
         return True
-    written = json.dumps([task.params, [param.value for param in task.local_params]], ensure_ascii=False)
-    return not values.isdisjoint(references(written))
+    return any(not values.isdisjoint(_named(text)) for text in texts_of(task))
+
+
+def _named(text: str) -> set[str]:
+    """The parameters that a text refers to; of `${files[0].name}` it may be `files`."""
+    return {base for name in references(text) for base, _ in bases(name)}

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from model.accounts.project_limits import Used, used_by
 from model.choices import Direct, Flag, OnWorkerLoss, ParameterType, Priority, StartWhen, TimeoutStrategy
+from model.definitions import task_data_sources
+from model.definitions.each import Each
 from model.definitions.graph import Graph
+from model.definitions.result_references import ResultReference, result_references
 from model.definitions.workflow import TaskSpec, WorkflowSpec
 from model.errors import Refused
+from model.files import task_files
 from model.ids import TaskCode, WorkflowCode
 from model.logic.catalog import LOGIC_TYPES
 from model.logic.conditions import ConditionsParams
@@ -26,11 +31,22 @@ from model.parameters.foreign_values import Need, fits, types_in, written
 from model.parameters.local import LocalParam
 from model.parameters.outputs import OutParameters
 from model.parameters.parameters import PARAMETER_PREFIX, parameter_variable
+from model.parameters.results import bases
 from model.parameters.secret_values import check_sealed, sealed_value
+from model.runs.elements import task_of
+from model.runs.looks import WAIT
 from model.scripts.python_script import NamedPython
 from model.scripts.scripts_in_definitions import written_script
 from model.scripts.shell_script import NamedScript
 from model.streams.streams import StreamRule
+
+_TRAVELLING = frozenset(
+    ParameterType(name) for name in ("INTEGER", "LONG", "FLOAT", "DOUBLE", "BOOLEAN", "DATE", "TIME", "TIMESTAMP")
+)
+"""The types of OUT parameters that hold where `${task.name}` names one: none lets a script run a value."""
+
+_KEEPS_JSON = frozenset({"HTTP", "SWITCH"})
+"""The task types that take JSON as JSON. In a script the type would let a value of any text in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +56,8 @@ class PlannedTask:
 
     `logic` is set for a task that runs in the master; `branches` are the tasks that it may choose. `inputs` are its
     local parameters with a value of their own, `outputs` its OUT ones with their defaults (None: it outputs all that it
-    prints). `stream` is set for a task that is not expected to end.
+    prints). `stream` is set for a task that is not expected to end, `each` for one with elements. `references` are
+    those that may name values of other tasks, or parts of values. Its success `updates` these datasets.
     """
 
     code: TaskCode
@@ -69,6 +86,21 @@ class PlannedTask:
     uses_builtins: bool
     stream: StreamRule | None = None
     script: NamedScript | NamedPython | None = None
+    references: tuple[ResultReference, ...] = ()
+    each: Each | None = None
+    updates: tuple[str, ...] = ()
+
+    def types_with(self, json_names: Collection[str]) -> str | None:
+        """The recorded types of an attempt in which these parameters are JSON, if its type of task keeps that."""
+        if not json_names or self.type not in _KEEPS_JSON:
+            return self.parameter_types
+        known = json.loads(self.parameter_types or "{}")
+        return json.dumps({**known, **dict.fromkeys(json_names, ParameterType.JSON)})
+
+    @property
+    def waits(self) -> bool:
+        """Whether it only looks for something, now and then."""
+        return self.type == WAIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +110,9 @@ class Plan:
     `evaluators` are the CONDITIONS, which begin however the tasks before them end; `handlers` maps each task to those
     directly after it that name it, so that its failure is not the run's. `rules` are the start rules of the tasks that
     have another than the default. `codes` are the tasks by name. `secrets` are the names of the SECRET parameters.
-    `used` is what the limits of its project are about; `asks_latest`: a task names `system.is_latest`.
+    `used` is what the limits of its project are about; `asks_latest`: a task names `system.is_latest`. `closing` are
+    the tasks that clean up, each with whether it is one of `on_exit`; `work` is the graph without them. `mapped` are
+    the tasks with elements, `before_mapped` those directly before one.
     """
 
     workflow_code: WorkflowCode
@@ -98,6 +132,15 @@ class Plan:
     secrets: frozenset[str] = frozenset()
     used: Used = frozenset()
     asks_latest: bool = False
+    closing: Mapping[TaskCode, bool] = field(default_factory=dict)
+    work: Graph = field(default_factory=lambda: Graph.of({}))
+    mapped: frozenset[TaskCode] = frozenset()
+    before_mapped: frozenset[TaskCode] = frozenset()
+
+    @property
+    def updates_datasets(self) -> bool:
+        """Whether the success of one of its tasks is an event."""
+        return any(task.updates for task in self.tasks.values())
 
     @property
     def has_dependents(self) -> bool:
@@ -105,9 +148,23 @@ class Plan:
         return any(isinstance(task.logic, DependentParams) for task in self.tasks.values())
 
     @property
+    def starts_apart(self) -> bool:
+        """Whether one of its tasks starts another workflow without waiting for it."""
+        return any(isinstance(task.logic, SubProcessParams) and not task.logic.wait for task in self.tasks.values())
+
+    @property
     def has_streams(self) -> bool:
         """Whether one of its tasks is a stream."""
         return any(task.stream is not None for task in self.tasks.values())
+
+    def task(self, code: TaskCode) -> PlannedTask:
+        """A task by its code, or by that of an element. Raises `KeyError`."""
+        return self.tasks[task_of(code)]
+
+    def values_named_of(self, code: TaskCode) -> list[str]:
+        """The names of those values of a task that other tasks want."""
+        named = [each.rest for task in self.tasks.values() for each in task.references if each.task == code]
+        return list(dict.fromkeys(base for rest in named for base, _ in [*bases(rest)][-1:]))
 
     def check_given(self, given: Mapping[str, str], scope: Collection[TaskCode] | None) -> None:
         """Raises `Refused` for a value of a start that a script of these tasks (None: of all) could run."""
@@ -148,13 +205,19 @@ class Plan:
 
         Raises `Refused` for parameters of a logic task that cannot be read, and for a secret in plain text.
         """
-        coded = spec.coded()
+        coded = spec.coded().gated(code)
         codes = {task.name: TaskCode(task.code or 0) for task in coded.tasks}
         for each in coded.tasks:
             secrets = [param.name for param in each.local_params if param.type is ParameterType.SECRET]
             check_sealed(project, secrets, {param.name: param.value for param in each.local_params})
-        tasks = {codes[task.name]: _planned(task, coded, codes, name, project) for task in coded.tasks}
         graph = coded.graph()
+        references = result_references(coded, codes, graph)
+        tasks = {
+            codes[task.name]: _planned(task, coded, codes, name, project, references.get(codes[task.name], ()))
+            for task in coded.tasks
+        }
+        closing = {codes[task.name]: task.on_exit for task in coded.tasks if task.is_closing}
+        work = coded.graph(without_closing=True) if closing else graph
         evaluators: set[TaskCode] = set()
         handlers: dict[TaskCode, tuple[TaskCode, ...]] = {}
         for task in tasks.values():
@@ -164,33 +227,47 @@ class Plan:
                 for before in graph.predecessors[task.code]:
                     if before in named:
                         handlers[before] = (*handlers.get(before, ()), task.code)
-        counts = {task: len(befores) for task, befores in graph.predecessors.items()}
+        counts = {task: len(befores) for task, befores in work.predecessors.items()}
         rules = {
             codes[task.name]: task.start_when for task in coded.tasks if task.start_when is not StartWhen.ALL_SUCCESS
         }
+        mapped = frozenset(task.code for task in tasks.values() if task.each is not None)
+        before_mapped = frozenset(before for each in mapped for before in graph.predecessors[each])
         has_children = any(isinstance(task.logic, SubProcessParams | DynamicParams) for task in tasks.values())
         return cls(
             *(code, version, coded, graph, tasks, codes, counts, frozenset(evaluators), handlers, rules, has_children),
             *(name, project, project_code, spec.secret_names(), used_by(spec), _asks_latest(tasks.values())),
+            *(closing, work, mapped, before_mapped),
         )
 
 
 def _asks_latest(tasks: Iterable[PlannedTask]) -> bool:
     asks = f"${{{IS_LATEST}}}"
-    return any(asks in text for task in tasks for text in (task.params, *(param.value for param in task.inputs)))
+    return any(
+        asks in text
+        for task in tasks
+        for text in (task.params, *(param.value for param in task.inputs), task.each.written if task.each else "")
+    )
 
 
 def _planned(
-    task: TaskSpec, spec: WorkflowSpec, codes: Mapping[str, TaskCode], workflow: str, project: str
+    task: TaskSpec,
+    spec: WorkflowSpec,
+    codes: Mapping[str, TaskCode],
+    workflow: str,
+    project: str,
+    references: tuple[ResultReference, ...],
 ) -> PlannedTask:
     params = json.dumps(task.params, ensure_ascii=False)
     logic = _logic(task)
     outs = {param.name: param.value for param in task.local_params if param.direct is Direct.OUT}
-    types = {
+    types: dict[str, ParameterType] = {
         param.name: param.type
         for param in task.local_params
         if param.direct is Direct.IN and param.type is not ParameterType.VARCHAR
     }
+    own_names = {*spec.params, *spec.secrets, *(param.name for param in task.local_params)}
+    types |= {each.name: each.type for each in references if each.type in _TRAVELLING and each.name not in own_names}
     script = _script(task)
     if script is not None or task.type == "K8S":
         own = {
@@ -207,6 +284,8 @@ def _planned(
         strict = spec.strict_outputs if task.strict_outputs is None else task.strict_outputs
         recorded |= OutParameters.of(task.local_params, strict=strict).recorded()
     recorded |= skip_codes.recorded(task.skip_exit_codes)
+    recorded |= task_files.recorded(task, spec.file_contents)
+    recorded |= task_data_sources.recorded(task.data_sources)
     return PlannedTask(
         codes[task.name],
         task.name,
@@ -231,9 +310,12 @@ def _planned(
         tuple(param for param in task.local_params if param.direct is Direct.IN and param.value),
         outs or None,
         json.dumps(recorded) if recorded else None,
-        "{system." in params,
+        "{system." in params or task.is_closing or (task.each is not None and "{system." in task.each.written),
         _stream(task),
         script,
+        references,
+        task.each,
+        task.updates,
     )
 
 
@@ -247,12 +329,19 @@ def _check_given(task: PlannedTask, name: str, value: str, type_: ParameterType 
 
 
 def _script(task: TaskSpec) -> NamedScript | NamedPython | None:
-    text = task.params.get("script")
+    text = _text_of_script(task)
     if not isinstance(text, str) or ("${" not in text and PARAMETER_PREFIX not in text):
         return None
     if task.type == "PYTHON":
         return NamedPython.of(text)
-    return written_script(text) if task.type == "SHELL" else None
+    return written_script(text) if task.type in ("SHELL", WAIT) else None
+
+
+def _text_of_script(task: TaskSpec) -> Any:
+    if task.type != WAIT:
+        return task.params.get("script")
+    thing = task.params.get("for")
+    return thing.get("script") if isinstance(thing, dict) else None
 
 
 def _written_by_author(task: TaskSpec, known: Mapping[str, str], params: str, need: Need) -> dict[str, str]:

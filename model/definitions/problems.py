@@ -82,6 +82,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("retry_delay", "retry_delay_seconds", "fail_retry_interval"), "retry_interval"),
     **dict.fromkeys(("execution_timeout", "timeout_seconds"), "timeout"),
     **dict.fromkeys(("dagrun_timeout",), "timeout_minutes"),
+    **dict.fromkeys(("max_active_runs", "concurrency_limit", "max_runs"), "max_active"),
     **dict.fromkeys(("task_id", "dag_id", "id"), "name"),
     **dict.fromkeys(("operator", "task_type"), "type"),
     **dict.fromkeys(("bash_command", "command", "script", "task_params", "args"), "params"),
@@ -125,7 +126,7 @@ def _problem(model: type[BaseModel], content: Mapping[str, Any], part: Any, besi
     if part["type"] == "extra_forbidden":
         message = f"there is no field {_quoted(where[-1])}{_inside(where)}{_near(model, where, beside)}"
     elif part["type"] == "missing":
-        message = f'the field "{where[-1]}" is missing'
+        message = f'the field "{where[-1]}"{_inside(where)} is missing'
     elif fields := _fields(written):
         message = f'field "{".".join(str(step) for step in fields)}": {message[:1].lower()}{message[1:]}'
     elif part["type"] == "model_type":
@@ -142,7 +143,8 @@ def _inside(where: tuple[str | int, ...]) -> str:
         return ' in "defaults"'
     if len(where) == 3 and where[0] == "declared":
         return f" of the parameter {_quoted(where[1])}"
-    return ' in "readiness"' if len(where) == 4 and where[0] == "tasks" and where[2] == "readiness" else ""
+    is_in_part = len(where) == 4 and where[0] == "tasks" and where[2] in ("each", "readiness")
+    return f' in "{where[2]}"' if is_in_part else ""
 
 
 def _near(whole: type[BaseModel], where: tuple[str | int, ...], beside: Sequence[str]) -> str:
@@ -152,6 +154,8 @@ def _near(whole: type[BaseModel], where: tuple[str | int, ...], beside: Sequence
     fields = [*(beside if model is whole else ()), *model.model_fields]
     meant = _ELSEWHERE.get(str(where[-1]).lower())
     near = meant if meant in fields else nearest(str(where[-1]), list(fields))
+    if not near and model is whole and str(where[-1]) in model_at(whole, ("tasks", 0)).model_fields:
+        return "; it is a field of a task"
     return f', did you mean "{near}"?' if near else f"; known are {', '.join(fields)}"
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from model.choices import (
+    AfterLast,
     ExecutionType,
     FailureStrategy,
     Flag,
@@ -25,12 +26,18 @@ from model.choices import (
     TimeoutStrategy,
     WarningType,
 )
+from model.definitions.after_last import GATE, gate
+from model.definitions.closing import misplaced, unfit_to_close
 from model.definitions.defaults import Resources, Retries, SkipExitCodes, TaskDefaults, with_defaults
+from model.definitions.each import EachField, unfit_for_each
 from model.definitions.graph import Graph, find_cycle
 from model.definitions.problems import InvalidWorkflow, wrong_field, wrong_task
+from model.definitions.task_data_sources import DATA_SOURCES_MAX, fault_of_names
+from model.definitions.triggers import UPDATES_MAX, Triggers, unfit_trigger
 from model.errors import Refused
-from model.fields import DEFAULT_WORKER_GROUP, GroupName, Minutes, Name, TenantName
-from model.ids import TaskCode
+from model.fields import DEFAULT_WORKER_GROUP, GroupName, Minutes, Name, Tags, TenantName, each_once
+from model.files.paths import FileOrFolder, FilePath
+from model.ids import TaskCode, WorkflowCode
 from model.logic.catalog import LOGIC_TYPES, NOT_OF_LOGIC, check_logic
 from model.near import nearest
 from model.parameters.declared import Declaration, LongForm, declared_apart, is_open, misfit_of
@@ -38,7 +45,9 @@ from model.parameters.local import LocalParams, misfit
 from model.parameters.parameters import references
 from model.parameters.secrets_in_definitions import made_of_secret, secrets_apart
 from model.parameters.text import ParameterValue, plain_data
-from model.runs.serial_lines import KEY_WRITTEN_MAX, startable_key
+from model.runs.elements import namesakes
+from model.runs.looks import unfit_to_wait
+from model.runs.serial_lines import KEY_WRITTEN_MAX, MAX_ACTIVE_MAX, startable_key, with_lines
 from model.scripts.normal_form import with_plain_scripts
 from model.streams.streams import Readiness, misused
 from model.time.zones import zone
@@ -56,6 +65,8 @@ GlobalParams = Annotated[
 SerialKey = Annotated[
     str, Field(min_length=1, max_length=KEY_WRITTEN_MAX), AfterValidator(plain_data), AfterValidator(startable_key)
 ]
+FileHash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+MaxActive = Annotated[int, Field(strict=True, ge=1, le=MAX_ACTIVE_MAX)]
 
 
 def _flag(value: Any) -> Any:
@@ -77,10 +88,14 @@ class TaskSpec(BaseModel):
     between the moment it is ready and the queue. `dispatch_timeout` counts from the queue, `timeout` from its start on
     the worker. `flag` NO disables it: it is skipped. `cache` reuses the outputs of an earlier success with the same
     parameters. `tenant` is the user of the operating system that it runs as. `resources` are the pools of which it
-    needs resources while it runs, and how many of each. An attempt whose process ends with one of `skip_exit_codes` is
-    SKIPPED. With `strict_outputs` it fails when an OUT parameter without a default gets no value (None: as its workflow
-    says). `description` is for people. A `stream` runs until it is stopped
-    (`model/streams/streams.py`): `restart` and the fields after it are for streams only.
+    needs resources while it runs, and how many of each. `files` of its project are put into its folder; its processes
+    find the URLs of its `data_sources` in their environment (`model/definitions/task_data_sources.py`). An attempt
+    whose process ends with one of `skip_exit_codes` is SKIPPED. With `strict_outputs` it fails when an OUT parameter
+    without a default gets no value (None: as its workflow says). `description` is for people. A `stream` runs until it
+    is stopped (`model/streams/streams.py`): `restart` and the fields up to `readiness` are for streams only. With
+    `each` it runs once for each element of a list (`model/definitions/each.py`). `teardown` and `on_exit` tasks clean
+    up when all others are over, however they ended (`model/runs/closing.py`). Its success `updates` datasets of its
+    project (`model/definitions/triggers.py`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -91,6 +106,7 @@ class TaskSpec(BaseModel):
     params: Annotated[dict[str, Any], AfterValidator(plain_data), AfterValidator(with_plain_scripts)] = {}
     after: tuple[str, ...] = ()
     start_when: StartWhen = StartWhen.ALL_SUCCESS
+    each: EachField | None = None
     priority: Priority = Priority.MEDIUM
     worker_group: GroupName | None = None
     on_worker_loss: OnWorkerLoss = OnWorkerLoss.RETRY
@@ -105,6 +121,8 @@ class TaskSpec(BaseModel):
     strict_outputs: bool | None = None
     cache: bool = False
     skip_exit_codes: SkipExitCodes = ()
+    files: Annotated[tuple[FileOrFolder, ...], Field(max_length=100), AfterValidator(plain_data)] = ()
+    data_sources: Annotated[tuple[Name, ...], Field(max_length=DATA_SOURCES_MAX), AfterValidator(each_once)] = ()
     environment: Name | None = None
     tenant: TenantName | None = None
     resources: Resources = {}
@@ -114,30 +132,45 @@ class TaskSpec(BaseModel):
     restart_pause_max: Minutes = 5
     healthy_after: Minutes = 1
     readiness: Readiness | None = None
+    teardown: bool = False
+    on_exit: bool = False
+    updates: Annotated[tuple[Name, ...], Field(max_length=UPDATES_MAX), AfterValidator(each_once)] = ()
     code: Annotated[int, Field(gt=0, le=TASK_CODE_MAX)] | None = None
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether it runs when everything else of its run is over."""
+        return self.teardown or self.on_exit
 
 
 class WorkflowSpec(BaseModel):
     """The content of one version of a workflow. Create one with `WorkflowSpec.parse`, which formats the errors.
 
-    `params` are its global parameters, and `secrets` the names of the SECRET ones, whose value is there or given at the
-    start; a definition may write one in `params` as `{type: SECRET, value: ...}`. `declared` is what else it says there
-    of parameters (`model/parameters/declared.py`). `outputs` names those that a run
-    passes to its parent workflow. `serial_key` has references: a serial workflow has a line for each of its values
-    (`model/runs/serial_lines.py`). A run that exceeds `timeout_minutes` causes a warning, or fails
-    (`timeout_strategy`). `warning_type` says which ends raise an alert for `alert_group`. Time expressions are computed
-    in `time_zone` unless a schedule has another. `strict_outputs` is the default of its tasks. `defaults` are given to
-    the tasks as the definition is read: then there are none.
+    `tags` are words by which people find it. `params` are its global parameters, and `secrets` the names of the SECRET
+    ones, whose value is there or given at the start; a definition may write one in `params` as `{type: SECRET, value:
+    ...}`. `declared` is what else it says there of parameters (`model/parameters/declared.py`). `outputs` names those
+    that a run passes to its parent workflow. `serial_key` has references: a serial workflow has a line for each of its
+    values (`model/runs/serial_lines.py`). `max_active` of its runs, or of those of one key, go on at once; the current
+    version says how many. With `after_last` a scheduled or backfilled run begins its tasks only when that of the date
+    before has succeeded (`model/definitions/after_last.py`). Each of its `triggers` starts it. A run that exceeds
+    `timeout_minutes` causes a warning, or fails (`timeout_strategy`). `warning_type` says which ends raise an alert for
+    `alert_group`. Time expressions are computed in `time_zone` unless a schedule has another. `strict_outputs` is the
+    default of its tasks. `file_contents` is written as it is saved (`model/files/task_files.py`). `defaults` are given
+    to the tasks as the definition is read: then there are none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     description: Description = ""
+    tags: Tags = ()
     priority: Priority = Priority.MEDIUM
     failure_strategy: FailureStrategy = FailureStrategy.CONTINUE
     worker_group: GroupName = DEFAULT_WORKER_GROUP
     execution_type: ExecutionType = ExecutionType.PARALLEL
     serial_key: SerialKey | None = None
+    max_active: MaxActive = 1
+    after_last: AfterLast | None = None
+    triggers: Triggers = ()
     timeout_minutes: Minutes = 0
     timeout_strategy: TimeoutStrategy = TimeoutStrategy.WARN
     warning_type: WarningType = WarningType.NONE
@@ -150,13 +183,14 @@ class WorkflowSpec(BaseModel):
     secrets: Annotated[tuple[str, ...], AfterValidator(plain_data)] = ()
     outputs: Annotated[tuple[str, ...], AfterValidator(plain_data)] = ()
     strict_outputs: bool = True
+    file_contents: dict[FilePath, FileHash] = {}
     defaults: TaskDefaults | None = Field(None, exclude=True)
     tasks: tuple[TaskSpec, ...] = Field(max_length=TASKS_MAX)
 
     @model_validator(mode="before")
     @classmethod
     def _written_out(cls, given: Any) -> Any:
-        return with_defaults(secrets_apart(declared_apart(given))) if isinstance(given, dict) else given
+        return with_defaults(secrets_apart(declared_apart(with_lines(given)))) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
     def _names_fit_together(self) -> Self:
@@ -182,10 +216,12 @@ class WorkflowSpec(BaseModel):
                     raise wrong_task(place, f'task "{task.name}" waits for itself; remove it from its "after"')
             if len({param.name for param in task.local_params}) < len(task.local_params):
                 raise wrong_task(place, f'task "{task.name}" has two local_params of one name; give each its own')
-            if sentence := misused(task) or _without_rule(task):
+            if sentence := _unfit(task):
                 raise wrong_task(place, f'task "{task.name}": {sentence}')
             if len(set(task.after)) < len(task.after):
                 raise wrong_task(place, f'task "{task.name}" names the same task twice in its "after"; once is enough')
+        for name in namesakes((task.name for task in self.tasks if task.each is not None), names):
+            raise wrong_task(places[name], f'task "{name}" has the name of an element of a task with each; rename it')
         if absent := [
             (place, task.name, before)
             for place, task in enumerate(self.tasks)
@@ -194,6 +230,13 @@ class WorkflowSpec(BaseModel):
         ]:
             shown = "; ".join(_absent(task, before, names) for _, task, before in absent[:20])
             raise wrong_task(absent[0][0], shown)
+        for place, task in enumerate(self.tasks):
+            if sentence := fault_of_names(task.data_sources):
+                raise wrong_task(place, f'task "{task.name}": {sentence}')
+        for place, sentence in misplaced(self.tasks, places):
+            raise wrong_task(place, f'task "{self.tasks[place].name}": {sentence}')
+        if all(task.is_closing for task in self.tasks):
+            raise ValueError("a workflow needs a task without teardown and on_exit, after which these clean up")
         cycle = find_cycle({task.name: task.after for task in self.tasks})
         if cycle:
             raise wrong_task(
@@ -213,13 +256,39 @@ class WorkflowSpec(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _key_has_lines(self) -> Self:
+    def _parallel_has_no_lines(self) -> Self:
         if self.serial_key is not None and self.execution_type is ExecutionType.PARALLEL:
             raise wrong_field(
                 "serial_key",
                 "serial_key makes lines of runs, and PARALLEL runs wait for none; write execution_type: SERIAL_WAIT "
                 "beside it, or remove it",
             )
+        if self.max_active > 1 and self.execution_type is ExecutionType.PARALLEL:
+            raise wrong_field(
+                "max_active",
+                "max_active makes runs wait, and PARALLEL runs wait for none; remove execution_type: PARALLEL, or "
+                "max_active",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _triggers_can_come(self) -> Self:
+        if sentence := unfit_trigger(self.triggers):
+            raise wrong_field("triggers", sentence)
+        return self
+
+    @model_validator(mode="after")
+    def _dates_come_one_by_one(self) -> Self:
+        if self.after_last is None:
+            return self
+        if self.execution_type is not ExecutionType.PARALLEL:
+            raise wrong_field(
+                "after_last",
+                "after_last runs one date after the other by itself, and a run that waits in a line would keep the one "
+                f"before from being repeated; remove execution_type: {self.execution_type}, or after_last",
+            )
+        if GATE in (task.name for task in self.tasks):
+            raise wrong_field("after_last", f'after_last adds a task "{GATE}"; give yours another name')
         return self
 
     @model_validator(mode="after")
@@ -252,6 +321,8 @@ class WorkflowSpec(BaseModel):
         if self.serial_key is not None and (sentence := made_of_secret("serial_key", self.serial_key, secrets)):
             raise wrong_field("serial_key", f"a key is stored in clear: {sentence}")
         for place, task in enumerate(self.tasks):
+            if task.each is not None and (sentence := made_of_secret("each", task.each.written, secrets)):
+                raise wrong_task(place, f'task "{task.name}": its elements are stored in clear: {sentence}')
             for param in task.local_params:
                 if param.type is not ParameterType.SECRET and (
                     sentence := made_of_secret(param.name, param.value, secrets)
@@ -293,14 +364,30 @@ class WorkflowSpec(BaseModel):
             tasks.append(task.model_copy(update={"code": given[task.name]}))
         return self.model_copy(update={"tasks": tuple(tasks)})
 
-    def graph(self) -> Graph:
+    def gated(self, workflow: WorkflowCode) -> WorkflowSpec:
+        """The same with the task that `after_last` adds before all that begin a run. Needs `coded`."""
+        if self.after_last is None:
+            return self
+        first = TaskSpec(**gate(workflow, {task.code for task in self.tasks}))
+        tasks = [
+            task if task.after or task.is_closing else task.model_copy(update={"after": (GATE,)}) for task in self.tasks
+        ]
+        return self.model_copy(update={"tasks": (first, *tasks)})
+
+    def graph(self, *, without_closing: bool = False) -> Graph:
         """The dependencies of the tasks, by code. Needs `coded`."""
         codes = {task.name: TaskCode(task.code or 0) for task in self.tasks}
-        return Graph.of({codes[task.name]: [codes[before] for before in task.after] for task in self.tasks})
+        tasks = [task for task in self.tasks if not (without_closing and task.is_closing)]
+        return Graph.of({codes[task.name]: [codes[before] for before in task.after] for task in tasks})
 
 
 def _is_dependent_timeout(task: TaskSpec, field: str) -> bool:
     return task.type == "DEPENDENT" and field == "timeout"
+
+
+def _unfit(task: TaskSpec) -> str | None:
+    """What in a task does not fit together; None if all does."""
+    return unfit_to_wait(task) or misused(task) or unfit_to_close(task) or unfit_for_each(task) or _without_rule(task)
 
 
 def _without_rule(task: TaskSpec) -> str | None:

@@ -26,7 +26,7 @@ LOGIC_TYPES: Mapping[str, type[LogicParams]] = MappingProxyType(
 """Type -> the model of its parameters."""
 NOT_OF_LOGIC = (
     *("retry_times", "delay_time", "timeout", "dispatch_timeout", "cache", "skip_exit_codes", "tenant", "resources"),
-    "stream",
+    *("stream", "files", "data_sources"),
 )
 """Fields of tasks that run on workers. DEPENDENT has a timeout too."""
 

@@ -1,8 +1,8 @@
-"""DEPENDENT: wait for other workflows, all tasks of them, or one task, in the spans of a date cycle.
+"""DEPENDENT: wait for other workflows, all tasks of them, or one task, in the spans of a date cycle or at one time.
 
-Two levels of AND and OR over three values. An item waits for each span of its cycle; the latest instance of the span
-decides. The task waits only while something may still change the answer: an OR with one SUCCESS is SUCCESS, an AND
-with one FAILURE is FAILURE.
+Two levels of AND and OR over three values. An item waits for each span of its cycle, or for the one time that it asks
+for; the latest instance of the span decides. The task waits only while something may still change the answer: an OR
+with one SUCCESS is SUCCESS, an AND with one FAILURE is FAILURE.
 
 It waits for a running instance without a limit (the task's own timeout limits that). A failed or absent instance is
 FAILURE at once, or after `wait_minutes`, as `on_failure` and `on_absence` define: a failed one may be repeated, an
@@ -14,12 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Annotated, Self
+from zoneinfo import ZoneInfo
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from model.fields import Minutes, Name
-from model.logic.date_cycles import DateCycle
+from model.logic.date_cycles import DateCycle, Interval, intervals
+from model.logic.date_offsets import LAST, read_offset, span_of
 from model.logic.fields import LogicParams, Part, Relation, Workflow
 
 GROUPS_MAX = 50
@@ -47,13 +52,24 @@ class State(StrEnum):
 class DependentItem(Part):
     """A dependency: without `task` the whole workflow, with `*` or ALL each of its tasks, else the named task.
 
-    `workflow` is a name or a code; without `project` it is in the same project.
+    `workflow` is a name or a code; without `project` it is in the same project. Either `cycle` or `at` says for which
+    dates. With `pass_outputs` the outputs of what was found are those of the DEPENDENT task too.
     """
 
     workflow: Workflow
     project: Name | None = None
     task: Name | None = None
-    cycle: DateCycle
+    cycle: DateCycle | None = None
+    at: Annotated[str, AfterValidator(read_offset)] | None = None
+    pass_outputs: bool = False
+
+    @model_validator(mode="after")
+    def _one_date(self) -> Self:
+        if (self.cycle is None) == (self.at is None):
+            raise ValueError('needs either a "cycle" such as today, or "at" such as -23h')
+        if self.pass_outputs and self.all_tasks:
+            raise ValueError('cannot pass the outputs of all tasks; name one task, or leave "task" out')
+        return self
 
     @property
     def all_tasks(self) -> bool:
@@ -65,7 +81,15 @@ class DependentItem(Part):
         whose = f' of project "{self.project}"' if self.project else ""
         workflow = f'"{self.workflow}"' if isinstance(self.workflow, str) else f"with code {self.workflow}"
         task = "all tasks of " if self.all_tasks else f'task "{self.task}" of ' if self.task else ""
-        return f"{task}workflow {workflow}{whose} ({self.cycle})"
+        if self.at == LAST:
+            return f"{task}the last run of workflow {workflow}{whose}"
+        return f"{task}workflow {workflow}{whose} ({self.cycle or self.at})"
+
+    def spans(self, schedule_time: datetime, zone: ZoneInfo) -> list[Interval]:
+        """The spans in which it searches, for a run with this schedule time. Raises `Refused`."""
+        if self.cycle is not None:
+            return intervals(self.cycle, schedule_time, zone)
+        return [span_of(self.at or "", schedule_time, zone)]
 
 
 class DependentGroup(Part):
@@ -99,19 +123,36 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome, its reason as a sentence, and in how many minutes time alone changes it (None: only an event can)."""
+    """An outcome, its reason as a sentence, and in how many minutes time alone changes it (None: only an event can).
+
+    `outputs` are those that a success passes on, a JSON object.
+    """
 
     outcome: Outcome
     sentence: str
     again_in_minutes: float | None = None
+    outputs: str | None = None
 
 
 Facts = Mapping[DependentItem, Sequence[State | None]]
-"""Item -> for each span of its cycle (`intervals`) the state of the latest instance there, or None without one."""
+"""Item -> for each of its spans the state of the latest instance there, or None without one."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an item with `at` asks for and what there is, in words: the time, and the run found or else the one before
+    it."""
+
+    time: str
+    found: str
 
 
 def evaluate(
-    params: DependentParams, facts: Facts, waited_minutes: float, elsewhere: Collection[DependentItem] = ()
+    params: DependentParams,
+    facts: Facts,
+    waited_minutes: float,
+    elsewhere: Collection[DependentItem] = (),
+    asked: Mapping[DependentItem, Asked] = MappingProxyType({}),
 ) -> Verdict:
     """Decide whether to continue waiting.
 
@@ -121,12 +162,13 @@ def evaluate(
         waited_minutes: since the task's start, measured by the database's clock.
         elsewhere: items of other projects. A reader of the sentence may have no role there: of these it tells only that
             they are not met.
+        asked: for the reasons of items with `at`.
     Raises:
         KeyError: an item has no entry, a bug in the caller.
     Source: docs/reference/tasks/dependent.md.
     """
     over = 0 < params.wait_minutes <= waited_minutes
-    standing = {item: _standing(params, item, facts[item], over) for item in params.items()}
+    standing = {item: _standing(params, item, facts[item], over, asked.get(item)) for item in params.items()}
     for item in elsewhere:
         standing[item] = replace(standing[item], sentence=unmet(item))
     outcome = _join(
@@ -148,26 +190,32 @@ def unmet(item: DependentItem) -> str:
     return f"{item} is not met"
 
 
-def _standing(params: DependentParams, item: DependentItem, states: Sequence[State | None], over: bool) -> Verdict:
+def _standing(
+    params: DependentParams, item: DependentItem, states: Sequence[State | None], over: bool, asked: Asked | None
+) -> Verdict:
     """One item: each of its spans must succeed. `again_in_minutes` is not 0 if `wait_minutes` limit the wait."""
-    each = [_of_span(params, item, state, over) for state in states]
+    each = [_of_span(params, item, state, over, asked) for state in states]
     outcome = _join(Relation.AND, [span.outcome for span in each])
     first = next((span for span in each if span.outcome is outcome), Verdict(outcome, ""))
     limited = any(span.again_in_minutes for span in each if span.outcome is outcome)
     return Verdict(outcome, first.sentence, params.wait_minutes if limited else None)
 
 
-def _of_span(params: DependentParams, item: DependentItem, state: State | None, over: bool) -> Verdict:
+def _of_span(
+    params: DependentParams, item: DependentItem, state: State | None, over: bool, asked: Asked | None
+) -> Verdict:
+    named, found = (f"{item}", "") if asked is None else (f"{item} for {asked.time}", f" ({asked.found})")
     if state is State.SUCCESS:
-        return Verdict(Outcome.SUCCESS, f"{item} has succeeded")
+        return Verdict(Outcome.SUCCESS, f"{named} has succeeded")
     if state is State.RUNNING:
-        return Verdict(Outcome.WAIT, f"{item} is running")
+        return Verdict(Outcome.WAIT, f"{named} is running{found}")
     rule, said = (params.on_absence, "is not there") if state is None else (params.on_failure, "has failed")
     if rule is Rule.FAIL:
-        return Verdict(Outcome.FAILURE, f"{item} {said}")
+        return Verdict(Outcome.FAILURE, f"{named} {said}{found}")
     if over:
-        return Verdict(Outcome.FAILURE, f"{item} {said}, after {params.wait_minutes:g} minutes of waiting")
-    return Verdict(Outcome.WAIT, f"{item} {said} yet" if state is None else f"{item} {said}", params.wait_minutes)
+        return Verdict(Outcome.FAILURE, f"{named} {said}, after {params.wait_minutes:g} minutes of waiting{found}")
+    yet = " yet" if state is None else ""
+    return Verdict(Outcome.WAIT, f"{named} {said}{yet}{found}", params.wait_minutes)
 
 
 def _join(relation: Relation, outcomes: Iterable[Outcome]) -> Outcome:

@@ -11,12 +11,14 @@ A value is text. CEL must know which comparison is meant, since to it 5 and "5" 
   `${a} == "5"`, `${a} in ["5", "6"]`. So are the arguments of `size` and `string`, and the target of a method.
 - All others have the type they look like: 5, 007 and 1.5 are numbers, true and false are booleans, the rest is text.
 - If the types then do not match (text < number), all are tried by what they look like, and then all as text.
+- A JSON list or object under the name of a task, or of type JSON, is a list or map outside of quotes.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import pairwise
@@ -25,7 +27,8 @@ from typing import TYPE_CHECKING
 
 from model.errors import Refused
 from model.near import nearest
-from model.parameters.parameters import is_storable
+from model.parameters.json_values import is_container
+from model.parameters.parameters import IN_BRACES, is_storable
 
 if TYPE_CHECKING:
     from cel import Program
@@ -38,11 +41,10 @@ VALUES_LENGTH_MAX = 100_000
 """In characters, over the values in one condition, each counted as often as it occurs."""
 EXAMPLE = '${a} > 5 && "${b}" == "x"'
 
-_NAME = r"[A-Za-z_][A-Za-z0-9_.]*"  # as in model/parameters/parameters.py
 _TOKEN = re.compile(
     rf"""(?P<space>\s+|//[^\n]*)
     |(?P<text>[rR]"[^"\r\n]*"|[rR]'[^'\r\n]*'|"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\\\r\n]|\\.)*')
-    |\$\{{(?P<reference>{_NAME})\}}
+    |\$\{{(?P<reference>{IN_BRACES})\}}
     |(?P<number>(?:0[xX][0-9a-fA-F]+|(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?)[uU]?\b)
     |(?P<call>(?!in\b)[A-Za-z_]\w*(?=\s*\())
     |(?P<word>[A-Za-z_]\w*)
@@ -50,9 +52,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _IN_TEXT = re.compile(
-    rf"\\.|(?:(?<!\$)|(?<=\\\$))(?P<before>(?:\$\$)*)\$(?P<escaped>\$?)\{{(?P<name>{_NAME})\}}", re.ASCII
+    rf"\\.|(?:(?<!\$)|(?<=\\\$))(?P<before>(?:\$\$)*)\$(?P<escaped>\$?)\{{(?P<name>{IN_BRACES})\}}", re.ASCII
 )
-_IN_RAW_TEXT = re.compile(rf"(?<!\$)(?P<before>(?:\$\$)*)\$(?P<escaped>\$?)\{{(?P<name>{_NAME})\}}", re.ASCII)
+_IN_RAW_TEXT = re.compile(rf"(?<!\$)(?P<before>(?:\$\$)*)\$(?P<escaped>\$?)\{{(?P<name>{IN_BRACES})\}}", re.ASCII)
 _TIME = re.compile(r"(?<!\$)(?:\$\$)*\$\[")
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
 _DECIMAL = re.compile(r"-?\d+\.\d+", re.ASCII)
@@ -103,8 +105,11 @@ class Condition:
         """Raises `Refused` if CEL cannot parse it."""
         self._compiled()
 
-    def holds(self, values: Mapping[str, str]) -> bool:
-        """Whether it is true. Raises `Refused` if it is not a boolean; the error message never contains values."""
+    def holds(self, values: Mapping[str, str], json_names: Collection[str] = ()) -> bool:
+        """Whether it is true. Raises `Refused` if it is not a boolean; the error message never contains values.
+
+        `json_names` are those of values that are JSON.
+        """
         unknown = [name for name in self.uses if name not in values]
         if unknown:
             raise Refused(f"there is no parameter {unknown[0]}; give it a value or remove ${{{unknown[0]}}}")
@@ -114,10 +119,13 @@ class Condition:
             if not is_storable(values[name]):
                 raise Refused(f"the value of {name} contains a NUL or half a character; remove it")
         program = self._compiled()
+        kept = {
+            name: json.loads(values[name]) for name in json_names if name in self.uses and is_container(values[name])
+        }
         faults = []
         for as_text in _AS_TEXT:
             bound = {
-                variable: values[name] if kind in as_text else looks_like(values[name])
+                variable: _value_of(values[name], kept.get(name), kind, as_text)
                 for variable, (name, kind) in self.variables.items()
             }
             try:
@@ -142,6 +150,13 @@ class Condition:
             return compile_cel(self.source)
         except ValueError:
             raise Refused(f"it cannot be read; write it like {EXAMPLE}") from None
+
+
+def _value_of(value: str, kept: object, kind: _Kind, as_text: Container[_Kind]) -> object:
+    """What is bound: of what is `kept` as JSON that, else the value as text or by its look."""
+    if kept is not None and kind is not _Kind.QUOTED:
+        return kept
+    return value if kind in as_text else looks_like(value)
 
 
 def read_condition(text: str) -> Condition:

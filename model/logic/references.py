@@ -1,21 +1,24 @@
-"""Which other workflows a workflow refers to: those that it runs, and those that it depends on."""
+"""Which other workflows a workflow refers to: those that it runs, depends on, or is triggered by."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from model.definitions.triggers import TriggerSpec
 from model.definitions.workflow import TaskSpec
 from model.errors import Refused
 from model.logic.dependent import DependentParams
 from model.logic.dynamic import DynamicParams
 from model.logic.sub_process import SubProcessParams
 
+TRIGGER = "TRIGGER"
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A workflow that a task refers to: by its name, in `project` if that is given, or by its code. `runs` is False for
-    one that it only depends on."""
+    """A workflow that a task, or a trigger (`task` is empty), refers to: by its name, in `project` if that is given, or
+    by its code. `runs` is False for one that it does not start."""
 
     task: str
     workflow: str | int
@@ -40,3 +43,10 @@ def references(tasks: Iterable[TaskSpec]) -> Iterator[Reference]:
                         yield Reference(task.name, item.workflow, item.project, False, task.type)
         except Refused:
             continue
+
+
+def triggering(triggers: Iterable[TriggerSpec]) -> Iterator[Reference]:
+    """The workflows whose ends these triggers wait for."""
+    for trigger in triggers:
+        if trigger.workflow is not None:
+            yield Reference("", trigger.workflow, trigger.project, False, TRIGGER)

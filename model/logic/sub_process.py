@@ -1,4 +1,4 @@
-"""SUB_PROCESS: another workflow as a child instance; the task ends with the child's result."""
+"""SUB_PROCESS: another workflow as a child instance; the task ends with the child's result, or when it has begun."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from model.logic.fields import LogicParams, Workflow
 from model.parameters.text import ParameterValue
 
 PARAMS_MAX = 1_000
+STARTED_RUN = "started.run"
+"""The parameter that has the id of a run that was started without waiting for it."""
 
 
 class SubProcessParams(LogicParams):
     """The child workflow: without `project` in the same project, without `version` its newest when it starts.
 
-    `params` are the child's start parameters; their values may contain `${name}`.
+    `params` are the child's start parameters; their values may contain `${name}`. Without `wait` the other run is no
+    child: the task has succeeded once it has begun, and nothing of this run concerns it any more.
     """
 
     workflow: Workflow
     project: Name | None = None
     version: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
     params: dict[Name, ParameterValue] = Field(default_factory=dict, max_length=PARAMS_MAX)
+    wait: bool = True

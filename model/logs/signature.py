@@ -2,7 +2,7 @@
 
 Anyone who sees a request can read the same part for a minute, and nothing else. A worker generates its key, stores it
 in its folder and writes it to the database, where only the roles that may read logs can read it
-(`dao/tasks/log_keys.py`).
+(`dao/tasks/task_logs.py`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ an attempt has no id before it is queued. Source: docs/reference/parameters.md.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+import json
+from collections.abc import Container, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -14,6 +15,7 @@ from model.errors import Refused
 from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room, references, replace_references
 from model.time.intervals import Interval, NoInterval
+from model.time.run_time import RunTime
 
 EXECUTE_PATH = "system.task.execute.path"
 """The task's private folder. It is created only if a task uses this parameter."""
@@ -22,14 +24,14 @@ INTERVAL_START, INTERVAL_END = "system.interval.start", "system.interval.end"
 IS_LATEST = "system.is_latest"
 """Whether no later time of the run's schedule is due. Known when a task begins, to the tasks that name it."""
 
+FAILED_NAMED_MAX = 100
+"""So many failed tasks are named to those that clean up."""
 _OF_THE_TASK = "${system.task."
 _OF_THE_INTERVAL = "${system.interval."
 
 
 def builtin_parameters(
-    at: datetime,
-    zone: ZoneInfo,
-    interval: Interval | None,
+    time: RunTime,
     *,
     workflow_name: str,
     workflow_code: WorkflowCode,
@@ -39,24 +41,24 @@ def builtin_parameters(
 ) -> dict[str, str]:
     """The parameters of one run.
 
-    Args:
-        at: its schedule time, aware; for a manual start the time of the start.
-        zone: of its schedule; days and hours are those of this zone, and the previous day is that of its calendar.
-        interval: its interval, if it has one.
+    The previous day is that of the calendar of its zone.
 
     Raises:
         Refused: there is no previous day, in the year 1, or the zone moves the time out of the years 1 to 9999.
     """
+    zone = time.zone
     try:
-        moment = at.astimezone(zone)
+        moment = time.at.astimezone(zone)
         day_before = moment.date() - timedelta(days=1)
     except OverflowError:
-        raise Refused(f"the schedule time {at.isoformat()} is at the end of the calendar; give another one") from None
+        raise Refused(
+            f"the schedule time {time.at.isoformat()} is at the end of the calendar; give another one"
+        ) from None
     return {
         "system.biz.date": _day(day_before.year, day_before.month, day_before.day),
         "system.biz.curdate": _day(moment.year, moment.month, moment.day),
         "system.datetime": _day(moment.year, moment.month, moment.day) + moment.strftime("%H%M%S"),
-        **interval_parameters(interval, zone),
+        **interval_parameters(time.interval, zone),
         "system.workflow.instance.id": str(workflow_instance_id),
         "system.workflow.definition.name": workflow_name,
         "system.workflow.definition.code": str(workflow_code),
@@ -86,9 +88,7 @@ def builtin_names() -> set[str]:
     workflow, run = WorkflowCode(1), WorkflowInstanceId(1)
     moment = datetime(2000, 1, 1, tzinfo=UTC)
     of_run = builtin_parameters(
-        moment,
-        ZoneInfo("UTC"),
-        Interval(moment, moment),
+        RunTime(moment, "UTC", Interval(moment, moment)),
         workflow_name="",
         workflow_code=workflow,
         workflow_instance_id=run,
@@ -103,6 +103,17 @@ def builtin_names() -> set[str]:
         workflow_code=workflow,
     )
     return {*of_run, *of_task, EXECUTE_PATH, IS_LATEST}
+
+
+def closing_parameters(state: str, failed: Sequence[str]) -> dict[str, str]:
+    """The parameters of tasks that clean up: as what their run ends, and the names of tasks that failed, as a list."""
+    names = json.dumps(list(failed[:FAILED_NAMED_MAX]), ensure_ascii=False)
+    return {"system.workflow.state": state, "system.workflow.failed_tasks": names}
+
+
+def closing_names() -> set[str]:
+    """The names of those."""
+    return set(closing_parameters("", ()))
 
 
 def task_parameters(

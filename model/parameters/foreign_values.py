@@ -13,9 +13,7 @@ from enum import IntEnum
 
 from model.choices import ParameterType
 from model.errors import Refused
-from model.parameters import skip_codes
-from model.parameters.local import typed
-from model.parameters.outputs import is_out
+from model.parameters.local import NAME, typed
 
 T = ParameterType
 WRITTEN = "WRITTEN:"
@@ -77,9 +75,11 @@ def check_foreign(need: Need, name: str, value: str, where: str, why: str) -> No
 
 def refused(name: str, what: str, where: str) -> Refused:
     """The sentence about a value that its place does not accept, without the value."""
+    is_name = re.fullmatch(NAME, name) is not None
+    such_as = f"{name}: {{type: TEXT}}" if is_name else f"x: {{type: TEXT, value: '${{{name}}}'}}"
     return Refused(
         f'{where}: the value of "{name}" {what}; give a plain one, or declare in the task\'s local_params what it may '
-        f"be, such as {name}: {{type: TEXT}}, or INTEGER, FILE, LIST (docs/reference/parameters.md#values-are-data)"
+        f"be, such as {such_as}, or INTEGER, FILE, LIST (docs/reference/parameters.md#values-are-data)"
     )
 
 
@@ -95,10 +95,10 @@ def written(value: str) -> str:
 
 def types_in(recorded: Mapping[str, str], values: Mapping[str, str]) -> dict[str, ParameterType]:
     """The types of an attempt's parameters. A value that is still the one that the author wrote is VARCHAR; in this
-    mapping that means any text. Raises `ValueError` for an unknown type."""
+    mapping that means any text. What else travels beside them has a space in its name. Raises `ValueError` for an
+    unknown type."""
     return {
         name: T.VARCHAR if type_.startswith(WRITTEN) else T(type_)
         for name, type_ in recorded.items()
-        if not (is_out(name) or name == skip_codes.KEY)
-        and (not type_.startswith(WRITTEN) or type_ == written(values.get(name, "")))
+        if " " not in name and (not type_.startswith(WRITTEN) or type_ == written(values.get(name, "")))
     }

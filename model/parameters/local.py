@@ -58,6 +58,11 @@ def _list(text: str) -> list[Any]:
     return value
 
 
+def _json(text: str) -> str:
+    json.loads(text)
+    return text
+
+
 WHOLE_NUMBER = re.compile("[-+]?[0-9]+")
 """Python's own reader takes spaces, underscores and digits of other scripts too, which no program does."""
 
@@ -89,6 +94,7 @@ _READ: Mapping[ParameterType, tuple[Callable[[str], object], str]] = {
     ParameterType.TIMESTAMP: (datetime.fromisoformat, "a time such as 2026-01-31 05:00:00"),
     ParameterType.BOOLEAN: (_truth, "true or false"),
     ParameterType.LIST: (_list, "a JSON list such as [1, 2]"),
+    ParameterType.JSON: (_json, 'JSON such as {"rows": 1}'),
     ParameterType.FILE: (str, "a file's name"),
     ParameterType.TEXT: (str, "a text"),
     ParameterType.SECRET: (str, "a text"),
@@ -109,6 +115,13 @@ def typed(type_: ParameterType, name: str, value: str) -> object:
         return read(value)
     except (ValueError, KeyError, RecursionError):
         raise Refused(f'parameter "{name}" is {type_} and must be {form}') from None
+
+
+def json_typed(recorded: str | None) -> frozenset[str]:
+    """The names of JSON parameters among the recorded types of an attempt."""
+    if recorded is None or f'"{ParameterType.JSON}"' not in recorded:
+        return frozenset()
+    return frozenset(name for name, type_ in json.loads(recorded).items() if type_ == ParameterType.JSON)
 
 
 def misfit(param: LocalParam) -> str | None:

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from model.errors import Refused
 from model.parameters.builtin import check_interval_names
 from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room, references, replace_references
+from model.parameters.results import bases, find, may_be_more
 from model.parameters.secret_values import sealed_value
 from model.time.intervals import Interval
 from model.time.time_expressions import replace_time_expressions
@@ -30,7 +31,7 @@ def resolve(
     """Each value of `raw` with its references replaced: by other values of `raw`, else by those of `known`.
 
     A value that refers to its own name, directly or in a cycle, means the one of `known`; an unknown name stays,
-    unless it is one of the interval.
+    unless it is one of the interval. A name may go on into a JSON value: `${files[0].name}`.
 
     Args:
         raw: as written.
@@ -84,7 +85,21 @@ class _Resolver:
                 values[name] = self.value(name, depth)
             elif name in self._known:
                 values[name] = self._known[name]
+            elif may_be_more(name) and (part := self._part(name, depth)) is not None:
+                values[name] = part
         return values
+
+    def _part(self, name: str, depth: int) -> str | None:
+        """A part of a JSON value, if the name is one of such a part."""
+        for base, _ in bases(name):
+            if base in self._raw and base not in self._under_way:
+                found = find({base: self.value(base, depth)}, name)
+            elif base in self._known:
+                found = find({base: self._known[base]}, name)
+            else:
+                continue
+            return None if found is None else found.text
+        return None
 
     def _insert(self, name: str, value: str) -> str:
         if sealed_value(value) is not None:

@@ -1,9 +1,12 @@
 """Parameters: values given as a JSON object, and the replacement of `${name}` in a text by them.
 
 `${name}` is replaced, an unknown name stays as it is, `$${...}` is a literal `${...}`. In a longer run of `$` pairs
-before that stay: in `$$${name}` a value follows bash's process id, or the opening quote of SQL. The caller decides what
-is inserted for a value, since only the task type knows what is safe: a text may contain the value itself, a shell
-script may not (otherwise anyone who can set a value could run code).
+before that stay: in `$$${name}` a value follows bash's process id, or the opening quote of SQL. What stands in the
+braces may also go into a JSON value, or name a task (`model/parameters/results.py`): its value is then among the others
+under that text.
+
+The caller decides what is inserted for a value, since only the task type knows what is safe: a text may contain the
+value itself, a shell script may not (otherwise anyone who can set a value could run code).
 """
 
 from __future__ import annotations
@@ -23,7 +26,12 @@ INSERTED_BYTES_MAX = 4 * PARAMETERS_BYTES_MAX
 PARAMETER_PREFIX = "SHOAL_PARAM_"
 FILE_PREFIX = "SHOAL_FILE_"
 
-_REFERENCE = re.compile(r"(?<!\$)((?:\$\$)*)\$(\$?)\{([A-Za-z_][A-Za-z0-9_.]*)\}")
+IN_BRACES = (
+    r"[A-Za-z_][A-Za-z0-9_.]*"
+    r"(?:\[(?:-?[0-9]{1,9}|\"[^\"\x00-\x1f]{1,200}\"|'[^'\x00-\x1f]{1,200}')\](?:\.[A-Za-z0-9_]+)*)*"
+)
+"""What may stand in `${...}`: a name, and then steps into a JSON value, `[0]` or `["a key"]`."""
+_REFERENCE = re.compile(rf"(?<!\$)((?:\$\$)*)\$(\$?)\{{({IN_BRACES})\}}")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SMALL_CHARACTERS = 4_096
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:/@%+=-]*")

@@ -8,7 +8,6 @@ adds local parameters and context (`master/drive/parameters.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 
 from model.definitions.plan import Plan
 from model.ids import WorkflowInstanceId
@@ -16,20 +15,15 @@ from model.parameters.builtin import builtin_parameters
 from model.parameters.declared import check_declared
 from model.parameters.nested_references import resolve
 from model.parameters.secret_values import check_sealed, without_foreign
-from model.time.intervals import Interval
-from model.time.zones import zone
+from model.time.run_time import RunTime
 
 INSTANCE_ID = "system.workflow.instance.id"
 
 
-def builtins_of(
-    plan: Plan, id_: WorkflowInstanceId, at: datetime, time_zone: str, interval: Interval | None
-) -> dict[str, str]:
+def builtins_of(plan: Plan, id_: WorkflowInstanceId, time: RunTime) -> dict[str, str]:
     """The built-in parameters of an instance; the worker adds those of its tasks."""
     return builtin_parameters(
-        at,
-        zone(time_zone),
-        interval,
+        time,
         workflow_name=plan.name,
         workflow_code=plan.workflow_code,
         workflow_instance_id=id_,
@@ -44,9 +38,7 @@ def base_parameters(
     project: Mapping[str, str],
     inherited: Mapping[str, str],
     startup: Mapping[str, str],
-    at: datetime,
-    time_zone: str,
-    interval: Interval | None,
+    time: RunTime,
 ) -> dict[str, str]:
     """Project, inherited (from the parent workflow), global and startup parameters; each overrides the one before.
 
@@ -55,7 +47,7 @@ def base_parameters(
     Raises `Refused` if they grow too large, if a secret is among them in plain text, or sealed for something else, if
     one refers to an interval that there is not, and if they are not as the workflow declares.
     """
-    values = _overlaid(plan, project, without_foreign(plan.project, inherited), startup, at, time_zone, interval)
+    values = _overlaid(plan, project, without_foreign(plan.project, inherited), startup, time)
     check_sealed(plan.project, plan.secrets, values)
     if plan.spec.declared:
         check_declared(plan.spec.declared, values, plan.secrets)
@@ -67,18 +59,16 @@ def _overlaid(
     project: Mapping[str, str],
     inherited: Mapping[str, str],
     startup: Mapping[str, str],
-    at: datetime,
-    time_zone: str,
-    interval: Interval | None,
+    time: RunTime,
 ) -> dict[str, str]:
     written = {**project, **plan.spec.params, **startup}
     if not written:
         return dict(inherited)
     if not any("$" in value for value in written.values()):
         return {**project, **inherited, **plan.spec.params, **startup}
-    builtins = builtins_of(plan, WorkflowInstanceId(0), at, time_zone, interval)
+    builtins = builtins_of(plan, WorkflowInstanceId(0), time)
     del builtins[INSTANCE_ID]  # there is none before the row exists: the text keeps its reference, see `Parameters`
     known = {**builtins, **inherited}
-    resolved = resolve(written, known, at, zone(time_zone), interval)
+    resolved = resolve(written, known, time.at, time.zone, time.interval)
     own = {**plan.spec.params, **startup}
     return {**resolved, **{name: value for name, value in inherited.items() if name not in own}}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import islice, pairwise
@@ -84,6 +84,10 @@ class BackfillSpec:
     parallelism: int = 0
     order: Order = Order.ASC
     dependents: bool = False
+
+    def one_by_one(self) -> BackfillSpec:
+        """The same dates in one chain from the first to the last, for a workflow whose dates wait for each other."""
+        return replace(self, mode=RunMode.SERIAL, order=Order.ASC)
 
     @classmethod
     def parse(cls, text: str) -> BackfillSpec:

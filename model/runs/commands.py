@@ -22,7 +22,7 @@ from model.near import nearest
 from model.parameters.parameters import is_storable, parse_parameters
 from model.parameters.secret_values import MASK, sealed_value
 from model.runs.command_moves import RERUNNING, STARTING, CommandType
-from model.runs.instances import Parent
+from model.runs.instances import APART, BY_EVENT, Parent, Source
 from model.runs.serial_lines import called_by
 from model.runs.traces import read_traceparent
 from model.time.zones import zone
@@ -66,7 +66,7 @@ class Start:
     """Make a new instance. None means the definition's own value.
 
     `start_tasks` are names or codes; none means all tasks. `schedule_time` is aware UTC. `backfill` is the JSON text of
-    the dates of a COMPLEMENT_DATA.
+    the dates of a COMPLEMENT_DATA. `source` is the event that asks for it.
     """
 
     id: CommandId
@@ -89,6 +89,7 @@ class Start:
     parent: Parent | None = None
     backfill: str | None = None
     traceparent: str | None = None
+    source: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +210,7 @@ def _start(row: CommandRow, type_: CommandType) -> Start:
         read_parent(row.parent),
         backfill,
         None if (trace := read_traceparent(row.traceparent)) is None else str(trace),
+        read_source(row.parent),
     )
     if type_ is CommandType.START_CURRENT_TASK_PROCESS and not start.start_tasks:
         raise Refused("START_CURRENT_TASK_PROCESS needs start_tasks; name the tasks to begin with")
@@ -278,12 +280,32 @@ def _start_tasks(value: str | None) -> tuple[str, ...]:
 
 def read_parent(value: str | None) -> Parent | None:
     """The parent instance and position of a child, from the text of its command. Raises `Refused`."""
-    if value is None:
+    if value is None or _is_of_event(value):
         return None
+    instance, code, attempt, index, *apart = _place(value, APART)
+    return Parent(WorkflowInstanceId(instance), TaskCode(code), attempt, index, not apart)
+
+
+def read_source(value: str | None) -> Source | None:
+    """The event that asks for a run, from the text of its command; None if none does. Raises `Refused`."""
+    if value is None or not _is_of_event(value):
+        return None
+    instance, code, attempt, chain, *_ = _place(value, BY_EVENT)
+    return Source(WorkflowInstanceId(instance), TaskCode(code), attempt, chain)
+
+
+def _is_of_event(value: str) -> bool:
+    return value.endswith(f"/{BY_EVENT}")
+
+
+def _place(value: str, ending: str) -> list[int]:
+    """Its four numbers, and a fifth one if it has this ending."""
     parts = value.split("/")
+    ended = [1] if parts[4:] == [ending] else []
+    parts = parts[:4] if ended else parts
     if len(parts) != 4 or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
         raise Refused(f'parent "{value[:100]}" must be instance/task code/attempt/index; masters write it')
     instance, code, attempt, index = map(int, parts)
     if max(instance, code) >= 2**63 or index >= 2**31 or attempt >= 2**15:
         raise Refused(f'parent "{value[:100]}" names a run, task, attempt or child that cannot be; masters write it')
-    return Parent(WorkflowInstanceId(instance), TaskCode(code), attempt, index)
+    return [instance, code, attempt, index, *ended]

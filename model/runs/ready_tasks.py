@@ -9,6 +9,7 @@ never begins. A CONDITIONS takes a failed edge for a live one. A task that does 
 A forbidden task is passed over: its edges are decided as the task itself would be. Tasks that a start or EXECUTE_TASK
 left out of its scope are decided from the beginning, since the user named the tasks to run. A task that has an attempt
 has begun, whatever its edges say: it may have begun before others ended, or ended before a task before it ran again.
+Tasks that clean up have no part in this (`closing.py`).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Progress:
         self._plan = plan
         self._scope = scope
         self._left = dict(plan.predecessor_count)
-        self._live: set[TaskCode] = set(plan.graph.roots)
+        self._live: set[TaskCode] = set(plan.work.roots)
         """Tasks with a live edge, or without edges; likewise `_failed`, and `_dead` of those with a start rule."""
         self._failed: set[TaskCode] = set()
         self._dead: set[TaskCode] = set()
@@ -66,14 +67,14 @@ class Progress:
     def begin(self, begun: Iterable[TaskCode] = ()) -> list[TaskCode]:
         """What may begin at once; called once, before anything is decided. `begun` has attempts already."""
         self._settled.update(begun)
-        ready = list(self._plan.graph.roots)
+        ready = list(self._plan.work.roots)
         if self._plan.rules:
             ready += [code for code, rule in self._plan.rules.items() if rule is StartWhen.ALWAYS]
         if self._scope is not None:
-            for code in self._plan.tasks:
+            for code in self._plan.work.depth:
                 if code not in self._scope:
                     self.done.add(code)
-                    ready += self._decide_edges(code, self._plan.graph.successors[code], LIVE)
+                    ready += self._decide_edges(code, self._plan.work.successors[code], LIVE)
         return self._beginning(ready)
 
     def is_in_scope(self, code: TaskCode) -> bool:
@@ -85,7 +86,7 @@ class Progress:
         self.done.add(code)
         if self._scope is not None:
             self._chosen[code] = chosen
-        after: Sequence[TaskCode] = self._plan.graph.successors[code]
+        after: Sequence[TaskCode] = self._plan.work.successors[code]
         if chosen is None:
             return self._beginning(self._decide_edges(code, after, LIVE))
         dead = self._plan.tasks[code].branches - chosen
@@ -125,7 +126,7 @@ class Progress:
 
     def failed(self, code: TaskCode) -> list[TaskCode]:
         """A task finally failed; returns what may begin now."""
-        return self._beginning(self._decide_edges(code, self._plan.graph.successors[code], FAILED))
+        return self._beginning(self._decide_edges(code, self._plan.work.successors[code], FAILED))
 
     def _decide_edges(self, code: TaskCode, after: Sequence[TaskCode], edge: Edge) -> list[TaskCode]:
         """Decide these edges of a task; returns the tasks behind them about which they may decide something."""
@@ -180,7 +181,7 @@ class Progress:
                     continue
             if tasks[code].is_forbidden:
                 self.done.add(code)
-                pending += reversed(self._decide_edges(code, self._plan.graph.successors[code], LIVE))
+                pending += reversed(self._decide_edges(code, self._plan.work.successors[code], LIVE))
             else:
                 beginning.append(code)
         return beginning
@@ -200,10 +201,10 @@ class Progress:
     def _does_not_begin(self, code: TaskCode, decided: Decision) -> list[TaskCode]:
         if decided is Decision.NEVER:
             self.never.add(code)
-            return self._decide_edges(code, self._plan.graph.successors[code], FAILED)
+            return self._decide_edges(code, self._plan.work.successors[code], FAILED)
         return self._skip(code)
 
     def _skip(self, code: TaskCode) -> list[TaskCode]:
         self.done.add(code)
         self.skipped.add(code)
-        return self._decide_edges(code, self._plan.graph.successors[code], DEAD)
+        return self._decide_edges(code, self._plan.work.successors[code], DEAD)

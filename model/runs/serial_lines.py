@@ -1,4 +1,4 @@
-"""The lines of serial workflows: in each of them one run at a time goes on.
+"""The lines of serial workflows: in each of them one run at a time goes on, or as many as `max_active` says.
 
 A workflow without `serial_key` has one line, in the order of its runs. With one it has a line for each value of it, in
 the order of the commands that asked for the runs.
@@ -6,21 +6,24 @@ the order of the commands that asked for the runs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
 
 from model.errors import Refused
 from model.ids import WorkflowCode
 from model.parameters.nested_references import resolve
 from model.parameters.parameters import parse_parameters, references
+from model.parameters.results import find
 from model.time.intervals import Interval
 
 KEY_LENGTH_MAX = 200
 """Of the value of a key, in characters."""
 KEY_WRITTEN_MAX = 1_000
 """Of the text in a workflow of which it is made."""
+MAX_ACTIVE_MAX = 1_000
+"""How many runs of a line may go on at once. What decides about a line reads all of them."""
 KEY = "serial_key"
 """The key in the parameters of a RECOVER_SERIAL_WAIT under which the line is named."""
 FIRST_KEY = "serial_from"
@@ -29,12 +32,29 @@ FIRST_KEY = "serial_from"
 
 _KNOWN_TOO_LATE = frozenset({"system.workflow.instance.id", "system.task.instance.id"})
 
+Run = TypeVar("Run")
+
 
 class Line(NamedTuple):
     """A line of a workflow; the key is empty for the runs without one."""
 
     workflow_code: WorkflowCode
     key: str = ""
+
+
+def with_lines(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A definition with `max_active` and no execution type is one whose runs wait."""
+    if "max_active" in content and "execution_type" not in content:
+        return {**content, "execution_type": "SERIAL_WAIT"}
+    return content
+
+
+def giving_way(older: Sequence[Run], max_active: int) -> Sequence[Run]:
+    """Which runs give way to a new one that has priority: the newest of all go on, as many as may at once.
+
+    `older` are those that are before it, the oldest first.
+    """
+    return older[: max(0, len(older) - max_active + 1)]
 
 
 def startable_key(written: str) -> str:
@@ -66,7 +86,7 @@ def value_of_key(
     value = resolve({"": written}, known, at, zone, interval)[""]
     named = references(written)
     inside = [each for name in named if name in known for each in references(known[name])]
-    if missing := [name for name in (*named, *inside) if name not in known]:
+    if missing := [name for name in (*named, *inside) if (found := find(known, name)) is None or found.text is None]:
         raise Refused(
             f'the serial_key "{written}" needs a value of {missing[0]}; give it at the start, or a default in params'
         )

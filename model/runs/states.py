@@ -71,6 +71,8 @@ class WaitReason(StrEnum):
     """The task's `delay_time` after it became ready."""
     RETRY = "RETRY"
     """The task's `retry_interval` after the previous failure."""
+    LOOK = "LOOK"
+    """What a WAIT task waits for was not there; it looks again."""
 
 
 class NotBegun(StrEnum):
@@ -105,6 +107,21 @@ WORKFLOW_TRANSITIONS: Mapping[WorkflowState, frozenset[WorkflowState]] = {
     W.STOP: _AGAIN | {W.SERIAL_WAIT},
 }
 
+
+def is_legal(
+    before: WorkflowState, after: WorkflowState, was_ending: WorkflowState | None, is_ending: WorkflowState | None
+) -> bool:
+    """Whether a run may go from one state to another; `was_ending` and `is_ending` are its `ending_as` then.
+
+    One that cleans up runs again, whatever it was halted for, and then ends as it would have ended.
+    """
+    if before is after or after in WORKFLOW_TRANSITIONS[before]:
+        return True
+    if was_ending is None:
+        return is_ending is not None and before in (W.READY_PAUSE, W.READY_STOP) and after is W.RUNNING_EXECUTION
+    return was_ending is after is W.STOP and before in (W.RUNNING_EXECUTION, W.READY_PAUSE)
+
+
 # The states that a person may change to a success.
 _FORCED = frozenset({T.FORCED_SUCCESS})
 
@@ -115,8 +132,10 @@ TASK_TRANSITIONS: Mapping[TaskState, frozenset[TaskState]] = {
     T.QUEUED: frozenset({T.DISPATCH, T.RUNNING_EXECUTION, T.FAILURE, T.KILL, T.PAUSE}),
     # PAUSE: its worker gives it back, or is lost, while its run is paused.
     T.DISPATCH: frozenset({T.RUNNING_EXECUTION, T.QUEUED, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE}),
-    # PAUSE: of a task that represents another workflow, which was paused.
-    T.RUNNING_EXECUTION: frozenset({T.SUCCESS, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE, T.SKIPPED}),
+    # PAUSE: of a task that represents another workflow, which was paused. DELAY_EXECUTION: a WAIT task looked in vain.
+    T.RUNNING_EXECUTION: frozenset(
+        {T.SUCCESS, T.FAILURE, T.KILL, T.PAUSE, T.NEED_FAULT_TOLERANCE, T.SKIPPED, T.DELAY_EXECUTION}
+    ),
     T.SUCCESS: frozenset(),
     T.FAILURE: _FORCED,
     T.KILL: _FORCED,

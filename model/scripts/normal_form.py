@@ -28,8 +28,11 @@ def _plain(text: str) -> str:
 
 
 def with_plain_scripts(params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a task, its scripts and statements made plain."""
-    return {**params, **{field: _each(params[field], _change_of(field)) for field in _FIELDS if field in params}}
+    """The parameters of a task, its scripts and statements made plain; those of a WAIT task are in its `for`."""
+    plain = {field: _each(params[field], _change_of(field)) for field in _FIELDS if field in params}
+    if isinstance(thing := params.get("for"), dict):
+        plain["for"] = with_plain_scripts(thing)
+    return {**params, **plain}
 
 
 def changed_scripts(content: Mapping[str, Any]) -> Iterator[str]:

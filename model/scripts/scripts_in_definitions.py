@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from model.parameters.parameters import references, replace_references
+from model.parameters.results import is_of_bash
 from model.scripts.shell_reader import read_script
 from model.scripts.shell_script import FIRST, NamedScript
 from model.time.intervals import Interval
@@ -23,5 +24,6 @@ def written_script(text: str) -> NamedScript:
         names.append(name)
         return chr(FIRST + len(names) - 1)
 
-    marked = replace_references(text, dict.fromkeys(references(text), ""), insert)
+    named = [name for name in references(text) if not is_of_bash(name)]
+    marked = replace_references(text, dict.fromkeys(named, ""), insert)
     return NamedScript.of(read_script(marked), names)

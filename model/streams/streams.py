@@ -116,6 +116,7 @@ NOT_OF_STREAMS = {
     "retry_times": "restart says when it is started again",
     "retry_interval": "restart_pause says how long it pauses",
     "skip_exit_codes": "restart says what follows its end",
+    "updates": "it runs until it is stopped",
 }
 
 

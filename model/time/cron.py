@@ -95,7 +95,7 @@ class Cron:
     def _fixed(self, moment: datetime, zone: ZoneInfo) -> Iterator[datetime]:
         last = moment
         for wall in _wall_times(self._fields, moment.astimezone(zone).replace(tzinfo=None)):
-            fire = _instant(wall, zone)
+            fire = instant_of(wall, zone)
             if fire > last:  # else a repeated time, or the second time in one gap
                 yield fire
                 last = fire
@@ -144,7 +144,7 @@ def _wall_times(fields: CronFields, after: datetime) -> Iterator[datetime]:
             break
 
 
-def _instant(wall: datetime, zone: ZoneInfo) -> datetime:
+def instant_of(wall: datetime, zone: ZoneInfo) -> datetime:
     """The first instant at which the clock shows `wall`, or the first after the gap if the clock skips it."""
     early = wall.replace(tzinfo=zone).astimezone(UTC)
     if early.astimezone(zone).replace(tzinfo=None) == wall:

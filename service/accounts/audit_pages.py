@@ -58,12 +58,8 @@ class AuditAnswer(Answer):
     def of(cls, row: AuditRow) -> AuditAnswer:
         """The answer for an entry."""
         entry = row.entry
-        fields = {name: getattr(entry, name) for name in entry.__slots__}
-        return cls(
-            id=row.id,
-            at=row.at,
-            **{**fields, "address": entry.address or None, "request_id": entry.request_id or None},
-        )
+        left_out_if_empty = {"address": entry.address or None, "request_id": entry.request_id or None}
+        return cls.showing(entry, id=row.id, at=row.at, **left_out_if_empty)
 
 
 @operation("GET", "/audit", Right.OWN, "audit")

@@ -46,14 +46,8 @@ async def get_me(call: Call) -> Me:
     """Show who asks, and what it may do."""
     call.permit_known()
     caller = call.caller
-    return Me(
-        kind=caller.kind,
-        name=caller.name,
-        account=caller.account,
-        session=caller.session,
-        token=caller.token,
-        is_admin=caller.is_admin,
-        roles=dict(caller.roles),
+    return Me.showing(
+        caller,
         rights=sorted(caller.rights()),
         scopes=None if caller.scopes is None else sorted(caller.scopes),
         projects=None if caller.projects is None else sorted(caller.projects),

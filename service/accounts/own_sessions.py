@@ -65,8 +65,7 @@ async def end_other_sessions(call: Call, account: Id) -> SessionsEnded:
         ended = await sessions.end_all(change.connection, AccountId(account), call.caller.session)
         change.after = {"ended": ended}
         change.answer = SessionsEnded(ended=ended)
-    answer: SessionsEnded = change.answered()
-    return answer
+    return change.answered(SessionsEnded)
 
 
 def _answer(row: SessionRow, this: LoginSessionId | None) -> SessionAnswer:

@@ -105,10 +105,8 @@ async def make_token(call: Call, account: Id, body: NewToken) -> TokenMade:
         by_session = await _is_by_session(change.connection, call, body, checked)
         token = tokens.make(secrets.token_bytes(tokens.RANDOM_BYTES))
         lives = timedelta(seconds=body.lives_s)
-        row = await token_rows.insert(
-            *(change.connection, holder.id, body.name, token.hash, body.scopes, body.projects, lives),
-            by_session=by_session,
-        )
+        new = token_rows.NewToken(body.name, token.hash, body.scopes, body.projects, lives, by_session)
+        row = await token_rows.insert(change.connection, holder.id, new)
         change.id, change.after = row.id, _shown(row, holder.id)
     return TokenMade(**TokenAnswer.model_validate(row).model_dump(), token=token.text)
 
@@ -123,8 +121,7 @@ async def revoke_token(call: Call, account: Id, id: Id) -> TokenAnswer:
             raise NotFound(f"the account has no token {id} that is still valid; list them to see its id")
         change.name, change.before = row.name, _shown(row, owner)
         change.answer = TokenAnswer.model_validate(row)
-    answer: TokenAnswer = change.answered()
-    return answer
+    return change.answered(TokenAnswer)
 
 
 async def _person_of_session(call: Call, body: NewToken) -> Credentials | None:

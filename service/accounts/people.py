@@ -50,11 +50,6 @@ class UserAnswer(Answer):
         """Raised by each change."""
         return self.version
 
-    @classmethod
-    def of(cls, account: Account) -> UserAnswer:
-        """The answer for an account."""
-        return cls.model_validate(account)
-
 
 class LoginLink(Answer):
     """A login without a password, once. The secret is shown this once; the page is `/login?link=SECRET`."""
@@ -99,7 +94,7 @@ async def list_users(call: Call, query: PageQuery) -> PageOf[UserAnswer]:
     after = None if query.after is None else AccountId(query.after)
     async with call.reading() as connection:
         found = await accounts.page(connection, after, query.limit + 1)
-    return page_of(found, query.limit, UserAnswer.of, lambda account: account.id)
+    return page_of(found, query.limit, UserAnswer.model_validate, lambda account: account.id)
 
 
 @operation("GET", "/users:find", Right.ADMINISTER, "users")
@@ -107,7 +102,7 @@ async def find_user(call: Call, query: UserReference) -> UserAnswer:
     """Find an account by its name, in upper or lower case."""
     call.permit(None)
     async with call.reading() as connection:
-        return UserAnswer.of(await accounts.by_name(connection, query.name))
+        return UserAnswer.model_validate(await accounts.by_name(connection, query.name))
 
 
 @operation("GET", "/users/{id}", Right.ADMINISTER, "users")
@@ -115,7 +110,7 @@ async def get_user(call: Call, id: Id) -> UserAnswer:
     """Show an account."""
     call.permit(None)
     async with call.reading() as connection:
-        return UserAnswer.of(await accounts.by_id(connection, AccountId(id)))
+        return UserAnswer.model_validate(await accounts.by_id(connection, AccountId(id)))
 
 
 @operation("POST", "/users", Right.ADMINISTER, "users", status=201)
@@ -124,9 +119,8 @@ async def create_user(call: Call, body: NewUser) -> UserAnswer:
     async with call.changing(Subject("account", None, name=body.name)) as change:
         made = await accounts.insert(change.connection, check_account_name(body.name), body.is_admin)
         change.id, change.after = made.id, {"is_admin": made.is_admin}
-        change.answer = UserAnswer.of(made)
-    answer: UserAnswer = change.answered()
-    return answer
+        change.answer = UserAnswer.model_validate(made)
+    return change.answered(UserAnswer)
 
 
 @operation("PATCH", "/users/{id}", Right.ADMINISTER, "users")
@@ -148,9 +142,8 @@ async def change_user(call: Call, id: Id, body: ChangeUser) -> UserAnswer:
         if body.disabled:
             await log_out_everywhere(change.connection, account)
         change.name, change.before, change.after = after.name, _shown(before), _shown(after)
-        change.answer = UserAnswer.of(after)
-    answer: UserAnswer = change.answered()
-    return answer
+        change.answer = UserAnswer.model_validate(after)
+    return change.answered(UserAnswer)
 
 
 @operation("POST", "/users/{id}/login-link", Right.ADMINISTER, "users", status=201, has_secret=True)
@@ -187,7 +180,7 @@ async def make_first_admin(connection: AsyncConnection, caller: Caller, name: st
 
 
 async def store_password(
-    change: Change[None], account: AccountId, hashed: str, end: TokensEnd, but: LoginSessionId | None = None
+    change: Change, account: AccountId, hashed: str, end: TokensEnd, but: LoginSessionId | None = None
 ) -> None:
     """Replace the password of an account; all its sessions but one end, and these tokens. Raises `NotFound`."""
     before = await accounts.held(change.connection, account)

@@ -84,8 +84,7 @@ async def put_member(call: Call, project: Name, name: AccountName, body: MemberR
         change.id, change.name, change.before = account.id, account.name, {"role": before} if before else None
         change.after = {"role": body.role}
         change.answer = MemberAnswer(account=account.id, name=account.name, role=body.role)
-    answer: MemberAnswer = change.answered()
-    return answer
+    return change.answered(MemberAnswer)
 
 
 @operation("DELETE", "/projects/{project}/members/{name}", Right.OWN, "members", status=204)
@@ -115,5 +114,4 @@ async def set_project_limits(call: Call, project: Name, body: Limits) -> Limits:
         after = Limits.of(body.limits)
         change.before, change.after = Limits.of(before).model_dump(), after.model_dump()
         change.answer = after
-    answer: Limits = change.answered()
-    return answer
+    return change.answered(Limits)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from dao.accounts import saved_views
-from dao.accounts.saved_views import SavedView
+from dao.accounts.saved_views import Holder, SavedView
 from model import fields
 from model.accounts.rights import Right
 from model.errors import Refused
@@ -116,21 +116,18 @@ async def get_saved_view(call: Call, id: Id) -> ViewAnswer:
 @operation("POST", "/saved-views", Right.EDIT, TAG, status=201)
 async def create_saved_view(call: Call, body: NewView) -> ViewAnswer:
     """Save a view: without a project for the caller alone, which needs no right."""
-    person, project = call.caller.key, body.project
+    project, holder = body.project, Holder(call.caller.key, body.project)
     async with call.changing(Subject(KIND, None, project, body.name, own=project is None)) as change:
         query = _checked(body.list, body.query)
-        if await saved_views.count(change.connection, person, project) >= VIEWS_MAX:
+        if await saved_views.count(change.connection, holder) >= VIEWS_MAX:
             of = "you have" if project is None else f'project "{project}" has'
             raise Refused(f"{of} {VIEWS_MAX} saved views, which is the limit; delete some first")
-        view = await saved_views.insert(
-            change.connection, person, project, body.list, body.name, query, call.caller.name
-        )
+        view = await saved_views.insert(change.connection, holder, body.list, body.name, query, call.caller.name)
         if view is None:
             raise _name_taken(body.name, body.list)
         change.id, change.after = view.id, _said(view)
         change.answer = _answer(call, view)
-    answer: ViewAnswer = change.answered()
-    return answer
+    return change.answered(ViewAnswer)
 
 
 @operation("PUT", "/saved-views/{id}", Right.EDIT, TAG)
@@ -146,8 +143,7 @@ async def change_saved_view(call: Call, id: Id, body: SaveView) -> ViewAnswer:
             raise _name_taken(body.name, before.list)
         change.before, change.after = _said(before), _said(view)
         change.answer = _answer(call, view)
-    answer: ViewAnswer = change.answered()
-    return answer
+    return change.answered(ViewAnswer)
 
 
 @operation("DELETE", "/saved-views/{id}", Right.EDIT, TAG, status=204)
@@ -195,7 +191,4 @@ def _said(view: SavedView) -> dict[str, Any]:
 
 
 def _answer(call: Call, view: SavedView) -> ViewAnswer:
-    return ViewAnswer(
-        **{name: getattr(view, name) for name in ViewAnswer.model_fields if hasattr(view, name)},
-        is_own=view.person == call.caller.key,
-    )
+    return ViewAnswer.showing(view, is_own=view.person == call.caller.key)

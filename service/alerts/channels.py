@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -13,14 +13,14 @@ from dao.alerts import channels, resend_and_test
 from model.accounts.rights import Right
 from model.alerts.channels import URL_BYTES_MAX, parse_channel_url
 from model.alerts.templates import LENGTH_MAX, check_template
-from model.errors import NotFound, Refused, Unavailable
-from service.call import ANY_VERSION, Call, Subject
+from model.errors import Refused, Unavailable
+from service.call import Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation
 from service.secrets.key_settings import open_vault
 
 if TYPE_CHECKING:
-    from dao.alerts.channels import Channel, ChannelHead
+    from dao.alerts.channels import ChannelHead
     from service.call import Change
 
 TAG, KIND = "alert-channels", "alert-channel"
@@ -62,11 +62,6 @@ class ChannelAnswer(Answer):
     def etag(self) -> str:
         """The version."""
         return str(self.version)
-
-    @classmethod
-    def of(cls, channel: Channel) -> ChannelAnswer:
-        """The answer for a channel."""
-        return cls.model_validate(channel)
 
 
 class ChannelsAnswer(Answer):
@@ -128,7 +123,7 @@ async def list_channels(call: Call) -> ChannelsAnswer:
     call.permit(None)
     async with call.reading() as connection:
         found = await channels.all_channels(connection)
-    return ChannelsAnswer(items=[ChannelAnswer.of(each) for each in found])
+    return ChannelsAnswer(items=[ChannelAnswer.model_validate(each) for each in found])
 
 
 @operation("GET", "/alert-channels/{name}", Right.VIEW_CLUSTER, TAG)
@@ -136,7 +131,7 @@ async def get_channel(call: Call, name: Name) -> ChannelAnswer:
     """Show a channel, without its secrets; the ETag is its version."""
     call.permit(None)
     async with call.reading() as connection:
-        return ChannelAnswer.of(await channels.channel_named(connection, name))
+        return ChannelAnswer.model_validate(await channels.channel_named(connection, name))
 
 
 @operation("PUT", "/alert-channels/{name}", Right.ADMINISTER, TAG, has_secret=True)
@@ -155,7 +150,7 @@ async def save_channel(call: Call, name: Name, body: SaveChannel) -> ChannelAnsw
     vault = open_vault(call.settings.secrets)
     async with call.changing(Subject(KIND, name, name=name)) as change:
         head = await channels.hold(change.connection, name)
-        _expect(call, head)
+        call.expect_saved(head, "this channel no longer exists: it was deleted")
         content = channels.ChannelContent(**body.model_dump(exclude={"url"}))
         if url is not None:
             await channels.put(change.connection, name, url, vault, content, call.caller.name)
@@ -163,12 +158,11 @@ async def save_channel(call: Call, name: Name, body: SaveChannel) -> ChannelAnsw
             await channels.change(change.connection, head, content, call.caller.name)
         else:
             raise Refused(f'the channel "{name}" is new: give its url')
-        change.answer = ChannelAnswer.of(await channels.channel_named(change.connection, name))
+        change.answer = ChannelAnswer.model_validate(await channels.channel_named(change.connection, name))
         change.before = None if head is None else {"version": head.version, "url": head.url, "enabled": head.enabled}
         after = change.answer
         change.after = {"version": after.version, "url": after.url, "enabled": after.enabled, "key_id": after.key_id}
-    answer: ChannelAnswer = change.answered()
-    return answer
+    return change.answered(ChannelAnswer)
 
 
 @operation("DELETE", "/alert-channels/{name}", Right.ADMINISTER, TAG, status=204)
@@ -197,7 +191,7 @@ async def check_channel(call: Call, name: Name, query: WaitForTest) -> ChannelTe
         alert = await resend_and_test.test(change.connection, channel.name, call.caller.name)
         change.after = {"alert": str(alert)}
         change.answer = ChannelTested(channel=channel.name, alert_id=alert, state="WAIT", reason=_NO_SENDER)
-    tested: ChannelTested = change.answered()
+    tested = change.answered(ChannelTested)
     return await _result(call, tested, query.wait)
 
 
@@ -218,18 +212,10 @@ async def _result(call: Call, asked: ChannelTested, wait_s: float) -> ChannelTes
         return asked
 
 
-async def _held(call: Call, change: Change[Any], name: str) -> ChannelHead:
+async def _held(call: Call, change: Change, name: str) -> ChannelHead:
     head = await channels.hold(change.connection, name)
     if head is None:
         raise await channels.not_found(change.connection, name)
     if call.if_match is not None:
-        _expect(call, head)
+        call.expect_saved(head, "this channel no longer exists: it was deleted")
     return head
-
-
-def _expect(call: Call, head: ChannelHead | None) -> None:
-    """Require that the caller has seen the present version. Raises `Changed`."""
-    if head is not None:
-        call.expect(head.version, f", saved by {head.updated_by} at {head.updated_at:%F %T %Z}")
-    elif call.if_match not in (None, ANY_VERSION):
-        raise NotFound("this channel no longer exists: it was deleted")

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
 from dao.alerts import groups
 from model import fields
 from model.accounts.rights import Right
-from model.errors import NotFound
 from service.alerts.channels import DESCRIPTION_LENGTH_MAX
 from service.alerts.channels import Name as ChannelName
-from service.call import ANY_VERSION, Call, Subject
+from service.call import Call, Subject
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation
-
-if TYPE_CHECKING:
-    from dao.alerts.groups import Group
 
 TAG, KIND = "alert-groups", "alert-group"
 CHANNELS_MAX = 100
@@ -39,11 +35,6 @@ class GroupAnswer(Answer):
         """The version."""
         return str(self.version)
 
-    @classmethod
-    def of(cls, group: Group) -> GroupAnswer:
-        """The answer for a group."""
-        return cls.model_validate(group)
-
 
 class GroupsAnswer(Answer):
     """All alert groups, by name."""
@@ -63,7 +54,7 @@ async def list_alert_groups(call: Call) -> GroupsAnswer:
     """List the alert groups."""
     call.permit(None)
     async with call.reading() as connection:
-        return GroupsAnswer(items=[GroupAnswer.of(each) for each in await groups.all_groups(connection)])
+        return GroupsAnswer(items=[GroupAnswer.model_validate(each) for each in await groups.all_groups(connection)])
 
 
 @operation("GET", "/alert-groups/{name}", Right.VIEW_CLUSTER, TAG)
@@ -71,7 +62,7 @@ async def get_alert_group(call: Call, name: fields.Name) -> GroupAnswer:
     """Show an alert group; the ETag is its version."""
     call.permit(None)
     async with call.reading() as connection:
-        return GroupAnswer.of(await groups.group_named(connection, name))
+        return GroupAnswer.model_validate(await groups.group_named(connection, name))
 
 
 @operation("PUT", "/alert-groups/{name}", Right.ADMINISTER, TAG)
@@ -80,13 +71,12 @@ async def save_alert_group(call: Call, name: fields.Name, body: SaveGroup) -> Gr
     the cluster, and what names no group."""
     async with call.changing(Subject(KIND, name, name=name)) as change:
         before = await groups.hold(change.connection, name)
-        _expect(call, before)
+        call.expect_saved(before, "this alert group no longer exists: it was deleted")
         await groups.put(change.connection, name, body.description, body.channels, call.caller.name)
-        change.answer = GroupAnswer.of(await groups.group_named(change.connection, name))
+        change.answer = GroupAnswer.model_validate(await groups.group_named(change.connection, name))
         change.before = None if before is None else _said(before.channels, before.version)
         change.after = _said(change.answer.channels, change.answer.version)
-    answer: GroupAnswer = change.answered()
-    return answer
+    return change.answered(GroupAnswer)
 
 
 @operation("DELETE", "/alert-groups/{name}", Right.ADMINISTER, TAG, status=204)
@@ -97,17 +87,10 @@ async def delete_alert_group(call: Call, name: fields.Name) -> None:
         if group is None:
             raise await groups.not_found(change.connection, name)
         if call.if_match is not None:
-            _expect(call, group)
+            call.expect_saved(group, "this alert group no longer exists: it was deleted")
         change.before = _said(group.channels, group.version)
         await groups.delete(change.connection, group)
 
 
 def _said(channels: Sequence[str], version: int) -> dict[str, object]:
     return {"channels": list(channels), "version": version}
-
-
-def _expect(call: Call, group: Group | None) -> None:
-    if group is not None:
-        call.expect(group.version, f", saved by {group.updated_by} at {group.updated_at:%F %T %Z}")
-    elif call.if_match not in (None, ANY_VERSION):
-        raise NotFound("this alert group no longer exists: it was deleted")

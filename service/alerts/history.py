@@ -145,23 +145,9 @@ async def retry_alert(call: Call, id: Id, body: RetryAlert) -> RetriedAlert:
             raise Refused(f"alert {id} has not failed {where}; only what failed is sent again")
         change.after = {"channel": body.channel} if body.channel is not None else None
         change.answer = RetriedAlert(id=id, channels=again)
-    answer: RetriedAlert = change.answered()
-    return answer
+    return change.answered(RetriedAlert)
 
 
 def _answer(row: AlertRow, results: Sequence[Delivery]) -> AlertAnswer:
-    return AlertAnswer(
-        id=row.id,
-        created_at=row.created_at,
-        kind=row.kind,
-        severity=row.severity,
-        project=row.project,
-        workflow=row.workflow,
-        run_id=row.run,
-        task_id=row.task,
-        group=row.group,
-        subject=row.subject,
-        state=row.state,
-        state_reason=row.state_reason,
-        deliveries=[DeliveryAnswer.model_validate(each) for each in results],
-    )
+    deliveries = [DeliveryAnswer.model_validate(each) for each in results]
+    return AlertAnswer.showing(row, run_id=row.run, task_id=row.task, deliveries=deliveries)

@@ -13,8 +13,8 @@ from model import fields
 from model.accounts.project_limits import Resource
 from model.accounts.rights import Right
 from model.alerts.rules import parse_rule
-from model.errors import NotFound, Refused
-from service.call import ANY_VERSION, Call, Subject
+from model.errors import Refused
+from service.call import Call, Subject
 from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation
 from service.paging import PageOf, PairPageQuery, pair_page_of
@@ -133,14 +133,13 @@ async def save_alert_rule(call: Call, project: fields.Name, name: fields.Name, b
     words = " ".join(body.text.split())
     async with call.changing(Subject(KIND, f"{project}/{name}", project, name)) as change:
         before = await saved_rules.hold(change.connection, project, name)
-        _expect(call, before)
+        call.expect_saved(before, "this rule no longer exists: it was deleted")
         limits = await members.limits(change.connection, project)
         limits.check(project, [(Resource.ALERT_GROUP, parse_rule(words).group)])
         saved = await saved_rules.put(change.connection, project, name, words, call.caller.name, enabled=body.enabled)
         change.before = None if before is None else _said(before)
         change.after, change.answer = _said(saved), RuleAnswer.of(saved)
-    answer: RuleAnswer = change.answered()
-    return answer
+    return change.answered(RuleAnswer)
 
 
 @operation("DELETE", "/projects/{project}/alert-rules/{name}", Right.EDIT, TAG, status=204)
@@ -151,17 +150,10 @@ async def delete_alert_rule(call: Call, project: fields.Name, name: fields.Name)
         if rule is None:
             raise saved_rules.not_found(project, name)
         if call.if_match is not None:
-            _expect(call, rule)
+            call.expect_saved(rule, "this rule no longer exists: it was deleted")
         change.before = _said(rule)
         await saved_rules.delete(change.connection, rule)
 
 
 def _said(rule: SavedRule) -> dict[str, object]:
     return {"text": rule.text, "enabled": rule.enabled, "version": rule.version}
-
-
-def _expect(call: Call, rule: SavedRule | None) -> None:
-    if rule is not None:
-        call.expect(rule.version, f", saved by {rule.updated_by} at {rule.updated_at:%F %T %Z}")
-    elif call.if_match not in (None, ANY_VERSION):
-        raise NotFound("this rule no longer exists: it was deleted")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -15,9 +15,6 @@ from model.errors import Refused
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Id, Moment, Text
 from service.operation import operation
-
-if TYPE_CHECKING:
-    from dao.alerts.silences import Silence
 
 TAG, KIND = "alert-silences", "alert-silence"
 SHOWN_MAX = 500
@@ -36,11 +33,6 @@ class SilenceAnswer(Answer):
     reason: str
     created_at: Moment
     created_by: str
-
-    @classmethod
-    def of(cls, silence: Silence) -> SilenceAnswer:
-        """The answer for a silence."""
-        return cls.model_validate(silence)
 
 
 class SilencesAnswer(Answer):
@@ -73,7 +65,7 @@ async def list_silences(call: Call, query: SilencesQuery) -> SilencesAnswer:
     visible = call.visible()
     async with call.reading() as connection:
         found = await silences.some(connection, visible, SHOWN_MAX, has_past=query.past)
-    return SilencesAnswer(items=[SilenceAnswer.of(each) for each in found])
+    return SilencesAnswer(items=[SilenceAnswer.model_validate(each) for each in found])
 
 
 @operation("POST", "/alert-silences", Right.OPERATE, TAG, status=201)
@@ -95,10 +87,9 @@ async def add_silence(call: Call, body: NewSilence) -> SilenceAnswer:
             raise Refused("the silence would end before it begins; give a later ends_at")
         new = silences.NewSilence(**body.model_dump())
         made = await silences.insert(change.connection, new, call.caller.name)
-        change.id, change.answer = made.id, SilenceAnswer.of(made)
+        change.id, change.answer = made.id, SilenceAnswer.model_validate(made)
         change.after = change.answer.model_dump(mode="json", exclude_none=True, exclude={"id", "created_at"})
-    answer: SilenceAnswer = change.answered()
-    return answer
+    return change.answered(SilenceAnswer)
 
 
 @operation("POST", "/alert-silences/{id}/end", Right.OPERATE, TAG)
@@ -110,11 +101,10 @@ async def end_silence(call: Call, id: Id) -> SilenceAnswer:
     async with call.changing(subject) as change:
         await silences.end(change.connection, silence)
         change.before = {"ends_at": f"{silence.ends_at:%FT%TZ}"}
-        change.answer = SilenceAnswer.of(silence).model_copy(
+        change.answer = SilenceAnswer.model_validate(silence).model_copy(
             update={"ends_at": min(silence.ends_at, await silences.now(change.connection))}
         )
-    answer: SilenceAnswer = change.answered()
-    return answer
+    return change.answered(SilenceAnswer)
 
 
 def _permitted(call: Call, subject: Subject) -> Subject:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dao.checks.table_checks import SHOWN_MAX
+from dao.checks.table_checks import SHOWN_MAX, Finds
 from model.errors import Denied, ShoalError, Unavailable
 
 
@@ -36,24 +36,21 @@ class Result:
 def result_of(
     name: str,
     condition: str,
-    faults: Sequence[str],
+    faults: Sequence[str] | Finds,
     fix: str,
     detail: str = "",
     *,
-    count: int | None = None,
     bad: Verdict = Verdict.FAILED,
 ) -> Result:
     """It passed, with `detail`, when there are no `faults`, else it is `bad`.
 
-    `count`: the number of faults, if not all are given.
-
     Faults and `fix` may be parts of other sentences, and end as they like: each ends once here.
     """
-    if not faults:
+    many, shown = (faults.count, faults.shown) if isinstance(faults, Finds) else (len(faults), faults)
+    if not shown:
         return passed(name, condition, detail)
-    many = len(faults) if count is None else count
     figure = f"{detail}, {many} found" if detail and bad is Verdict.NOTE else f"{many} found"
-    return Result(name, condition, bad, figure, many, tuple(map(clause, faults[:SHOWN_MAX])), _sentence(fix))
+    return Result(name, condition, bad, figure, many, tuple(map(clause, shown[:SHOWN_MAX])), _sentence(fix))
 
 
 def passed(name: str, condition: str, detail: str) -> Result:

@@ -27,15 +27,7 @@ class CheckAnswer(Answer):
     @classmethod
     def of(cls, result: Result) -> CheckAnswer:
         """The answer for a result."""
-        return cls(
-            name=result.name,
-            verdict=result.verdict,
-            condition=result.condition,
-            detail=result.detail,
-            count=result.count,
-            finds=result.shown,
-            fix=result.fix,
-        )
+        return cls.showing(result, finds=result.shown)
 
 
 class ExaminationAnswer(Answer):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from dao.checks.table_checks import SHOWN_MAX
-from dao.cluster import drains, node_listings
+from dao.cluster import drains, node_listings, went_back
 from dao.cluster.drains import NamedDrain
 from dao.cluster.node_rows import NodeRow
 from dao.commands import commands, queue_listings
@@ -114,6 +114,14 @@ def worker_results(
     ]  # fmt: skip
 
 
+def history_result(notices: Sequence[went_back.Notice]) -> Result:
+    """Whether nodes found the database to be an earlier state of itself."""
+    return result_of(
+        "database_went_back", "the database has what it confirmed", [each.why for each in notices],
+        "Nodes and commands wait for you. What is lost, and how to go on: shoal db restored",
+    )  # fmt: skip
+
+
 def root_result(workers: Sequence[NodeRow]) -> Result:
     """Whether a worker runs tasks as root that name no tenant."""
     as_root = [f"{row} has no default tenant" for row in workers if row.heartbeat and row.heartbeat.runs_as_root]
@@ -176,6 +184,7 @@ async def of_the_nodes(
     silent_after = 3 * timing.heartbeat_every
     waiting = await queue_listings.without_room(connection, timedelta(seconds=QUEUED_S), COUNTED_MAX)
     return [
+        history_result(await went_back.notices(connection)),
         *master_results(slots, silent_after),
         room_result(slots, waiting),
         result_of(

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from dao.checks import stuck_runs, table_checks
 from dao.checks.alert_checks import ALERT_CHECKS
-from dao.checks.table_checks import SHOWN_MAX, Check
+from dao.checks.table_checks import SHOWN_MAX, Check, Finds
 from dao.commands import error_commands
 from dao.postgres.database import Database
 from dao.retention import old_runs
@@ -45,7 +45,7 @@ async def of_the_tables(database: Database, settings: ServiceSettings, timing: T
         return
     shown = [f"command {each.id} ({each.type[:40]}): {each.reason}" for each in refused[:SHOWN_MAX]]
     fix = "Fix what the reason says, then: shoal errors retry ID, or shoal errors delete ID."
-    found = result_of("refused_commands", condition, shown, fix, count=len(refused), bad=Verdict.NOTE)
+    found = result_of("refused_commands", condition, Finds(len(refused), shown), fix, bad=Verdict.NOTE)
     more = " or more" if len(refused) == COUNTED_MAX else ""
     yield replace(found, detail=f"{len(refused)}{more}") if refused else found
 
@@ -60,7 +60,7 @@ async def _past_their_time(database: Database, kept_days: int) -> Result:
         return unknown(name, condition, error)
     faults = [f"{count} of the oldest runs are past their time, by {days:.1f} days at most"] if days > 1 else []
     fix = "Is the duty `retention` done? shoal duties. Which runs stay nevertheless: docs/guides/retention.md"
-    return result_of(name, condition, faults, fix, count=count, bad=Verdict.NOTE)
+    return result_of(name, condition, Finds(count, faults), fix, bad=Verdict.NOTE)
 
 
 async def _reasons(database: Database, older_than: timedelta) -> Result:
@@ -87,4 +87,4 @@ async def checked(
             finds = await table_checks.find(connection, check, values)
     except ShoalError as error:
         return unknown(check.name, check.condition, error)
-    return result_of(check.name, check.condition, finds.shown, check.fix, count=finds.count, bad=bad)
+    return result_of(check.name, check.condition, finds, check.fix, bad=bad)

@@ -145,19 +145,8 @@ async def list_commands(call: Call, query: PageQuery) -> PageOf[WaitingCommandAn
 
 def _waiting(command: WaitingCommand, total: int, step: int, owners: Mapping[int, str]) -> WaitingCommandAnswer:
     slot = Slot.of(command.id, step, total).current if total else None
-    return WaitingCommandAnswer(
-        id=command.id,
-        type=command.type,
-        workflow_code=command.workflow_code,
-        workflow=command.workflow,
-        project=command.project,
-        run_id=command.run,
-        priority=command.priority,
-        age_s=command.age_s,
-        created_by=command.created_by,
-        slot=slot,
-        owner=None if slot is None else owners.get(slot),
-    )
+    owner = None if slot is None else owners.get(slot)
+    return WaitingCommandAnswer.showing(command, run_id=command.run, slot=slot, owner=owner)
 
 
 def _owners(slots: SlotReport) -> dict[int, str]:

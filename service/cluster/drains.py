@@ -127,8 +127,7 @@ async def _drain(call: Call, kind: NodeKind, asked: str) -> DrainAnswer:
         change.id = change.name = name
         change.before, change.after = {"drained": not is_new}, {"kind": kind, "drained": True}
         change.answer = await _answer(change.connection, kind, name, is_new=is_new)
-    answer: DrainAnswer = change.answered()
-    return answer
+    return change.answered(DrainAnswer)
 
 
 async def _undrain(call: Call, kind: NodeKind, asked: str) -> DrainAnswer:
@@ -138,8 +137,7 @@ async def _undrain(call: Call, kind: NodeKind, asked: str) -> DrainAnswer:
         change.id = change.name = name
         change.before, change.after = {"drained": is_new}, {"kind": kind, "drained": False}
         change.answer = await _answer(change.connection, kind, name, is_new=is_new)
-    answer: DrainAnswer = change.answered()
-    return answer
+    return change.answered(DrainAnswer)
 
 
 async def _named(connection: AsyncConnection, kind: NodeKind, asked: str) -> str:

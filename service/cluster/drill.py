@@ -78,5 +78,4 @@ async def kill_master(call: Call, body: KillMaster) -> KilledAnswer:
         # Within the transaction: a master is killed once for an idempotency key, and never without the audit row.
         change.answer = KilledAnswer(master=body.master, pid=await call.backend.drill.kill(body.master))
         change.after = {"signal": "SIGKILL", "pid": change.answer.pid}
-    answer: KilledAnswer = change.answered()
-    return answer
+    return change.answered(KilledAnswer)

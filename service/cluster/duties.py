@@ -38,18 +38,8 @@ class DutyDoneAnswer(Answer):
     @classmethod
     def of(cls, done: DutyDone) -> DutyDoneAnswer:
         """The answer for a row of the history."""
-        return cls(
-            due_at=done.due_at,
-            epoch=done.node,
-            master=done.node_name,
-            began_at=done.began_at,
-            ended_at=done.ended_at,
-            took_s=(done.ended_at - done.began_at).total_seconds(),
-            steps=done.steps,
-            late=done.late,
-            is_fine=done.is_fine,
-            result=done.result,
-        )
+        took_s = (done.ended_at - done.began_at).total_seconds()
+        return cls.showing(done, epoch=done.node, master=done.node_name, took_s=took_s)
 
 
 class DutyAnswer(Answer):
@@ -73,13 +63,9 @@ class DutyAnswer(Answer):
     @classmethod
     def of(cls, duty: Duty) -> DutyAnswer:
         """The answer for a row."""
-        return cls(
-            name=duty.name,
-            every_s=duty.every_s,
-            due_at=duty.due_at,
-            is_idle=duty.is_idle,
+        return cls.showing(
+            duty,
             master=duty.holder,
-            began_at=duty.began_at,
             error=duty.error if duty.failures > 0 else None,
             error_at=duty.error_at if duty.failures > 0 else None,
             last=None if duty.last is None else DutyDoneAnswer.of(duty.last),

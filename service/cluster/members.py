@@ -18,7 +18,6 @@ from service.operation import operation
 from service.slots.slot_report import MasterSlot, SlotReport, read_slots
 
 if TYPE_CHECKING:
-    from dao.cluster.node_listings import FencedNode
     from dao.cluster.node_rows import NodeRow
     from dao.commands.queue_listings import GroupQueue
 
@@ -95,11 +94,6 @@ class FencedAnswer(Answer):
     fenced_at: Moment
     why: str
 
-    @classmethod
-    def of(cls, node: FencedNode) -> FencedAnswer:
-        """The answer for such a master."""
-        return cls.model_validate(node)
-
 
 class SlotsAnswer(Answer):
     """The slots of all masters, and the masters that were fenced most recently.
@@ -116,7 +110,7 @@ class SlotsAnswer(Answer):
     def of(cls, found: SlotReport) -> SlotsAnswer:
         """The answer for a report."""
         masters = [MasterAnswer.of_slot(each) for each in found.masters]
-        fenced = [FencedAnswer.of(each) for each in found.fenced]
+        fenced = [FencedAnswer.model_validate(each) for each in found.fenced]
         return cls(total=found.total, masters=masters, fenced=fenced, registry_fault=found.registry_fault)
 
 

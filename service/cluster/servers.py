@@ -80,15 +80,7 @@ async def get_database(call: Call) -> DatabaseAnswer:
     """
     call.permit(None)
     async with call.reading() as connection:
-        found = await server_load.read(connection)
-    return DatabaseAnswer(
-        version=found.version,
-        bytes=found.bytes,
-        connections_max=found.connections_max,
-        sessions=[SessionsAnswer.model_validate(each) for each in found.sessions],
-        transactions=[OpenTransactionAnswer.model_validate(each) for each in found.transactions],
-        tables=[TableSizeAnswer.model_validate(each) for each in found.tables],
-    )
+        return DatabaseAnswer.model_validate(await server_load.read(connection))
 
 
 @operation("GET", "/registry", Right.VIEW_CLUSTER, "cluster")

@@ -9,7 +9,6 @@ from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer
 from service.operation import operation
-from service.settings import Setting
 
 
 class SettingAnswer(Answer):
@@ -23,11 +22,6 @@ class SettingAnswer(Answer):
     value: str
     default: str
     description: str
-
-    @classmethod
-    def of(cls, setting: Setting) -> SettingAnswer:
-        """The answer for a setting."""
-        return cls.model_validate(setting)
 
 
 class SettingsAnswer(Answer):
@@ -47,6 +41,6 @@ async def get_settings(call: Call) -> SettingsAnswer:
     async with call.reading() as connection:
         timing = await cluster.timing(connection)
     return SettingsAnswer(
-        settings=[SettingAnswer.of(each) for each in call.settings.in_force()],
+        settings=[SettingAnswer.model_validate(each) for each in call.settings.in_force()],
         timing=timing.seconds() if timing is not None else None,
     )

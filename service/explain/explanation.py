@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from shlex import quote
 
+from dao.run_lists.element_listings import Elements
 from model.choices import StartWhen
+from model.runs.elements import element_name
+from model.runs.looks import Looks
 from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.explain.answer import (
     MOVES_WITHIN_S,
@@ -136,6 +139,8 @@ def _ended(task: TaskFacts) -> Why:
         if task.child is None:
             return Why(f"{because}: run {failed[0]}.", f"Ask about it: shoal why {failed[0]}")
         return Why(f"{because}. {task.child.sentence}", task.child.do)
+    if task.elements is not None and task.elements.first_failed is not None:
+        do = f"Its log: shoal log {task_named(task.run, element_name(task.name, task.elements.first_failed))}"
     return Why(f"{ended}: {task.reason}" if task.reason else ended, do)
 
 
@@ -181,6 +186,11 @@ def _not_begun(task: TaskFacts, run_state: WorkflowState) -> Why:
             f"{task.name} waits because {' and '.join(reasons)}{rule}.",
             f"Then ask: shoal why {task_named(task.run, first)}",
         )
+    if task.closes:
+        return Why(
+            f"{task.name} waits until all else of its run is over, and cleans up then.",
+            f"Ask what that waits for: shoal why {task.run}",
+        )
     return next_step(f"{task.name} waits for nothing", "queue it", task.idle_s, show)
 
 
@@ -194,9 +204,16 @@ _STARTS = {
 """When a task starts, by its start rule, where that is not the default."""
 
 
+_WAITED_FOR = {
+    WaitReason.DELAY: "its delay to pass",
+    WaitReason.RETRY: "its next attempt",
+    WaitReason.LOOK: "its next look",
+}
+
+
 def why_delayed(task: TaskFacts) -> Why:
     """For a task whose time has not come."""
-    what = "its next attempt" if task.wait_reason is WaitReason.RETRY else "its delay to pass"
+    what = _WAITED_FOR[task.wait_reason or WaitReason.DELAY]
     again = f"Check again then: shoal why {task_named(task.run, task.name)}"
     if task.due_in_s is None:
         return next_step(f"{task.name} waits for {what}, and no time is stored for that", "set it", task.idle_s, again)
@@ -205,8 +222,20 @@ def why_delayed(task: TaskFacts) -> Why:
         return next_step(was_due, "queue it", -task.due_in_s, again)
     if task.is_stream and task.wait_reason is WaitReason.RETRY:
         return why_pausing(task, task.due_in_s)
+    if task.wait_reason is WaitReason.LOOK and task.looks is not None:
+        return _why_waiting(task, task.looks, task.due_in_s)
     due = f"due in {duration(task.due_in_s)}" if task.due_in_s > 0 else "due now"
     return Why(f"{task.name} waits for {what}, {due}.", again)
+
+
+def _why_waiting(task: TaskFacts, looks: Looks, due_in_s: float) -> Why:
+    """For a task that looks for something, between two looks."""
+    looked = f"looked {counted(looks.count, 'time')}, last {duration(looks.ago_s)} ago"
+    again = f"it looks again in {duration(due_in_s)}" if due_in_s > 0 else "it looks again now"
+    return Why(
+        f"{task.name} waits: {looks.said.rstrip('.')}. It {looked}; {again}.",
+        f"What its looks saw: shoal log {task_named(task.run, task.name)}",
+    )
 
 
 def why_queued(task: TaskFacts) -> Why:
@@ -268,7 +297,8 @@ def why_running(task: TaskFacts, *, halting: bool = False) -> Why:
     if task.depends_on:
         waits = " and ".join(task.depends_on[:NAMES_MAX])
         more = f" and {len(task.depends_on) - NAMES_MAX} more" if len(task.depends_on) > NAMES_MAX else ""
-        return Why(f"{task.name} depends on {waits}{more}, and waits for that.", "What has run: shoal runs")
+        first = f": {task.awaits}" if task.awaits else ""
+        return Why(f"{task.name} depends on {waits}{more}, and waits for that{first}.", "What has run: shoal runs")
     if task.children or task.asked:
         return _stands_for(task, halting=halting)
     if task.hidden:
@@ -276,6 +306,8 @@ def why_running(task: TaskFacts, *, halting: bool = False) -> Why:
             f"{task.name} stands for {counted(task.hidden, 'run')} of another project, and waits for that.",
             "Ask who may see that project; its owners give roles there",
         )
+    if task.elements is not None:
+        return _has_elements(task, task.elements)
     lives_in_master = task.state is TaskState.RUNNING_EXECUTION and not task.worker
     on = f"on {task.worker}" if task.worker else "in its master" if lives_in_master else "on a worker"
     if task.worker_gone:
@@ -290,6 +322,19 @@ def why_running(task: TaskFacts, *, halting: bool = False) -> Why:
     progress = f", and reports {said_progress(task.progress)}" if task.progress else ""
     runs = f"{task.name} runs {on}{since}{said_readiness(task)}{progress}.{said_restart(task)}"
     return Why(runs, follow + going_on_restarting(task))
+
+
+def _has_elements(task: TaskFacts, elements: Elements) -> Why:
+    """For a task that ends when its elements have."""
+    parts = ((elements.running, "run"), (elements.queued, "wait for a worker or a time"), (elements.failed, "failed"))
+    said = "".join(f", {number:,} {what}" for number, what in parts if number)
+    see = f"See them: shoal show {task.run} --elements {quote(task.name)}"
+    waits = not elements.running and elements.first_queued is not None
+    first = elements.first_queued if waits else elements.first_failed
+    if first is not None:
+        named = task_named(task.run, element_name(task.name, first))
+        see += f"   Why the first {'waits' if waits else 'failed'}: shoal why {named}"
+    return Why(f"{task.name} ends when its {elements.total:,} elements have: {elements.done:,} are done{said}.", see)
 
 
 def _stands_for(task: TaskFacts, *, halting: bool) -> Why:

@@ -20,6 +20,7 @@ from model.definitions.plan import Plan
 from model.ids import Epoch, WorkflowInstanceId
 from model.logic.dependent import DependentParams
 from model.runs.command_moves import URGENT, CommandType
+from model.runs.elements import task_of
 from model.runs.states import NotBegun, TaskState, WorkflowState
 from service.explain.choices import choice_behind, choices_of
 from service.explain.explanation import SILENT_AFTER_S, why_command
@@ -122,6 +123,7 @@ class Family:
             before=reading.before.get(id_, ()),
             serial_key=run.serial_key,
             older=reading.older.get(id_),
+            max_active=reading.max_active.get(id_, 1),
             requested=None if run.state.is_final else run.requested_state,
             idle_s=idle_s,
             silent_s=beats.get(run.master, 0.0) if is_driven else 0.0,
@@ -129,6 +131,7 @@ class Family:
             resuming=self.masters.command(resuming[0]) if resuming and run.state.is_final else None,
             above=self._above(run) if run.state.is_final else None,
             project=run.project,
+            ending_as=run.ending_as,
         )
 
     def _is_gone(self, epoch: Epoch) -> bool:
@@ -174,7 +177,7 @@ class Family:
             worker=attempt.worker_address,
             worker_gone=not attempt.state.is_final and attempt.worker is not None and self._is_gone(attempt.worker),
             since_s=attempt.took_s,
-            queued_s=(reading.now - attempt.queued_at).total_seconds(),
+            queued_s=_queued_s(reading, attempt),
             kill_requested=attempt.kill_requested,
             reason=attempt.reason,
             wait_reason=attempt.wait_reason,
@@ -184,16 +187,25 @@ class Family:
             hidden=len(own) + len(asked_of_own) - len(children) - len(asked),
             child=child,
             depends_on=_depends_on(plan, attempt),
+            awaits=reading.awaits.get(attempt.id),
             given_back=_given_back(reading.attempts[run.id], attempt),
             progress=attempt.progress,
             is_stream=attempt.is_stream,
             is_ready=attempt.is_ready,
             restart=_restart(reading, run, attempt),
             loss_is_final=_loss_is_final(plan, attempt),
+            looks=attempt.looks,
             retries=attempt.retries,
             last_exit_code=_exit_code_before(reading.attempts[run.id], attempt),
             pools=reading.pools.get(attempt.id, ()),
+            elements=reading.elements.get(attempt.id),
         )
+
+
+def _queued_s(reading: RunReading, attempt: TaskRun) -> float:
+    """How long ago it was queued: for its next look, if it looks again."""
+    queued_s = (reading.now - attempt.queued_at).total_seconds()
+    return queued_s if attempt.looks is None or attempt.due_in_s is None else min(queued_s, -attempt.due_in_s)
 
 
 def _without_attempt(run: Run, plan: Plan, attempts: Sequence[TaskRun], choices: Mapping[str, str]) -> list[TaskFacts]:
@@ -208,8 +220,11 @@ def _without_attempt(run: Run, plan: Plan, attempts: Sequence[TaskRun], choices:
             rule=not_begun.rule,
             never=not_begun.never,
             unmet=not_begun.unmet,
+            closes=not_begun.closes,
         )
-        for name, not_begun in without_attempts(plan, run.scope, attempts, ended=run.state.is_final).items()
+        for name, not_begun in without_attempts(
+            plan, run.scope, attempts, ended=run.state.is_final, cleans_up=run.ending_as is not None
+        ).items()
     ]
 
 
@@ -243,7 +258,7 @@ def _exit_code_before(attempts: Sequence[TaskRun], attempt: TaskRun) -> int | No
 
 def _loss_is_final(plan: Plan | None, attempt: TaskRun) -> bool:
     """Whether its definition says that a loss of its worker is a failure."""
-    task = plan.tasks.get(attempt.code) if plan else None
+    task = plan.tasks.get(task_of(attempt.code)) if plan else None
     return task is not None and task.on_worker_loss is OnWorkerLoss.FAIL
 
 

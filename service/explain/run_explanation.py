@@ -24,13 +24,14 @@ from service.workflows.typed_names import typed
 class RunFacts:
     """A run, and its tasks in the order of the workflow. `failing_over` is the open command of a failover.
 
-    `before` are the runs of its workflow that must end before this one, if it waits for its turn, those of its
-    `serial_key` if it has one; `older` is a start of its workflow before its own that is not handled yet. `requested`
+    `before` are the runs of its workflow that are before this one, if it waits for its turn, those of its `serial_key`
+    if it has one, of which `max_active` go on at once; `older` is a start of its workflow before its own that is not
+    handled yet. `requested`
     is a pause or stop that its owner has not handled yet. `silent_s` is the age of its owner's last beat, `masters` the
     number of living masters that are neither silent nor drained, `draining` the names of the drained ones, `idle_s` the
     time since anything of the run changed. `dates_left` dates of its backfill wait for it; `resuming` is the open
     command by which it is to go on. `above` are the run above it and its state: the topmost that has ended, by which it
-    goes on, else the one that goes on without it.
+    goes on, else the one that goes on without it. `ending_as` is of one that cleans up: how it ends then.
     """
 
     id: int
@@ -47,6 +48,7 @@ class RunFacts:
     before: Sequence[tuple[int, WorkflowState]] = ()
     serial_key: str | None = None
     older: int | None = None
+    max_active: int = 1
     requested: WorkflowState | None = None
     idle_s: float = 0
     silent_s: float = 0
@@ -54,6 +56,7 @@ class RunFacts:
     resuming: CommandFacts | None = None
     above: tuple[int, WorkflowState] | None = None
     project: str | None = "default"
+    ending_as: WorkflowState | None = None
 
     @property
     def is_left(self) -> bool:
@@ -102,6 +105,8 @@ def why_run(run: RunFacts) -> Why:
         if not run.masters:
             return Why(f"{silent}, and no other is alive.", "Start one: shoal master")
         return Why(f"{silent}; another drives it when that one is fenced.", "Watch: shoal master list")
+    if run.ending_as is not None:
+        name += f", which cleans up and then ends as {run.ending_as},"
     match run.requested or run.state:
         case WorkflowState.SERIAL_WAIT:
             return _in_line(run, name)
@@ -150,23 +155,26 @@ def _in_line(run: RunFacts, name: str) -> Why:
         return Why(f"{name} waits for its turn, and {only}.", do)
     if not run.masters:
         return Why(f"{name} waits for its turn, and no master is alive to begin it.", "Start one: shoal master")
-    if not run.before and run.older is not None:
+    has_room = len(run.before) < run.max_active
+    if has_room and run.older is not None:
         return Why(
             f'{name} waits for its turn in the line of the key "{run.serial_key}": command {run.older} of its workflow '
             "is older and not handled yet, and may have the same key.",
             f"Ask about that one: shoal why command {run.older}",
         )
-    if not run.before:
+    if has_room:
+        now = "there is room for it now" if run.before else "nothing is before it now"
         return Why(
-            f"{name} waited for its turn, and nothing is before it now: a master begins it within seconds.",
+            f"{name} waited for its turn, and {now}: a master begins it within seconds.",
             f"Check again: shoal why {run.id}",
         )
     first, state = run.before[0]
     others = len(run.before) - 1
     more = f", and {others} more {'is' if others == 1 else 'are'} before it" if others else ""
     of_key = f' for the key "{run.serial_key}"' if run.serial_key else ""
+    at_once = "one at a time" if run.max_active == 1 else f"at most {run.max_active} at once"
     return Why(
-        f"{name} waits for its turn, since its workflow runs one at a time{of_key}: run {first} is {state}{more}.",
+        f"{name} waits for its turn, since its workflow runs {at_once}{of_key}: run {first} is {state}{more}.",
         f"Ask about that one: shoal why {first}",
     )
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dao.pools.pool_readings import PoolReading
+from dao.run_lists.element_listings import Elements
 from model.choices import StartWhen
 from model.cluster.slots import Slot
+from model.runs.looks import Looks
 from model.runs.progress import Progress
 from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.explain.answer import Why, names_of
@@ -99,13 +101,16 @@ class TaskFacts:
     has been running, or ran, `queued_s` how long ago it was queued, `idle_s` how long ago anything of its run changed.
     `due_in_s` is the rest of a wait for `wait_reason`. `not_begun` is why it has no attempt. `children` are the runs
     that it represents, `asked` the commands of those that no master has begun, `hidden` the number of both that may not
-    be named, and `child` the answer for the most important one. `depends_on` is what a DEPENDENT task waits for, in
-    words. `given_back` is why a worker did not begin the previous attempt. `choice` says which branch was chosen and
-    why: by this task, or by the one for which it is skipped. `progress` is what it reported last. `pools` are those of
+    be named, and `child` the answer for the most important one. `depends_on` is what a DEPENDENT task depends on, in
+    words, and `awaits` the first of it that is not met. `given_back` is why a worker did not begin the previous
+    attempt. `choice` says which branch was chosen and why: by this task, or by the one for which it is skipped.
+    `progress` is what it reported last. `pools` are those of
     which it needs resources. A stream has ended `retries` times in a row, the last time with `last_exit_code`;
     `is_ready` is what its readiness probe found, None without one. `restart` is set while it is to be restarted.
     `loss_is_final`: no other attempt follows one whose worker was lost. `rule` is its start rule, `never`
-    whether that will not be met, `unmet` a clause about the rule, or the task, for which it is skipped.
+    whether that will not be met, `unmet` a clause about the rule, or the task, for which it is skipped. `closes`: it
+    cleans up when all else of its run is over. `looks` is what a task that waits has found so far,
+    `elements` how far one with elements is.
     """
 
     run: int
@@ -128,6 +133,7 @@ class TaskFacts:
     hidden: int = 0
     child: Why | None = None
     depends_on: Sequence[str] = ()
+    awaits: str | None = None
     given_back: str | None = None
     queued_s: float = 0
     idle_s: float = 0
@@ -137,9 +143,12 @@ class TaskFacts:
     is_ready: bool | None = None
     restart: RestartFacts | None = None
     loss_is_final: bool = False
+    looks: Looks | None = None
     retries: int = 0
     last_exit_code: int | None = None
     pools: Sequence[PoolReading] = ()
     rule: StartWhen = StartWhen.ALL_SUCCESS
     never: bool = False
     unmet: str | None = None
+    closes: bool = False
+    elements: Elements | None = None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from model.choices import OnWorkerLoss, StartWhen
 from model.definitions.plan import Plan
 from model.ids import TaskCode
+from model.runs.closing import closing_tasks
 from model.runs.ready_tasks import Progress
 from model.runs.states import NotBegun, TaskState
 
@@ -24,7 +25,8 @@ class TaskWithoutAttempt:
     """Why a task has no attempt, and the tasks that must end before it begins, or for which it never does.
 
     `rule` is its start rule; `never`: it is not the default, and will not be met. `unmet` says for which start rule it
-    is skipped, its own or that of a task before it, or which task before it skipped itself.
+    is skipped, its own or that of a task before it, or which task before it skipped itself. `closes`: it cleans up when
+    all else is over.
     """
 
     state: NotBegun
@@ -32,10 +34,16 @@ class TaskWithoutAttempt:
     rule: StartWhen = StartWhen.ALL_SUCCESS
     never: bool = False
     unmet: str | None = None
+    closes: bool = False
 
 
 def without_attempts(
-    plan: Plan, scope: Collection[TaskCode] | None, attempts: Iterable[TaskRun], *, ended: bool
+    plan: Plan,
+    scope: Collection[TaskCode] | None,
+    attempts: Iterable[TaskRun],
+    *,
+    ended: bool,
+    cleans_up: bool = False,
 ) -> dict[str, TaskWithoutAttempt]:
     """The tasks of a run without a valid attempt, by name, in the order of the workflow.
 
@@ -43,14 +51,19 @@ def without_attempts(
         scope: the tasks to which the run is limited; None = all.
         attempts: all of the run.
         ended: whether the run has ended.
+        cleans_up: whether all but its teardown and on_exit tasks is over.
     """
+    attempts = list(attempts)
     latest = {attempt.code: attempt for attempt in attempts if attempt.valid and attempt.code in plan.tasks}
     progress = _progress(plan, scope, latest)
     # Of a run that is limited now: what an earlier execution did not choose.
     skipped = progress.skipped if scope is None else progress.skipped | _progress(plan, None, latest).skipped
     failed = progress.never.union(code for code, attempt in latest.items() if _has_failed(plan, attempt))
+    closing = closing_tasks(plan, scope, {attempt.code for attempt in attempts}.__contains__) if plan.closing else ()
     return {
-        task.name: _task_without_attempt(plan, progress, skipped, failed, code, ended=ended)
+        task.name: _closing_task(plan, scope, closing, latest, code, ended=ended, cleans_up=cleans_up)
+        if code in plan.closing
+        else _task_without_attempt(plan, progress, skipped, failed, code, ended=ended)
         for code, task in plan.tasks.items()
         if code not in latest
     }
@@ -60,6 +73,8 @@ def _progress(plan: Plan, scope: Collection[TaskCode] | None, latest: Mapping[Ta
     progress = Progress(plan, scope)
     progress.begin(code for code, attempt in latest.items() if attempt.state is not TaskState.PAUSE)
     for code, attempt in latest.items():
+        if code in plan.closing:
+            continue
         if not progress.is_in_scope(code):
             if attempt.state is TaskState.SKIPPED:
                 progress.kept_skipped(code)
@@ -127,6 +142,39 @@ def _task_without_attempt(
         missing = [before for before in missing if (before in failed) is never]
     names = tuple(plan.tasks[before].name for before in missing)
     return TaskWithoutAttempt(NotBegun.NOT_BEGUN if ended else NotBegun.WAITING, names, rule, never)
+
+
+def _closing_task(
+    plan: Plan,
+    scope: Collection[TaskCode] | None,
+    closing: Collection[TaskCode],
+    latest: Mapping[TaskCode, TaskRun],
+    code: TaskCode,
+    *,
+    ended: bool,
+    cleans_up: bool,
+) -> TaskWithoutAttempt:
+    if plan.tasks[code].is_forbidden:
+        return TaskWithoutAttempt(NotBegun.FORBIDDEN)
+    if not (scope is None or code in scope):
+        return TaskWithoutAttempt(NotBegun.LEFT_OUT)
+    if code not in closing and (ended or cleans_up):
+        unmet = "it cleans up only if a task before it has begun"
+        return TaskWithoutAttempt(NotBegun.SKIPPED, unmet=unmet, closes=True)
+    if ended:
+        return TaskWithoutAttempt(NotBegun.NOT_BEGUN, closes=True)
+    if not cleans_up:
+        return TaskWithoutAttempt(NotBegun.WAITING, closes=True)
+    before = {each for each in plan.graph.predecessors[code] if each in plan.closing}
+    if plan.closing[code]:
+        before.update(each for each, is_on_exit in plan.closing.items() if not is_on_exit)
+    missing = [each for each in plan.closing if each in before & set(closing) and not _is_over(latest, each)]
+    names = tuple(plan.tasks[each].name for each in missing)
+    return TaskWithoutAttempt(NotBegun.WAITING, names, closes=True)
+
+
+def _is_over(latest: Mapping[TaskCode, TaskRun], code: TaskCode) -> bool:
+    return code in latest and latest[code].state.is_final
 
 
 def _unmet(plan: Plan, progress: Progress, skipped: Collection[TaskCode], code: TaskCode) -> str | None:

@@ -64,6 +64,13 @@ class Hub:
         self._wake = asyncio.Event()
         self._rights_known = asyncio.Event()
         self._rights_known.set()
+        heard = {
+            CHANGED: self._changed,
+            COMMAND: self._command_inserted,
+            ALERT: self._alerts_changed,
+            ALERT_CHANGED: self._alerts_changed,
+        }
+        self.ears = Listener(database.url, f"{database.application_name}-live", heard)
 
     @contextmanager
     def listen(
@@ -98,16 +105,8 @@ class Hub:
 
     async def run(self) -> None:
         """Serve the listeners until cancelled."""
-        application_name = f"{self._database.application_name}-live"
-        heard = {
-            CHANGED: self._changed,
-            COMMAND: self._command_inserted,
-            ALERT: self._alerts_changed,
-            ALERT_CHANGED: self._alerts_changed,
-        }
-        listener = Listener(self._database.url, application_name, heard)
         async with asyncio.TaskGroup() as group:
-            group.create_task(listener.run())
+            group.create_task(self.ears.run())
             group.create_task(self._read_on())
             if self._recheck is not None:
                 group.create_task(self._recheck_on(self._recheck))

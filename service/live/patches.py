@@ -39,6 +39,7 @@ class RunPatch(_Patch):
     workflow_version: int
     state: str
     requested_state: str | None
+    ending_as: str | None
     started_at: datetime | None
     ended_at: datetime | None
     reason: str | None

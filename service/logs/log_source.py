@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.postgres.engine import AsyncConnection
+from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
 from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import relations
@@ -119,7 +120,7 @@ async def _source(call: Call, connection: AsyncConnection, id_: int, *, begun: b
 
 async def _last_begun(connection: AsyncConnection, place: LogPlace) -> LogSource:
     """That of the attempt before this one, which waits; if there is none, this one's."""
-    _, attempts = await listings.run(connection, place.run)
+    _, attempts = await element_listings.run_of(connection, place.id)
     waiting = next(each for each in attempts if each.id == place.id)
     former = [each for each in attempts if each.code == waiting.code and each.attempt < waiting.attempt and each.worker]
     if not former:

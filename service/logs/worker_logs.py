@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 
 from dao.postgres.database import Database
-from dao.tasks import log_keys
+from dao.tasks import task_logs
 from dao.tasks.task_logs import LogPlace
 from model.errors import NotFound, Refused, Unavailable
 from model.logs.signature import TIME_HEADER, signed
@@ -72,7 +72,7 @@ class WorkerLogs:
         assert place.url is not None and place.worker is not None
         if self._key is None:
             async with self._database.reading() as connection:
-                self._key = await log_keys.key_of(connection, place.worker)
+                self._key = await task_logs.key_of(connection, place.worker)
         if self._key is None:
             raise Unavailable(
                 f"worker {place.worker_address} has not said yet how requests for its logs are signed; ask again"

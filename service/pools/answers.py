@@ -104,15 +104,7 @@ class TaskOfRunAnswer(Answer):
         """The answer for an attempt; None if the caller may not see it."""
         if task is None or (visible is not None and task.project not in visible):
             return None
-        return cls(
-            id=task.id,
-            name=task.name,
-            attempt=task.attempt,
-            run_id=task.run,
-            workflow=task.workflow,
-            project=task.project,
-            is_stream=task.is_stream,
-        )
+        return cls.showing(task, run_id=task.run)
 
 
 class ResourceAnswer(Answer):
@@ -145,22 +137,12 @@ class ResourceAnswer(Answer):
         cls, resource: ResourceRow, visible: Visible, *, left_s: float | None = None, shows_data: bool
     ) -> ResourceAnswer:
         """The answer for a resource."""
-        return cls(
-            id=resource.id,
-            name=resource.name,
-            state=resource.state,
+        return cls.showing(
+            resource,
             data=resource.data if shows_data else None,
             task=TaskOfRunAnswer.of(resource.task, visible),
-            worker=resource.worker,
             worker_epoch=resource.worker_id,
-            taken_at=resource.taken_at,
-            busy_before=resource.busy_before,
             left_s=left_s,
-            free_since=resource.free_since,
-            set_aside_at=resource.set_aside_at,
-            set_aside_why=resource.set_aside_why,
-            set_aside_by=resource.set_aside_by,
-            checked_at=resource.checked_at,
         )
 
 
@@ -180,16 +162,8 @@ class WaitingTaskAnswer(Answer):
     @classmethod
     def of(cls, waiting: WaitingTask, visible: Visible) -> WaitingTaskAnswer:
         """The answer for a place in a line."""
-        return cls(
-            place=waiting.place,
-            task=TaskOfRunAnswer.of(waiting.task, visible),
-            needed=waiting.needed,
-            needs=waiting.needs,
-            worker_group=waiting.worker_group,
-            priority=Priority(waiting.workflow_priority),
-            task_priority=Priority(waiting.task_priority),
-            queued_at=waiting.queued_at,
-        )
+        task = TaskOfRunAnswer.of(waiting.task, visible)
+        return cls.showing(waiting, task=task, priority=waiting.workflow_priority)
 
 
 class SavedPool(Answer):

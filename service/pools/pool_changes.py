@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dao.accounts import audit
 from dao.pools import resource_changes, saved_pools
@@ -49,8 +49,7 @@ async def put_pool(call: Call, name: Name, body: PutPool) -> SavedPool:
         put = await saved_pools.put(change.connection, held, {name: document.spec}, call.caller.name)
         saved = PoolSaved(document, put[name])
         change.before, change.after, change.answer = saved.before, saved.after, saved.answer()
-    answer: SavedPool = change.answered()
-    return answer
+    return change.answered(SavedPool)
 
 
 @operation("POST", "/resource-pools:apply", Right.ADMINISTER, TAG, has_secret=True)
@@ -68,8 +67,7 @@ async def apply_pools(call: Call, body: ApplyPools) -> AppliedPools:
         change.before, change.after = first.before, first.after
         await audit.insert(change.connection, [each.entry(call.caller, call.operation.name) for each in further])
         change.answer = AppliedPools(pools=[each.answer() for each in (first, *further)], dry_run=False)
-    answer: AppliedPools = change.answered()
-    return answer
+    return change.answered(AppliedPools)
 
 
 @operation("DELETE", "/resource-pools/{name}", Right.ADMINISTER, TAG, status=204)
@@ -112,8 +110,7 @@ async def take_resource_back(call: Call, name: Name, body: TakeBackResource) -> 
         change.answer = now = await _changed(change.connection, pool, body.resource, is_new=True)
         after = _by_whom(now.set_aside_at, now.set_aside_why, now.set_aside_by)
         change.after = {"resource": body.resource, "set_aside": now.set_aside_at is not None, **after}
-    answer: ResourceChange = change.answered()
-    return answer
+    return change.answered(ResourceChange)
 
 
 def _by_whom(at: datetime | None, why: str | None, by: str | None) -> Mapping[str, str | None]:
@@ -128,7 +125,7 @@ async def _check_resource(call: Call, pool: str, resource: str) -> None:
         await resource_changes.read(connection, await saved_pools.head(connection, pool), resource)
 
 
-async def _held(call: Call, change: Change[Any], name: str) -> saved_pools.PoolHead:
+async def _held(call: Call, change: Change, name: str) -> saved_pools.PoolHead:
     """The pool, which nobody else changes until this transaction ends. Raises `NotFound`, `Changed`."""
     pool = (await saved_pools.hold(change.connection, [name])).get(name)
     if pool is None:

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dao.pools import pool_listings as pools
 from dao.pools import saved_pools
+from dao.postgres import database
+from dao.runs import usual_times
 from model.accounts.rights import Right
+from model.ids import TaskCode, WorkflowCode
 from model.pools.resources import LINE_SHOWN_MAX
+from model.runs.estimate import task_left_s
 from service.call import Call
 from service.operation import operation
 from service.paging import PageOf, page_of, pair_page_of
-from service.pools import pool_file, time_left
+from service.pools import pool_file
 from service.pools.answers import PoolAnswer, PoolContent, ResourceAnswer, WaitingTaskAnswer
 from service.pools.requests import LineQuery, Name, PoolQuery, ResourceQuery, resource_cursor
 
+if TYPE_CHECKING:
+    from dao.pools.pool_listings import ResourceRow
+    from dao.postgres.engine import AsyncConnection
+
 TAG = "resource-pools"
+WORKFLOWS_MAX = 10
+"""The tasks of so many workflows are estimated: each costs a statement."""
 
 
 @operation("GET", "/resource-pools", Right.VIEW_CLUSTER, TAG)
@@ -53,16 +66,10 @@ async def list_resources(call: Call, name: Name, query: ResourceQuery) -> PageOf
     shows_data = call.caller.may(Right.ADMINISTER)
     async with call.reading() as connection:
         head = await saved_pools.head(connection, name)
-        found = await pools.resources(
-            connection,
-            head.code,
-            query.limit + 1,
-            query.after_place,
-            lease=call.settings.timing.worker_fence_after,
-            states=query.state,
-            words=query.q,
-        )
-        left_s = await time_left.seconds_left(connection, found)
+        wanted = pools.ResourceFilter(head.code, query.state, query.q)
+        lease = call.settings.timing.worker_fence_after
+        found = await pools.resources(connection, wanted, query.limit + 1, query.after_place, lease=lease)
+        left_s = await seconds_left(connection, found)
     return pair_page_of(
         found,
         query.limit,
@@ -84,3 +91,28 @@ async def get_pool_line(call: Call, name: Name, query: LineQuery) -> PageOf[Wait
     if found and found[-1].place > LINE_SHOWN_MAX:
         found.pop()
     return page_of(found, limit, lambda each: WaitingTaskAnswer.of(each, visible), lambda each: each.place)
+
+
+async def seconds_left(connection: AsyncConnection, resources: Sequence[ResourceRow]) -> dict[int, float]:
+    """The seconds for which resources are still held, by their ids; those that nobody knows are missing, as of
+    streams."""
+    held: dict[WorkflowCode, list[ResourceRow]] = defaultdict(list)
+    for each in resources:
+        if each.task is None or each.task.is_stream:
+            continue
+        if each.taken_at is not None and each.task.workflow_code is not None:
+            held[WorkflowCode(each.task.workflow_code)].append(each)
+    if not held:
+        return {}
+    now = await database.database_time(connection)
+    left: dict[int, float] = {}
+    for code, rows in list(held.items())[:WORKFLOWS_MAX]:
+        usual = await usual_times.of_tasks(connection, code, {TaskCode(each.task.code) for each in rows if each.task})
+        for each in rows:
+            assert each.task is not None
+            assert each.taken_at is not None
+            elapsed_s = max(0.0, (now - each.taken_at).total_seconds())
+            left_s = task_left_s(None, elapsed_s, usual.get(TaskCode(each.task.code)))
+            if left_s is not None:
+                left[each.id] = left_s
+    return left

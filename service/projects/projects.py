@@ -1,4 +1,4 @@
-"""The operations about projects: list, show, create, change their parameters, delete empty ones."""
+"""The operations about projects: list, show, create, change parameters and defaults, delete empty ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field
@@ -19,6 +19,8 @@ from dao.secrets.parameters import sealed_values
 from model import fields
 from model.accounts.project_limits import LIMIT_COLUMNS
 from model.accounts.rights import Right
+from model.definitions.defaults import TaskDefaults
+from model.definitions.project_defaults import DEFAULTS, changed_defaults, read_defaults, written_defaults
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX
 from model.parameters.nested_references import resolve
@@ -62,6 +64,13 @@ class ChangeProject(Asked):
         Field(max_length=PARAMS_MAX, default_factory=dict, description="the same for SECRET ones, which are sealed"),
     ]
     without: Annotated[Sequence[Text], Field(max_length=PARAMS_MAX, description="parameters that are removed")] = ()
+    defaults: Annotated[
+        TaskDefaults | None,
+        Field(description="fields that tasks get as their file is saved: these are set, the others stay"),
+    ] = None
+    without_defaults: Annotated[
+        Sequence[Text], Field(max_length=len(DEFAULTS), description="defaults that are removed")
+    ] = ()
     kept_days: Annotated[
         Annotated[int, Field(ge=0, le=KEPT_DAYS_MAX)] | Literal["default"] | None,
         Field(
@@ -88,16 +97,12 @@ class ProjectAnswer(Answer):
         Field(description="days for which its ended runs are kept; 0 = forever; left out: the masters' setting"),
     ] = None
 
-    @classmethod
-    def of(cls, project: Project) -> Self:
-        """The answer for a project in a list."""
-        return cls.model_validate(project)
-
 
 class ProjectPageAnswer(ProjectAnswer):
     """A project with its parameters; of sealed values asterisks."""
 
     params: Mapping[str, str]
+    defaults: Annotated[TaskDefaults, Field(description="fields that tasks get as their file is saved")]
     version: Annotated[str, Field(description="changes with each change of it; the ETag")]
 
     @property
@@ -112,7 +117,7 @@ async def list_projects(call: Call, query: NamedPageQuery) -> PageOf[ProjectAnsw
     visible = call.visible()
     async with call.reading() as connection:
         found = await projects.page(connection, query.limit + 1, after=query.after, visible=visible)
-    return page_of(found, query.limit, ProjectAnswer.of, lambda each: each.name)
+    return page_of(found, query.limit, ProjectAnswer.model_validate, lambda each: each.name)
 
 
 @operation("GET", "/projects/{name}", Right.VIEW, "projects")
@@ -134,16 +139,16 @@ async def create_project(call: Call, body: CreateProject) -> ProjectPageAnswer:
             raise Refused(f'there is a project "{name}" already')
         change.after = {"name": name}
         change.answer = await _page(change.connection, name)
-    answer: ProjectPageAnswer = change.answered()
-    return answer
+    return change.answered(ProjectPageAnswer)
 
 
 @operation("PATCH", "/projects/{name}", Right.OWN, "projects")
 async def change_project(call: Call, name: PathName, body: ChangeProject) -> ProjectPageAnswer:
     """Set and remove parameters of a project, for all runs that begin from now on. Needs `If-Match`.
 
-    With `kept_days`: say for how long its ended runs are kept. Parameters make a project that there is not; `kept_days`
-    does not, since a project without runs has none to keep, and most likely its name is mistyped.
+    With `defaults`: change those of the tasks in files that are saved from now on. With `kept_days`: say for how long
+    its ended runs are kept. Parameters and defaults make a project that there is not; `kept_days` does not, since a
+    project without runs has none to keep, and most likely its name is mistyped.
     """
     async with call.changing(Subject(PROJECT, name, name, name)) as change:
         if body.kept_days is not None:
@@ -161,13 +166,17 @@ async def change_project(call: Call, name: PathName, body: ChangeProject) -> Pro
             "set": sorted({*body.params, *body.secrets}),
             "removed": list(body.without),
         }
+        if body.defaults is not None or body.without_defaults:
+            old = read_defaults(before.defaults, name)
+            new = changed_defaults(old, body.defaults or TaskDefaults(), body.without_defaults, name)
+            await projects.set_defaults(change.connection, name, new)
+            change.before["defaults"], change.after["defaults"] = written_defaults(old), written_defaults(new)
         if body.kept_days is not None:
             await projects.keep(change.connection, name, None if body.kept_days == "default" else body.kept_days)
             change.before["kept_days"] = "default" if before.kept_days is None else before.kept_days
             change.after["kept_days"] = body.kept_days
         change.answer = await _page(change.connection, name)
-    answer: ProjectPageAnswer = change.answered()
-    return answer
+    return change.answered(ProjectPageAnswer)
 
 
 @operation("DELETE", "/projects/{name}", Right.OWN, "projects", status=204)
@@ -187,8 +196,9 @@ async def _page(connection: AsyncConnection, name: str) -> ProjectPageAnswer:
     found = await projects.find(connection, name)
     params = parse_parameters(found.params, f'the parameters of project "{name}"')
     return ProjectPageAnswer(
-        **ProjectAnswer.of(found).model_dump(),
+        **ProjectAnswer.model_validate(found).model_dump(),
         params=params,
+        defaults=read_defaults(found.defaults, name),
         version=_version(found),
     )
 
@@ -200,5 +210,5 @@ def _sealed(call: Call, name: str, body: ChangeProject, before: Project) -> Mapp
 
 def _version(project: Project) -> str:
     limits = [getattr(project, name) for name in LIMIT_COLUMNS]
-    content = json.dumps([project.params, *limits, project.kept_days])
+    content = json.dumps([project.params, *limits, project.kept_days, project.defaults])
     return hashlib.sha256(content.encode()).hexdigest()[:16]

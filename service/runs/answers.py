@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import Field
 
 from model.accounts.rights import is_seen
 from model.choices import Priority, StartWhen
+from model.runs.elements import index_of, is_element, task_of
 from model.runs.progress import Progress
 from model.runs.states import NotBegun, TaskState, WaitReason, WorkflowState
 from service.fields import Answer, Id, Moment
@@ -31,7 +34,8 @@ class RunAnswer(Answer):
     whose task (`parent_task`) it is a child, both left out where the caller may not see that run. `dates_left` are the
     dates of its backfill that begin when it has succeeded. `serial_key` is the key of its line: of the runs of one key
     of a workflow one runs at a time. From `interval_start` to `interval_end` is the interval of its schedule: both are
-    left out if it has none.
+    left out if it has none. `ending_as` is of a run that cleans up (`teardown`, `on_exit`): the state in which it ends
+    then. `started_by_id` is the run whose task (`started_by_task`) started this one without waiting for it.
     """
 
     id: Id
@@ -60,6 +64,9 @@ class RunAnswer(Answer):
     serial_key: str | None = None
     interval_start: Moment | None = None
     interval_end: Moment | None = None
+    ending_as: WorkflowState | None = None
+    started_by_id: Id | None = None
+    started_by_task: str | None = None
 
     @classmethod
     def of(cls, run: Run, visible: Visible) -> Self:
@@ -120,6 +127,28 @@ class FailedBelowAnswer(Answer):
         return cls(run_id=failed.run, task_id=failed.id, task=failed.task, reason=failed.reason)
 
 
+class LooksAnswer(Answer):
+    """What a task that waits has found: nothing, in `count` looks. The last one, `ago_s` seconds ago, `said` why."""
+
+    count: int
+    ago_s: float
+    said: str
+
+
+class ElementsAnswer(Answer):
+    """How far a task with `each` is: of its `total` elements so many are `done` (succeeded or skipped), have failed,
+    run, or wait to run; the others have not begun. `first_failed` and `first_queued` are the indexes of the first of
+    those."""
+
+    total: int
+    done: int
+    failed: int
+    running: int
+    queued: int
+    first_failed: int | None = None
+    first_queued: int | None = None
+
+
 class TaskAnswer(Answer):
     """One attempt of a task.
 
@@ -127,7 +156,8 @@ class TaskAnswer(Answer):
     belongs to an earlier execution of the same run, or its task is to run again. `branch` are the codes of the tasks
     that it chose, `choice` says why. `left_s` is an estimate of the time left. `stands_for` are
     the child runs that it represents, in words. A stream runs until it is stopped; `is_ready` is what its readiness
-    probe found, left out without one.
+    probe found, left out without one. `looks` is what a task that waits has found so far.
+    `elements` says how far a task with `each` is; an attempt of one of them has its index, `element`.
     """
 
     id: Id
@@ -163,6 +193,9 @@ class TaskAnswer(Answer):
     stands_for: str | None = None
     is_stream: bool = False
     is_ready: bool | None = None
+    looks: LooksAnswer | None = None
+    elements: ElementsAnswer | None = None
+    element: int | None = None
     counts: bool = True
     """Whether it is of the present execution of the run: the valid attempt, or one that it replaces."""
 
@@ -172,7 +205,11 @@ class TaskAnswer(Answer):
         fields = {name: getattr(task, name) for name in cls.model_fields if hasattr(task, name)}
         branch = None if task.branch is None else sorted(task.branch)
         progress = None if task.progress is None else ProgressAnswer.of(task.progress)
+        looks = None if task.looks is None else LooksAnswer.model_validate(task.looks)
         fields |= {"worker_id": task.worker, "worker": task.worker_address, "branch": branch, "progress": progress}
+        fields |= {"looks": looks, "code": task_of(task.code)}
+        if is_element(task.code):
+            fields["element"] = index_of(task.code)
         return cls.model_construct(**{**fields, **more})
 
 
@@ -195,12 +232,14 @@ class AttemptAnswer(TaskAnswer):
 
 class TaskNotBegun(Answer):
     """A task without an attempt, and the tasks that must end before it begins, or for which it never does. `unmet` says
-    for which start rule it is skipped, or which task before it skipped itself, if it is for one."""
+    for which start rule it is skipped, or which task before it skipped itself, if it is for one. One that `closes`
+    cleans up when all else is over."""
 
     name: str
     state: NotBegun
     missing: Sequence[str]
     unmet: str | None = None
+    closes: bool = False
 
 
 class ChildAnswer(Answer):
@@ -266,6 +305,7 @@ class RunPageAnswer(RunAnswer):
     tasks: Sequence[TaskAnswer]
     not_begun: Sequence[TaskNotBegun]
     children: Sequence[ChildAnswer]
+    triggered: Annotated[Sequence[ChildAnswer], Field(description="runs of other workflows that its end started")] = ()
     graph: Sequence[TaskOrder] | None = None
     newer: NewerVersionAnswer | None = None
 
@@ -297,10 +337,13 @@ def run_fields(run: Run, visible: Visible) -> dict[str, Any]:
     """The fields of an answer that are those of its run. Of a run above it that may not be seen there is none."""
     fields = {name: getattr(run, name) for name in RunAnswer.model_fields if hasattr(run, name)}
     sees_parent = is_seen(run.parent_project, visible)
+    sees_starter = is_seen(run.started_by_project, visible)
     return fields | {
         "master_id": run.master,
         "master": run.owner,
         "parent_id": run.parent if sees_parent else None,
         "parent_task": run.parent_task if sees_parent else None,
+        "started_by_id": run.started_by if sees_starter else None,
+        "started_by_task": run.started_by_task if sees_starter else None,
         "dates_left": run.dates_left or None,
     }

@@ -20,7 +20,7 @@ from model.time.schedules import ScheduleRow
 from service.call import Call
 from service.fields import Answer, Asked, Id, Moment
 from service.operation import operation
-from service.schedules.missed_fires import MissedWhy, missed_fire
+from service.schedules.fire_times import MissedWhy, missed_fire
 
 TAG = "attention"
 USUAL_MAX = 200

@@ -145,7 +145,7 @@ async def start_backfill(call: Call, code: Id, body: StartBackfill, query: WaitQ
             command = await ask_start(change.connection, head, start, call.settings.secrets)
             change.after = {"command": str(command), **_said(found), "params": sorted(body.params)}
             change.answer = answer.model_copy(update={"command_id": command})
-    return await with_first_run(call, change.answered(), query)
+    return await with_first_run(call, change.answered(BackfillAnswer), query)
 
 
 @operation("POST", "/backfills/{id}/progress", Right.VIEW, "backfills", reads=True)
@@ -187,6 +187,8 @@ async def read_dates(connection: AsyncConnection, head: Definition, request: Sta
     if content is None or isinstance(content, Refused):
         raise Refused(f'version {head.version} of workflow "{head.name}" cannot be read: {content or "it is gone"}')
     spec = BackfillSpec.parse(json.dumps(as_json(request)))
+    if content.after_last is not None:
+        spec = spec.one_by_one()
     zone, chains = await dates_of(connection, head.code, content.time_zone, spec)
     below = await references.depending_on(connection, head.code) if spec.dependents else set()
     found = Dates(request, chains, zone, await definitions.heads(connection, below))

@@ -124,8 +124,7 @@ async def change_runs(call: Call, body: BulkRuns) -> BulkAnswer:
         ids = await commands.insert_many(change.connection, new)
         change.after = {"action": body.action}
         change.answer = answer.model_copy(update={"command_ids": ids})
-    done: BulkAnswer = change.answered()
-    return done
+    return change.answered(BulkAnswer)
 
 
 @operation("POST", "/commands:progress", Right.VIEW, "commands", reads=True)
@@ -198,8 +197,7 @@ async def _begin_large(call: Call, answer: BulkAnswer, wanted: Matching, first: 
         change.after = {"action": answer.action, "runs": answer.runs}
         change.answer = answer.model_copy(update={"operation_id": change.id})
     begun.set()
-    done: BulkAnswer = change.answered()
-    return done
+    return change.answered(BulkAnswer)
 
 
 def _skipped(type_: CommandType, counts: Mapping[WorkflowState, int]) -> list[Skipped]:

@@ -45,8 +45,7 @@ class OperationAnswer(Answer):
     @classmethod
     def of(cls, found: BulkOperation) -> OperationAnswer:
         """The answer for an operation."""
-        fields = {name: getattr(found, name) for name in cls.model_fields if name != "by"}
-        return cls(**fields, by=found.asker.name)
+        return cls.showing(found, by=found.asker.name)
 
 
 @operation("GET", "/operations/{id}", Right.VIEW, TAG)
@@ -63,8 +62,7 @@ async def stop_operation(call: Call, id: Id) -> OperationAnswer:
         await bulk_operations.end(change.connection, id, BulkState.STOPPED)
         change.before, change.after = {"state": found.state}, {"state": BulkState.STOPPED}
         change.answer = OperationAnswer.of(await bulk_operations.find(change.connection, id))
-    answer: OperationAnswer = change.answered()
-    return answer
+    return change.answered(OperationAnswer)
 
 
 @operation("POST", "/operations/{id}/resume", Right.OPERATE, TAG, status=202)
@@ -77,8 +75,7 @@ async def resume_operation(call: Call, id: Id) -> OperationAnswer:
         change.answer = OperationAnswer.of(await bulk_operations.find(change.connection, id))
     if call.backend.large_bulk is not None:
         call.backend.large_bulk.set()
-    answer: OperationAnswer = change.answered()
-    return answer
+    return change.answered(OperationAnswer)
 
 
 async def _find(call: Call, id_: int) -> BulkOperation:

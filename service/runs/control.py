@@ -12,9 +12,9 @@ from typing import Any
 
 from dao.commands import commands
 from dao.commands.commands import NewCommand
+from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
 from dao.run_lists.run_listings import Run
-from dao.runs import lookups
 from dao.tasks import forced_success
 from model.accounts.rights import Right
 from model.errors import Refused
@@ -137,7 +137,7 @@ async def force_task_success(call: Call, id: Id) -> TaskForced:
     """Declare a failed task of an ended run a success: tasks that depend on it may run when the run is rerun."""
     task_id = TaskInstanceId(id)
     async with call.reading() as connection:
-        run, tasks = await listings.run(connection, await lookups.run_of_task(connection, task_id))
+        run, tasks = await element_listings.run_of(connection, task_id)
     task = next(each for each in tasks if each.id == task_id)
     async with call.changing(Subject(TASK, id, run.project)) as change:
         await forced_success.force_success(change.connection, task_id)
@@ -150,8 +150,7 @@ async def force_task_success(call: Call, id: Id) -> TaskForced:
             before=task.state,
             run_state=run.state,
         )
-    answer: TaskForced = change.answered()
-    return answer
+    return change.answered(TaskForced)
 
 
 async def _change_run(
@@ -171,13 +170,13 @@ async def _change_run(
         asked = await insert_change(change, run, new)
         change.answer = asked.model_copy(update={"newer": newer.answer() if newer else None, "older_below": below})
         change.before = {"state": run.state}
-        change.after = {"command": str(change.answer.command_id), **(said or {})}
+        change.after = {"command": str(asked.command_id), **(said or {})}
         if version is not None:
             change.before["version"], change.after["version"] = run.version, version
-    return await once_taken(call, change.answered(), wait_s)
+    return await once_taken(call, change.answered(CommandAsked), wait_s)
 
 
-async def insert_change(change: Change[Any], run: Run, new: NewCommand) -> CommandAsked:
+async def insert_change(change: Change, run: Run, new: NewCommand) -> CommandAsked:
     """Insert a command that changes a run, in the transaction of the change."""
     command = await commands.insert(change.connection, new)
     return CommandAsked(command_id=command, workflow=run.workflow, run_id=run.id)

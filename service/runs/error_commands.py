@@ -150,7 +150,7 @@ async def retry_error_command(call: Call, id: Id, body: CorrectedCommand, query:
         change.after = {"command": str(new), **said, **({"params": sorted(body.params)} if body.params else {})}
         change.answer = RetriedCommand(id=id, command_id=new)
         await _record_corrected(call, change, found, corrections)
-    return await with_fate(call, change.answered(), query)
+    return await with_fate(call, change.answered(RetriedCommand), query)
 
 
 @operation("DELETE", "/error-commands/{id}", Right.OPERATE, TAG, status=204)
@@ -182,8 +182,7 @@ async def retry_error_commands(call: Call, body: RetryCommands) -> RetriedComman
                 after[error.id] = {"command": str(new)}
         await _record(call, change, found, after)
         change.answer = RetriedCommands(retried=retried, refused=refused)
-    answer: RetriedCommands = change.answered()
-    return answer
+    return change.answered(RetriedCommands)
 
 
 @operation("POST", "/error-commands:drop", Right.OPERATE, TAG)
@@ -222,7 +221,7 @@ def _said(error: ErrorCommand) -> dict[str, Any]:
     return {"type": error.type[:NAME_MAX], "reason": error.reason}
 
 
-async def _record_corrected(call: Call, change: Change[Any], found: Touched, corrections: Corrections) -> None:
+async def _record_corrected(call: Call, change: Change, found: Touched, corrections: Corrections) -> None:
     """An audit row for each project that only the corrected command touches."""
     command = corrected(found.error, corrections)
     projects = await retry_check.projects_started(change.connection, command)
@@ -231,7 +230,7 @@ async def _record_corrected(call: Call, change: Change[Any], found: Touched, cor
 
 
 async def _record(
-    call: Call, change: Change[Any], found: Sequence[Touched], after: Mapping[CommandId, Mapping[str, Any]]
+    call: Call, change: Change, found: Sequence[Touched], after: Mapping[CommandId, Mapping[str, Any]]
 ) -> None:
     """The audit rows of each: those of the first are the change's."""
     first = found[0].error

@@ -8,6 +8,7 @@ from shlex import quote
 from dao.definitions import definitions
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
+from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
 from dao.run_lists.run_listings import Run, TaskRun
 from dao.runs import lookups
@@ -67,7 +68,7 @@ async def find_task(
     number = as_id(named)
     if number is not None:
         id_ = TaskInstanceId(number)
-        run, tasks = await listings.run(connection, await lookups.run_of_task(connection, id_))
+        run, tasks = await element_listings.run_of(connection, id_)
         if not is_seen(run.project, visible):
             raise lookups.no_task(id_)
         return run, next(task for task in tasks if task.id == number)
@@ -76,6 +77,7 @@ async def find_task(
         raise NotFound(f'"{named}" names no task; give its id, or RUN/name such as {quote(f"12/{named}")}')
     run, tasks = await listings.run(connection, (await named_run(connection, of_run, project, visible)).id)
     attempts = [task for task in tasks if task.name == name]
+    attempts = attempts or await element_listings.attempts_named(connection, run.id, tasks, name)
     if not attempts:
         known = ", ".join(dict.fromkeys(task.name for task in tasks)) or "none"
         raise NotFound(f'no task "{name}" has begun in run {run.id}; begun are: {known}')

@@ -241,6 +241,13 @@ class TaskQuery(PageQuery):
     count: HowCounted = None
 
 
+class ElementQuery(PageQuery):
+    """Which elements of a task, by their index."""
+
+    task: Annotated[Name, Field(description="the name of the task")]
+    state: Annotated[Sequence[TaskState], Field(max_length=20, description="in one of these states")] = ()
+
+
 class BulkRuns(Asked):
     """One request for many runs: those with these ids, or those that match a filter."""
 

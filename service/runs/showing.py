@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dao.postgres.engine import AsyncConnection
+from dao.run_lists import element_listings
 from dao.run_lists import run_listings as listings
 from dao.run_lists.run_listings import Run, TaskRun
-from dao.runs import lookups, relations
+from dao.runs import lookups, relations, started_runs
 from dao.runs.relations import ChildRun
 from model.accounts.rights import Right, is_seen
 from model.ids import CommandId, WorkflowInstanceId
@@ -21,6 +22,7 @@ from service.operation import operation
 from service.runs.answers import (
     ChildAnswer,
     CommandAnswer,
+    ElementsAnswer,
     FailedBelowAnswer,
     RunAnswer,
     RunPageAnswer,
@@ -79,6 +81,7 @@ async def get_command(call: Call, id: Id) -> CommandAnswer:
 async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun], visible: Visible) -> RunPageAnswer:
     plan = await find_plan(connection, run)
     children = (await relations.children(connection, [run.id]))[run.id]
+    started = await started_runs.of_run(connection, run.id)
     command = await lookups.started_by(connection, run.id)
     choices = await read_choices(connection, plan, tasks)
     failures = {
@@ -90,7 +93,10 @@ async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun],
     counting = {each.id for each in of_this_round(tasks)}
     newer = await newer_version(connection, run)
     failed = {task.name for task in tasks if task.id in counting and task.state not in _KEEP_THEIR_END}
-    not_begun = without_attempts(plan, run.scope, tasks, ended=run.state.is_final) if plan is not None else {}
+    ended, cleans_up = run.state.is_final, run.ending_as is not None
+    not_begun = without_attempts(plan, run.scope, tasks, ended=ended, cleans_up=cleans_up) if plan is not None else {}
+    mapped = plan is not None and bool(plan.mapped)
+    elements = await element_listings.elements(connection, {run.id: tasks}) if mapped else {}
     answers = []
     for task in tasks:
         below = failures.get((task.code, task.attempt))
@@ -100,8 +106,9 @@ async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun],
                 left_s=left.tasks_s.get(task.id),
                 choice=choices.get(task.name) if task.valid else None,
                 failed_below=FailedBelowAnswer.of(below) if below is not None else None,
-                stands_for=said_children(children, task, visible) or None,
+                stands_for=said_children([*children, *started], task, visible) or None,
                 counts=task.id in counting,
+                elements=ElementsAnswer.model_validate(elements[task.id]) if task.id in elements else None,
             )
         )
     return RunPageAnswer(
@@ -112,10 +119,11 @@ async def _page(connection: AsyncConnection, run: Run, tasks: Sequence[TaskRun],
         left_s=left.run_s,
         tasks=answers,
         not_begun=[
-            TaskNotBegun(name=name, state=it.state, missing=it.missing, unmet=it.unmet)
+            TaskNotBegun(name=name, state=it.state, missing=it.missing, unmet=it.unmet, closes=it.closes)
             for name, it in not_begun.items()
         ],
         children=[ChildAnswer.of(child) for child in children if is_seen(child.project, visible)],
+        triggered=[ChildAnswer.of(run) for run in started if not run.code and is_seen(run.project, visible)],
         newer=newer.answer(failed) if newer else None,
         graph=[TaskOrder.of(each) for each in plan.spec.tasks] if plan is not None else None,
     )

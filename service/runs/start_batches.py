@@ -18,7 +18,7 @@ from typing import Any
 from dao.accounts import audit, idempotency
 from dao.commands import commands
 from dao.commands.commands import NewCommand
-from dao.definitions import asking_versions, definitions
+from dao.definitions import definitions, versions
 from dao.definitions.definitions import Definition
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
@@ -125,9 +125,9 @@ class _Batch:
         """Find the workflows."""
         self._found = await definitions.heads(connection, {each.code for each in self._left})
         heads = ((each, self._found.get(each.code)) for each in self._left)
-        versions = {each.start.version(head) for each, head in heads if head is not None}
-        if self._asking.unknown(versions):
-            self._asking.learn(versions, await asking_versions.among(connection, versions))
+        begun = {each.start.version(head) for each, head in heads if head is not None}
+        if self._asking.unknown(begun):
+            self._asking.learn(begun, await versions.asking(connection, begun))
 
     def check_rights(self) -> None:
         def check(each: StartAsked) -> None:

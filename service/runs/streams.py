@@ -74,8 +74,7 @@ async def restart_streams(call: Call, id: Id, body: RestartStreams) -> StreamsRe
         await streams.ask_restart(change.connection, run_id, list(codes.values()), call.caller.name)
         change.after = {"tasks": list(codes)}
         change.answer = StreamsRestarted(run_id=id, workflow=run.workflow, tasks=list(codes))
-    answer: StreamsRestarted = change.answered()
-    return answer
+    return change.answered(StreamsRestarted)
 
 
 def _codes(run: int, names: Sequence[str], known: dict[str, TaskCode]) -> dict[str, TaskCode]:
@@ -96,5 +95,4 @@ async def rebalance_streams(call: Call, body: Rebalance) -> RebalanceAnswer:
         await streams.ask_rebalance(change.connection, groups, call.caller.name)
         change.after = {"worker_groups": groups}
         change.answer = RebalanceAnswer(worker_groups=groups, streams=sum(known[group] for group in groups))
-    answer: RebalanceAnswer = change.answered()
-    return answer
+    return change.answered(RebalanceAnswer)

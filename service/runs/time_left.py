@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dao.runs import usual_times
-from model.ids import TaskInstanceId, WorkflowInstanceId
+from model.ids import TaskInstanceId
 from model.runs.estimate import run_left_s, task_left_s
 from model.runs.states import TaskState, WorkflowState
 
@@ -42,19 +42,6 @@ async def time_left(connection: AsyncConnection, run: Run, tasks: Sequence[TaskR
     }
     is_halted = run.state is not WorkflowState.RUNNING_EXECUTION
     return TimeLeft(usual_s, None if is_halted else run_left_s(run.elapsed_s, usual_s, tasks_s.values()), tasks_s)
-
-
-async def runs_left_s(connection: AsyncConnection, runs: Sequence[Run]) -> dict[WorkflowInstanceId, float]:
-    """The estimates for the running ones of a list, by what their workflows usually take: one statement."""
-    running = [run for run in runs if run.state is WorkflowState.RUNNING_EXECUTION]
-    if not running:
-        return {}
-    usual_of = await usual_times.of_runs(connection, {run.workflow_code for run in running})
-    return {
-        run.id: left_s
-        for run in running
-        if (left_s := run_left_s(run.elapsed_s, usual_of.get(run.workflow_code))) is not None
-    }
 
 
 def _task_left_s(task: TaskRun, usual_s: float | None) -> float | None:

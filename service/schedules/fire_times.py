@@ -1,21 +1,43 @@
-"""When schedules fire next. Pure."""
+"""When schedules fire next, and which of them missed a fire, and why. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
 from heapq import merge
 from itertools import chain, islice
 
+from model.choices import Misfire
 from model.errors import Refused
 from model.time.cron import Cron
 from model.time.moments import begin_of, end_of
-from model.time.schedules import ScheduleRow, Timetable, upcoming
+from model.time.schedules import ScheduleRow, Timetable, stored_time, upcoming
 from model.time.zones import zone
 from service.schedules.schedule_answers import FireTime, NextFires, Preview
 
 Placed = tuple[datetime, int, Timetable]
 """A fire time, the place of its schedule in the list, and its timetable."""
+WAIT_MAX = timedelta(minutes=1)
+"""A fire that is due for longer than this was fired by nobody."""
+
+
+class MissedWhy(StrEnum):
+    """Why a fire was missed."""
+
+    NOT_FIRED = "NOT_FIRED"
+    SKIPPED = "SKIPPED"
+    STOPPED = "STOPPED"
+
+
+@dataclass(frozen=True, slots=True)
+class MissedFire:
+    """A fire that did not happen. `due_at` is None if the schedule has no fire time that can be computed."""
+
+    why: MissedWhy
+    due_at: datetime | None
+    reason: str
 
 
 def preview(
@@ -59,3 +81,26 @@ def _times(row: ScheduleRow, place: int, now: datetime, count: int) -> Iterator[
     if first is None:
         raise Refused(table.why_exhausted)
     return ((time, place, table) for time in chain([first], times))
+
+
+def missed_fire(row: ScheduleRow, now: datetime) -> MissedFire | None:
+    """The last fire of an ONLINE schedule, if it was missed; None = it was not."""
+    if row.problem is not None:
+        return MissedFire(MissedWhy.STOPPED, None, row.problem)
+    try:
+        table = Timetable.of(row)
+        due_at = stored_time(row.next_fire_at, "next_fire_at")
+        counts_from, last = stored_time(row.counts_from, "counts_from"), stored_time(row.last_fire_at, "last_fire_at")
+    except Refused as error:
+        return MissedFire(MissedWhy.STOPPED, None, str(error))
+    if due_at is None:
+        return MissedFire(MissedWhy.NOT_FIRED, None, "no master has computed when it fires; see `shoal master list`")
+    if due_at < now - WAIT_MAX:
+        return MissedFire(MissedWhy.NOT_FIRED, due_at, "no master has fired it; see `shoal master list`")
+    if table.misfire is not Misfire.SKIP or counts_from is None:
+        return None
+    first = table.first_after(max(counts_from, last) if last else counts_from)
+    if first is None or first >= min(due_at, now - table.grace):
+        return None
+    said = f"no master fired it within its grace of {table.grace.total_seconds():g} s, and its misfire rule is SKIP"
+    return MissedFire(MissedWhy.SKIPPED, first, said)

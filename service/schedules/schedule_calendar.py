@@ -92,15 +92,13 @@ class CalendarAnswer(Answer):
 @operation("GET", "/schedules:calendar", Right.VIEW, "schedules")
 async def get_calendar(call: Call, query: CalendarQuery) -> CalendarAnswer:
     """Show schedules day by day: how their runs ended, and when they fire."""
-    visible = call.visible()
+    wanted = schedule_listings.ScheduleFilter(query.project, query.workflow, visible=call.visible())
     days = _days(query)
     calendar = zone(query.zone)
     begins, until = [midnight(day, calendar) for day in days], midnight(days[-1] + DAY, calendar)
     async with call.reading() as connection:
         now = await database_time(connection)
-        found = await schedule_listings.page(
-            connection, SCHEDULES_MAX + 1, project=query.project, workflow=query.workflow, visible=visible
-        )
+        found = await schedule_listings.page(connection, SCHEDULES_MAX + 1, wanted)
         rows = found[:SCHEDULES_MAX]
         counts = await schedule_days.counts(connection, [row.id for row in rows], begins, until)
     fires = await asyncio.to_thread(fires_of_days, rows, now, begins, until)

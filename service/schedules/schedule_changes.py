@@ -36,8 +36,7 @@ async def add_schedule(call: Call, code: Id, body: NewSchedule) -> ScheduleSaved
         row = await schedules.find(change.connection, made.id)
         change.after = {"schedule": str(made.id), **_audited(row), "params": sorted(body.params)}
         change.answer = _saved(row, made.table, now, is_workflow_zone=made.of_workflow)
-    answer: ScheduleSaved = change.answered()
-    return answer
+    return change.answered(ScheduleSaved)
 
 
 @operation("PATCH", "/schedules/{id}", Right.EDIT, "schedules")
@@ -57,8 +56,7 @@ async def change_schedule(call: Call, id: Id, body: ChangeSchedule) -> ScheduleS
         row, table = await scheduling.edit(change.connection, before.id, changes, secrets, now, again=body.again)
         change.before, change.after = _audited(before), {**_audited(row), "changed": sorted(body.model_fields_set)}
         change.answer = _saved(row, table, now)
-    answer: ScheduleSaved = change.answered()
-    return answer
+    return change.answered(ScheduleSaved)
 
 
 @operation("POST", "/schedules/{id}/on", Right.EDIT, "schedules")
@@ -85,8 +83,7 @@ async def delete_schedule(call: Call, id: Id) -> ScheduleAnswer:
         await schedules.remove(change.connection, row.id)
         change.before = _audited(row)
         change.answer = ScheduleAnswer.of(row)
-    answer: ScheduleAnswer = change.answered()
-    return answer
+    return change.answered(ScheduleAnswer)
 
 
 async def _set_state(call: Call, id_: ScheduleId, *, online: bool) -> ScheduleAnswer:
@@ -100,8 +97,7 @@ async def _set_state(call: Call, id_: ScheduleId, *, online: bool) -> ScheduleAn
             await scheduling.check_limits_of_fires(change.connection, row)
         change.before, change.after = {"state": before.state}, {"state": row.state}
         change.answer = ScheduleAnswer.of(row)
-    answer: ScheduleAnswer = change.answered()
-    return answer
+    return change.answered(ScheduleAnswer)
 
 
 def _changes(body: ChangeSchedule) -> scheduling.Changes:

@@ -27,17 +27,9 @@ OPTIONS = ("priority", "failure_strategy", "warning_type", "alert_group", "worke
 @operation("GET", "/schedules", Right.VIEW, "schedules")
 async def list_schedules(call: Call, query: ScheduleQuery) -> PageOf[ScheduleAnswer]:
     """List schedules by id: when each fires next, and why one does not."""
-    visible = call.visible()
+    wanted = schedule_listings.ScheduleFilter(query.project, query.workflow, query.state, call.visible())
     async with call.reading() as connection:
-        found = await schedule_listings.page(
-            connection,
-            query.limit + 1,
-            after=query.after or 0,
-            project=query.project,
-            workflow=query.workflow,
-            state=query.state,
-            visible=visible,
-        )
+        found = await schedule_listings.page(connection, query.limit + 1, wanted, query.after or 0)
     return page_of(found, query.limit, ScheduleAnswer.of, lambda row: row.id)
 
 
@@ -82,10 +74,10 @@ async def preview_schedule(call: Call, body: PreviewSchedule) -> Preview:
 async def list_fires(call: Call, query: FiresQuery) -> NextFires:
     """List the next fire times of the schedules of a workflow, or of all."""
     if query.workflow_code is None:
-        visible = call.visible()
+        wanted = schedule_listings.ScheduleFilter(query.project, visible=call.visible())
         async with call.reading() as connection:
             now = await database.database_time(connection)
-            rows = await schedule_listings.upcoming(connection, query.count, project=query.project, visible=visible)
+            rows = await schedule_listings.upcoming(connection, query.count, wanted)
         return next_fires(rows, now, query.count, query.count)
     async with call.reading() as connection:
         head = await definitions.head(connection, WorkflowCode(query.workflow_code))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -19,9 +19,6 @@ from service.fields import Answer, Asked, Moment, Text
 from service.operation import operation
 from service.secrets.key_settings import open_vault
 
-if TYPE_CHECKING:
-    from dao.secrets.data_sources import DataSource
-
 TAG, KIND = "data-sources", "data-source"
 CHECKED_WITHIN_S = 20.0
 Name = Annotated[Text, Field(max_length=200)]
@@ -35,11 +32,6 @@ class DataSourceAnswer(Answer):
     key_id: str
     created_at: Moment
     updated_at: Moment
-
-    @classmethod
-    def of(cls, source: DataSource) -> DataSourceAnswer:
-        """The answer for a data source."""
-        return cls.model_validate(source)
 
 
 class DataSourcesAnswer(Answer):
@@ -80,7 +72,7 @@ async def list_data_sources(call: Call) -> DataSourcesAnswer:
     call.permit(None)
     async with call.reading() as connection:
         found = await data_sources.all_data_sources(connection)
-    return DataSourcesAnswer(items=[DataSourceAnswer.of(each) for each in found])
+    return DataSourcesAnswer(items=[DataSourceAnswer.model_validate(each) for each in found])
 
 
 @operation("GET", "/data-sources/{name}", Right.VIEW_CLUSTER, TAG)
@@ -88,7 +80,7 @@ async def get_data_source(call: Call, name: Name) -> DataSourceAnswer:
     """Show a data source, without its password."""
     call.permit(None)
     async with call.reading() as connection:
-        return DataSourceAnswer.of(await data_sources.data_source_named(connection, name))
+        return DataSourceAnswer.model_validate(await data_sources.data_source_named(connection, name))
 
 
 @operation("PUT", "/data-sources/{name}", Right.ADMINISTER, TAG, has_secret=True)
@@ -102,10 +94,9 @@ async def save_data_source(call: Call, name: Name, body: DataSourceUrl) -> DataS
         except NotFound:
             change.before = None
         await data_sources.put(change.connection, name, body.url.strip(), vault)
-        change.answer = DataSourceAnswer.of(await data_sources.data_source_named(change.connection, name))
+        change.answer = DataSourceAnswer.model_validate(await data_sources.data_source_named(change.connection, name))
         change.after = {"url": change.answer.url, "key_id": change.answer.key_id}
-    answer: DataSourceAnswer = change.answered()
-    return answer
+    return change.answered(DataSourceAnswer)
 
 
 @operation("DELETE", "/data-sources/{name}", Right.ADMINISTER, TAG, status=204)

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.secrets import environments
-from dao.secrets.environments import SCRIPT_BYTES_MAX, Environment
+from dao.secrets.environments import SCRIPT_BYTES_MAX
 from model.accounts.rights import Right
 from model.scripts.normal_form import changed_script
 from service.call import Call, Subject
@@ -27,11 +27,6 @@ class EnvironmentAnswer(Answer):
     key_id: str
     created_at: Moment
     updated_at: Moment
-
-    @classmethod
-    def of(cls, environment: Environment) -> EnvironmentAnswer:
-        """The answer for an environment."""
-        return cls.model_validate(environment)
 
 
 class SavedEnvironment(EnvironmentAnswer):
@@ -58,7 +53,7 @@ async def list_environments(call: Call) -> EnvironmentsAnswer:
     call.permit(None)
     async with call.reading() as connection:
         found = await environments.all_environments(connection)
-    return EnvironmentsAnswer(items=[EnvironmentAnswer.of(each) for each in found])
+    return EnvironmentsAnswer(items=[EnvironmentAnswer.model_validate(each) for each in found])
 
 
 @operation("GET", "/environments/{name}", Right.VIEW_CLUSTER, TAG)
@@ -66,7 +61,7 @@ async def get_environment(call: Call, name: Name) -> EnvironmentAnswer:
     """Show an environment without its script."""
     call.permit(None)
     async with call.reading() as connection:
-        return EnvironmentAnswer.of(await environments.environment_named(connection, name))
+        return EnvironmentAnswer.model_validate(await environments.environment_named(connection, name))
 
 
 @operation("PUT", "/environments/{name}", Right.ADMINISTER, TAG, has_secret=True)
@@ -76,12 +71,11 @@ async def save_environment(call: Call, name: Name, body: EnvironmentScript) -> S
     vault = open_vault(call.settings.secrets)
     async with call.changing(Subject(KIND, name, name=name)) as change:
         await environments.put(change.connection, name, body.script, vault)
-        shown = EnvironmentAnswer.of(await environments.environment_named(change.connection, name))
+        shown = EnvironmentAnswer.model_validate(await environments.environment_named(change.connection, name))
         sentence = changed_script(body.script, "its script")
         change.answer = SavedEnvironment(**shown.model_dump(), warnings=[sentence] if sentence else [])
         change.after = {"key_id": change.answer.key_id}
-    answer: SavedEnvironment = change.answered()
-    return answer
+    return change.answered(SavedEnvironment)
 
 
 @operation("DELETE", "/environments/{name}", Right.ADMINISTER, TAG, status=204)

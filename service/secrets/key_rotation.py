@@ -107,8 +107,7 @@ async def rotate_secrets(call: Call) -> Rotated:
             alert_channels=await channels.rotate(change.connection, vault),
         )
         change.after = change.answer.model_dump(mode="json")
-    answer: Rotated = change.answered()
-    return answer
+    return change.answered(Rotated)
 
 
 async def _secrets(call: Call) -> list[SecretAnswer]:

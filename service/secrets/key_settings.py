@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 from pydantic_settings import NoDecode
 
-from model.errors import Refused
+from model.errors import InvalidSettings, Refused
 
 if TYPE_CHECKING:
     from dao.secrets.vault import Vault
@@ -45,30 +45,36 @@ class SecretSettings(BaseModel):
 
 
 def open_vault(settings: SecretSettings) -> Vault:
-    """The vault with all keys of the settings, those of the file last; empty if there are none.
+    """The vault with all keys of the settings, those of the file last; empty if there are none. It reads the file again
+    when it meets a key that it lacks.
 
     Raises:
         Refused: the file cannot be read, or other users can read it too; or a text is no key.
     """
     from dao.secrets.vault import Vault  # here, since cryptography loads slowly, and the settings need this module
 
-    listed = [key.get_secret_value() for key in settings.keys]
-    return Vault([*listed, *(read_key_file(settings.key_file) if settings.key_file else ())])
+    def keys() -> list[str]:
+        listed = [key.get_secret_value() for key in settings.keys]
+        return [*listed, *(read_key_file(settings.key_file) if settings.key_file else ())]
+
+    return Vault(keys(), keys)
 
 
 def read_key_file(path: Path) -> list[str]:
-    """The keys of a file. Raises `Refused`: it does not exist, is not a file, or is accessible to other users."""
+    """The keys of a file. Raises `InvalidSettings`: it cannot be read, or is accessible to other users."""
     cure = "fix secrets.key_file, or make one with `shoal secret add-key FILE`"
     try:
         with path.open("rb") as file:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode):
-                raise Refused(f"the key file {path} is no file; {cure}")
+                raise InvalidSettings(f"the key file {path} is no file; {cure}")
             if facts.st_mode & 0o077:
-                raise Refused(f"the key file {path} can be read by others than its owner; close it with chmod 600")
+                raise InvalidSettings(
+                    f"the key file {path} can be read by others than its owner; close it with chmod 600"
+                )
             lines = file.read(FILE_BYTES_MAX).decode(errors="replace").splitlines()
     except OSError as error:
-        raise Refused(f"the key file {path} cannot be read ({error.strerror}); {cure}") from None
+        raise InvalidSettings(f"the key file {path} cannot be read ({error.strerror}); {cure}") from None
     return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 

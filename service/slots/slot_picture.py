@@ -40,15 +40,7 @@ class ArrivalAnswer(Answer):
     @classmethod
     def of(cls, arrival: Arrival) -> ArrivalAnswer:
         """The answer for a command."""
-        return cls(
-            id=arrival.id,
-            type=arrival.type,
-            created_at=arrival.created_at,
-            handled_at=arrival.handled_at,
-            master=arrival.master,
-            outcome=arrival.outcome,
-            run_id=arrival.run,
-        )
+        return cls.showing(arrival, run_id=arrival.run)
 
 
 class ArrivalsAnswer(Answer):

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.cluster import slot_changes
-from dao.cluster.slot_changes import MemberChange, SlotChange, SlotMember, SlotReason
+from dao.cluster.slot_changes import SlotChange, SlotReason
 from dao.postgres.database import database_time
 from model.accounts.rights import Right
 from model.time.durations import read_duration
@@ -39,11 +39,6 @@ class SlotMemberAnswer(Answer):
     name: str
     slot: int
 
-    @classmethod
-    def of(cls, member: SlotMember) -> SlotMemberAnswer:
-        """The answer for a master."""
-        return cls.model_validate(member)
-
 
 class MemberChangeAnswer(Answer):
     """A master that got or lost its slot. LOST: it is gone, and not fenced yet."""
@@ -51,11 +46,6 @@ class MemberChangeAnswer(Answer):
     epoch: Id
     name: str
     reason: SlotReason
-
-    @classmethod
-    def of(cls, change: MemberChange) -> MemberChangeAnswer:
-        """The answer for such a master."""
-        return cls.model_validate(change)
 
 
 class SlotChangeAnswer(Answer):
@@ -74,8 +64,8 @@ class SlotChangeAnswer(Answer):
             number=change.number,
             at=change.at,
             total=len(change.members),
-            members=[SlotMemberAnswer.of(each) for each in change.members],
-            changes=[MemberChangeAnswer.of(each) for each in change.changes],
+            members=[SlotMemberAnswer.model_validate(each) for each in change.members],
+            changes=[MemberChangeAnswer.model_validate(each) for each in change.changes],
         )
 
 

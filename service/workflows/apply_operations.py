@@ -73,8 +73,7 @@ async def apply_workflows(call: Call, body: ApplyFiles) -> AppliedAnswer:
         change.id, change.before, change.after = first.object_id, first.before, first.after
         await audit.insert(change.connection, further)
         change.answer = applied.answer(dry_run=False)
-    answer: AppliedAnswer = change.answered()
-    return answer
+    return change.answered(AppliedAnswer)
 
 
 @operation("POST", "/workflow-definitions:validate", Right.EDIT, "workflow-definitions")

@@ -14,6 +14,7 @@ from dao.definitions import definitions, references, release
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
 from model.choices import ReleaseState
+from model.definitions.problems import InvalidWorkflow
 from model.errors import NotFound, Refused
 from model.ids import ScheduleId
 from service.schedules.file_schedules import ScheduleChange, save_schedules, schedules_unfit
@@ -57,7 +58,7 @@ async def save_all(
         by: who saves them; None = the database's user.
     Raises:
         BadWorkflowFile: one of them refers to a workflow that does not exist, runs itself through others, or has a
-            wrong schedule.
+            wrong schedule or names a file that is not there.
         Refused: one of them has a SECRET parameter, and there is no key to seal it.
     """
     saved = [await _save(connection, each, secrets, now, by) for each in documents]
@@ -77,7 +78,13 @@ async def _save(
         before = await definitions.find(connection, document.name, document.project)
     except NotFound:
         before = None
-    spec = await sealed_for_saving(connection, document, secrets)
+    try:
+        spec = await sealed_for_saving(connection, document, secrets)
+    except InvalidWorkflow as error:
+        if not document.file:
+            raise
+        faults = [(each.sentence, _line(document, each.sentence)) for each in error.problems]
+        raise BadWorkflowFile(FileFault(document.file, sentence, line) for sentence, line in faults) from None
     head, is_new = await definitions.save(
         connection,
         document.project,

@@ -53,7 +53,7 @@ class SavedWorkflow(WorkflowAnswer):
     def of_saved(cls, saved: Saved, things: NamedThings) -> SavedWorkflow:
         """The answer for a saved workflow; `things`: what exists of what it names."""
         return cls(
-            **WorkflowAnswer.of(saved.head).model_dump(),
+            **WorkflowAnswer.model_validate(saved.head).model_dump(),
             file=saved.document.file,
             tasks=len(saved.document.spec.tasks),
             is_new_version=saved.is_new_version,

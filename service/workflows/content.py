@@ -69,12 +69,9 @@ async def _content(connection: AsyncConnection, head: Definition, version: int) 
     spec = await read_version(connection, head, version)
     saved = await versions.authorship(connection, head.code, version)
     assert saved is not None
-    return WorkflowContentAnswer(
-        code=head.code,
-        project=head.project,
-        name=head.name,
+    return WorkflowContentAnswer.showing(
+        head,
         version=version,
-        release_state=head.release_state,
         is_current=version == head.version,
         created_at=saved.created_at,
         created_by=saved.created_by,

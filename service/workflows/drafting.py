@@ -93,11 +93,6 @@ class PublishedVersion(Answer):
     created_by: str
     created_at: Moment
 
-    @classmethod
-    def of(cls, saved: Authorship) -> PublishedVersion:
-        """The answer for a version."""
-        return cls.model_validate(saved)
-
 
 class DraftContent(DraftAnswer):
     """A draft with its content."""
@@ -148,7 +143,7 @@ async def get_draft(call: Call, project: Name, name: Name) -> DraftContent:
     return DraftContent(
         **_fields_of(draft.head, head.code if head else None, head.version if head else None),
         content=draft.content,
-        published_between=[PublishedVersion.of(each) for each in between],
+        published_between=[PublishedVersion.model_validate(each) for each in between],
     )
 
 
@@ -175,8 +170,7 @@ async def save_draft(call: Call, project: Name, name: Name, body: SaveDraft) -> 
         change.after = {"revision": saved.revision, "base_version": saved.base_version, "size": saved.size}
         head = await _workflow(change.connection, saved)
         change.answer = DraftAnswer(**_fields_of(saved, head.code if head else None, head.version if head else None))
-    answer: DraftAnswer = change.answered()
-    return answer
+    return change.answered(DraftAnswer)
 
 
 @operation("DELETE", "/workflow-drafts/{project}/{name}", Right.EDIT, TAG, status=204)
@@ -208,8 +202,7 @@ async def publish_draft(call: Call, project: Name, name: Name) -> SavedWorkflow:
         change.before = {"version": saved.before.version} if saved.before is not None else None
         change.after = {"version": saved.head.version, "release_state": saved.head.release_state}
         change.answer = SavedWorkflow.of_saved(saved, await named_things(change.connection, [document]))
-    answer: SavedWorkflow = change.answered()
-    return answer
+    return change.answered(SavedWorkflow)
 
 
 @operation("GET", "/workflow-drafts/{project}/{name}/check", Right.EDIT, TAG)

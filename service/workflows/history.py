@@ -35,15 +35,7 @@ class VersionAnswer(Answer):
     @classmethod
     def of(cls, version: Version, head: Definition) -> VersionAnswer:
         """The answer for a version of a workflow."""
-        return cls(
-            version=version.version,
-            created_at=version.created_at,
-            created_by=version.created_by,
-            tasks=version.tasks,
-            runs=version.runs,
-            unfinished=version.unfinished,
-            is_current=version.version == head.version,
-        )
+        return cls.showing(version, is_current=version.version == head.version)
 
 
 class DiffAnswer(Answer):

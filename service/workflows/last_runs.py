@@ -10,7 +10,7 @@ from pydantic import Field
 
 from dao.definitions import definitions
 from dao.runs import last_runs, usual_times
-from dao.runs.last_runs import Cell, LastRun
+from dao.runs.last_runs import Cell
 from model.accounts.rights import Right
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
@@ -47,11 +47,6 @@ class LastRunAnswer(Answer):
     state: WorkflowState
     started_at: Moment
     elapsed_s: float | None = None
-
-    @classmethod
-    def of(cls, run: LastRun) -> LastRunAnswer:
-        """The answer for a run."""
-        return cls.model_validate(run)
 
 
 class RunsOfWorkflow(Answer):
@@ -90,14 +85,7 @@ class GridCell(Answer):
     @classmethod
     def of(cls, cell: Cell) -> GridCell:
         """The answer for an attempt."""
-        return cls(
-            run_id=cell.run,
-            task_code=cell.code,
-            id=cell.id,
-            state=cell.state,
-            attempt=cell.attempt,
-            took_s=cell.took_s,
-        )
+        return cls.showing(cell, run_id=cell.run, task_code=cell.code)
 
 
 class GridAnswer(Answer):
@@ -123,7 +111,7 @@ async def list_last_runs(call: Call, query: LastRunsQuery) -> LastRunsAnswer:
         usual = await usual_times.of_runs(connection, codes)
     runs: dict[WorkflowCode, list[LastRunAnswer]] = defaultdict(list)
     for run in found:
-        runs[run.code].append(LastRunAnswer.of(run))
+        runs[run.code].append(LastRunAnswer.model_validate(run))
     return LastRunsAnswer(items=[RunsOfWorkflow(code=code, runs=runs[code], usual_s=usual.get(code)) for code in codes])
 
 
@@ -141,7 +129,7 @@ async def get_grid(call: Call, code: Id, query: GridQuery) -> GridAnswer:
         usual = await usual_times.of_tasks(connection, head.code, [*current, *names][:USUAL_MAX])
     rows = {**current, **{code: name for code, name in names.items() if code not in current}}
     return GridAnswer(
-        runs=[LastRunAnswer.of(run) for run in runs],
+        runs=[LastRunAnswer.model_validate(run) for run in runs],
         tasks=[
             GridTask(code=task, name=name, is_current=task in current, usual_s=usual.get(task))
             for task, name in rows.items()

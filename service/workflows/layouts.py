@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dao.definitions import definitions, layouts, versions
+from dao.definitions import definitions, versions
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
 from model.accounts.rights import Right
@@ -58,13 +58,12 @@ async def put_layout(call: Call, code: Id, query: VersionQuery, body: Layout) ->
         await save_layout(change.connection, head, body, version)
         change.after = {"version": version, "tasks": len(body.tasks), "notes": len(body.notes)}
         change.answer = LayoutAnswer.of(version, body)
-    answer: LayoutAnswer = change.answered()
-    return answer
+    return change.answered(LayoutAnswer)
 
 
 async def read_layout(connection: AsyncConnection, head: Definition, version: int | None = None) -> Layout:
     """The layout of a version, by default of the current one; empty without one."""
-    return await layouts.read(connection, head.code, version or head.version)
+    return await versions.read_layout(connection, head.code, version or head.version)
 
 
 async def save_layout(
@@ -81,7 +80,7 @@ async def save_layout(
     if strangers := layout.strangers([task.name for task in spec.tasks]):
         named = ", ".join(f'"{name}"' for name in strangers[:NAMED_MAX])
         raise Refused(f'version {version} of workflow "{head.name}" has no task {named}; leave it out of the layout')
-    await layouts.write(connection, head.code, version, layout)
+    await versions.write_layout(connection, head.code, version, layout)
 
 
 async def _check_version(connection: AsyncConnection, head: Definition, version: int) -> None:

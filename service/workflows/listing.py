@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dao.definitions import definitions, versions
 from model.accounts.rights import Right
@@ -28,15 +29,11 @@ class WorkflowAnswer(Answer):
     version: int
     release_state: ReleaseState
 
-    @classmethod
-    def of(cls, head: Definition) -> Self:
-        """The answer for a workflow."""
-        return cls.model_validate(head)
-
 
 class ListedWorkflow(WorkflowAnswer):
-    """A workflow of a list, and who saved its current version; left out if that version is missing."""
+    """A workflow of a list, its tags, and who saved its current version; left out if that version is missing."""
 
+    tags: Sequence[str] = ()
     saved_by: str | None = None
     saved_at: Moment | None = None
 
@@ -53,14 +50,17 @@ async def list_workflows(call: Call, query: WorkflowQuery) -> PageOf[ListedWorkf
             project=query.project,
             part=query.q,
             state=query.release_state,
+            tags=query.tag,
             visible=visible,
         )
-        saved = await versions.authorships(connection, [(head.code, head.version) for head in found])
+        saved = await versions.listed(connection, [(head.code, head.version) for head in found])
 
     def listed(head: Definition) -> ListedWorkflow:
         by = saved.get(head.code)
-        fields = WorkflowAnswer.of(head).model_dump()
-        return ListedWorkflow(**fields, saved_by=by.created_by if by else None, saved_at=by.created_at if by else None)
+        fields = WorkflowAnswer.model_validate(head).model_dump()
+        if by is None:
+            return ListedWorkflow(**fields)
+        return ListedWorkflow(**fields, tags=by.tags, saved_by=by.created_by, saved_at=by.created_at)
 
     return page_of(found, query.limit, listed, lambda head: head.code)
 
@@ -71,7 +71,7 @@ async def find_workflow(call: Call, query: WorkflowReference) -> WorkflowAnswer:
     async with call.reading() as connection:
         head = await definitions.find(connection, query.name, query.project, call.visible())
     call.permit(head.project)
-    return WorkflowAnswer.of(head)
+    return WorkflowAnswer.model_validate(head)
 
 
 async def permitted_head(call: Call, connection: AsyncConnection, code: int) -> Definition:

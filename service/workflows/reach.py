@@ -1,4 +1,4 @@
-"""What a workflow may refer to outside of itself: workflows of other projects, and what its project may use."""
+"""What a workflow may refer to outside of itself: workflows and datasets of others, and what its project may use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def check_reach(
     spec: WorkflowSpec,
     schedules: Iterable[StartOptions] = (),
 ) -> None:
-    """Let nobody start a workflow of another project by a task, or wait for it, who may not do so directly.
+    """Let nobody start a workflow of another project by a task, or wait for it or its datasets, who may not see it.
 
     Args:
         schedules: those that are saved with it.
@@ -33,6 +33,12 @@ async def check_reach(
         Refused: the project may not use something that it names.
     """
     await check_limits(connection, project, spec, schedules)
+    for trigger in spec.triggers:
+        if trigger.project not in (None, project) and not call.caller.may(Right.VIEW, trigger.project):
+            raise Hidden(
+                f"triggers: there is no {trigger.words} that {call.caller.name} may see; ask an owner of its project "
+                "for a role"
+            )
     named = list(references(spec.tasks))
     codes = [WorkflowCode(each.workflow) for each in named if isinstance(each.workflow, int)]
     heads = await definitions.heads(connection, codes) if codes else {}

@@ -16,7 +16,7 @@ from service.operation import operation
 from service.workflows.listing import permitted_head
 from service.workflows.requests import RelationQuery
 
-TaskType = Literal["SUB_PROCESS", "DYNAMIC", "DEPENDENT"]
+RelationType = Literal["SUB_PROCESS", "DYNAMIC", "DEPENDENT", "TRIGGER"]
 
 
 class RelatedWorkflow(Answer):
@@ -28,11 +28,12 @@ class RelatedWorkflow(Answer):
 
 
 class RelationAnswer(Answer):
-    """A task of one workflow that starts another one (SUB_PROCESS, DYNAMIC), or waits for it (DEPENDENT)."""
+    """A task of one workflow that starts another one (SUB_PROCESS, DYNAMIC), or waits for it (DEPENDENT); or a workflow
+    that the end of another one starts (TRIGGER)."""
 
     workflow: RelatedWorkflow
-    task: str
-    type: TaskType
+    task: Annotated[str | None, Field(description="left out of a TRIGGER")] = None
+    type: RelationType
     refers_to: RelatedWorkflow
 
     @classmethod
@@ -41,7 +42,7 @@ class RelationAnswer(Answer):
         return cls.model_validate(
             {
                 "workflow": RelatedWorkflow(code=relation.code, project=relation.project, name=relation.name),
-                "task": relation.task,
+                "task": relation.task or None,
                 "type": relation.type,
                 "refers_to": RelatedWorkflow(
                     code=relation.named_code, project=relation.named_project, name=relation.named

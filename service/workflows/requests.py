@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from model.choices import ReleaseState
-from model.fields import NAME_LENGTH_MAX
+from model.fields import NAME_LENGTH_MAX, TAGS_MAX, Tag
 from service.fields import Asked, Text
 from service.paging import PageQuery, PairPageQuery
 
@@ -35,6 +35,7 @@ class WorkflowQuery(PageQuery):
     project: Annotated[Name | None, Field(description="only of this project")] = None
     q: Annotated[Name | None, Field(description="a part of the name, in any case")] = None
     release_state: Annotated[ReleaseState | None, Field(description="ONLINE can be started, OFFLINE cannot")] = None
+    tag: Annotated[Sequence[Tag], Field(max_length=TAGS_MAX, description="with all of these tags")] = ()
 
 
 class DraftQuery(PairPageQuery):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from model.definitions.problems import Problem
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
+from model.files.task_files import with_samples
 from model.logic.catalog import LOGIC_TYPES
 from model.near import nearest
 
@@ -34,7 +35,7 @@ def unrunnable(spec: WorkflowSpec, types: TaskTypes) -> Iterator[Problem]:
     for place, task in enumerate(spec.tasks):
         if task.type in LOGIC_TYPES:
             continue  # it runs in the master, and was checked with the rest
-        params = json.dumps(task.params)
+        params = json.dumps(with_samples(task.params))
         try:
             types.make(task.type, params, {})
         except Refused as error:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dao.definitions import definitions, layouts, schedule_contents
+from dao.definitions import definitions, projects, schedule_contents, versions
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
 from model.cost import MATCH_LINE_US, spend
@@ -67,8 +67,9 @@ async def exported(
     stored = await schedule_contents.contents_of(connection, head.code)
     found = [(each.spec, each.online) for each in stored if each.spec is not None]
     schedules = [(replace(each, params=without_sealed(each.params)), on) for each, on in found]
-    places = await layouts.read(connection, head.code, version) if layout else None
-    content = WorkflowContent(head.project, head.name, head.release_state, spec, schedules, places)
+    places = await versions.read_layout(connection, head.code, version) if layout else None
+    defaults = await projects.defaults(connection, head.project)
+    content = WorkflowContent(head.project, head.name, head.release_state, spec, schedules, places, defaults)
     text = None if canonical else await written(connection, head, version, content, is_masked=True)
     yaml = await asyncio.to_thread(yaml_of, content) if text is None else text
     return Exported(yaml, is_as_written=text is not None)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
 
-from dao.definitions import definitions, references, source_texts, versions
+from dao.definitions import definitions, references, release, versions
 from dao.definitions import release as release_rows
 from dao.definitions.definitions import Definition
+from dao.definitions.release import Users
 from dao.postgres.database import database_time
 from dao.postgres.engine import AsyncConnection
-from model.accounts.rights import Right
+from model.accounts.rights import Right, is_seen
 from model.choices import ReleaseState
 from model.definitions.problems import InvalidWorkflow, Problem
 from model.definitions.workflow import WorkflowSpec
@@ -22,7 +22,6 @@ from service.call import Call, Change, Subject
 from service.fields import Answer, Id
 from service.operation import operation
 from service.projects.limits import check_limits_of_start
-from service.workflows import release
 from service.workflows.apply_saving import save_all
 from service.workflows.apply_transaction import DEFINITION
 from service.workflows.listing import WorkflowAnswer
@@ -80,8 +79,7 @@ async def put_workflow(call: Call, code: Id, body: PutWorkflow) -> ChangedWorkfl
             await _save(call, change, head, spec)
         assert isinstance(change.answer, ChangedWorkflow)
         change.answer = change.answer.model_copy(update={"warnings": [*document.notes, *doubts(document.spec)]})
-    answer: ChangedWorkflow = change.answered()
-    return answer
+    return change.answered(ChangedWorkflow)
 
 
 @operation("POST", "/workflow-definitions/{code}/roll-back", Right.EDIT, "workflow-definitions")
@@ -93,12 +91,11 @@ async def roll_back_workflow(call: Call, code: Id, body: RollBack) -> ChangedWor
         head = await _held(call, change.connection, seen, is_read=True)
         spec = await read_version(change.connection, head, body.version)
         await check_reach(call, change.connection, head.project, spec)
-        source = await source_texts.read(change.connection, head.code, body.version)
+        source = await versions.read_source(change.connection, head.code, body.version)
         await _save(call, change, head, spec, source)
         assert change.after is not None
         change.after = {**change.after, "content_of": body.version}
-    answer: ChangedWorkflow = change.answered()
-    return answer
+    return change.answered(ChangedWorkflow)
 
 
 @operation("PUT", "/workflow-definitions/{code}/release-state", Right.EDIT, "workflow-definitions")
@@ -119,8 +116,7 @@ async def set_release_state(call: Call, code: Id, body: SetReleaseState) -> Rele
             is_changed=is_changed,
             online_schedules=await release_rows.firing(change.connection, head.code),
         )
-    answer: ReleasedWorkflow = change.answered()
-    return answer
+    return change.answered(ReleasedWorkflow)
 
 
 @operation("DELETE", "/workflow-definitions/{code}", Right.EDIT, "workflow-definitions", status=204)
@@ -130,7 +126,7 @@ async def delete_workflow(call: Call, code: Id) -> None:
         seen = await definitions.head(connection, WorkflowCode(code))
     async with call.changing(_subject(seen)) as change:
         head = await _held(call, change.connection, seen)
-        await release.delete(change.connection, head, call.caller.projects_with(Right.VIEW))
+        await delete_unused(change.connection, head, call.caller.projects_with(Right.VIEW))
         change.before = {"version": head.version, "release_state": head.release_state}
 
 
@@ -172,9 +168,7 @@ async def _held(call: Call, connection: AsyncConnection, seen: Definition, *, is
     return head
 
 
-async def _save(
-    call: Call, change: Change[Any], head: Definition, spec: WorkflowSpec, source: str | None = None
-) -> None:
+async def _save(call: Call, change: Change, head: Definition, spec: WorkflowSpec, source: str | None = None) -> None:
     """Save a content, with the text that says it, as the current version; the rest stays. Raises `Refused`."""
     connection = change.connection
     after, is_new = await definitions.save(
@@ -185,7 +179,46 @@ async def _save(
     _done(change, head, after, is_new=is_new)
 
 
-def _done(change: Change[Any], before: Definition, after: Definition, *, is_new: bool) -> None:
+def _done(change: Change, before: Definition, after: Definition, *, is_new: bool) -> None:
     change.before = {"version": before.version, "release_state": before.release_state}
     change.after = {"version": after.version, "release_state": after.release_state}
-    change.answer = ChangedWorkflow(**WorkflowAnswer.of(after).model_dump(), is_new_version=is_new)
+    change.answer = ChangedWorkflow(**WorkflowAnswer.model_validate(after).model_dump(), is_new_version=is_new)
+
+
+async def delete_unused(connection: AsyncConnection, head: Definition, visible: Collection[str] | None = None) -> None:
+    """Delete a workflow and its versions; its ended runs stay listed.
+
+    `visible`: the projects whose workflows may be named; None = all.
+
+    Raises:
+        Refused: something uses it; the sentence says what, and how to end that.
+    """
+    await definitions.lock(connection, head.code)
+    reasons = list(_reasons(await release.users_of(connection, head.code), visible))
+    if reasons:
+        raise Refused(f'workflow "{head.name}" cannot be deleted: {"; ".join(reasons)}')
+    await release.delete(connection, head.code)
+
+
+def _reasons(users: Users, visible: Collection[str] | None) -> Iterator[str]:
+    if users.runs:
+        one = len(users.runs) == 1
+        yield f"{_listed('run', users.runs)} {'has' if one else 'have'} not ended (shoal stop {users.runs[0]})"
+    if users.commands:
+        one = len(users.commands) == 1
+        yield f"{_listed('command', users.commands)} {'waits' if one else 'wait'} for a master (shoal queue)"
+    if users.schedules:
+        one = len(users.schedules) == 1
+        starts = "starts" if one else "start"
+        yield f"{_listed('schedule', users.schedules)} {starts} it (shoal schedule delete {users.schedules[0]})"
+    if users.workflows:
+        names = [f'"{name}"' for project, name in users.workflows if is_seen(project, visible)]
+        hidden = len(users.workflows) - len(names)
+        whose = [*([_listed("workflow", names)] if names else []), *(["one of another project"] if hidden else [])]
+        uses = "uses" if len(users.workflows) == 1 else "use"
+        yield f"{' and '.join(whose)} {uses} it (take that task out of its file and apply it)"
+
+
+def _listed(thing: str, found: Sequence[object]) -> str:
+    more = " and perhaps more" if len(found) == release.FOUND_MAX else ""
+    return f"{thing}{'' if len(found) == 1 else 's'} {', '.join(map(str, found))}{more}"

@@ -1,4 +1,8 @@
-"""Sealing SECRET parameters where users supply them: in an applied file, at a start, or in a schedule."""
+"""Sealing SECRET parameters where users supply them: in an applied file, at a start, or in a schedule.
+
+A file gets the defaults and the files of its project there too: what seals it makes the content that is
+saved, or compared.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from dao.definitions import definitions
+from dao.definitions import definitions, projects
 from dao.secrets.parameters import sealed_spec, sealed_values
+from model.definitions.project_defaults import with_project_defaults
 from model.definitions.workflow import WorkflowSpec
 from model.errors import NotFound, Refused
 from model.parameters.parameters import parse_parameters
 from model.parameters.secret_values import without_sealed
 from model.time.schedules import ScheduleSpec
 from service.secrets.key_settings import SecretSettings, open_vault
+from service.workflows.project_files import with_project_files
 
 if TYPE_CHECKING:
     from dao.definitions.definitions import Definition
@@ -28,9 +34,16 @@ S = TypeVar("S", bound=WorkflowSpec)
 async def sealed_for_saving(
     connection: AsyncConnection, document: WorkflowDocument, settings: SecretSettings
 ) -> WorkflowSpec:
-    """The content of a file to save, with its secrets sealed. Raises `Refused`: it has some, and there is no key."""
-    if not document.spec.secret_names():
-        return document.spec
+    """The content of a file to save, with the defaults and files of its project, and its secrets sealed.
+
+    Raises `Refused`: it has some, and there is no key, the defaults do not fit, or a file is not there.
+    """
+    defaults = await projects.defaults(connection, document.project)
+    spec = await with_project_files(
+        connection, with_project_defaults(document.spec, defaults, document.project), document.project
+    )
+    if not spec.secret_names():
+        return spec
     try:
         head = await definitions.find(connection, document.name, document.project)
     except NotFound:
@@ -38,7 +51,7 @@ async def sealed_for_saving(
     else:
         current = await definitions.spec_of(connection, head.code, head.version)
     before = current if isinstance(current, WorkflowSpec) else None
-    return sealed_spec(document.spec, before, open_vault(settings), document.project)
+    return sealed_spec(spec, before, open_vault(settings), document.project)
 
 
 async def sealed_for_start(

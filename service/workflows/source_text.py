@@ -1,8 +1,8 @@
 """The text of a version as it was written, with its comments and its order: stored beside the version, no part of it.
 
-What runs is the definition. A text is shown only if it is read as that definition again; otherwise the YAML is made
-from the definition. What a file says besides (state, schedules, layout) may have changed since, and is then replaced
-in its own section.
+What runs is the definition. A text is shown only if it is read as that definition again, but for what it left to the
+defaults of its project; otherwise the YAML is made from the definition. What a file says besides (state, schedules,
+layout) may have changed since, and is then replaced in its own section.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from collections.abc import Iterator
 
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
-from dao.definitions import source_texts
+from dao.definitions import versions
 from dao.definitions.definitions import Definition
 from dao.postgres.engine import AsyncConnection
 from model.definitions.layout import Layout
+from model.definitions.project_defaults import as_inherited
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
+from model.files.task_files import as_saved
 from model.parameters.secret_values import MASK, SECRET_CHARACTERS_MIN, sealed_value, without_sealed
 from service.schedules.file_schedules import are_equal
 from service.workflows.workflow_file import WorkflowDocument, parse_workflows
@@ -70,7 +72,7 @@ async def written(
 
     `is_masked`: with asterisks instead of sealed values, as in `content`.
     """
-    source = await source_texts.read(connection, head.code, version)
+    source = await versions.read_source(connection, head.code, version)
     if source is None:
         return None
     return await asyncio.to_thread(lambda: saying(_masked(source) if is_masked else source, content))
@@ -108,7 +110,8 @@ def _wrong(document: WorkflowDocument, content: WorkflowContent) -> set[str]:
 
 def _defines(document: WorkflowDocument, content: WorkflowContent) -> bool:
     codes = {task.name: task.code for task in content.spec.tasks if task.code is not None}
-    return document.spec.coded(codes) == content.spec.coded()
+    said, saved = as_saved(document.spec.coded(codes), content.spec), content.spec.coded()
+    return said == saved or as_inherited(said, saved) == saved
 
 
 def _read(text: str) -> WorkflowDocument | None:

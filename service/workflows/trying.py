@@ -49,10 +49,13 @@ TRIALS_MAX = 200
 """Of one project at a time."""
 NAME_SHOWN = 100
 FILE = "task"
+_OF_SEVERAL = ("after", "start_when", "teardown", "on_exit")
+"""Fields of a task that are about the others of its workflow."""
 
 
 class TryTask(Asked):
-    """One task as it stands in the list `tasks` of a file: `yaml` or `task`. What it comes `after` is not used."""
+    """One task as it stands in the list `tasks` of a file: `yaml` or `task`. What it comes `after` is not used, nor how
+    the others must end, or that it cleans up after them."""
 
     project: fields.Name = "default"
     yaml: Annotated[
@@ -89,7 +92,7 @@ async def try_task(call: Call, body: TryTask, query: WaitQuery) -> CommandAsked:
         change.id = saved.head.code
         change.after = {"command": str(command), "type": spec.tasks[0].type}
         change.answer = CommandAsked(command_id=command, workflow=name)
-    return await once_taken(call, change.answered(), query.wait)
+    return await once_taken(call, change.answered(CommandAsked), query.wait)
 
 
 def _spec(body: TryTask, types: TaskTypes) -> WorkflowSpec:
@@ -97,9 +100,12 @@ def _spec(body: TryTask, types: TaskTypes) -> WorkflowSpec:
     if (body.yaml is None) == (body.task is None):
         raise Refused("give the task either as `yaml` or as `task`")
     task = dict(body.task if body.task is not None else _read(body.yaml or ""))
-    task.pop("after", None)
+    for name in _OF_SEVERAL:
+        task.pop(name, None)
     try:
-        return parse_spec({"params": dict(body.params), "time_zone": body.time_zone, "tasks": [task]}, types)
+        return parse_spec(
+            {"params": dict(body.params), "time_zone": body.time_zone, "tasks": [task]}, types, is_trial=True
+        )
     except InvalidWorkflow as error:
         raise InvalidWorkflow(
             [Problem(where=_place(each.where), sentence=each.sentence) for each in error.problems]

@@ -1,6 +1,7 @@
 """Workflow definitions in YAML files: read, and validated as far as possible without running them.
 
-One workflow per document. Its keys are those of `Head` and of `model.definitions.workflow.WorkflowSpec`, and `layout`.
+One workflow per document. Its keys are those of `Head` and of `model.definitions.workflow.WorkflowSpec`, `layout`, and
+`todo`, which refuses it.
 All problems are reported at once, each with file, line, task and fix; nothing is saved unless there is none.
 """
 
@@ -21,10 +22,12 @@ from model.definitions.problems import InvalidWorkflow, Problem, faults_of_task_
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX, Name
+from model.files.task_files import problems_of_paths
 from model.near import nearest
 from model.parameters.secret_values import SEALED_TEXT, has_sealed
 from model.scripts.normal_form import changed_scripts
 from service.schedules.schedule_entry import ScheduleEntry, problem_of_field, problems_of
+from service.workflows.result_checks import wrong_results
 from service.workflows.runnable_types import unrunnable
 from service.workflows.workflow_warnings import one_variable
 from service.workflows.yaml_lines import BadYaml, Document, Number, read_documents, text_of
@@ -33,6 +36,8 @@ from service.workflows.yaml_sections import document_at
 FAULTS_SHOWN_MAX = 20
 WORKFLOW, POOL = "workflow", "pool"
 """What a document is, by its `kind`; without one it is a workflow."""
+TODO = "todo"
+"""The key under which an import lists what a person has to do before the workflow can be saved."""
 NO_WORKFLOW = "there is no workflow in it; begin with `name:` and `tasks:`"
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9]")
 _NO_MAPPING = "a workflow is a mapping with `name:` and `tasks:`"
@@ -148,11 +153,11 @@ def workflows_of(
     return found
 
 
-def parse_spec(content: Mapping[str, Any], types: TaskTypes) -> WorkflowSpec:
-    """A definition that stands in no file. Raises `InvalidWorkflow`."""
+def parse_spec(content: Mapping[str, Any], types: TaskTypes, *, is_trial: bool = False) -> WorkflowSpec:
+    """A definition that stands in no file; the task of a trial has no others beside it. Raises `InvalidWorkflow`."""
     _refuse_sealed(content)
     spec = WorkflowSpec.parse(content)
-    if problems := _task_problems(spec, types):
+    if problems := _task_problems(spec, types, is_trial=is_trial):
         raise InvalidWorkflow(problems)
     return spec
 
@@ -163,9 +168,11 @@ def _refuse_sealed(content: Any) -> None:
         raise InvalidWorkflow([Problem(where=(), sentence=f"the definition contains {SEALED_TEXT}")])
 
 
-def _task_problems(spec: WorkflowSpec, types: TaskTypes) -> list[Problem]:
+def _task_problems(spec: WorkflowSpec, types: TaskTypes, *, is_trial: bool = False) -> list[Problem]:
     """What only shows when the whole definition is well formed."""
-    return [*unrunnable(spec, types), *one_variable(spec), *faults_of_task_names(spec)]
+    of_others = () if is_trial else wrong_results(spec)
+    named = (*problems_of_paths(spec), *faults_of_task_names(spec))
+    return [*unrunnable(spec, types), *one_variable(spec), *of_others, *named]
 
 
 def _workflow(document: Document, file: str, types: TaskTypes | None) -> WorkflowDocument:
@@ -183,7 +190,7 @@ def _workflow(document: Document, file: str, types: TaskTypes | None) -> Workflo
         raise InvalidWorkflow([fault])
     head_fields = {name: content.pop(name) for name in Head.model_fields if name in content}
     layout = content.pop("layout", None)
-    problems = list(_head_problems(head_fields))
+    problems = [*_left_to_do(content.pop(TODO, None)), *_head_problems(head_fields)]
     try:
         spec = WorkflowSpec.parse(content, tuple(Head.model_fields))
         problems += _task_problems(spec, types) if types is not None else []
@@ -222,6 +229,12 @@ def _fault_of_kind(content: Mapping[str, Any]) -> Problem | None:
     else:
         return None
     return Problem(where=("kind",), sentence=sentence)
+
+
+def _left_to_do(listed: Any) -> Iterator[Problem]:
+    """What an import has left to a person, who removes each line when it is done."""
+    for place, each in enumerate(listed if isinstance(listed, list) else [] if listed is None else [listed]):
+        yield Problem(where=(TODO, place), sentence=f"{TODO}: {each}; when that is done, remove this line")
 
 
 def _head_problems(fields: dict[str, Any]) -> Iterator[Problem]:

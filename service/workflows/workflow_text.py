@@ -16,7 +16,9 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarStri
 
 from model.choices import ReleaseState
 from model.cost import YAML_US, spend
+from model.definitions.defaults import TaskDefaults
 from model.definitions.layout import Layout
+from model.definitions.project_defaults import kept_from
 from model.definitions.workflow import WorkflowSpec
 from model.parameters.declared import together
 from model.parameters.parameters import parse_parameters
@@ -28,7 +30,8 @@ _ODD = re.compile(r"[^\x20-\x7e\n\xa1-\ud7ff\ue000-\ufefe\uff00-\ufffd]|[\u2028\
 
 @dataclass(frozen=True)
 class WorkflowContent:
-    """All that a workflow's file says; a schedule comes with whether it is ONLINE."""
+    """All that a workflow's file says; a schedule comes with whether it is ONLINE. The file says too in what its tasks
+    are not as the defaults of their project would have them."""
 
     project: str
     name: str
@@ -36,6 +39,7 @@ class WorkflowContent:
     spec: WorkflowSpec
     schedules: Sequence[tuple[ScheduleSpec, bool]] = ()
     layout: Layout | None = None
+    project_defaults: TaskDefaults | None = None
 
 
 def yaml_of(content: WorkflowContent) -> str:
@@ -73,6 +77,9 @@ def _whole_file(content: WorkflowContent, *, codes: bool) -> dict[str, Any]:
         head["release_state"] = str(content.release_state)
     fields = together(_fields(content.spec, codes=codes))
     tasks = fields.pop("tasks")
+    if content.project_defaults is not None:
+        kept = [kept_from(content.project_defaults, task) for task in content.spec.tasks]
+        tasks = [task | _whole(own) for task, own in zip(tasks, kept, strict=True)]
     if content.schedules:
         fields["schedules"] = [_schedule(spec, content.spec, online=on) for spec, on in content.schedules]
     layout = {"layout": content.layout.model_dump(exclude_defaults=True)} if content.layout else {}
@@ -91,6 +98,7 @@ def to_yaml(value: Any) -> str:
 
 
 def _fields(spec: WorkflowSpec, *, codes: bool) -> dict[str, Any]:
+    spec = spec.model_copy(update={"file_contents": {}})
     bare = spec.model_copy(update={"tasks": tuple(task.model_copy(update={"code": None}) for task in spec.tasks)})
     chosen = bare if not codes or bare.coded() == spec.coded() else spec
     found = _whole(chosen.model_dump(mode="json", exclude_defaults=True))

@@ -10,12 +10,16 @@ from collections.abc import Iterator
 from model.choices import Direct, FailureStrategy, Flag, Restart, StartWhen
 from model.definitions.defaults import WITHOUT_EXIT_CODES
 from model.definitions.problems import Problem
+from model.definitions.result_references import texts_of
 from model.definitions.workflow import WorkflowSpec
+from model.files.task_files import WITHOUT_FOLDER
 from model.logic.catalog import LOGIC_TYPES
-from model.logic.dynamic import own_output
+from model.logic.dynamic import OUTPUT, own_output
 from model.near import nearest
-from model.parameters.builtin import builtin_names
+from model.parameters.builtin import builtin_names, closing_names
 from model.parameters.parameters import parameter_variable, references
+from model.parameters.results import written
+from service.workflows.result_checks import doubtful_results
 
 _WITHOUT_ENVIRONMENT = {"K8S", *WITHOUT_EXIT_CODES, *LOGIC_TYPES}
 
@@ -38,6 +42,7 @@ def one_variable(spec: WorkflowSpec) -> Iterator[Problem]:
 def doubts(spec: WorkflowSpec) -> Iterator[str]:
     """What is valid and probably not meant, in sentences."""
     yield from _doubtful_references(spec)
+    yield from doubtful_results(spec)
     yield from _behind_endless_streams(spec)
     yield from _one_output(spec)
     yield from _fields_without_effect(spec)
@@ -49,8 +54,12 @@ def _fields_without_effect(spec: WorkflowSpec) -> Iterator[str]:
     for task in spec.tasks:
         if task.environment is not None and task.type in _WITHOUT_ENVIRONMENT:
             yield f'task "{task.name}": an environment has no effect on the type {task.type}; remove it'
+        if task.data_sources and task.type in _WITHOUT_ENVIRONMENT:
+            yield f'task "{task.name}": data_sources have no effect on the type {task.type}; remove them'
         if task.skip_exit_codes and task.type in WITHOUT_EXIT_CODES:
             yield f'task "{task.name}": skip_exit_codes have no effect on the type {task.type}; remove them'
+        if task.files and task.type in WITHOUT_FOLDER:
+            yield f'task "{task.name}": files have no effect on the type {task.type}, which has no folder; remove them'
 
 
 def _kept_from_starting(spec: WorkflowSpec) -> Iterator[str]:
@@ -69,22 +78,28 @@ def _one_output(spec: WorkflowSpec) -> Iterator[str]:
     names = defaultdict(list)
     for task in spec.tasks:
         if task.type == "DYNAMIC":
-            names[own_output(task.name)].append(f'"{task.name}"')
+            names[own_output(task.name)].append(task.name)
     for output, tasks in names.items():
         if len(tasks) > 1:
-            shown = " and ".join(tasks)
-            yield f"the results of the tasks {shown} are one parameter, {output}: only the last stays; rename one"
+            shown = " and ".join(f'"{name}"' for name in tasks)
+            apart = " and ".join(written(name, OUTPUT) for name in tasks)
+            yield f"the results of the tasks {shown} are one parameter, {output}: only the last stays; write {apart}"
 
 
 def _doubtful_references(spec: WorkflowSpec) -> Iterator[str]:
     """A `${name}` without a parameter, but with one of a similar name. A start could still give the value."""
     declared = {*spec.params, *spec.secrets, *(param.name for task in spec.tasks for param in task.local_params)}
-    known = builtin_names()
+    known, of_closing = builtin_names(), closing_names()
+    tasks = {task.name for task in spec.tasks}
     given = None
     for task in spec.tasks:
-        local = [param.value for param in task.local_params]
-        for name in references(json.dumps([task.params, local], ensure_ascii=False)):
-            if name in declared or name in known:
+        for name in dict.fromkeys(name for text in texts_of(task) for name in references(text)):
+            if name in declared or name in known or (name in of_closing and task.is_closing):
+                continue
+            if "[" in name or name.partition(".")[0] in tasks:
+                continue  # `result_checks` judges it
+            if name in of_closing:
+                yield f'task "{task.name}": ${{{name}}} is known only to tasks with teardown or on_exit; remove it'
                 continue
             near = nearest(name, sorted(known if name.startswith("system.") else declared), cutoff=0.7)
             cure = f"did you mean ${{{near}}}?" if near else "remove it"
@@ -105,6 +120,7 @@ def _words_given(spec: WorkflowSpec) -> set[str]:
             own = re.sub(r"\$\{[A-Za-z_][A-Za-z0-9_.]*\}", "", json.dumps(task.params))
             words.update(re.findall(r"[A-Za-z_][A-Za-z0-9_.]*", own))
             words |= {"SUB_PROCESS": {""}, "HTTP": {"status", "body"}}.get(task.type, set())
+            words |= {""} if task.type == "DEPENDENT" and "pass_outputs" in own else set()
     return words
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from typing import ClassVar
 
 import typer
 
 from alert import server
+from metrics.health import Health
 from node.address import host_name
 from service.secrets import key_settings
 from shoal import process, secrecy
 from shoal.cli.invocation import Invocation
 from shoal.cli.on_demand import GroupOnDemand
 from shoal.cli.serving import LEAVE_S_MAX, serve
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import default_verb
 from shoal.config import logging, metrics
 
 
@@ -36,7 +36,7 @@ class _OfAlerts(GroupOnDemand):
 def add_to(app: typer.Typer) -> None:
     """Add the group `alert`, which runs a sender when it is given no verb."""
     group = typer.Typer(cls=_OfAlerts, help="Run one sender of alerts; see alerts, and set who gets which.")
-    verb(group, "shoal alert", default=True, process=True)(alert)
+    default_verb(group, "shoal alert", process=True)(alert)
     app.add_typer(group, name="alert")
 
 
@@ -49,7 +49,7 @@ async def alert(call: Invocation) -> None:
     settings = call.settings_with({})
     secrecy.clear_all()
     logging.configure_role_logging(settings)
-    started = asyncio.Event()
+    health = Health()
     own_name = settings.name or f"{host_name()}:{os.getpid()}"
     role = server.AlertServer(
         settings.database(),
@@ -57,8 +57,9 @@ async def alert(call: Invocation) -> None:
         settings.alert,
         own_name,
         connect_timeout_s=settings.connect_timeout_s,
-        started=started.set,
+        health=health,
     )
-    running = process.until_stopped(role.run, started, settings.alert.timeout.total_seconds() + LEAVE_S_MAX)
-    with metrics.serving_metrics(settings, "alert", own_name):
+    within_s = settings.alert.timeout.total_seconds() + LEAVE_S_MAX
+    running = process.until_stopped(role.run, within_s, health)
+    with metrics.serving_metrics(settings, "alert", own_name, health):
         await serve(running)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -30,22 +31,27 @@ def add_to(alert: typer.Typer) -> None:
     alert.add_typer(group, name="silence")
 
 
+@dataclass(frozen=True)
+class Silence:
+    """When it begins, what it covers and why, by the names of the API."""
+
+    starts_at: Annotated[str | None, typer.Option("--from", help="When it begins: 2026-01-31T22:00:00Z; else now.")] = (
+        None
+    )
+    project: Annotated[str | None, typer.Option(help="Only alerts of this project.")] = None
+    workflow: Annotated[str | None, typer.Option(help="Only of this workflow of the project.")] = None
+    kind: Annotated[AlertKind | None, typer.Option(case_sensitive=False, help="Only alerts of this kind.")] = None
+    reason: Annotated[str, typer.Option(help="Why, in a sentence that everybody sees.")] = ""
+
+
 async def add(
     call: Invocation,
     span: Annotated[str, typer.Argument(metavar="DURATION", help="How long: 30m, 2h, 1d.")],
-    starts: Annotated[
-        str | None, typer.Option("--from", help="When it begins: 2026-01-31T22:00:00Z; else now.")
-    ] = None,
-    project: Annotated[str | None, typer.Option(help="Only alerts of this project.")] = None,
-    workflow: Annotated[str | None, typer.Option(help="Only of this workflow of the project.")] = None,
-    kind: Annotated[AlertKind | None, typer.Option(case_sensitive=False, help="Only alerts of this kind.")] = None,
-    reason: Annotated[str, typer.Option(help="Why, in a sentence that everybody sees.")] = "",
+    silence: Silence,
 ) -> None:
     """Silence alerts for a time: they are kept, and not sent."""
     lasts_s = read_duration(span, "the duration").total_seconds()
-    body = alert_silences.NewSilence.read(
-        lasts_s=lasts_s, starts_at=starts, project=project, workflow=workflow, kind=kind, reason=reason
-    )
+    body = alert_silences.NewSilence.read(lasts_s=lasts_s, **vars(silence))
     async with call.client() as client:
         made = await client.ask(alert_silences.add_silence, body)
         now = (await client.ask(clock.read_clock)).now

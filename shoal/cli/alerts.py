@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -34,26 +35,37 @@ def add_to(group: typer.Typer) -> None:
     verb(group, "shoal alert retry 12", "shoal alert retry 12 --channel ops")(retry)
 
 
-async def list_all(
-    call: Invocation,
-    failed: Annotated[bool, typer.Option("--failed", help="Only those that a channel did not get.")] = False,
-    waiting: Annotated[bool, typer.Option("--waiting", help="Only those still to be sent somewhere.")] = False,
-    nobody: Annotated[bool, typer.Option("--nobody", help="Only those that nobody gets.")] = False,
+@dataclass(frozen=True)
+class AlertFilters:
+    """Which alerts: one of three results, and the filters of the API under their names."""
+
+    failed: Annotated[bool, typer.Option("--failed", help="Only those that a channel did not get.")] = False
+    waiting: Annotated[bool, typer.Option("--waiting", help="Only those still to be sent somewhere.")] = False
+    nobody: Annotated[bool, typer.Option("--nobody", help="Only those that nobody gets.")] = False
     kind: Annotated[
         list[AlertKind] | None, typer.Option(case_sensitive=False, help="Only of this kind; may be repeated.")
-    ] = None,
-    project: Annotated[str | None, typer.Option(help="Only of this project.")] = None,
-    workflow: Annotated[str | None, typer.Option(help="Only of workflows of this name.")] = None,
-    run: Annotated[int | None, typer.Option(min=0, help="Only of this run.")] = None,
+    ] = None
+    project: Annotated[str | None, typer.Option(help="Only of this project.")] = None
+    workflow: Annotated[str | None, typer.Option(help="Only of workflows of this name.")] = None
+    run: Annotated[int | None, typer.Option(min=0, help="Only of this run.")] = None
+
+    def given(self) -> dict[str, object]:
+        """By the names of the API. Raises `Refused` for two results."""
+        others = {**vars(self), "kind": self.kind or None}
+        flags = {"FAILED": others.pop("failed"), "WAIT": others.pop("waiting"), "NOBODY": others.pop("nobody")}
+        results = [name for name, is_wanted in flags.items() if is_wanted]
+        if len(results) > 1:
+            raise Refused("give only one of --failed, --waiting and --nobody")
+        return {**others, "result": results[0] if results else None}
+
+
+async def list_all(
+    call: Invocation,
+    filters: AlertFilters,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
 ) -> None:
     """List the alerts, newest first, and what became of each."""
-    results = [name for name, wanted in (("FAILED", failed), ("WAIT", waiting), ("NOBODY", nobody)) if wanted]
-    if len(results) > 1:
-        raise Refused("give only one of --failed, --waiting and --nobody")
-    asked = history.AlertQuery.read(
-        kind=kind or None, project=project, workflow=workflow, run=run, result=results[0] if results else None
-    )
+    asked = history.AlertQuery.read(**filters.given())
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = await all_items(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 from functools import partial
 from typing import Annotated
@@ -13,6 +12,7 @@ from api import server
 from dao.postgres import database as postgres
 from dao.postgres import readiness
 from metrics import database as database_metrics
+from metrics.health import Health
 from node.address import host_name
 from shoal import backend, first_login, process, secrecy
 from shoal.cli.invocation import Invocation, system_user
@@ -45,18 +45,22 @@ async def api(
         connections_max=settings.api.database_connections,
         measures=database_metrics.DatabaseMetrics(),
     )
-    started = asyncio.Event()
+    health = Health()
     try:
         own = backend.backend_of(database, settings)
-        serving = server.ApiServer(own, settings.api, shoal_version(), partial(backend.open_heavy_backend, settings))
+        open_heavy = partial(backend.open_heavy_backend, settings)
+        serving = server.ApiServer(own, settings.api, shoal_version(), open_heavy, health=health)
         serving.listen()
         typer.echo(f"shoal: {local_cluster.SERVES} {serving.url}", err=True)
-        if (link := await first_login.first_login(database, system_user())) is not None:
-            typer.echo(f"shoal: log in once, within 5 minutes, as the first admin: {serving.url}{link}", err=True)
-        started.set()
+        if await first_login.first_login(database, system_user()) is not None:
+            # Not the link: this is a log, and who reads it would be an admin.
+            typer.echo(
+                "shoal: the first admin is made; for a link by which it logs in: shoal user link admin", err=True
+            )
+        health.begun.set()
         gc.freeze()  # else the collector walks all modules for a tenth of a second, while requests wait
-        with metrics.serving_metrics(settings, "api", settings.name or host_name()):
-            await serve(process.until_stopped(serving.serve, started, server.STOP_S_MAX + LEAVE_S_MAX))
+        with metrics.serving_metrics(settings, "api", settings.name or host_name(), health):
+            await serve(process.until_stopped(serving.serve, server.STOP_S_MAX + LEAVE_S_MAX, health))
         own.passwords.close()
     finally:
         await database.close()

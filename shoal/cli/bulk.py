@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,35 +40,56 @@ def add_to(app: typer.Typer) -> None:
     )(bulk)
 
 
-async def bulk(
-    call: Invocation,
-    filters: RunFilters,
-    action: Annotated[BulkAction, typer.Argument(case_sensitive=False, help="What is done with each run.")],
-    run: Annotated[list[int] | None, typer.Argument(metavar="RUN...", help="Their ids.")] = None,
-    children: Annotated[bool, typer.Option("--children", help="Also child runs.")] = False,
-    all_: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
-    do: Annotated[bool, typer.Option("--do", help="Do it; without it, only say what would be done.")] = False,
+@dataclass(frozen=True)
+class BulkFilters(RunFilters):
+    """Which runs, if their ids are not given."""
+
+    children: Annotated[bool, typer.Option("--children", help="Also child runs.")] = False
+    all_: Annotated[bool, typer.Option("--all", help="All runs.")] = False
+
+    def wanted(self) -> requests.RunFilter | None:
+        """Those that match; None without any filter."""
+        given = self.given()
+        children, all_ = given.pop("children"), given.pop("all_")
+        return requests.RunFilter.read(**given, children=children or None) if given or all_ else None
+
+
+@dataclass(frozen=True)
+class Doing:
+    """Whether it is done, and waited for."""
+
+    do: Annotated[bool, typer.Option("--do", help="Do it; without it, only say what would be done.")] = False
     wait: Annotated[
         bool, typer.Option("--wait", "-w", help="Wait until masters took the commands; exit code 1 if they refuse one.")
-    ] = False,
-    timeout: Timeout = None,
+    ] = False
+    timeout: Timeout = None
+
+    def limit_s(self) -> float | None:
+        """How long to wait. Raises `Refused` if there is nothing to wait for."""
+        if self.wait and not self.do:
+            raise Refused("--wait waits for what --do does; give that too")
+        return wait_limit_s(self.timeout, wait=self.wait)
+
+
+async def bulk(
+    call: Invocation,
+    filters: BulkFilters,
+    doing: Doing,
+    action: Annotated[BulkAction, typer.Argument(case_sensitive=False, help="What is done with each run.")],
+    run: Annotated[list[int] | None, typer.Argument(metavar="RUN...", help="Their ids.")] = None,
 ) -> None:
     """Rerun, pause, stop or resume many runs: those with these ids, or all that match.
 
     More than 10,000 are changed in parts, by an API process.
     """
-    given = filters.given()
-    is_filter = bool(given) or all_
-    if bool(run) == is_filter:
+    wanted = filters.wanted()
+    if bool(run) == (wanted is not None):
         raise Refused("say which runs: their ids, or a filter such as --state or --workflow; or --all")
-    if wait and not do:
-        raise Refused("--wait waits for what --do does; give that too")
-    within_s = wait_limit_s(timeout, wait=wait)
-    wanted = requests.RunFilter.read(**given, children=children or None) if is_filter else None
-    asked = requests.BulkRuns.read(action=action, ids=run or None, filter=wanted, dry_run=not do)
+    within_s = doing.limit_s()
+    asked = requests.BulkRuns.read(action=action, ids=run or None, filter=wanted, dry_run=not doing.do)
     async with call.client() as client:
         answer = await client.ask(bulk_changes.change_runs, asked)
-        progress = await _follow(client, answer, within_s) if wait and not answer.dry_run else None
+        progress = await _follow(client, answer, within_s) if doing.wait and not answer.dry_run else None
     if call.as_json:
         fields = output.answer_fields(answer)
         output.print_json(fields if progress is None else {**fields, "progress": output.answer_fields(progress)})

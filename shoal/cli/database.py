@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -12,13 +13,17 @@ from dao.postgres import address, schema, schema_scripts
 from dao.postgres import roles as dao_roles
 from model.cluster import timing as times_of_nodes
 from model.errors import Refused, Unavailable
+from model.runs.states import WorkflowState
+from service.words import counted, exact, plain
 from shoal import psql as psql_program
 from shoal.cli import output
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
 from shoal.cli.verbs import verb
-from shoal.cluster import registry_move
+from shoal.cluster import registry_move, restoring
 from shoal.config import logging
+
+SHOWN_MAX = 20
 
 
 def add_to(app: typer.Typer) -> None:
@@ -34,6 +39,7 @@ def add_to(app: typer.Typer) -> None:
     )
     verb(group, "shoal db timing", "shoal db timing --set worker_fence_after=40", local=True)(timing)
     verb(group, "shoal db roles", "shoal db roles --prefix airport_", local=True)(roles)
+    verb(group, "shoal db restored", "shoal db restored --hold", local=True)(restored)
     app.add_typer(group, name="db")
 
 
@@ -136,6 +142,56 @@ async def timing(
     output.table(Column("TIME", list(seconds)), Column("VALUE", [f"{s:g} s" for s in seconds.values()], right=True))
     for row in former:
         output.say(f"{row} lives by the times with which it started, until it is started again.")
+
+
+async def restored(
+    call: Invocation,
+    hold: Annotated[
+        bool, typer.Option("--hold", help="Pause all unfinished runs; waiting commands become error commands.")
+    ] = False,
+    drop: Annotated[
+        bool, typer.Option("--drop", help="Stop all unfinished runs; waiting commands become error commands.")
+    ] = False,
+) -> None:
+    """Go on after the database went back to an earlier state: a restore, or a promotion that lost commits.
+
+    New ids are above all that were given before. Says what nodes know that is gone, and which runs go on.
+    """
+    if hold and drop:
+        raise Refused("--hold and --drop exclude each other; keep one")
+    halt = WorkflowState.READY_PAUSE if hold else WorkflowState.READY_STOP if drop else None
+    async with call.reading() as reading:
+        done = await restoring.restored(reading.database, call.settings, halt)
+    if call.as_json:
+        output.print_json(
+            {
+                "notices": [asdict(each) for each in done.notices],
+                "runs": [asdict(each) for each in done.runs],
+                "commands_set_aside": done.commands,
+            }
+        )
+        return
+    for notice in done.notices:
+        output.say(f"{notice.node} found at {exact(notice.noticed_at)}: {notice.why}.")
+    for what, gone in (("run", [n.runs for n in done.notices]), ("attempt", [n.attempts for n in done.notices])):
+        if ids := sorted({id_ for some in gone for id_ in some}):
+            output.say(
+                f"Gone, as far as nodes know: {counted(len(ids), what)}, {', '.join(map(str, ids[:SHOWN_MAX]))}."
+            )
+    output.say("Masters and workers may join. New ids are above all that were given.")
+    if done.commands:
+        output.say(f"{counted(done.commands, 'command')} that waited: shoal errors")
+    if not done.runs:
+        output.say("No run is unfinished.")
+        return
+    fate = "was paused" if hold else "was stopped" if drop else "goes on; what ended since may run again"
+    output.say(f"{counted(len(done.runs), 'unfinished run')}, each {fate}:")
+    shown = done.runs[:SHOWN_MAX]
+    output.table(
+        Column("RUN", [run.id for run in shown], right=True),
+        Column("WORKFLOW", [plain(run.workflow) for run in shown]),
+        Column("STATE", [output.state(run.state) for run in shown]),
+    )
 
 
 def _times(changes: Sequence[str]) -> dict[str, object]:

@@ -19,7 +19,7 @@ from shoal.cli import output
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
 from shoal.cli.values import Params, read_values
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import default_verb, verb
 
 if TYPE_CHECKING:
     from shoal.clients.client import Client
@@ -30,7 +30,7 @@ TYPE_LENGTH_MAX = 40
 def add_to(app: typer.Typer) -> None:
     """Add the group `errors`, which lists when it is given no verb."""
     group = typer.Typer(help="Commands that could not be handled, with the reason.")
-    verb(group, "shoal errors", "shoal errors --limit 100", default=True)(errors)
+    default_verb(group, "shoal errors", "shoal errors --limit 100")(errors)
     verb(group, "shoal errors retry 17", "shoal errors retry --all", "shoal errors retry 17 -p day=2026-01-31")(retry)
     verb(group, "shoal errors delete 17", "shoal errors delete 17 18 19", "shoal errors delete --all")(delete)
     app.add_typer(group, name="errors")

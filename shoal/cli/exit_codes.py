@@ -1,11 +1,11 @@
-"""The exit codes of the command line, for supervisors and scripts. docs/reference/cli.md says what each is for.
+"""The exit codes of the command line, for supervisors and scripts. docs/reference/cli.md has the table.
 
 Two more belong to processes, and stand with what ends them: 70 in `node/watchdog.py`, 130 in `shoal/process.py`.
 """
 
 from __future__ import annotations
 
-from model.errors import Denied, Forbidden, NotFound, Refused, Unavailable
+from model.errors import Denied, Forbidden, InvalidSettings, NotFound, Refused, Unavailable
 
 FAILED = 1
 """What was asked for did not happen: a run, a check or a test failed, a node has not confirmed its drain, or a server
@@ -20,7 +20,13 @@ FENCED = 75
 """Other nodes declared the process dead, and it is configured to exit: a supervisor should start it again."""
 OUTDATED = 76
 """The database has a schema with which the process must not go on: start a newer program instead."""
+DENIED = 77
+"""A server refuses the login or denies a right, or has no such database: at the next start too."""
+INVALID_SETTINGS = 78
 INTERRUPTED = 130
+PERMANENT = (REFUSED, OUTDATED, DENIED, INVALID_SETTINGS)
+"""Those after which a supervisor must not start a process again: only a person can change what is wrong. After all
+others it should (`RestartPreventExitStatus` of `deploy/systemd`)."""
 
 
 def of_error(error: BaseException) -> int:
@@ -30,8 +36,12 @@ def of_error(error: BaseException) -> int:
             return NOT_FOUND
         case Forbidden():
             return FORBIDDEN
-        case Refused() | Denied():
+        case InvalidSettings():
+            return INVALID_SETTINGS
+        case Refused():
             return REFUSED
+        case Denied():
+            return DENIED
         case Unavailable():
             return UNREACHABLE
         case _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from service.operation import Operation
     from service.runs.command_asked import CommandAsked
 
-Wait = Annotated[bool, typer.Option("--wait", "-w", help="Wait until it has ended.")]
-
 W = WorkflowState
 
 
@@ -30,36 +29,43 @@ def add_to(app: typer.Typer) -> None:
     verb(app, "shoal resume @last", "shoal resume 1042 --wait")(resume)
 
 
-async def pause(call: Invocation, run: RunName, project: AnyProject = None, wait: Wait = False) -> None:
+@dataclass(frozen=True)
+class Wanted:
+    """Which run, and whether its end is waited for."""
+
+    run: RunName
+    project: AnyProject = None
+    wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait until it has ended.")] = False
+
+
+async def pause(call: Invocation, wanted: Wanted) -> None:
     """Pause a run: running tasks finish, no new ones begin. `shoal resume` resumes it."""
-    await _change(call, run, project, control.pause_run, "is being paused", wait=wait, fine=(W.PAUSE, W.SUCCESS))
+    await _change(call, wanted, control.pause_run, "is being paused", (W.PAUSE, W.SUCCESS))
 
 
-async def stop(call: Invocation, run: RunName, project: AnyProject = None, wait: Wait = False) -> None:
+async def stop(call: Invocation, wanted: Wanted) -> None:
     """Stop a run: running tasks are killed. `shoal resume` resumes it."""
-    await _change(call, run, project, control.stop_run, "is being stopped", wait=wait, fine=(W.STOP, W.SUCCESS))
+    await _change(call, wanted, control.stop_run, "is being stopped", (W.STOP, W.SUCCESS))
 
 
-async def resume(call: Invocation, run: RunName, project: AnyProject = None, wait: Wait = False) -> None:
+async def resume(call: Invocation, wanted: Wanted) -> None:
     """Resume a paused or stopped run: tasks that were paused or killed run again, succeeded ones do not.
 
     With --wait the exit code is 1 unless it ends as SUCCESS.
     """
-    await _change(call, run, project, control.resume_run, "goes on", wait=wait, fine=(W.SUCCESS,))
+    await _change(call, wanted, control.resume_run, "goes on", (W.SUCCESS,))
 
 
 async def _change(
     call: Invocation,
-    run: str,
-    project: str | None,
+    wanted: Wanted,
     operation: Operation[[int, requests.WaitQuery], CommandAsked],
     said: str,
-    *,
-    wait: bool,
     fine: Collection[WorkflowState],
 ) -> None:
     async with call.client() as client:
-        found = await client.ask(showing.find_run, requests.RunReference.read(name=run, project=project))
+        named = requests.RunReference.read(name=wanted.run, project=wanted.project)
+        found = await client.ask(showing.find_run, named)
         asked = await client.ask(operation, found.id, requests.WaitQuery(wait=TAKEN_WITHIN_S))
         tell_newer(found, asked)
-        await report_change(call, client, asked, f"{name_of(found)} {said}.", wait=wait, fine=fine)
+        await report_change(call, client, asked, f"{name_of(found)} {said}.", wait=wanted.wait, fine=fine)

@@ -19,7 +19,19 @@ from importlib.util import LazyLoader
 from types import ModuleType
 
 _LATE = (
-    *("alert.", "api.", "dao.", "logstore.", "master.", "metrics.", "model.", "node.", "registry.", "service."),
+    *(
+        "alert.",
+        "api.",
+        "dao.",
+        "importers.",
+        "logstore.",
+        "master.",
+        "metrics.",
+        "model.",
+        "node.",
+        "registry.",
+        "service.",
+    ),
     *("shoal.", "worker."),
 )
 

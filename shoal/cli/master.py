@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, ClassVar
 
 import typer
 
 from master import server
 from master.tracing import otlp
+from metrics.health import Health
 from node.address import host_name
 from shoal import process, secrecy
 from shoal.cli.invocation import Invocation
 from shoal.cli.on_demand import GroupOnDemand
 from shoal.cli.serving import LEAVE_S_MAX, serve
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import default_verb
 from shoal.config import logging, metrics
 from shoal.version import shoal_version
 
@@ -32,7 +32,7 @@ class _OfMasters(GroupOnDemand):
 def add_to(app: typer.Typer) -> None:
     """Add the group `master`, which runs one when it is given no verb."""
     group = typer.Typer(cls=_OfMasters, help="Run one master, list all with their slots, or drain one.")
-    verb(group, "shoal master", "shoal master --name m1", default=True, process=True)(master)
+    default_verb(group, "shoal master", "shoal master --name m1", process=True)(master)
     app.add_typer(group, name="master")
 
 
@@ -52,7 +52,7 @@ async def master(
     secrecy.clear_all()
     logging.configure_role_logging(settings)
     address, holder = process.reserve_address(settings.host, settings.port)
-    started = asyncio.Event()
+    health = Health()
     with holder:
         spans = otlp.OtlpSender(settings.tracing, shoal_version()) if settings.tracing.endpoint else None
         own_name = settings.name or f"{host_name()}:{holder.getsockname()[1]}"
@@ -61,11 +61,12 @@ async def master(
             own_name,
             address,
             settings.master,
-            joined=lambda _slot: started.set(),
             spans=spans,
+            health=health,
         )
-        running = process.until_stopped(role.run, started, settings.master.drain.total_seconds() + LEAVE_S_MAX)
-        with metrics.serving_metrics(settings, "master", own_name):
+        within_s = settings.master.drain.total_seconds() + LEAVE_S_MAX
+        running = process.until_stopped(role.run, within_s, health)
+        with metrics.serving_metrics(settings, "master", own_name, health):
             await serve(running)
         if spans is not None:
             spans.flush(FLUSH_S_MAX)

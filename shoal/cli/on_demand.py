@@ -45,6 +45,8 @@ GROUPS = {
         "workflow": "workflows",
         "schedule": "schedules",
         "project": "projects",
+        "file": "files",
+        "import": "imports",
     },
     "Cluster": {
         "top": "top",

@@ -1,15 +1,18 @@
-"""`shoal project`: the parameters that all workflows of a project have, and how long its ended runs are kept."""
+"""`shoal project`: the parameters and defaults that all workflows of a project have, and how long runs are kept."""
 
 from __future__ import annotations
 
+import json
 from shlex import quote
 from typing import Annotated
 
 import typer
 
+from model.definitions import project_defaults
 from model.errors import Refused
 from service.projects import projects
 from service.words import counted
+from service.workflows import workflow_file, yaml_lines
 from shoal.cli import output
 from shoal.cli.invocation import Invocation
 from shoal.cli.output import Column
@@ -24,11 +27,17 @@ def add_to(app: typer.Typer) -> None:
     """Add the group `project`."""
     group = typer.Typer(
         no_args_is_help=True,
-        help="What the workflows of a project share: its parameters, and how long ended runs are kept.",
+        help="What the workflows of a project share: parameters, defaults of tasks, and how long ended runs are kept.",
     )
     verb(group, "shoal project params", "shoal project params --project sales")(params)
     verb(group, "shoal project set bucket=s3://lake day=$[yyyyMMdd-1]", name="set")(set_)
     verb(group, "shoal project unset bucket")(unset)
+    verb(
+        group,
+        "shoal project defaults --project sales",
+        "shoal project defaults retry_times=3 timeout=30m",
+        "shoal project defaults --unset timeout",
+    )(defaults)
     verb(group, "shoal project keep 30 --project sales", "shoal project keep 0", "shoal project keep default")(keep)
     app.add_typer(group, name="project")
 
@@ -69,6 +78,49 @@ async def unset(
     async with call.client() as client:
         found = await client.ask(projects.change_project, project, projects.ChangeProject.read(without=name))
     _print(call, found)
+
+
+async def defaults(
+    call: Invocation,
+    field: Annotated[list[str] | None, typer.Argument(metavar="FIELD=VALUE", help="To set; a value is YAML.")] = None,
+    project: Project = "default",
+    unset: Annotated[list[str] | None, typer.Option(metavar="FIELD", help="To remove.")] = None,
+) -> None:
+    """List or change the defaults of a project: fields that the tasks of its files get as they are saved.
+
+    A task's own fields override them, and so do the defaults of its workflow. Saved versions do not change.
+    """
+    given = {name: _value(name, written) for name, written in read_values(field or [], "the field").items()}
+    async with call.client() as client:
+        if given or unset:
+            asked = projects.ChangeProject.read(defaults=given, without_defaults=unset)
+            found = await client.ask(projects.change_project, project, asked)
+        else:
+            found = await client.ask(projects.get_project, project)
+    shown = project_defaults.written_defaults(found.defaults)
+    if call.as_json or not shown:
+        none = f'Project "{found.name}" has no defaults.'
+        how = f"Give it one: shoal project defaults retry_times=3 --project {quote(found.name)}"
+        output.print_result(call, {"project": found.name, "defaults": shown}, none, how)
+        return
+    values = [_written(value) for value in shown.values()]
+    output.table(Column("FIELD", list(shown)), Column("VALUE", values, sentence=True))
+    if given or unset:
+        output.hint("Workflows get them when they are saved again: shoal workflow apply FILE")
+
+
+def _written(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _value(name: str, written: str) -> object:
+    try:
+        (document,) = yaml_lines.read_documents(written.encode())
+    except (yaml_lines.BadYaml, ValueError):  # also if there is none, or several
+        raise Refused(f'the value of "{name}" is not YAML; write it as in a file, such as {name}=3') from None
+    return workflow_file.plain(document.content)
 
 
 async def keep(

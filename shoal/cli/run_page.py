@@ -13,7 +13,15 @@ from service.words import MEANINGS, counted, duration, exact, plain, said_progre
 from shoal.cli.output import Column, hint, say, state, table
 
 if TYPE_CHECKING:
-    from service.runs.answers import FailedBelowAnswer, RunAnswer, RunPageAnswer, TaskAnswer, TaskNotBegun, TaskOrder
+    from service.runs.answers import (
+        ElementsAnswer,
+        FailedBelowAnswer,
+        RunAnswer,
+        RunPageAnswer,
+        TaskAnswer,
+        TaskNotBegun,
+        TaskOrder,
+    )
 
 TREE_TASKS_MAX = 200
 REST_SHOWN_S = 0.5
@@ -91,6 +99,8 @@ def _print_head(run: RunPageAnswer, now: datetime, *, utc: bool) -> None:
         line.append(f" of {duration(run.elapsed_s)}", style="")
     if run.requested_state not in (None, run.state) and not run.state.is_final:
         line.append(f"   {run.requested_state} is asked for")
+    if run.ending_as is not None and not run.state.is_final:
+        line.append(f"   it cleans up, and will end as {run.ending_as}")
     if meaning := MEANINGS.get(run.state):
         line.append(f"   {meaning}", style="dim")
     if run.run_times > 1:
@@ -106,6 +116,13 @@ def _print_head(run: RunPageAnswer, now: datetime, *, utc: bool) -> None:
         say(f"Line: key {plain(run.serial_key)}")
     if run.parent_id is not None:
         say(f"Child of: run {run.parent_id}{f', task {plain(run.parent_task)}' if run.parent_task else ''}")
+    if run.started_by_id is not None:
+        by = f"run {run.started_by_id}"
+        task = run.started_by_task and f"{by}, task {plain(run.started_by_task)}, which does not wait for it"
+        say(f"Started by: {task or f'the end of {by}'}")
+    if run.triggered:
+        named = [(each, plain(each.workflow or "a deleted workflow")) for each in run.triggered]
+        say(f"Triggered: {', '.join(f'run {each.id} of {name} ({each.state})' for each, name in named)}")
     if run.dates_left:
         say(f"Backfill: {said_dates_left(run)}")
     if run.reason:
@@ -125,11 +142,19 @@ def _print_tasks(page: RunPageAnswer, tasks: Sequence[TaskAnswer]) -> None:
         rows += [_attempt_row(label, attempt) for attempt in own]
         if name in not_begun:
             rows.append(_row_without_attempt(label, not_begun[name]))
-    if not rows:
-        return
+    if rows:
+        _print_attempts("TASK", rows)
+
+
+def print_elements(elements: Sequence[TaskAnswer]) -> None:
+    """Print elements of one task, a line for the last attempt of each."""
+    _print_attempts("ELEMENT", [_attempt_row(each.name, each) for each in elements])
+
+
+def _print_attempts(of: str, rows: Sequence[tuple[object, ...]]) -> None:
     labels, states, attempts, took, progress, ids, workers, why = zip(*rows, strict=True)
     table(
-        Column("TASK", labels),
+        Column(of, labels),
         Column("STATE", states),
         Column("ATTEMPT", attempts, keep=1, right=True),
         Column("TOOK", took, keep=3, right=True),
@@ -143,13 +168,14 @@ def _print_tasks(page: RunPageAnswer, tasks: Sequence[TaskAnswer]) -> None:
 def _row_without_attempt(label: str, not_begun: TaskNotBegun) -> tuple[object, ...]:
     why = not_begun.unmet or _SAID.get(not_begun.state, "")
     if not_begun.state is NotBegun.WAITING:
-        why = f"waits for {', '.join(not_begun.missing)}" if not_begun.missing else "starts next"
+        next_ = "cleans up when all else is over" if not_begun.closes else "starts next"
+        why = f"waits for {', '.join(not_begun.missing)}" if not_begun.missing else next_
     return (label, state(not_begun.state), "-", "-", "", "-", "-", why)
 
 
 def _attempt_row(label: str, task: TaskAnswer) -> tuple[object, ...]:
     reason = said_failure(task.failed_below) if task.failed_below else task.reason or ""
-    said = [_stream(task), task.stands_for or "", task.choice or "", reason]
+    said = [_stream(task), _looks(task), task.stands_for or "", task.choice or "", reason]
     shown = state(task.state)
     if not task.counts:
         shown.stylize("dim")
@@ -168,11 +194,24 @@ def _stream(task: TaskAnswer) -> str:
     return {None: "stream", True: "stream, ready", False: "stream, not ready"}[task.is_ready]
 
 
+def _looks(task: TaskAnswer) -> str:
+    """Of a task that waits: what its last look saw."""
+    return "" if task.looks is None or task.state.is_final else f"waits, looked {task.looks.count}x: {task.looks.said}"
+
+
 def _progress(task: TaskAnswer) -> str:
     """What a task that has not succeeded reported last, and the time that a running one has left."""
     is_shown = task.progress is not None and task.state is not TaskState.SUCCESS
     reported = said_progress(task.progress.report) if task.progress is not None and is_shown else ""
+    if task.elements is not None:
+        reported = _said_elements(task.elements)
     return "   ".join(filter(None, [reported, _said_left(task.left_s)]))
+
+
+def _said_elements(elements: ElementsAnswer) -> str:
+    """How many elements of a task are done, and how many failed."""
+    failed = f", {elements.failed:,} failed" if elements.failed else ""
+    return f"{elements.done:,} of {elements.total:,} elements{failed}"
 
 
 def _said_left(left_s: float | None) -> str:

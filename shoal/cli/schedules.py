@@ -121,6 +121,28 @@ class Times:
                 begin_of(text, option, zone("UTC"))
 
 
+@dataclass(frozen=True)
+class NewOptions(StartOptions):
+    """How the runs of a new schedule are started, and whether it is on."""
+
+    params: Params = None
+    off: Annotated[bool, typer.Option("--off", help="Save it OFFLINE.")] = False
+    again: Again = False
+
+
+@dataclass(frozen=True)
+class Changes(StartOptions):
+    """What a schedule is to have instead; None: what it has."""
+
+    cron: Annotated[str | None, typer.Option(help="Another rule: Quartz or ordinary cron, in quotes.")] = None
+    params: Params = None
+    without_params: Annotated[
+        list[str] | None, typer.Option("--unset", help="A parameter to remove; may be repeated.")
+    ] = None
+    on: Annotated[bool | None, typer.Option("--on/--off", help="Turn it on or off.")] = None
+    again: Again = False
+
+
 async def add(
     call: Invocation,
     workflow: Annotated[
@@ -128,22 +150,14 @@ async def add(
     ],
     cron: Annotated[str, typer.Argument(help="Quartz (second first) or ordinary cron, in quotes.")],
     times: Times,
-    options: StartOptions,
-    param: Params = None,
-    off: Annotated[bool, typer.Option("--off", help="Save it OFFLINE.")] = False,
-    again: Again = False,
+    options: NewOptions,
     project: Project = "default",
 ) -> None:
     """Start a workflow by a cron rule. It applies from now on: earlier times do not fire."""
     times.check()
-    asked = schedule_requests.NewSchedule.read(
-        cron=cron,
-        **vars(times),
-        state=ReleaseState.OFFLINE if off else ReleaseState.ONLINE,
-        params=read_values(param or []),
-        **vars(options),
-        again=again,
-    )
+    given = {**vars(times), **vars(options), "params": read_values(options.params or [])}
+    state = ReleaseState.OFFLINE if given.pop("off") else ReleaseState.ONLINE
+    asked = schedule_requests.NewSchedule.read(**given, cron=cron, state=state)
     async with call.client() as client:
         head = await client.ask(listing.find_workflow, requests.WorkflowReference.read(name=workflow, project=project))
         made = await client.ask(schedule_changes.add_schedule, head.code, asked)
@@ -155,29 +169,19 @@ async def add(
     _hint_first(made.id, made.first_fire_at, head.name, head.project)
 
 
-async def edit(
-    call: Invocation,
-    schedule: Id,
-    times: Times,
-    options: StartOptions,
-    cron: Annotated[str | None, typer.Option(help="Another rule: Quartz or ordinary cron, in quotes.")] = None,
-    param: Params = None,
-    unset: Annotated[list[str] | None, typer.Option(help="A parameter to remove; may be repeated.")] = None,
-    on: Annotated[bool | None, typer.Option("--on/--off", help="Turn it on or off.")] = None,
-    again: Again = False,
-) -> None:
+async def edit(call: Invocation, schedule: Id, times: Times, options: Changes) -> None:
     """Change a schedule; what is not given stays unchanged. If its times change, they count from now."""
     times.check()
-    state = None if on is None else ReleaseState.ONLINE if on else ReleaseState.OFFLINE
-    changes = schedule_requests.ChangeSchedule.read(
-        cron=cron,
+    given = {
         **vars(times),
-        state=state,
-        params=read_values(param) if param else None,
-        without_params=unset or None,
         **vars(options),
-        again=again or None,
-    )
+        "params": read_values(options.params) if options.params else None,
+        "without_params": options.without_params or None,
+        "again": options.again or None,
+    }
+    on = given.pop("on")
+    state = None if on is None else ReleaseState.ONLINE if on else ReleaseState.OFFLINE
+    changes = schedule_requests.ChangeSchedule.read(**given, state=state)
     if not changes.model_fields_set - {"again"}:
         raise Refused("say what to change, such as --cron, --zone, --start, --end, --param or --off")
     async with call.client() as client:

@@ -47,14 +47,14 @@ async def add_key(
 ) -> None:
     """Add a new key at the beginning of a key file, which is created if needed. The key is never shown.
 
-    From then on this key encrypts. Give the file to all workers and restart them, then `shoal secret rotate`.
+    From then on this key encrypts. Give the file to all workers, APIs and senders, then `shoal secret rotate`.
     """
     path = file or call.settings.secrets.key_file
     if path is None:
         raise Refused("no key file is named; say `shoal secret add-key FILE`, or set secrets.key_file")
     key_id = key_settings.add_key(path)
     said = f"Key {key_id} is the first in {path} now."
-    next_step = "Restart the workers with it, then: shoal secret rotate"
+    next_step = "Copy it to the workers and APIs, then: shoal secret rotate"
     print_result(call, {"key_id": key_id, "file": str(path)}, said, next_step)
 
 

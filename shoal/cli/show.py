@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from model.runs.elements import ELEMENTS_MAX
+from model.runs.states import TaskState
 from service.cluster import clock
+from service.explain.answer import task_named
+from service.runs import elements as elements_of_tasks
 from service.runs import requests, showing
 from shoal.cli import output, run_page
 from shoal.cli.invocation import Invocation
 from shoal.cli.values import AnyProject, RunName
 from shoal.cli.verbs import verb
+from shoal.clients.pages import all_items
+
+if TYPE_CHECKING:
+    from service.runs.answers import RunAnswer
+    from shoal.clients.client import Client
 
 
 def add_to(app: typer.Typer) -> None:
@@ -23,14 +32,43 @@ async def show(
     call: Invocation,
     run: RunName,
     project: AnyProject = None,
+    elements: Annotated[
+        str | None, typer.Option("--elements", metavar="TASK", help="Instead list the elements of this task.")
+    ] = None,
+    state: Annotated[
+        list[TaskState] | None, typer.Option(case_sensitive=False, help="Only elements in this state; may be repeated.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Also show attempts that no longer count.")] = False,
 ) -> None:
-    """Show one run: its tasks, every attempt, and the tree of what waits for what."""
+    """Show one run: its tasks, every attempt, and the tree of what waits for what; or the elements of one task."""
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = await client.ask(showing.find_run, requests.RunReference.read(name=run, project=project))
+        if elements is not None:
+            await _show_elements(call, client, found, elements, state)
+            return
         page = await client.ask(showing.get_run, found.id)
     if call.as_json:
         output.print_json(output.answer_fields(page))
         return
     run_page.print_run(page, now, utc=call.utc, everything=everything)
+
+
+async def _show_elements(
+    call: Invocation, client: Client, run: RunAnswer, task: str, states: list[TaskState] | None
+) -> None:
+    """Print the elements of one task that have begun, in their order."""
+    asked = requests.ElementQuery.read(task=task, state=states)
+    found = await all_items(
+        lambda size, cursor: client.ask(
+            elements_of_tasks.list_elements, run.id, asked.model_copy(update={"limit": size, "cursor": cursor})
+        ),
+        ELEMENTS_MAX,
+    )
+    if call.as_json or not found:
+        how = f"See its tasks: shoal show {run.id}"
+        shown = [output.answer_fields(each) for each in found]
+        output.print_result(call, shown, f'No element of task "{task}" matches.', how)
+        return
+    run_page.print_elements(found)
+    output.hint(f"The log of one: shoal log {task_named(run.id, found[-1].name)}")

@@ -11,9 +11,9 @@ import asyncio
 import dataclasses
 import gc
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, ParamSpec
+from typing import Annotated, Any, Concatenate, ParamSpec, get_type_hints
 
 import typer
 
@@ -68,7 +68,6 @@ def verb(
     *examples: str,
     name: str | None = None,
     hidden: bool = False,
-    default: bool = False,
     passes_on: bool = False,
     local: bool = False,
     process: bool = False,
@@ -80,61 +79,86 @@ def verb(
         examples: whole command lines, shown first in the help.
         name: if it differs from the function's.
         hidden: not listed in the help (a second name of a verb).
-        default: called when a group is used without a verb.
         passes_on: whether unknown options are arguments, for another program.
         local: whether it works on this machine, or on the database itself, and not through an API.
         process: whether it is one of Shoal's processes, which run on this machine until they are stopped.
     """
 
     def register(run: Verb[P]) -> Verb[P]:
-        taken = list(inspect.signature(run, eval_str=True).parameters.values())[1:]
-        groups = {each.name: _options(each.annotation) for each in taken if dataclasses.is_dataclass(each.annotation)}
-        own = [option for each in taken for option in groups.get(each.name, [each])]
-        shared = list(inspect.signature(_shared, eval_str=True).parameters.values())
-
-        def command(**given: Any) -> None:
-            if default and (called := given.pop("context").invoked_subcommand) is not None:
-                if any(given[each.name] != each.default for each in (*own, *shared)):
-                    raise Refused(f"give the options after the verb: {examples[0]} {called} ...")
-                return
-            call = _shared(**{each.name: given.pop(each.name) for each in shared})
-            if (local or process) and call.server is not None:
-                raise Refused(
-                    "this verb works on this machine or on the database itself, not on an API; leave out --server"
-                )
-            if process:
-                run_all()
-            for each in taken:
-                if each.name in groups:
-                    values = {option.name: given.pop(option.name) for option in groups[each.name]}
-                    given[each.name] = each.annotation(**values)
-            asyncio.run(_collecting(run(call, **given)))  # type: ignore[call-arg]
-
-        parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared)]
-        if default:
-            parameters.append(_CONTEXT)
-        command.__dict__["__signature__"] = inspect.Signature(parameters)
-        command.__annotations__ = {each.name: each.annotation for each in parameters}
-        shown = "\n".join(f"  {example}" for example in examples)
-        about = inspect.getdoc(run) or ""
-        help_text = f"\b\n{shown}\n\n{about}"
-        if default:
-            app.callback(invoke_without_command=True, help=help_text, short_help=about.split(".")[0] + ".")(command)
-        else:
-            app.command(
-                name or run.__name__.replace("_", "-"),
-                help=help_text,
-                short_help=about.split(".")[0] + ".",
-                hidden=hidden,
-                context_settings={"ignore_unknown_options": True} if passes_on else None,
-            )(command)
+        long, short = _help(run, examples)
+        app.command(
+            name or run.__name__.replace("_", "-"),
+            help=long,
+            short_help=short,
+            hidden=hidden,
+            context_settings={"ignore_unknown_options": True} if passes_on else None,
+        )(_command(run, local=local, process=process))
         return run
 
     return register
 
 
+def default_verb(group: typer.Typer, *examples: str, process: bool = False) -> Callable[[Verb[P]], Verb[P]]:
+    """Register what a group does that is used without a verb. See `verb` for the arguments."""
+
+    def register(run: Verb[P]) -> Verb[P]:
+        command = _command(run, process=process)
+        parameters = list(inspect.signature(command).parameters.values())
+
+        def unless_verb(**given: Any) -> None:
+            if (called := given.pop("context").invoked_subcommand) is None:
+                command(**given)
+            elif any(given[each.name] != each.default for each in parameters):
+                raise Refused(f"give the options after the verb: {examples[0]} {called} ...")
+
+        _declare(unless_verb, [*parameters, _CONTEXT])
+        long, short = _help(run, examples)
+        group.callback(invoke_without_command=True, help=long, short_help=short)(unless_verb)
+        return run
+
+    return register
+
+
+def _command(run: Verb[P], *, local: bool = False, process: bool = False) -> Callable[..., None]:
+    """What is called with all options of a verb, its own and the shared ones."""
+    taken = list(inspect.signature(run, eval_str=True).parameters.values())[1:]
+    groups = {each.name: _options(each.annotation) for each in taken if dataclasses.is_dataclass(each.annotation)}
+    own = [option for each in taken for option in groups.get(each.name, [each])]
+    shared = list(inspect.signature(_shared, eval_str=True).parameters.values())
+
+    def command(**given: Any) -> None:
+        call = _shared(**{each.name: given.pop(each.name) for each in shared})
+        if (local or process) and call.server is not None:
+            raise Refused(
+                "this verb works on this machine or on the database itself, not on an API; leave out --server"
+            )
+        if process:
+            run_all()
+        for each in taken:
+            if each.name in groups:
+                values = {option.name: given.pop(option.name) for option in groups[each.name]}
+                given[each.name] = each.annotation(**values)
+        asyncio.run(_collecting(run(call, **given)))  # type: ignore[call-arg]
+
+    _declare(command, [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *shared)])
+    return command
+
+
+def _declare(command: Callable[..., None], parameters: list[inspect.Parameter]) -> None:
+    command.__dict__["__signature__"] = inspect.Signature(parameters)
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+
+
+def _help(run: Verb[P], examples: Sequence[str]) -> tuple[str, str]:
+    """The whole of it, and its first sentence."""
+    shown = "\n".join(f"  {example}" for example in examples)
+    about = inspect.getdoc(run) or ""
+    return f"\b\n{shown}\n\n{about}", about.split(".")[0] + "."
+
+
 def _options(group: Any) -> list[inspect.Parameter]:
-    return list(inspect.signature(group, eval_str=True).parameters.values())
+    types = get_type_hints(group, include_extras=True)  # also of fields that come from another module's class
+    return [each.replace(annotation=types[each.name]) for each in inspect.signature(group).parameters.values()]
 
 
 async def _collecting(verb: Coroutine[Any, Any, None]) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 import typer
 
+from metrics.health import Health
 from node.address import host_name
 from service.secrets import key_settings
 from shoal import process, secrecy
 from shoal.cli.invocation import Invocation
 from shoal.cli.on_demand import GroupOnDemand
 from shoal.cli.serving import LEAVE_S_MAX, serve
-from shoal.cli.verbs import verb
+from shoal.cli.verbs import default_verb
 from shoal.config import logging, metrics
 from worker import server
 
@@ -29,12 +29,11 @@ class _OfWorkers(GroupOnDemand):
 def add_to(app: typer.Typer) -> None:
     """Add the group `worker`, which runs one when it is given no verb."""
     group = typer.Typer(cls=_OfWorkers, help="Run one worker, list all, or drain one.")
-    verb(
+    default_verb(
         group,
         "shoal worker",
         "shoal worker --group gpu --group default --capacity 4",
         "shoal worker --name w2",
-        default=True,
         process=True,
     )(worker)
     app.add_typer(group, name="worker")
@@ -58,17 +57,16 @@ async def worker(
     settings = call.settings_with({"name": name, "worker": own})
     secrecy.clear_all()
     logging.configure_role_logging(settings)
-    started = asyncio.Event()
+    health = Health()
     role = server.Worker(
         settings.joining(),
         settings.worker_settings(),
         key_settings.open_vault(settings.secrets),
-        name=settings.name,
-        host=settings.host if "host" in settings.model_fields_set else None,
-        joined=lambda _address: started.set(),
         traced=settings.tracing.endpoint is not None,
         log_store=settings.log_store,
+        health=health,
     )
-    running = process.until_stopped(role.run, started, settings.worker.drain.total_seconds() + LEAVE_S_MAX)
-    with metrics.serving_metrics(settings, "worker", settings.name or host_name()):
+    within_s = settings.worker.drain.total_seconds() + LEAVE_S_MAX
+    running = process.until_stopped(role.run, within_s, health)
+    with metrics.serving_metrics(settings, "worker", settings.name or host_name(), health):
         await serve(running)

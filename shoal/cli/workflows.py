@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from model.choices import ReleaseState
+from model.runs.webhooks import PATH
 from service.words import counted
 from service.workflows import apply_operations as applying
 from service.workflows import content as workflow_content
@@ -40,7 +41,7 @@ def add_to(app: typer.Typer) -> None:
     )
     verb(group, "shoal workflow apply examples/hello.yaml")(apply)
     verb(group, "shoal workflow check examples/hello.yaml")(check)
-    verb(group, "shoal workflow list", name="list")(list_all)
+    verb(group, "shoal workflow list", "shoal workflow list --tag finance", name="list")(list_all)
     verb(group, "shoal workflow show hello")(show)
     workflow_versions.add_to(group)
     workflow_release.add_to(group)
@@ -81,19 +82,24 @@ async def check(call: Invocation, files: Annotated[list[Path], typer.Argument(he
     hint(f"Save it: shoal workflow apply {' '.join(quote(str(file)) for file in files)}")
 
 
-async def list_all(call: Invocation) -> None:
+async def list_all(
+    call: Invocation,
+    tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; several: with all.")] = None,
+) -> None:
     """List the workflows by project and name."""
+    requests.WorkflowQuery.read(tag=tag)
     async with call.client() as client:
         found = await all_items(
             lambda limit, cursor: client.ask(
-                listing.list_workflows, requests.WorkflowQuery(limit=limit, cursor=cursor)
+                listing.list_workflows, requests.WorkflowQuery(limit=limit, cursor=cursor, tag=tag or ())
             ),
             LIST_MAX,
         )
     heads = sorted(found, key=lambda head: (head.project, head.name))
     if call.as_json or not heads:
-        how = "Save one: shoal workflow apply examples/hello.yaml"
-        print_result(call, [answer_fields(head) for head in heads], "There is no workflow yet.", how)
+        how = "List all: shoal workflow list" if tag else "Save one: shoal workflow apply examples/hello.yaml"
+        none = "No workflow has these tags." if tag else "There is no workflow yet."
+        print_result(call, [answer_fields(head) for head in heads], none, how)
         return
     table(
         Column("CODE", [head.code for head in heads], right=True),
@@ -101,6 +107,11 @@ async def list_all(call: Invocation) -> None:
         Column("WORKFLOW", [head.name for head in heads]),
         Column("VERSION", [head.version for head in heads], right=True, keep=2),
         Column("STATE", [state(head.release_state) for head in heads]),
+        *(
+            (Column("TAGS", [", ".join(head.tags) for head in heads], keep=0),)
+            if any(head.tags for head in heads)
+            else ()
+        ),
     )
     _hint_start(heads)
 
@@ -136,6 +147,11 @@ async def show(
     say(state(head.release_state))
     if spec.description:
         say(spec.description)
+    if spec.tags:
+        say(f"Tags: {', '.join(spec.tags)}")
+    for trigger in spec.triggers:
+        address = f": POST /api/v1{PATH.format(code=head.code)}" if trigger.webhook is not None else ""
+        say(f"Starts after {trigger.words}{address}")
     print_globals(spec)
     needs = [Column("NEEDS", [_needs(task.resources) for task in spec.tasks], keep=2)]
     table(

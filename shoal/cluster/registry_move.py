@@ -42,7 +42,7 @@ async def move_to(database: Database, url: str, settings: Settings) -> RecordedR
     async with _opened(url, settings) as registry:
         taken = await belonging.take(registry, belonging.place_of(url, settings.database()))
     async with database.writing() as connection:
-        living = [node for node in await nodes.living(connection) if _may_live(node, settings)]
+        living = [node for node in await nodes.living(connection) if may_live(node, settings)]
         if living:
             raise Refused(
                 f"the registry stays as it is while nodes live: {', '.join(map(str, living[:5]))}; stop them first "
@@ -61,7 +61,8 @@ async def _opened(url: str, settings: Settings) -> AsyncIterator[Registry]:
         await registry.close()
 
 
-def _may_live(node: NodeRow, settings: Settings) -> bool:
+def may_live(node: NodeRow, settings: Settings) -> bool:
+    """Whether a node that its row calls alive may be: its process is not known to be gone, and it beat recently."""
     if is_gone(node.process):
         return False
     silence = node.silence or node.kind.silence(settings.timing)

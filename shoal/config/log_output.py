@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from model.errors import Refused
+from model.errors import InvalidSettings
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -56,7 +56,7 @@ class RotatingOutput(LogOutput):
     of all these `files_max` stay. If they cannot be renamed, lines are dropped.
 
     Raises:
-        Refused: the file cannot be opened.
+        InvalidSettings: the file cannot be opened.
     """
 
     def __init__(self, path: Path, bytes_max: int, files_max: int) -> None:
@@ -68,7 +68,7 @@ class RotatingOutput(LogOutput):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._fd = os.open(self._path, _FLAGS, 0o600)
         except OSError as error:
-            raise Refused(
+            raise InvalidSettings(
                 f"the log file {self._path} cannot be opened ({error.strerror}); "
                 f"fix log_file, or take it away: then the log goes to standard error"
             ) from None

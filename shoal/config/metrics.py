@@ -9,6 +9,7 @@ import structlog
 
 from metrics import alert, api, cluster_collector, database, master, node, worker
 from metrics.declaring import Part
+from metrics.health import Health
 from metrics.serving import served
 from shoal.config.settings import Settings
 from shoal.version import shoal_version
@@ -25,9 +26,9 @@ PARTS: Mapping[str, Sequence[Part]] = {
 
 
 @contextmanager
-def serving_metrics(settings: Settings, role: str, name: str) -> Iterator[None]:
-    """Serve the metrics of a role, one of `PARTS`, during the block. Raises `Refused` as `served`."""
-    with served(settings.metrics, PARTS[role], role, name, shoal_version()) as url:
+def serving_metrics(settings: Settings, role: str, name: str, health: Health) -> Iterator[None]:
+    """Serve the metrics of a role, one of `PARTS`, and its health during the block. Raises `Refused` as `served`."""
+    with served(settings.metrics, PARTS[role], role, name, shoal_version(), health) as url:
         if url is not None:
             log.info("metrics_served", url=url)
         yield

@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
@@ -23,15 +24,18 @@ from pydantic_settings import (
 
 from alert.settings import AlertSettings
 from api.settings import ApiSettings
+from dao.postgres import address
+from dao.secrets.secret_file import read_secret
 from logstore.settings import LogStoreSettings
 from metrics.settings import MetricsSettings
 from model.cluster.master_settings import MasterSettings
 from model.cluster.timing import Timing
 from model.cluster.tracing_settings import TracingSettings
-from model.errors import Refused
+from model.errors import InvalidSettings
 from node.joining import Joining
 from service.secrets.key_settings import SecretSettings
 from service.settings import Setting
+from shoal.config.secret_files import with_secrets
 from shoal.config.settings_list import settings_of
 from shoal.config.whereabouts import default_folder, unreadable_whereabouts
 from worker.settings import WorkerSettings
@@ -52,36 +56,38 @@ class Settings(BaseSettings):
         toml_file=None,
     )
 
-    database_url: SecretStr | None = Field(
-        None, description="PostgreSQL, as postgresql+psycopg://user:password@host/name"
+    database_url: SecretStr | None = Field(None, description="postgresql+psycopg://user:password@host/name")
+    database_password: SecretStr | None = Field(None, description="password of its user, in place of one in the URL")
+    database_password_file: Path | None = Field(
+        None, description="file that has this password; each new connection reads it again"
     )
     registry_url: SecretStr | None = Field(
         None,
-        description="zookeeper://host:2181,host2:2181/shoal, or a database URL; not given: the cluster's, as recorded; "
-        "before the first node the database",
+        description="zookeeper://host:2181,host2:2181/shoal, or a database URL; not given: as recorded, at first the "
+        "database",
     )
     server: str | None = Field(
-        None, description="address of an API, such as https://shoal.example.org: verbs ask it instead of the database"
+        None, description="API that verbs ask instead of the database, such as https://shoal.example.org"
     )
     token: SecretStr | None = Field(None, description="of a user, for the API; `shoal login` stores one")
-    connect_timeout_s: float = Field(30, gt=0, description="seconds to retry at the start before it ends with an error")
+    connect_timeout_s: float = Field(30, gt=0, description="seconds to retry at the start")
     name: str | None = Field(
         None,
         pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127}$",
-        description="name of this node, which no other living node of its kind has. Not given: made from the host's "
-        "name and a master's port or an id in a worker's folder",
+        description="name of this node, unique among living ones of its kind; not given: the host's name, with a "
+        "master's port or an id in a worker's folder",
     )
     host: str = Field(
         "127.0.0.1",
-        description="the name or address at which others reach this node, if it serves beyond loopback",
+        description="name or address at which others reach this node beyond loopback",
     )
     port: int = Field(
         0, ge=0, le=65535, description="a master's port, which no other on its machine has; 0 = any free one"
     )
     folder: Path | None = Field(
         None,
-        description="where `shoal up` stores its data and other verbs find it; also for workers without their own "
-        "folder; not given: ~/.local/share/shoal, for root /var/lib/shoal",
+        description="data of `shoal up`, and of workers without their own folder; not given: ~/.local/share/shoal, "
+        "for root /var/lib/shoal",
     )
     log_format: str = Field("auto", pattern="^(auto|text|json)$", description="auto: text on a terminal, else JSON")
     log_file: Path | None = Field(
@@ -106,11 +112,12 @@ class Settings(BaseSettings):
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
+        env_settings: EnvSettingsSource,  # type: ignore[override]  # what pydantic passes
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Flags, then environment, then the file."""
+        env_settings.env_vars = with_secrets(settings_cls, env_settings.env_vars)
         file = _config_file()
         sources: list[PydanticBaseSettingsSource] = [init_settings, env_settings]
         if file is not None:
@@ -118,12 +125,22 @@ class Settings(BaseSettings):
         return tuple(sources)
 
     def database(self) -> str:
-        """The database's URL. Raises `Refused` if it is not set."""
+        """The database's URL, with the password or where it is. Raises `InvalidSettings` if it cannot be used."""
         if self.database_url is None:
             why = unreadable_whereabouts(self.data_folder)
             said = "no database is named; give --database-url or SHOAL_DATABASE_URL, or use `shoal up`"
-            raise Refused(f"{said} ({why})" if why else said)
-        return self.database_url.get_secret_value()
+            raise InvalidSettings(f"{said} ({why})" if why else said)
+        url = self.database_url.get_secret_value()
+        if self.database_password_file is not None:
+            if self.database_password is not None:
+                raise InvalidSettings(
+                    "database_password and database_password_file are both set; leave one of them out"
+                )
+            read_secret(self.database_password_file, "database_password_file")  # else each connection would fail
+            return address.with_argument(url, address.PASSWORD_FILE, str(self.database_password_file.absolute()))
+        if self.database_password is not None:
+            return address.with_argument(url, "password", self.database_password.get_secret_value())
+        return url
 
     @property
     def data_folder(self) -> Path:
@@ -157,43 +174,50 @@ class Settings(BaseSettings):
 
     def joining(self) -> Joining:
         """How a master or worker of this process joins."""
-        return Joining(self.database(), self.named_registry(), self.timing, self.connect_timeout_s)
+        host = self.host if "host" in self.model_fields_set else None
+        return Joining(self.database(), self.named_registry(), self.timing, self.connect_timeout_s, self.name, host)
 
 
 def load_settings(flags: dict[str, Any] | None = None) -> Settings:
-    """Settings with `flags` (nested, None = not given) on top. Raises `Refused` with a sentence for each problem."""
+    """Settings with `flags` (nested, None = not given) on top. Raises `InvalidSettings`, a sentence for each fault."""
     try:
         return Settings(**_given(flags or {}))
     except ValidationError as error:
-        raise Refused("; ".join(_sentence(part) for part in error.errors())) from None
+        raise InvalidSettings("; ".join(_sentence(part) for part in error.errors())) from None
     except SettingsError as error:
-        raise Refused(f"an environment variable cannot be read: {error}; see docs/reference/settings.md") from None
+        raise InvalidSettings(
+            f"an environment variable cannot be read: {error}; see docs/reference/settings.md"
+        ) from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise Refused(
+        raise InvalidSettings(
             f"the settings file {_config_file()} is not UTF-8 (byte 0x{error.object[error.start]:02x} in line {line}); "
             "save it as UTF-8"
         ) from None
     except tomllib.TOMLDecodeError as error:
-        raise Refused(f"the settings file {_config_file()} is not valid TOML: {error}; fix it there") from None
+        raise InvalidSettings(f"the settings file {_config_file()} is not valid TOML: {error}; fix it there") from None
     except OSError as error:
-        raise Refused(f"the settings file {_config_file()} cannot be read ({error.strerror}); {_OTHER_FILE}") from None
+        raise InvalidSettings(
+            f"the settings file {_config_file()} cannot be read ({error.strerror}); {_OTHER_FILE}"
+        ) from None
 
 
 def _config_file() -> Path | None:
-    """The settings file that is named or lies here. Raises `Refused` if it is no file that can be there."""
+    """The settings file that is named or lies here. Raises `InvalidSettings` if it is no file that can be there."""
     named = os.environ.get("SHOAL_CONFIG")
     path = Path(named or DEFAULT_FILE)
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         if named or path.is_symlink():
-            raise Refused(f"the settings file {path} does not exist; fix --config or SHOAL_CONFIG") from None
+            raise InvalidSettings(f"the settings file {path} does not exist; fix --config or SHOAL_CONFIG") from None
         return None
     except OSError as error:
-        raise Refused(f"the settings file {path} cannot be read ({error.strerror}); {_OTHER_FILE}") from None
+        raise InvalidSettings(f"the settings file {path} cannot be read ({error.strerror}); {_OTHER_FILE}") from None
     if not stat.S_ISREG(mode):
-        raise Refused(f"the settings file {path} is {'a folder' if stat.S_ISDIR(mode) else 'no file'}; {_OTHER_FILE}")
+        raise InvalidSettings(
+            f"the settings file {path} is {'a folder' if stat.S_ISDIR(mode) else 'no file'}; {_OTHER_FILE}"
+        )
     return path
 
 

@@ -13,7 +13,6 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
-from pathlib import Path
 
 from dao.cluster.node_rows import NodeRow
 from dao.postgres import schema
@@ -34,6 +33,7 @@ from shoal.local import example_runs, sample
 from shoal.local.browser import open_page
 from shoal.local.drill import DrillServer, socket_in
 from shoal.local.local_cluster import ALERT, API, Child, LocalCluster
+from shoal.local.up_options import UpOptions
 from worker.attempts.tenants import runs_as_root
 
 STEADY_AFTER_S = 60.0
@@ -61,29 +61,13 @@ class Up:
 
     Args:
         settings: its folder and timing; masters and workers read the same from environment and file.
-        masters: how many.
-        workers: how many.
+        options: what is started.
         say: called with a line for each event that is useful to the user.
-        port: of the API; None: that of the settings, or a free one if it is taken.
-        has_sample: whether a new database gets the sample workflow, which runs once.
-        examples: a folder of workflow files, which are saved, and run once if they are new.
-        is_opened: whether the web page is opened in a browser.
 
     Raises `Refused` when settings contain another database or registry, which would be ignored.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        masters: int,
-        workers: int,
-        say: Say,
-        port: int | None = None,
-        *,
-        has_sample: bool = True,
-        examples: Path | None = None,
-        is_opened: bool = False,
-    ) -> None:
+    def __init__(self, settings: Settings, options: UpOptions, say: Say) -> None:
         if settings.database_url is not None or settings.registry_url is not None:
             raise Refused(
                 "`shoal up` brings its own database and registry: take --database-url, --registry-url and their "
@@ -93,7 +77,8 @@ class Up:
         """Set when everything is started; before that, `serve` may be cancelled."""
         self._settings = settings
         self._folder = settings.data_folder
-        self._kinds = [NodeKind.MASTER] * masters + [NodeKind.WORKER] * workers
+        self._options = options
+        self._kinds = [NodeKind.MASTER] * options.masters + [NodeKind.WORKER] * options.workers
         self._say = say
         worker = settings.worker
         drain_s = worker.drain.total_seconds() if "drain" in worker.model_fields_set else WORKER_DRAIN_S
@@ -101,10 +86,6 @@ class Up:
         self._key_file = settings.secrets.key_file
         leave_s = max(settings.master.drain.total_seconds(), drain_s + settings.timing.kill_grace.total_seconds())
         self._patience_s = leave_s + STOP_MARGIN_S
-        self._wanted_port = port
-        self._has_sample = has_sample
-        self._examples = examples
-        self._is_opened = is_opened
         self._port = 0
         self._drill_socket = socket_in(self._folder / "cluster")
 
@@ -126,7 +107,7 @@ class Up:
             await schema.upgrade(database, nobody_runs=True)  # the processes of a previous `up` ended with its database
             keys = {"SHOAL_SECRETS__KEY_FILE": str((self._key_file or own_key_file(self._folder)).absolute())}
             api = self._settings.api
-            self._port = _free_port(api.host, api.port, self._wanted_port)
+            self._port = _free_port(api.host, api.port, self._options.port)
             cluster = LocalCluster(
                 url, private_folder(self._folder / "cluster"), settings={**self._for_children, **keys}
             )
@@ -139,7 +120,7 @@ class Up:
             write_whereabouts(self._folder, url, api.url(self._port))
             running.callback(remove_whereabouts, self._folder)
             await self._welcome(database, began_s)
-            if self._is_opened:
+            if self._options.opened:
                 await asyncio.to_thread(open_page, f"{api.url(self._port)}{login or ''}")
             keepers = [asyncio.create_task(self._keep(cluster, child, drill)) for child in cluster.children]
             self.started.set()
@@ -159,7 +140,7 @@ class Up:
         try:
             self._line(f"api {api.name}", await self._joined(cluster, api))
         except Unavailable:
-            if api.runs or self._wanted_port is not None:
+            if api.runs or self._options.port is not None:
                 raise
             # Another process has taken the port since it was free.
             self._port = _free_port(self._settings.api.host, 0, None)
@@ -186,15 +167,15 @@ class Up:
 
     async def _welcome(self, database: Database, began_s: float) -> None:
         ready = f"  Ready in {_since(began_s)}."
-        is_wanted = self._has_sample and NodeKind.WORKER in self._kinds
+        is_wanted = self._options.sample and NodeKind.WORKER in self._kinds
         client = DirectClient(backend_of(database, self._settings), Caller.of_system_user("shoal up"))
         end = await sample.run_once(database, client) if is_wanted else None
         if end is not None:
             ready += f' Sample workflow "{end.workflow}": {end.state}, {end.tasks} tasks, {end.took_s:.1f} s.'
-        if self._examples is not None:
-            self._line("examples", await example_runs.run_all(client, self._examples))
+        if self._options.examples is not None:
+            self._line("examples", await example_runs.run_all(client, self._options.examples))
         self._say(f"{ready}   Ctrl-C stops everything cleanly.")
-        first = f"run {sample.NAME} --wait" if self._has_sample else "workflow apply FILE"
+        first = f"run {sample.NAME} --wait" if self._options.sample else "workflow apply FILE"
         self._say(f"  In another terminal: shoal {first}   shoal runs   shoal master list")
 
     async def _keep(self, cluster: LocalCluster, child: Child, drill: DrillServer) -> None:

@@ -9,13 +9,14 @@ import time
 
 import pytest
 
-from alert.letter import Letter, Receipt
+from alert.letter import READY, Letter, Receipt
 from model.alerts.channels import KINDS, MASK, parse_channel_url
 from model.alerts.templates import check_template, filled
 from model.errors import Refused
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     "url",
     [
         *("syslog://localhost", "rsyslog://localhost", "dbus://", "glib://", "macosx://", "windows://", "gnome://"),
@@ -65,7 +66,7 @@ def test_the_library_knows_each_scheme_that_is_allowed() -> None:
     assert set(known) >= KINDS
 
 
-@pytest.mark.parametrize(
+@every(
     ("url", "shown"),
     [
         (
@@ -111,6 +112,7 @@ def test_a_courier_ends_itself_when_its_time_is_over_though_its_sender_is_frozen
     )
     assert courier.stdin is not None
     assert courier.stdout is not None
+    assert courier.stdout.readline() == READY
     late = Letter("json://127.0.0.1:1/", "s", "t", "", "info", ("*",), time.monotonic() - 1)
     courier.stdin.write(late.to_line())
     courier.stdin.flush()

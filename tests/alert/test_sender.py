@@ -311,8 +311,9 @@ async def test_a_sender_whose_claim_another_has_writes_nothing(desk: Desk, web: 
         (mine,) = await claimed(connection)
     async with desk.database.writing() as connection:
         assert await deliveries.record_sent(connection, late, [1], None) == 0
-        assert await deliveries.record_failed(connection, late, [1], "x", pause_s=1, retry_for_s=0) == []
-        await deliveries.free(connection, late)
+        assert (
+            await deliveries.record_failed(connection, late, [1], "x", deliveries.Retry(pause_s=1, retry_for_s=0)) == []
+        )
     assert await desk.states() == ["WAIT"]
     assert await desk.run("SELECT claimed_by FROM alert_channel") == [(mine.claim,)]
     async with desk.database.writing() as connection:
@@ -334,7 +335,7 @@ async def test_a_claim_or_pause_from_before_the_clock_was_set_back_is_over(desk:
 
 
 async def claimed(connection: AsyncConnection) -> list[deliveries.ClaimedChannel]:
-    return await deliveries.claim(connection, "test", lease_s=30, limit=5, batch=10, has_failed=False)
+    return await deliveries.claim(connection, deliveries.ClaimTerms("test", 30, 10), 5, has_failed=False)
 
 
 async def test_where_a_courier_may_connect_is_checked_at_each_connection(desk: Desk, web: HttpReceiver) -> None:

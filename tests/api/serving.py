@@ -20,6 +20,7 @@ from api.server import ApiServer
 from api.settings import ApiSettings
 from api.web_page import Page
 from dao.accounts import accounts, tokens
+from dao.accounts.tokens import NewToken
 from dao.postgres import roles
 from dao.postgres.database import Database
 from model.accounts.rights import Scope
@@ -28,6 +29,7 @@ from service.accounts.passwords import Passwords
 from service.call import Backend
 from shoal.backend import backend_of, open_heavy_backend
 from shoal.config.settings import load_settings
+from tests.servers.postgres import secret_of
 
 BASE = "/api/v1"
 NO_PAGE = Page(Path(__file__).parent / "none")
@@ -98,7 +100,9 @@ async def give_rights(owner: Database) -> None:
     await roles.grant(owner)
     async with owner.writing() as connection:
         if (await connection.execute(text("SELECT FROM pg_roles WHERE rolname = 'api_of_tests'"))).first() is None:
-            await connection.execute(text("CREATE USER api_of_tests PASSWORD 'secret' IN ROLE shoal_api"))
+            # As driver SQL: SQLAlchemy would take the colon in the secret for a parameter.
+            user = f"CREATE USER api_of_tests PASSWORD '{secret_of('secret')}' IN ROLE shoal_api"
+            await connection.exec_driver_sql(user)
 
 
 async def token_of(
@@ -108,5 +112,5 @@ async def token_of(
     token = make(os.urandom(RANDOM_BYTES))
     async with backend.database.writing() as connection:
         account = await accounts.insert(connection, name, is_admin)
-        await tokens.insert(connection, account.id, "test", token.hash, scopes, None, timedelta(days=1))
+        await tokens.insert(connection, account.id, NewToken("test", token.hash, scopes, None, timedelta(days=1)))
     return token.text

@@ -11,6 +11,7 @@ from api.preferences import preferred_wait_s
 from tests.api.serving import BASE, Serving, token_of
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
+from tests.every import every
 
 TASKS = [{"name": "a", "type": "FAKE", "params": {}}]
 START = f"{BASE}/workflow-definitions/7/runs"
@@ -120,7 +121,7 @@ async def test_an_answer_that_is_sent_again_has_the_same_address(api: Serving, c
         assert again.headers["Location"] == first.headers["Location"] == f"{BASE}/commands/{first.json()['command_id']}"
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "wait_s"),
     [
         *(("wait=5", 5), ("respond-async, wait=7", 7), ("return=minimal; foo, Wait = 3", 3), ('wait="4"', 4)),

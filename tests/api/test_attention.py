@@ -14,12 +14,13 @@ from model.accounts.rights import Role
 from model.ids import ScheduleId, WorkflowCode
 from model.runs.estimate import late_s
 from model.time.schedules import ScheduleRow
-from service.schedules.missed_fires import missed_fire
+from service.schedules.fire_times import missed_fire
 from tests.api.people import member
 from tests.api.serving import Serving
 from tests.api.test_last_runs import READS, History, get
 from tests.dao.explaining import Explaining
 from tests.dao.scene import Scene
+from tests.every import every
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 NOON = ScheduleRow(
@@ -61,7 +62,7 @@ async def test_running_runs_are_compared_with_the_median_of_earlier_ones(
         assert [each["id"] for each in (await get(ada, "/attention/late"))["runs"]] == [str(late)]
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "after", "why", "due"),
     [
         ({}, timedelta(0), None, None),

@@ -64,6 +64,15 @@ async def test_a_backfill_is_tried_started_and_followed(api: Serving, cluster: C
     )
 
 
+async def test_dates_that_wait_for_each_other_are_one_chain_from_the_first(api: Serving, cluster: Cluster) -> None:
+    cluster.define(7, "w", tasks=TASKS, after_last="succeeded")
+    async with api.client(await token_of(api.backend, "ada", is_admin=True)) as client:
+        asked = {**RANGE, "parallelism": 2, "order": "DESC", "dry_run": True}
+        tried = await client.post(f"{BASE}/workflow-definitions/7/backfills", json=asked)
+    days = ("2026-03-28", "2026-03-29", "2026-03-30")
+    assert tried.json()["chains"] == [[f"{day}T00:00:00.000Z" for day in days]]
+
+
 async def _done(progress: Any) -> int:
     return int((await progress())["done"])
 

@@ -17,6 +17,7 @@ from model.accounts.rights import Role, Scope
 from service.cluster.reach import may_reach
 from tests.api.people import member
 from tests.api.serving import BASE, Serving, serving, token_of
+from tests.every import every
 from tests.shoal.command_line import CommandLine
 
 PASSWORD = "hunter22"
@@ -160,7 +161,7 @@ async def test_the_api_does_not_connect_to_inside_addresses_files_and_other_serv
     assert not Path("/tmp/made-by-a-test.db").exists()
 
 
-@pytest.mark.parametrize(
+@every(
     ("address", "allowed", "may"),
     [
         ("93.184.215.14", "", True),

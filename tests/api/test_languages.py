@@ -14,6 +14,7 @@ from api.languages import preferred, translated
 from model import errors
 from service.error_codes import KINDS
 from tests.api.serving import BASE, serving, token_of
+from tests.every import every
 
 ROOT = Path(__file__).parents[2]
 ERRORS = {name for name, each in vars(errors).items() if isinstance(each, type) and issubclass(each, errors.ShoalError)}
@@ -21,7 +22,7 @@ NO_ANSWERS = {"the API's server ended"}
 """Said by a process in its own log and exit, not to a client."""
 
 
-@pytest.mark.parametrize(
+@every(
     ("accepted", "language"),
     [
         *(("", "en"), ("zh", "zh"), ("zh-CN,zh;q=0.9,en;q=0.8", "zh"), ("ZH-Hant-TW", "zh"), ("fr, zh;q=0.2", "zh")),

@@ -169,6 +169,7 @@ async def test_a_run_shows_its_line_and_what_is_before_it(client: httpx.AsyncCli
     newer = (await client.get(f"{RUNS}/4/line")).json()
     assert newer == {
         "serial_key": "LH1",
+        "max_active": 1,
         "place": 2,
         "before": [{"id": "3", "state": "RUNNING_EXECUTION"}, {"id": "5", "state": "SERIAL_WAIT"}],
         "older_command_id": "1",

@@ -26,6 +26,7 @@ from shoal.clients.remote import RemoteClient
 from tests.api.serving import BASE, Serving, serving, token_of
 from tests.cluster.cluster import Cluster
 from tests.eventually import eventually
+from tests.every import every
 from tests.service.test_slices import Rolling
 from tests.shoal.command_line import CommandLine
 
@@ -396,7 +397,7 @@ async def test_the_log_of_a_task_that_stands_for_another_run_is_that_of_its_task
         assert "stands for run" in where["way"][0]
 
 
-@pytest.mark.parametrize(
+@every(
     ("header", "size", "wanted"),
     [
         (None, 10, None),

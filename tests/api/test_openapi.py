@@ -10,9 +10,8 @@ import jsonschema_rs
 import pytest
 
 from api.app import create_app
-from api.open_streams import OpenStreams
 from api.openapi import text_of
-from api.rate_limits import RateLimits
+from api.settings import ApiSettings
 from api.web_page import Page
 from dao.postgres.database import Database
 from service.live.hub import Hub
@@ -29,7 +28,7 @@ def app() -> Any:
     url = "postgresql+psycopg://nobody@127.0.0.1:1/none"  # nothing is asked of it
     database = Database(url, application_name="shoal-test")
     backend = backend_of(database, load_settings({"database_url": url}))
-    return create_app(backend, Hub(database), shoal_version(), OpenStreams(1, 1), RateLimits(), Page.installed())
+    return create_app(backend, Hub(database), shoal_version(), ApiSettings(), Page.installed())
 
 
 def test_the_document_is_the_committed_one(app: Any) -> None:

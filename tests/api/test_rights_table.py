@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 
 from dao.accounts import accounts, members, tokens
+from dao.accounts.tokens import NewToken
 from dao.postgres.database import Database
 from model.accounts.rights import CLUSTER_RIGHTS, RIGHTS_OF_ROLE, Role, Scope, covers
 from model.accounts.tokens import RANDOM_BYTES, make
@@ -225,7 +226,7 @@ async def _asker(database: Database, name: str, **fields: Any) -> Asker:
     asker = Asker(name, token.text, 0, **fields)
     async with database.writing() as connection:
         account = await accounts.insert(connection, name.replace(" ", ".").replace(":", "."), asker.is_admin)
-        await tokens.insert(connection, account.id, "test", token.hash, asker.scopes, None, timedelta(days=1))
+        await tokens.insert(connection, account.id, NewToken("test", token.hash, asker.scopes, None, timedelta(days=1)))
         if asker.role is not None:
             await members.put(connection, AccountId(account.id), OWN, asker.role)
     return Asker(name, token.text, account.id, **fields)

@@ -150,5 +150,7 @@ async def test_nobody_without_a_name_is_answered_but_for_health(api: Serving) ->
             answer = await client.get(f"{BASE}/clock", headers={"Authorization": f"Bearer {token}"})
             assert answer.status_code == 401
             assert token not in answer.text
-        elsewhere = await client.get("/healthz", headers={"Host": "evil.example.org"})
+        elsewhere = await client.get(f"{BASE}/version", headers={"Host": "evil.example.org"})
         assert (elsewhere.status_code, elsewhere.json()["code"]) == (421, "SH-1016")
+        for probe in ("/healthz", "/readyz"):
+            assert (await client.get(probe, headers={"Host": "10.0.0.7:7465"})).status_code == 200, "kubelet asks so"

@@ -35,6 +35,15 @@ async def items(client: httpx.AsyncClient, path: str, **query: Any) -> list[Any]
     return found
 
 
+async def test_what_a_task_is_to_the_others_of_its_workflow_keeps_nobody_from_trying_it(
+    admin: httpx.AsyncClient,
+) -> None:
+    for field in ({"teardown": True}, {"on_exit": True}, {"start_when": "all_done"}):
+        task = {"name": "last", "type": "FAKE", "after": ["another"], "timeout": 5, **field}
+        answer = await admin.post(PATH, json={"task": task})
+        assert answer.status_code == 202, answer.text
+
+
 async def test_a_task_runs_once_with_sample_values_and_leaves_no_workflow(
     api: Serving, admin: httpx.AsyncClient, cluster: Cluster
 ) -> None:

@@ -30,5 +30,5 @@ def test_version_and_lists_are_measured_against_their_targets(server: BenchServe
 
 
 def test_a_verb_that_fails_is_no_figure(server: BenchServer) -> None:
-    with pytest.raises(BenchFailed, match=r'shoal runs ended with exit code 2: .*"nowhere" does not exist'):
+    with pytest.raises(BenchFailed, match=r'shoal runs ended with exit code 77: .*"nowhere" does not exist'):
         command_line._call_ms("runs", server.url("nowhere"))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bench.comparison import Compared, Comparison, Run, Verdict, compare
+from tests.every import every
 
 SLOWER, FASTER, SAME = Verdict.SLOWER, Verdict.FASTER, Verdict.SAME
 
@@ -18,7 +17,7 @@ def of(before: list[float], here: list[float], unit: str = "/s", **more: object)
     return figure
 
 
-@pytest.mark.parametrize(
+@every(
     ("before", "here", "unit", "verdict"),
     [
         ([100, 104, 108], [94, 90, 99], "/s", SLOWER),  # 10 less, and the spreads are 8 and 9

@@ -10,7 +10,7 @@ from dao.cluster.nodes import Me
 from dao.commands import commands, deadly_commands
 from dao.commands.commands import Outcome
 from dao.commands.older_starts import backlogs, older_starts, parameters_above
-from dao.runs import after_end, children, control, failover, serial_line, workflow_instances
+from dao.runs import after_end, children, control, failover, serial_line, started_runs, workflow_instances
 from dao.runs.children import Unmade
 from dao.runs.control import Revival, VersionChange
 from dao.runs.workflow_instances import NewInstance
@@ -86,7 +86,8 @@ async def _start(p: Program, me: Me, row: CommandRow, start: Start) -> Outcome:
             if above is not None:
                 await p.call(children.report_unmade, [unmade])
             return Outcome(row, None, "nothing came of it")
-        await p.call(children.existing, [parent, parent])
+        existing = children.existing if parent.waits else started_runs.existing
+        await p.call(existing, [parent, parent])
         await p.call(parameters_above, {parent.instance, *p.instances()})
     await p.call(members.of_workflow, start.workflow_code)
     execution, state, reason = SERIAL.get(start.workflow_code, ExecutionType.PARALLEL), W.RUNNING_EXECUTION, ""
@@ -94,18 +95,19 @@ async def _start(p: Program, me: Me, row: CommandRow, start: Start) -> Outcome:
     if execution is not ExecutionType.PARALLEL:
         key = start.params.get("key", "") if start.workflow_code == KEYED else ""
         await p.call(serial_line.lock, {start.workflow_code})
-        line = await p.call(serial_line.heads, {Line(start.workflow_code, key)})
+        (line,) = await p.call(serial_line.standing, {Line(start.workflow_code, key)})
+        is_full = line.next is not None or len(line.live) >= line.max_active
         older = await p.call(older_starts, {start.workflow_code: row.id}, p.random.choice((1, 1_000)))
-        if execution is ExecutionType.SERIAL_PRIORITY and line:
+        if execution is ExecutionType.SERIAL_PRIORITY and is_full:
             await p.call(serial_line.live, Line(start.workflow_code, key))
         await p.call(backlogs, {start.workflow_code: p.random.choice((1, 2, 1_000))})
         if older and p.chance(0.5):
             await p.call(serial_line.call, {start.workflow_code})
         elif p.chance(0.1):
             await p.call(serial_line.call_without_lock, start.workflow_code)
-        if line and p.chance(0.8):
+        if is_full and p.chance(0.8):
             state = W.SERIAL_WAIT
-        elif line:
+        elif is_full:
             state, reason = W.STOP, "another one runs"
     new = NewInstance(
         row.id,
@@ -123,10 +125,13 @@ async def _start(p: Program, me: Me, row: CommandRow, start: Start) -> Outcome:
         schedule_id=start.schedule_id,
         scope="[1,2]" if p.chance(0.1) else None,
         depth=0 if parent is None else 1,
-        parent=parent,
+        parent=parent if parent and parent.waits else None,
+        started_by=parent if parent and not parent.waits else None,
         serial_key=key,
     )
     made = await p.call(workflow_instances.insert, [new], me.epoch)
+    if parent and not parent.waits and row.id in made:
+        await p.call(started_runs.report, {made[row.id][0]: parent})
     if p.chance(0.03):
         await p.call(workflow_instances.insert, [new], me.epoch)  # the command was taken twice: the schema refuses
     if state.is_final and made:
@@ -146,6 +151,7 @@ async def _claim_failover(p: Program, me: Me, row: CommandRow, id_: WorkflowInst
 async def _restore(p: Program, ids: list[WorkflowInstanceId]) -> None:
     await p.call(past_attempts.latest_attempts, ids)
     await p.call(children.of, ids)
+    await p.call(started_runs.of, ids)
 
 
 async def _next_in_line(
@@ -154,20 +160,20 @@ async def _next_in_line(
     await p.call(serial_line.lock, {code})
     lines = [Line(code, key or "")]
     if key is None:
-        lines = await p.call(serial_line.idle, code, p.random.choice((1, 100)), first)
+        lines = await p.call(serial_line.with_room, code, p.random.choice((1, 100)), first)
         if p.chance(0.5):
             await p.call(serial_line.call_from, lines[-1] if lines else Line(code, "a"))
-    line = await p.call(serial_line.heads, lines)
-    if any(each.state is not W.SERIAL_WAIT for each in line):
+    standing = await p.call(serial_line.standing, lines)
+    room = {each.line: count for each in standing if (count := each.max_active - len(each.live)) > 0}
+    if not room:
         return Outcome(row, None)
-    overtaken = [
-        id_ for ids in (await p.call(serial_line.overtaken, lines, p.random.choice((1, 500)))).values() for id_ in ids
-    ]
-    if overtaken:
+    stay = {each.line: each.max_active for each in standing if each.line in room}
+    found = await p.call(serial_line.overtaken, stay, p.random.choice((1, 500)))
+    if overtaken := [id_ for ids in found.values() for id_ in ids]:
         await p.call(control.lock, overtaken)
         await p.call(control.end_waiting, dict.fromkeys(overtaken, (W.STOP, "a newer run has priority")))
         await p.call(after_end.notify_awaiting, overtaken)
-    waiting = [each.id for each in await p.call(serial_line.waiting, lines, 1)]
+    waiting = [each.id for each in await p.call(serial_line.waiting, room)]
     if not waiting:
         return Outcome(row, None)
     await p.call(control.lock, waiting)
@@ -180,7 +186,7 @@ async def _move(p: Program, me: Me, row: CommandRow, move: Move) -> Outcome:
     id_, is_from_above = move.workflow_instance_id, row.from_above == "true"
     if move.type not in (C.PAUSE, C.STOP) and (lines := await p.call(control.serial_lines, [id_])):
         await p.call(serial_line.lock, {line.workflow_code for line in lines})
-        await p.call(serial_line.heads, lines)
+        await p.call(serial_line.standing, lines)
     locked = (await p.call(control.lock, [id_])).get(id_)
     if p.chance(0.5):
         await p.call(task_instances.reset_retries, id_, [TaskCode(code) for code in p.some(TASKS)])
@@ -212,7 +218,7 @@ async def _revive(p: Program, me: Me, id_: WorkflowInstanceId, parent: Parent | 
     run = p.stores.tx.get(p.server.instances, id_)
     if run is not None and run.parent is not None and p.chance(0.5):
         parent = replace(run.parent, attempt=run.parent.attempt + 1)
-    revival = Revival(id_, p.chance(0.3), executing, p.chance(0.4), parent)
+    revival = Revival(id_, p.chance(0.3), executing, p.chance(0.4), parent, keeps_ending=p.chance(0.5))
     await p.call(control.revive, [revival], me.epoch)
     await _restore(p, [id_])
 

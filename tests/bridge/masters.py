@@ -15,9 +15,10 @@ from dao.cluster import drains, gone_nodes, slot_changes
 from dao.cluster.nodes import Me
 from dao.commands import commands, waiting_work
 from dao.postgres.database import database_time
-from dao.runs import after_end, children, dependencies, failover, serial_line, workflow_instances
+from dao.runs import after_end, children, dependencies, failover, serial_line, triggers, workflow_instances
 from dao.runs.children import NewChild, Unmade
 from dao.runs.dependencies import BEGINNING, DependentEnd, Happened, Span
+from dao.runs.triggers import DatasetUpdate
 from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import lost_tasks, past_attempts, task_events, task_instances, task_timers
 from dao.tasks.task_instances import NewTask
@@ -35,6 +36,8 @@ from tests.simulation.tables import Values
 T, W = TaskState, WorkflowState
 AN_HOUR, A_MONTH = timedelta(hours=1), timedelta(days=30)
 TASKS = (1, 2, 3)
+ELEMENTS = (-16_384, -16_385)
+"""The codes of elements of the first task."""
 NO_TASK = TaskInstanceId(10**6)
 STANDS = 9
 """The code of the task of each run that stands for others."""
@@ -46,7 +49,7 @@ async def advance(p: Program) -> None:
     owned = p.owned(me)
     for id_, run in p.some(owned) if owned else []:
         ends_soon = 8 if run.parent is not None else 1
-        await p.random.choices(_WRITES, (3, 4, 1, 1, 2, ends_soon))[0](p, me, id_, run)
+        await p.random.choices(_WRITES, (3, 4, 1, 1, 2, ends_soon, 1))[0](p, me, id_, run)
     if p.chance(0.1):
         await p.call(workflow_instances.ran_s, [id_ for id_, _ in owned], me.epoch)
     if p.chance(0.4):
@@ -55,10 +58,17 @@ async def advance(p: Program) -> None:
         await p.call(workflow_instances.take_back, p.instances(), me.epoch)
     if p.chance(0.2):
         await p.call(workflow_instances.reset_takeovers, [id_ for id_, _ in owned], me.epoch)
+    if updates := [
+        DatasetUpdate(id_, each.task_code, each.attempt, p.random.choice((("d",), ("d", "e"), ("f",))))
+        for id_, _ in owned
+        for each in p.tasks_of(id_)
+        if each.task_code > 0 and p.chance(0.1)
+    ]:
+        await p.call(triggers.after_updates, updates, me.epoch)
 
 
 async def _queue(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None:
-    new = [new_task(p, id_, code) for code in p.some(TASKS)]
+    new = [new_task(p, id_, code) for code in p.some((*TASKS, *ELEMENTS))]
     await p.call(task_instances.queue, new, me.epoch)
 
 
@@ -112,7 +122,9 @@ async def _stand(p: Program, me: Me, id_: WorkflowInstanceId, _: Values) -> None
         await p.call(children.of, [id_])
         return
     count, begun = p.random.choice((1, 2)), new.attempt
-    below = [_child(p, Parent(id_, begun.code, begun.attempt, index)) for index in range(count)]
+    waits = p.chance(0.7)
+    indexes = range(count if waits else 1)
+    below = [_child(p, Parent(id_, begun.code, begun.attempt, index, waits)) for index in indexes]
     await p.call(children.start, below)
 
 
@@ -186,7 +198,17 @@ async def _finish(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> N
     await p.call(after_end.notify_awaiting, await p.call(workflow_instances.finish, [end], me.epoch))
 
 
-_WRITES = (_queue, _stand, _below, _halt, _end_in_master, _finish)
+async def _close(p: Program, me: Me, id_: WorkflowInstanceId, run: Values) -> None:
+    """What was asked of it until then is over. Or nearly: it may clean up already."""
+    if run.ending_as is not None and p.chance(0.9):
+        return
+    state = p.random.choice((W.SUCCESS, W.FAILURE, W.STOP))
+    end = InstanceEnd(id_, state, "" if state is W.SUCCESS else "so it will end")
+    await p.call(workflow_instances.close, [end], me.epoch)
+    await p.call(task_events.delete_of, [id_])
+
+
+_WRITES = (_queue, _stand, _below, _halt, _end_in_master, _finish, _close)
 
 
 # -------------------------------------------------------------------------------------------- who waits for others
@@ -198,7 +220,7 @@ async def wait_for_others(p: Program) -> None:
     if p.chance(0.5):
         id_, _ = p.one(p.owned(me))
         new = new_task(p, id_, WAITS, state=T.RUNNING_EXECUTION, wait_reason=None)
-        await p.call(task_instances.queue, [replace(new, type="DEPENDENT", timeout_s=7200.0)], me.epoch)
+        await p.call(task_instances.queue, [new._replace(type="DEPENDENT", timeout_s=7200.0)], me.epoch)
         return
     await p.call(dependencies.waiting_of, me.epoch, p.instances())
     stretch = await p.call(dependencies.walk, me.epoch, BEGINNING, p.random.choice((1, 100)))
@@ -208,12 +230,17 @@ async def wait_for_others(p: Program) -> None:
     wanted = p.some([*tasks, TaskInstanceId(10**6)])
     await p.call(dependencies.still_waiting, me.epoch, wanted)
     spans = [
-        Span(WorkflowCode(code), *p.random.choice(_SPANS), task, p.chance(0.5))
+        Span(WorkflowCode(code), *p.random.choice(_SPANS), task, p.chance(0.5), p.chance(0.5), p.chance(0.3))
         for code in CODES
         for task in (None, "task 1")
     ]
+    await p.call(dependencies.before, spans)
+    await p.call(dependencies.coming, spans)
     await p.call(dependencies.find, [*spans, *(replace(span, task="ALL") for span in spans)])
-    completion = [DependentEnd(id_, p.random.choice((T.SUCCESS, T.FAILURE)), "it was judged") for id_ in wanted]
+    outputs = p.random.choice((None, '{"a": "1"}'))
+    completion = [
+        DependentEnd(id_, p.random.choice((T.SUCCESS, T.FAILURE)), "it was judged", outputs) for id_ in wanted
+    ]
     await p.call(dependencies.end, completion, me.epoch)
     await p.call(dependencies.notify_masters, [Happened(WorkflowCode(1), _AGES_AGO, None)])
 

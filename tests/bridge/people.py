@@ -14,26 +14,28 @@ from sqlalchemy import text
 
 from dao.cluster import fencing, nodes
 from dao.cluster.node_rows import NodeRow
-from dao.cluster.nodes import Me
+from dao.cluster.nodes import Me, NewNode
 from dao.commands import commands, deadly_commands
 from dao.commands.commands import NewCommand
-from dao.definitions import schedules
+from dao.definitions import definitions, schedules
 from dao.definitions.schedules import DueSchedules, Fire
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
-from model.choices import Misfire, Priority
+from model.choices import Misfire, Priority, ReleaseState
 from model.cluster.nodes import Heartbeat, NodeKind, ProcessIdentity
 from model.cluster.slots import Slot
+from model.definitions.workflow import WorkflowSpec
 from model.ids import CommandId, ScheduleId, WorkflowCode, WorkflowInstanceId
 from model.runs.command_moves import COMMAND_MOVES, CommandType
 from model.time.schedules import ScheduleSpec
-from tests.bridge.program import ADDRESS, CODES, Program
+from tests.bridge.program import ADDRESS, CODES, TRIGGERS, Program
 from tests.bridge.two_stores import Each
 from tests.simulation.statements.cluster import fencing as model_fencing
 from tests.simulation.statements.cluster import nodes as model_nodes
 from tests.simulation.statements.commands import commands as model_commands
 from tests.simulation.statements.commands import deadly_commands as model_suspect
+from tests.simulation.statements.definitions import definitions as model_definitions
 from tests.simulation.statements.definitions import schedules as model_schedules
 from tests.simulation.tables import Transaction, Values
 
@@ -85,6 +87,25 @@ def _fitting(p: Program, id_: WorkflowInstanceId) -> list[CommandType]:
     return [type_ for type_ in _MOVES if run is not None and run.state in COMMAND_MOVES[type_]] or [C.STOP]
 
 
+async def save_max_active(p: Program) -> None:
+    """Of a workflow more or fewer runs may go on at once."""
+    code, max_active = WorkflowCode(p.random.choice(CODES)), p.random.choice((1, 2, 2, 3))
+    model = model_definitions.save_max_active
+    await p.stores.both("another max_active", _save_max_active, model, code, max_active)
+
+
+async def _save_max_active(connection: AsyncConnection, code: WorkflowCode, max_active: int) -> None:
+    spec = WorkflowSpec.parse(
+        {
+            "max_active": max_active,
+            "description": f"{max_active} at once",
+            "triggers": TRIGGERS.get(code, []),
+            "tasks": [{"name": "a", "type": "FAKE"}],
+        }
+    )
+    await definitions.save(connection, "default", f"w{code}", ReleaseState.ONLINE, spec)
+
+
 # ---------------------------------------------------------------------------------------------------- lives
 
 
@@ -92,7 +113,7 @@ async def begin_a_life(p: Program, kind: NodeKind | None = None) -> None:
     kind = kind or p.random.choice(list(NodeKind))
     process = ProcessIdentity("boot", 17, 4711)
     name = p.random.choice(("", "one", "two"))
-    await p.call(nodes.enlist, UUID(int=p.random.getrandbits(128)), kind, ADDRESS, process, "", name)
+    await p.call(nodes.enlist, UUID(int=p.random.getrandbits(128)), NewNode(kind, ADDRESS, process, name))
 
 
 async def beat(p: Program) -> None:
@@ -251,5 +272,5 @@ def _fires(due: DueSchedules, plans: list[dict[str, Any]]) -> list[Fire]:
 
 ACTIONS = (
     *((ask, 14), (begin_a_life, 3), (beat, 8), (fence, 5), (mark_suspects, 1), (leave, 1), (put_up_a_barrier, 1)),
-    *((save_a_schedule, 2), (change_a_schedule, 3), (fire, 5)),
+    *((save_a_schedule, 2), (change_a_schedule, 3), (fire, 5), (save_max_active, 2)),
 )

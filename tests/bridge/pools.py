@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from math import inf
 
 from sqlalchemy import text
@@ -65,7 +64,7 @@ async def queue(p: Program) -> None:
 
 def _new_task(p: Program, id_: WorkflowInstanceId, code: int) -> NewTask:
     stream = "{}" if p.chance(0.3) else None
-    return replace(new_task(p, id_, code), resources=json.dumps(p.random.choice(_NEEDS)), stream=stream)
+    return new_task(p, id_, code)._replace(resources=json.dumps(p.random.choice(_NEEDS)), stream=stream)
 
 
 async def claim(p: Program) -> None:

@@ -23,6 +23,11 @@ from tests.simulation.tables import Row, Table, Values
 T = TypeVar("T")
 CODES = (1, 2, 3, 4)
 """The workflows: 1 and 2 are parallel, 3 and 4 serial."""
+TRIGGERS: dict[int, list[dict[str, Any]]] = {
+    2: [{"workflow": "w1"}, {"dataset": "d"}],
+    4: [{"workflow": "w1", "states": ["FAILURE", "STOP"]}, {"workflow": "w3"}, {"dataset": "d"}, {"dataset": "e"}],
+}
+"""Those of workflows, as definitions say them."""
 ADDRESS = "10.0.0.1:5678"
 NAMES = ("one", "two", ADDRESS)
 """Of nodes: who has none is called by its address."""

@@ -15,7 +15,6 @@ from enum import Enum
 from math import inf
 from typing import Any
 
-from dao.tasks.task_events import TaskEvent
 from model.cluster.nodes import Heartbeat
 from tests.simulation.server import EPOCH
 from tests.simulation.statements.pools.pool_claims import waiting
@@ -32,6 +31,7 @@ _DUE_UNIT_S = 600.0
 _FAR_S = 1e6
 """From here on a span is only long, into the past or the future."""
 _OF_ONE_STORE = (
+    "age_s",
     "process",
     "log_url",
     "beat_age_s",
@@ -103,13 +103,12 @@ def plain(value: Any, moments: Moments) -> Any:
         return round(value / _DUE_UNIT_S) if abs(value) < _FAR_S else value > 0
     if isinstance(value, Heartbeat):
         return value.model_dump_json()
-    if isinstance(value, TaskEvent):
-        value = value._replace(age_s=None)  # measured for the metrics: nothing is decided by it
-    if is_dataclass(value) and not isinstance(value, type):
-        names = [field.name for field in fields(value) if field.name not in _OF_ONE_STORE]
-        told = {name: plain(getattr(value, name), moments) for name in names}
+    if names := _names(value):
+        told = {name: plain(getattr(value, name), moments) for name in names if name not in _OF_ONE_STORE}
         if "schedule_time" in told and isinstance(told["schedule_time"], str):
             told["schedule_time"] = _same_time(told["schedule_time"])
+        if "params" in told:
+            told["params"] = _params(told["params"])
         if told.get("leases"):
             told["leases"] = json.loads(told["leases"])
         for name in _FIRES:
@@ -123,6 +122,23 @@ def plain(value: Any, moments: Moments) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [plain(each, moments) for each in value]
     return value
+
+
+def _names(value: Any) -> Sequence[str]:
+    """The fields of a record."""
+    if isinstance(value, tuple):
+        return getattr(value, "_fields", ())
+    return [field.name for field in fields(value)] if is_dataclass(value) and not isinstance(value, type) else ()
+
+
+def _params(text: Any) -> object:
+    """Without the time of the run that an event is of."""
+    if not isinstance(text, str) or '"event"' not in text:
+        return text
+    values = json.loads(text)
+    event = json.loads(values["event"])
+    event.pop("schedule_time", None)
+    return {**values, "event": event}
 
 
 def _same_time(text: str | None) -> str | None:
@@ -152,12 +168,12 @@ _INSTANCE = (
     *("command_id", "workflow_code", "workflow_version", "state", "master_id", "failure_strategy", "priority"),
     *("worker_group", "params", "takeovers", "reason", "command_type", "execution_type", "requested_state"),
     *("run_times", "startup_names", "time_zone", "schedule_id", "dry_run", "environment", "scope", "executing"),
-    *("backfill", "outputs", "depth", "resumes"),
+    *("backfill", "outputs", "depth", "resumes", "ending_as", "ending_reason", "ending_after", "started_by"),
 )
 _TASK = (
     *("workflow_instance_id", "task_code", "attempt", "state", "retries", "wait_reason", "kill_requested"),
     *("write_ahead", "worker_group", "workflow_priority", "task_priority", "worker_id", "params", "parameter_values"),
-    *("outputs", "reason", "branch", "is_plain", "handover"),
+    *("outputs", "reason", "branch", "is_plain", "handover", "updated_datasets"),
 )
 _EVENT = ("owner", "workflow_instance_id", "task_code", "attempt", "state", "child_index", "outputs")
 _PLACE = ("workflow_priority", "workflow_instance_id", "task_priority", "worker_group")
@@ -200,7 +216,7 @@ def _picked(row: Mapping[str, Any], names: Sequence[str]) -> Told:
 
 
 def _command(row: Mapping[str, Any], moments: Moments) -> Told:
-    told = _picked(row, (*_COMMAND, "deaths", "tried_by"))
+    told = _picked(row, (*_COMMAND, "deaths", "tried_by")) | {"params": _params(row["params"])}
     told |= {"rank": row["priority_rank"], "created": moments.of(_time(row["created_at"]))}
     return told | {"schedule_time": _same_time(row["schedule_time"])}
 
@@ -216,6 +232,7 @@ def _task(row: Mapping[str, Any], moments: Moments) -> Told:
     told = _picked(row, _TASK) | {"flag": row["flag"] == "YES", "name": row["task_name"], "type": row["task_type"]}
     told |= {name: moments.of(_time(row[name])) for name in ("queued_at", "started_at", "ended_at")}
     told |= _picked(row, ("stream", "resources")) | {"reason": _reason(row["reason"], row["resources"])}
+    told["looks"] = 0 if row["looks"] is None else row["looks"]["count"]
     due, queued = _time(row["due_at"]), _time(row["queued_at"])
     return told | {
         "due": None if due is None or queued is None else round((due - queued).total_seconds() / _DUE_UNIT_S)
@@ -296,6 +313,7 @@ def of_model(tx: Transaction, moments: Moments) -> Rows:
 
 def _model_command(each: Values, moments: Moments) -> Told:
     told = _shown(each.row, _COMMAND) | {"deaths": each.deaths, "tried_by": each.tried_by, "rank": each.rank}
+    told["params"] = _params(each.row.params)
     for name in ("workflow_code", "workflow_version", "workflow_instance_id", "schedule_id"):
         told[name] = None if told[name] is None else int(str(told[name]))
     told |= {"dry_run": told["dry_run"] == "true", "from_above": told["from_above"] == "true"}
@@ -312,7 +330,7 @@ def _model_instance(each: Values, moments: Moments) -> Told:
 def _model_task(each: Values, moments: Moments) -> Told:
     told = _shown(each, _TASK) | {"flag": each.flag, "name": each.name, "type": each.type}
     told |= {f"{name}_at": moments.of(_moment(getattr(each, f"{name}_s"))) for name in ("queued", "started", "ended")}
-    told |= {"stream": _read(each.stream), "resources": _read(each.resources)}
+    told |= {"stream": _read(each.stream), "resources": _read(each.resources), "looks": each.looks}
     told["reason"] = _reason(each.reason, each.resources)
     return told | {"due": None if each.wait_reason is None else round((each.due_s - each.queued_s) / _DUE_UNIT_S)}
 

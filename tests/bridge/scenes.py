@@ -6,7 +6,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from dao.cluster import nodes
-from dao.cluster.nodes import Me
+from dao.cluster.nodes import Me, NewNode
 from dao.commands import commands, deadly_commands
 from dao.commands.commands import NewCommand
 from dao.runs import workflow_instances
@@ -46,7 +46,7 @@ W1, W2 = (_me(epoch, NodeKind.WORKER) for epoch in (4, 5))
 async def lives(s: TwoStores) -> None:
     async with s.transaction():
         for me in (M1, M2, M3, W1, W2):
-            await s.call(nodes.enlist, me.incarnation, me.kind, me.address, PROCESS, "")
+            await s.call(nodes.enlist, me.incarnation, NewNode(me.kind, me.address, PROCESS))
 
 
 async def three_commands(s: TwoStores) -> None:

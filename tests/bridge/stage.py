@@ -103,7 +103,7 @@ class Stage:
         made = Transaction(server)
         self._stores.last_ids = dict(self._last_ids)
         for name, attribute in SEQUENCES.items():
-            getattr(server, attribute)._last_id = self._last_ids.get(name, 0)
+            getattr(server, attribute).last_id = self._last_ids.get(name, 0)
         for table, rows in self._kept:
             table.rows, table.unfinished, table.by_key = {}, {}, {}
             for id_, values in rows:

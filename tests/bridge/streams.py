@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dao.streams import stream_claims, stream_ends, streams
 from dao.streams.streams import AskedRestart
 from dao.tasks import task_claims, task_instances
@@ -48,7 +46,7 @@ def _next_streams(p: Program, id_: WorkflowInstanceId) -> list[NewTask]:
 def _new_stream(p: Program, id_: WorkflowInstanceId, code: int) -> NewTask:
     wait = p.random.choice((None, None, None, None, WaitReason.RETRY))
     state = T.QUEUED if wait is None else T.DELAY_EXECUTION
-    return replace(new_task(p, id_, code, state=state, wait_reason=wait), stream="{}", dispatch_timeout_s=None)
+    return new_task(p, id_, code, state=state, wait_reason=wait)._replace(stream="{}", dispatch_timeout_s=None)
 
 
 async def wear_out(p: Program) -> None:

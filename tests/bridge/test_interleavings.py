@@ -36,9 +36,11 @@ from tests.bridge.scripts.runs import (
     advances,
     asks_for_a_stop,
     claims,
+    closes,
     consumes,
     finishes,
     gives_back,
+    looks_in_vain,
     marks_running,
     pauses,
     queues_due,
@@ -116,6 +118,12 @@ def nothing_begins(rows: Rows, told: list[str]) -> None:
         for row in _all(rows, "task_instance"):
             if row["state"] == "PAUSE":
                 assert (f"'code': {row['task_code']}," in heard) != (row["task_code"] in events), row
+
+
+def nothing_waits(rows: Rows, told: list[str]) -> None:
+    """Of a run that is to halt nothing waits for its next look; what still runs is killed, or ends as it waits."""
+    if "B COMMIT" in told:
+        assert not [row for row in _all(rows, "task_instance") if row["state"] in ("QUEUED", "DELAY_EXECUTION")]
 
 
 def claimed_once(rows: Rows, _: list[str]) -> None:
@@ -198,6 +206,14 @@ def stop_is_heard(rows: Rows, _: list[str]) -> None:
         assert _all(rows, "task_event")
 
 
+def stop_came_first_or_is_heard(rows: Rows, told: list[str]) -> None:
+    """What was asked for before the run began to clean up is forgotten, what was asked for later is heard."""
+    (run,) = _all(rows, "workflow_instance")
+    assert (run["requested_state"] is not None) == bool(_all(rows, "task_event"))
+    if "A COMMIT" not in told:
+        assert run["requested_state"] is None
+
+
 def halts_somewhere(rows: Rows, told: list[str]) -> None:
     """What was asked for is in the row of whoever has it now, or on its way to its owner."""
     (run,) = _all(rows, "workflow_instance")
@@ -259,6 +275,9 @@ PAIRS = {
     "lose, ask to stop": Pair(scenes.a_dead_worker, marks_lost(M2), asks_for_a_stop(M3), nothing),
     "report, stop": Pair(scenes.tasks_that_run, reports(W1, 1, 2), stops(M1), nothing_goes_on),
     "lose, lose": Pair(scenes.a_dead_worker, marks_lost(M2), marks_lost(M3), nothing),
+    "look, pause": Pair(scenes.tasks_that_run, looks_in_vain(W1, 1, 2), pauses(M1), nothing_waits),
+    "look, stop": Pair(scenes.tasks_that_run, looks_in_vain(W1, 1, 2), stops(M1), nothing_waits),
+    "look, fence": Pair(scenes.tasks_that_run, looks_in_vain(W1, 1, 2), fences_and(M2, W1, marks_lost), one_end),
     "report, fence": Pair(scenes.tasks_that_run, reports(W1, 1, 2), fences_and(M2, W1, marks_lost), one_end),
     "task claim, fence": Pair(scenes.a_queue, claims(W1, 2), fences_and(M2, W1, marks_lost), none_on_the_dead),
     "mark running, fence": Pair(
@@ -279,6 +298,7 @@ PAIRS = {
     "fail over, recover": Pair(scenes.a_dead_master, fails_over(M2), claims_failover(M3), nothing),
     "revive, revive": Pair(scenes.a_run_that_failed, revives(M1), revives(M2), revived_once),
     "ask to stop, finish": Pair(scenes.a_run, asks_for_a_stop(M2), finishes(M1), stop_is_heard),
+    "ask to stop, close": Pair(scenes.a_run, asks_for_a_stop(M2), closes(M1), stop_came_first_or_is_heard),
     "child, stop": Pair(scenes.a_run, starts_a_child(M2), stops_below(M1), child_is_told),
     "start, barrier": Pair(scenes.three_commands, starts(M1), waits_for_its_writes(M1), sees_its_writes),
 }
@@ -311,6 +331,6 @@ async def test_of_two_masters_that_fence_each_other_one_is_told_to_try_again(dat
     """Each holds its own licence and wants the other's: the one deadlock that is known, and the server ends it."""
     async with stage(database, await begin(database), scenes.lives) as scene:
         told = await scene.play_for_real((0, 1, 0, 1), (judges(M1, M2), judges(M2, M1)), may_deadlock=True)
-        refused = [line for line in told if line.endswith("raises Unavailable")]
+        refused = [line for line in told if line.endswith("raises LockTaken")]
         fenced = [line for line in told if line.endswith("fence_within = True")]
         assert (len(refused), len(fenced)) == (1, 1), told

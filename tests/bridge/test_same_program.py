@@ -6,6 +6,7 @@ SHOAL_BRIDGE_FIRST=163 SHOAL_BRIDGE_PROGRAMS=1 python -m pytest tests/bridge/tes
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 
@@ -15,8 +16,9 @@ from sqlalchemy import text
 from dao.postgres import newer_schema
 from dao.postgres.database import Database
 from model.cluster.nodes import NodeKind
+from model.definitions.triggers import TriggerSpec
 from tests.bridge import command_batches, masters, people, pools, streams, workers
-from tests.bridge.program import CODES, Actions, Program
+from tests.bridge.program import CODES, TRIGGERS, Actions, Program
 from tests.bridge.rows import TABLES
 from tests.bridge.two_stores import Differs, TwoStores, empty_model
 from tests.simulation.tables import Transaction, Values
@@ -54,7 +56,7 @@ NOT_COMPARED = {
 for how long a lock is waited for. No workflow of a simulation contains itself, so none is deadlocked; those of programs
 are (tests/dao/test_serial_line.py). Duties and retention have periods of their own in a simulation:
 tests/dao/test_duties.py and tests/master/test_retention.py."""
-_EMPTY = ", ".join((*TABLES, "workflow_definition", "resource_pool", "slot_change", "drain"))
+_EMPTY = ", ".join((*TABLES, "workflow_definition", "workflow_version", "resource_pool", "slot_change", "drain"))
 _RERUNS_MAX = 60
 
 
@@ -64,13 +66,18 @@ async def begin(database: Database) -> TwoStores:
         await connection.execute(text(f"TRUNCATE {_EMPTY} RESTART IDENTITY CASCADE"))
         named = "INSERT INTO workflow_definition (code, name) SELECT code, 'w' || code FROM unnest(:codes) AS w (code)"
         await connection.execute(text(named), {"codes": list(CODES)})
+        specs = [json.dumps({"tasks": [], "triggers": triggers}) for triggers in TRIGGERS.values()]
+        versions = """INSERT INTO workflow_version (workflow_code, version, spec)
+                      SELECT code, 1, spec::jsonb FROM unnest(:codes, CAST(:specs AS text[])) AS v (code, spec)"""
+        await connection.execute(text(versions), {"codes": list(TRIGGERS), "specs": specs})
         later = text("DELETE FROM schema_version WHERE version > :known")
         await connection.execute(later, {"known": newer_schema.known_version()})
         await pools.make(connection)
     server = empty_model()
+    server.triggers = {code: [TriggerSpec(**each) for each in triggers] for code, triggers in TRIGGERS.items()}
     made = Transaction(server)
     for code in CODES:
-        made.insert(server.definitions, code, Values())
+        made.insert(server.definitions, code, Values(max_active=1))
     pools.make_in_model(made)
     made.install()
     return TwoStores(database, server)

@@ -225,14 +225,14 @@ class TwoStores:
             name = name.removesuffix("_id_seq")
             table: Table = getattr(self.server, SEQUENCES[name])
             last, now = self.last_ids.get(name, 0), int(value)
-            if now == last == table._last_id:
+            if now == last == table.last_id:
                 continue
             model = of_model(self.tx, self._model)
             new = sorted((id_, told) for (kind, id_), told in model.items() if kind == name and id_ > last)
             inserted = sorted((id_, told) for (kind, id_), told in real.items() if kind == name and id_ > last)
             if len(new) == len(inserted):
                 self._give_ids(table, new, inserted)
-            self.last_ids[name] = table._last_id = now
+            self.last_ids[name] = table.last_id = now
 
     def _keep_turns_equal(self, found: list[tuple[Any, ...]]) -> None:
         """What one statement gave back was free in any order; what was free first is given first."""

@@ -12,6 +12,7 @@ from dao.tasks import requeue, task_claims, task_progress
 from dao.tasks.task_claims import ClaimedTask, Report
 from dao.tasks.task_progress import Reported
 from model.cluster.nodes import NodeKind
+from model.runs.looks import Again
 from model.runs.states import TaskState
 from tests.bridge.program import Program
 from tests.simulation.tables import Values
@@ -71,9 +72,20 @@ async def report(p: Program, busy: Collection[int] = ()) -> None:
 
 def _report(p: Program, task: Values) -> Report:
     state = p.random.choice(_ENDS)
+    if p.chance(0.2):
+        return Report(
+            task.id, task.attempt + p.chance(0.1), T.DELAY_EXECUTION, "no such file", None, None, None, _again(p)
+        )
     outputs = '{"x":"1"}' if state is T.SUCCESS and p.chance(0.5) else None
     attempt = task.attempt + p.chance(0.1)
     return Report(task.id, attempt, state, "" if state is T.SUCCESS else "it failed", 0, outputs)
+
+
+def _again(p: Program) -> Again:
+    """Pauses of whole hours, so that moments between the two stores do not count."""
+    late = p.random.choice((T.FAILURE, T.SKIPPED))
+    at_s = p.random.choice((None, None, None, 0.0))
+    return Again(7200.0, p.random.choice((1, 2)), 36_000.0, p.random.choice((None, 0.0, 1e8)), late, at_s)
 
 
 async def tell_people(p: Program) -> None:

@@ -31,11 +31,13 @@ TABLES = (
     "task_instance", "task_event", "task_cache", "schedule", "node", "node_beat", "cluster", "log_key", "project",
     "environment", "data_source", "registry_lease", "schema_version", "account", "login_link", "login_session", "token",
     "project_member", "login_attempt", "audit", "idempotency_key", "workflow_draft", "slot_change", "saved_view",
+    "went_back",
     "bulk_operation", "drain", "duty", "duty_done", "history_floor",
     "resource_pool", "pool_resource", "pool_line", "stream_restart", "rebalance",
     "alert", "alert_channel", "alert_condition", "alert_delivery", "alert_group", "alert_group_channel", "alert_rule",
     "alert_rule_state", "alert_silence", "run_end",
     "log_store", "stored_log", "log_copying", "deleted_workflow", "deleted_run",
+    "file_content", "project_file", "version_file",
 )  # fmt: skip
 """All that there are."""
 _LOCKS = {

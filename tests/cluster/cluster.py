@@ -142,9 +142,14 @@ class Cluster:
             "worker", {"SHOAL_WORKER__FOLDER": str(folder), "SHOAL_WORKER__CAPACITY": "32", **extra}
         )
 
-    async def _start(self, role: str, extra: Mapping[str, str]) -> Node:
+    def begin(self, role: str, extra: Mapping[str, str]) -> Node:
+        """Start a process that may not join at once."""
         node = Node(self, role, len(self.nodes), extra)
         self.nodes.append(node)
+        return node
+
+    async def _start(self, role: str, extra: Mapping[str, str]) -> Node:
+        node = self.begin(role, extra)
         await eventually(lambda: node.events("joined") or not node.is_alive, within_s=60)
         assert node.is_alive, node.log.read_text()[-2000:]
         return node
@@ -167,6 +172,12 @@ class Cluster:
         except psycopg.OperationalError:
             self._connection.close()
             raise
+
+    def ask_at(self, database_url: str) -> None:
+        """Look at the database through another server from now on, since the former one is gone."""
+        self.psql_url = database_url.replace("+psycopg", "")
+        if self._connection is not None:
+            self._connection.close()
 
     def one(self, query: str, *values: object) -> Any:
         """The single value that a query gives."""

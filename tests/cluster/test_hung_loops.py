@@ -37,13 +37,18 @@ def with_path(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
 
 
+def hanging(folder: Path) -> dict[str, str]:
+    """The environment of a process that can be made to hang."""
+    hooks = folder / "hook"
+    hooks.mkdir()
+    (hooks / "sitecustomize.py").write_text(HOOK)
+    return with_path(hooks)
+
+
 @pytest.fixture
 def hook(tmp_path: Path) -> dict[str, str]:
-    """The environment of a process that can be made to hang."""
-    folder = tmp_path / "hook"
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(HOOK)
-    return with_path(folder)
+    """See `hanging`."""
+    return hanging(tmp_path)
 
 
 @pytest.fixture

@@ -86,7 +86,7 @@ async def test_the_log_of_a_role_in_a_file(cluster: Cluster, tmp_path: Path) -> 
     done = run_verb(
         ["worker"], {**os.environ, **cluster.environment, "SHOAL_LOG_FILE": "/proc/none/x.log"}, cwd=tmp_path
     )
-    assert done.code == 2
+    assert done.code == 78
     assert "the log file /proc/none/x.log cannot be opened" in done.err
     path.parent.mkdir()
     path.write_text("x" * 9_990 + "\n")

@@ -18,9 +18,10 @@ from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.retention import gone_runs, old_commands, old_runs
 from dao.retention.old_runs import OldRuns
-from dao.runs import after_end, children, control, failover, serial_line, workflow_instances
+from dao.runs import after_end, children, control, dependencies, failover, serial_line, started_runs, workflow_instances
 from dao.runs.children import Unmade
 from dao.runs.control import Revival
+from dao.runs.dependencies import Span
 from dao.runs.workflow_instances import InstanceEnd
 from dao.streams import stream_claims, stream_ends, stream_readiness, streams
 from dao.streams.stream_readiness import Probed
@@ -34,6 +35,7 @@ from model.ids import CommandId, Epoch, ScheduleId, TaskCode, TaskInstanceId, Wo
 from model.logs.name import LogName
 from model.pools.turns import PoolRoom
 from model.runs.instances import AttemptEnd, Parent
+from model.runs.looks import Again
 from model.runs.serial_lines import Line
 from model.runs.states import TaskState, WorkflowState
 from model.time.schedules import ScheduleRow
@@ -45,6 +47,8 @@ BIG = {"command", "pool_line", "pool_resource", "schedule", "task_instance", "wo
 LIVING_MASTER, LIVING_WORKER, DEAD_WORKER = Epoch(1), Epoch(51), Epoch(53)
 ABOVE = RUNNING[:20]
 """Those of them that have children."""
+SPANS = [Span(WorkflowCode(7), datetime(1, 1, 3, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC), dated=True)]
+"""All dates before one."""
 OVER = range(2_001, 2_021)
 """Instances that have ended, some of a serial workflow, some under another."""
 
@@ -189,23 +193,25 @@ HOT = VIEWS | {
     ),
     "hold a line": Hot(lambda c: serial_line.lock(c, [WorkflowCode(2002)]), set(), 10),
     "serial line": Hot(
-        lambda c: serial_line.heads(c, [Line(WorkflowCode(2002))]),
-        {"workflow_instance_line", "workflow_instance_turn"},
+        lambda c: serial_line.standing(c, [Line(WorkflowCode(2002))]),
+        {"workflow_instance_line", "workflow_instance_turn", "workflow_version_pkey"},
         10,
     ),
     "lines of keys": Hot(
-        lambda c: serial_line.heads(c, KEYS), {"workflow_instance_line", "workflow_instance_turn"}, 60
+        lambda c: serial_line.standing(c, KEYS), {"workflow_instance_line", "workflow_instance_turn"}, 60
     ),
     "who runs in a line": Hot(lambda c: serial_line.live(c, Line(WorkflowCode(2002))), {"workflow_instance_line"}, 10),
     "who waits in a line": Hot(
-        lambda c: serial_line.waiting(c, [Line(WorkflowCode(2002))], 1), {"workflow_instance_turn"}, 10
+        lambda c: serial_line.waiting(c, {Line(WorkflowCode(2002)): 1}), {"workflow_instance_turn"}, 10
     ),
-    "who waits in lines of keys": Hot(lambda c: serial_line.waiting(c, KEYS, 1), {"workflow_instance_turn"}, 60),
+    "who waits in lines of keys": Hot(
+        lambda c: serial_line.waiting(c, dict.fromkeys(KEYS, 1)), {"workflow_instance_turn"}, 60
+    ),
     "who is overtaken in a line": Hot(
-        lambda c: serial_line.overtaken(c, [Line(WorkflowCode(2002))], 500), {"workflow_instance_urgent_turn"}, 10
+        lambda c: serial_line.overtaken(c, {Line(WorkflowCode(2002)): 2}, 500), {"workflow_instance_urgent_turn"}, 10
     ),
-    "lines in which nobody runs": Hot(
-        lambda c: serial_line.idle(c, WorkflowCode(3003), 20),
+    "lines with room": Hot(
+        lambda c: serial_line.with_room(c, WorkflowCode(3003), 20),
         {"workflow_instance_line", "workflow_instance_turn"},
         120,
     ),
@@ -243,6 +249,17 @@ HOT = VIEWS | {
         {"workflow_instance_child"},
         len(ABOVE),
     ),
+    "what was started apart": Hot(
+        lambda c: started_runs.existing(c, [Parent(each, TaskCode(3), 1, 0, waits=False) for each in ABOVE]),
+        {"workflow_instance_started_by_task"},
+        len(ABOVE),
+    ),
+    "what runs have started": Hot(
+        lambda c: started_runs.of(c, ABOVE), {"workflow_instance_started_by_task"}, len(ABOVE)
+    ),
+    "dates that come": Hot(lambda c: dependencies.coming(c, SPANS), {"command_dated"}, 10),
+    "the run of a date": Hot(lambda c: dependencies.find(c, SPANS), {"workflow_instance_time"}, 10),
+    "the run before a date": Hot(lambda c: dependencies.before(c, SPANS), {"workflow_instance_time"}, 10),
     "halt children": Hot(lambda c: children.halt(c, dict.fromkeys(ABOVE, TaskState.KILL)), set(), 2_100),
     "resume children": Hot(
         lambda c: children.resume(c, [(Parent(each, TaskCode(3), 1, 7), 2) for each in ABOVE]),
@@ -389,6 +406,18 @@ HOT = VIEWS | {
         ),
         {"task_instance_pkey", "workflow_instance_pkey"},
         250,
+    ),
+    "look in vain": Hot(
+        lambda c: task_claims.report(
+            c,
+            [
+                Report(TaskInstanceId(id_), 1, TaskState.DELAY_EXECUTION, "", None, None, again=Again(60, within_s=60))
+                for id_ in range(2, 501, 4)
+            ],
+            DEAD_WORKER,
+        ),
+        {"task_instance_pkey", "workflow_instance_pkey", "task_instance_attempt"},
+        800,
     ),
     "what is started": Hot(
         lambda c: definitions.to_start(c, [WorkflowCode(1001)], [ScheduleId(1)], []), {"schedule_pkey"}, 2

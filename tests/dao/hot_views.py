@@ -9,7 +9,7 @@ from dao.commands import claim_rates
 from dao.definitions import schedule_listings
 from dao.pools import pool_listings as pools
 from dao.pools import pool_readings
-from dao.run_lists import run_counts
+from dao.run_lists import element_listings, run_counts
 from dao.runs import attention, backfills, bulk, last_runs, live, run_progress, run_spans, usual_times
 from dao.runs.bulk import Matching
 from dao.tasks import task_logs
@@ -31,6 +31,12 @@ VIEWS = {
     "cells of a grid": Hot(lambda c: last_runs.cells(c, RUNNING[:25], 50_001), {"task_instance_valid"}, 100),
     "how far runs are": Hot(lambda c: run_progress.states(c, RUNNING[:50]), {"task_instance_valid"}, 200),
     "reports of runs": Hot(lambda c: run_progress.reports(c, RUNNING[:50], 3), {"task_instance_valid"}, 200),
+    "elements of runs by state": Hot(
+        lambda c: element_listings.elements(c, dict.fromkeys(RUNNING[:50], ())), {"task_instance_valid"}, 200
+    ),
+    "a page of elements": Hot(
+        lambda c: element_listings.page(c, WorkflowInstanceId(RUNNING[0]), TaskCode(1), 50), {"task_instance_valid"}, 60
+    ),
     "bars of a histogram": Hot(
         lambda c: run_counts.bars(
             c, Matching(since=datetime(2026, 1, 1, tzinfo=UTC)), datetime(2100, 1, 1, tzinfo=UTC), 3600.0, 10_000
@@ -63,7 +69,9 @@ VIEWS = {
     "one pool": Hot(lambda c: pools.pool(c, "b"), {"resource_pool_name", "pool_resource_name", "pool_line_pkey"}, 610),
     "counts of all pools": Hot(pools.all_counts, {"pool_resource_name", "pool_line_pkey"}, 7_500),
     "a page of resources": Hot(
-        lambda c: pools.resources(c, 1, 51, None, lease=timedelta(seconds=30)), {"pool_resource_name"}, 610
+        lambda c: pools.resources(c, pools.ResourceFilter(1), 51, None, lease=timedelta(seconds=30)),
+        {"pool_resource_name"},
+        610,
     ),
     "a page of a line": Hot(
         lambda c: pools.line(c, "a", 51, 100),

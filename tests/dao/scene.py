@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from dao.cluster import fencing, nodes
 from dao.cluster.node_rows import NodeRow
-from dao.cluster.nodes import Me
+from dao.cluster.nodes import Me, NewNode
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from dao.runs import workflow_instances
@@ -62,7 +62,8 @@ class Scene:
     async def node(self, kind: NodeKind, address: str = "10.0.0.1:5678") -> Me:
         """A node that has just begun its life."""
         async with self.writing() as connection:
-            return await nodes.enlist(connection, uuid4(), kind, address, ProcessIdentity("boot", 17, 4711), "")
+            new = NewNode(kind, address, ProcessIdentity("boot", 17, 4711))
+            return await nodes.enlist(connection, uuid4(), new)
 
     async def master(self) -> Me:
         """A living master."""
@@ -102,11 +103,26 @@ class Scene:
         **fields: Any,
     ) -> WorkflowInstanceId:
         """An instance, running and that master's, of a new command or that one; see `NewInstance` for the fields."""
-        self._command += 1
-        command = CommandId(self._command if command is None else command)
-        new = NewInstance(command, WorkflowCode(code), 1, FailureStrategy.CONTINUE, priority, "default", "{}", **fields)
+        given = {"priority": priority, "code": code, "command": command, **fields}
+        return (await self.instances(master, [given]))[0]
+
+    async def instances(self, master: Me, given: Sequence[Mapping[str, Any]]) -> dict[int, WorkflowInstanceId]:
+        """Instances of one batch, each as `instance` makes it; those that were made, by their places."""
+        new = [self._new_instance(**fields) for fields in given]
         async with self.writing() as connection:
-            return (await workflow_instances.insert(connection, [new], master.epoch))[command][0]
+            made = await workflow_instances.insert(connection, new, master.epoch)
+        return {place: made[each.command_id][0] for place, each in enumerate(new) if each.command_id in made}
+
+    def _new_instance(
+        self,
+        priority: Priority = Priority.MEDIUM,
+        code: int = 1001,
+        command: int | None = None,
+        **fields: Any,
+    ) -> NewInstance:
+        self._command += 1
+        id_ = CommandId(self._command if command is None else command)
+        return NewInstance(id_, WorkflowCode(code), 1, FailureStrategy.CONTINUE, priority, "default", "{}", **fields)
 
     async def queue(self, instance: WorkflowInstanceId, *codes: int, master: Me, **fields: Any) -> None:
         """Queue the first attempts of the tasks with these codes; see `new_task` for the fields."""
@@ -138,7 +154,7 @@ def new_task(
     """A task to be queued, or after a wait if it has a reason for one; see `NewTask` and `TaskAttempt` for the other
     fields."""
     state = TaskState.DELAY_EXECUTION if "wait_reason" in fields else TaskState.QUEUED
-    own = {name: fields.pop(name) for name in TaskAttempt.__slots__ if name in fields}
+    own = {name: fields.pop(name) for name in TaskAttempt._fields if name in fields}
     return NewTask(
         *(instance, TaskAttempt(TaskCode(code), attempt, **{"state": state, **own})),
         *(f"task {code}", type_, write_ahead, worker_group, workflow_priority, task_priority, "{}"),

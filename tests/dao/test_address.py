@@ -25,6 +25,7 @@ from model.errors import Refused, ShoalError
 from registry.belonging import place_of
 from shoal.psql import psql_environment
 from tests.cluster.cluster import Cluster
+from tests.every import every
 from tests.servers.child import free_port
 from tests.servers.postgres import PostgresServer, binaries
 from tests.shoal.command_line import CommandLine
@@ -37,7 +38,7 @@ def of(url: str) -> dict[str, str]:
     return dict(Address.of(url).arguments)
 
 
-@pytest.mark.parametrize(
+@every(
     ("url", "expected"),
     [
         ("postgresql+psycopg://u:p%40ss%20w@h/My%20db", {"password": "p@ss w", "dbname": "My db", "host": "h"}),
@@ -73,7 +74,7 @@ def test_options_are_settings_of_the_session(options: str, settings: dict[str, s
     assert Address.of(f"postgresql://h/d?options={quote(options)}").settings == settings
 
 
-@pytest.mark.parametrize(
+@every(
     ("url", "sentence"),
     [
         ("", "cannot be read"),

@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from dao.accounts import login_attempts, login_links, sessions, tokens
+from dao.accounts.tokens import NewToken
 from dao.cluster import log_stores
 from dao.commands import commands, waiting_work
 from dao.pools import pool_checks
@@ -161,7 +162,7 @@ async def test_a_login_is_seen_and_a_link_of_the_future_lets_nobody_in(pools: Po
     session, token, old, new = (bytes([n]) * 32 for n in range(4))
     async with pools.writing() as connection:
         await sessions.insert(connection, account, session, session, "10.0.0.1", "")
-        await tokens.insert(connection, account, "t", token, [Scope.RUNS_READ], None, timedelta(days=1))
+        await tokens.insert(connection, account, NewToken("t", token, [Scope.RUNS_READ], None, timedelta(days=1)))
         await tokens.find(connection, token, "10.0.0.1")
         await login_links.insert(connection, account, old, timedelta(minutes=5))
     await set_clock_back(pools, "login_session", "last_seen_at", "created_at", "expires_at")

@@ -13,8 +13,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from sqlalchemy.sql.elements import TextClause
+
+from tests.every import every
 
 DAO = Path(__file__).parents[2] / "dao"
 WRITES = re.compile(r"\b(INSERT\s+INTO|UPDATE\s+(?!SKIP|OF\b)\w+(\s+\w+)?\s+SET|DELETE\s+FROM|MERGE|TRUNCATE)\b", re.I)
@@ -27,6 +28,7 @@ TAKEN = "only what is taken or locked by this very statement or one before it in
 GONE = "level-triggered: only what belonged to nodes that are gone, whoever asks and however often"
 NEW = "adds rows that nobody has to own; it stands in the licensed transaction of what it follows from"
 CLAIM = "the channel is claimed by this sender: another claim of it has another name"
+STOPS = "it stops all nodes, whoever writes it"
 PEOPLE = "only people write with it, through the command line or the API; no node does"
 
 LITERALS = {
@@ -71,7 +73,6 @@ FENCES = {
     "routing._EXPAND": TAKEN,
     "deliveries._CLAIM": TAKEN,
     "deliveries._FAILED": CLAIM,
-    "deliveries._FREE": CLAIM,
     "deliveries._SENT": CLAIM,
     "results._INSERT": NEW,
     "alerts._DELETE_OLD": TAKEN,
@@ -119,8 +120,12 @@ FENCES = {
     "drafts._INSERT": PEOPLE,
     "drafts._UPDATE": PEOPLE,
     "idempotency._PUT": PEOPLE,
-    "layouts._WRITE": PEOPLE,
-    "source_texts._WRITE": PEOPLE,
+    "versions._WRITE_LAYOUT": PEOPLE,
+    "versions._WRITE_SOURCE": PEOPLE,
+    "files._PUT_CONTENT": PEOPLE,
+    "files._PUT": PEOPLE,
+    "files._DELETE": PEOPLE,
+    "files._DELETE_UNNAMED": TAKEN,
     "login_attempts._INSERT": PEOPLE,
     "login_attempts._SUCCEEDED": PEOPLE,
     "login_links._DELETE": PEOPLE,
@@ -149,6 +154,7 @@ FENCES = {
     "release._SET_STATE": PEOPLE,
     "release._DELETE": PEOPLE,
     "schedule_contents._LIST_IN_FILE": PEOPLE,
+    "started_runs._REPORT": NEW,
     "children._RELINK": TAKEN,
     "children._ASK": NEW,
     "children._HALT": NEW,
@@ -175,6 +181,8 @@ FENCES = {
     "after_end._NOTIFY_PARENT": NEW,
     "after_end._WAKE_LINE": NEW,
     "after_end._NEXT_DATE": TAKEN,
+    "triggers._AFTER_UPDATES": OWNER,
+    "triggers._ASK": NEW,
     "error_commands._RETRY": PEOPLE,
     "error_commands._DROP": PEOPLE,
     "control._ASK_HALT": TAKEN,
@@ -188,10 +196,15 @@ FENCES = {
     "log_stores._TAKE": TAKEN,
     "stored_logs._DELETE": NEW,
     "stored_logs._RECORD": NEW,
-    "log_keys._PUBLISH": NEW,
+    "task_logs._PUBLISH_KEY": NEW,
     "forced_success._FORCE": PEOPLE,
     "nodes._ENLIST": NEW,
     "nodes._BEAT": ITSELF,
+    "nodes._FENCE_ALL": PEOPLE,
+    "went_back._FORGET": PEOPLE,
+    "went_back._RECORD": STOPS,
+    "went_back._RESTORED": PEOPLE,
+    "went_back._SET_ASIDE": PEOPLE,
     "nodes._BEAT_OF_WORKER": ITSELF,
     "fencing._FENCE": STATE,
     "gone_nodes._DELETE_ENDED": GONE,
@@ -200,7 +213,9 @@ FENCES = {
     "nodes._SET_LEFT": ITSELF,
     "projects._HOLD": PEOPLE,
     "projects._SET": PEOPLE,
+    "projects._SET_DEFAULTS": PEOPLE,
     "stuck_runs._END_TIMELESS_WAITS": OWNER,
+    "looks._LOOKED": ATTEMPT,
     "requeue._PUT_BACK": TAKEN,
     "schedules._FIRE": STATE,
     "schedules._INSERT": PEOPLE,
@@ -250,6 +265,7 @@ FENCES = {
     "workflow_instances._INSERT": TAKEN,
     "workflow_instances._INSERT_ONCE": TAKEN,
     "workflow_instances._ENTER": OWNER,
+    "workflow_instances._CLOSE": OWNER,
     "workflow_instances._FINISH": OWNER,
     "workflow_instances._TAKE_BACK": OWNER,
     "failover._CLAIM_FAILOVER": GONE,
@@ -285,7 +301,7 @@ def test_every_statement_that_writes_names_its_fence() -> None:
     assert not FENCES.keys() - written().keys(), "these statements are gone"
 
 
-@pytest.mark.parametrize("name", [name for name, fence in FENCES.items() if fence in LITERALS])
+@every("name", [name for name, fence in FENCES.items() if fence in LITERALS])
 def test_a_statement_says_its_fence(name: str) -> None:
     assert re.search(LITERALS[FENCES[name]], written()[name]), f"{name}: {FENCES[name]}"
 

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from dao.alerts import alert_listings as alerts
 from dao.alerts import channels, deliveries, routing
 from dao.alerts.alert_listings import AlertFilter
-from dao.alerts.deliveries import ClaimedChannel
+from dao.alerts.deliveries import ClaimedChannel, ClaimTerms, Retry
 from dao.postgres.database import Database
 from dao.postgres.engine import AsyncConnection
 from dao.secrets.vault import Sealed
@@ -41,23 +41,24 @@ STATISTICS = {
 SMALL = {"alert_channel"}
 """It has a row for each place to which people have alerts sent."""
 MINE = ClaimedChannel(1, "c1", Sealed(b"", "k"), None, None, "mine", ())
+TERMS = ClaimTerms("test", lease_s=30, batch=10)
 EACH = set(range(ROWS - 20, ROWS, CHANNELS))
 
 Call = Callable[[AsyncConnection], Awaitable[Any]]
 CALLS: dict[str, tuple[Call, set[str], int]] = {
     "expansion": (lambda c: routing.expand(c, 20), {"alert_wait"}, 3_000),
     "claim": (
-        lambda c: deliveries.claim(c, "test", lease_s=30, limit=4, batch=10, has_failed=False),
+        lambda c: deliveries.claim(c, TERMS, 4, has_failed=False),
         {"alert_delivery_wait", "alert_pkey"},
         400,
     ),
     "claim of what failed": (
-        lambda c: deliveries.claim(c, "test", lease_s=30, limit=4, batch=10, has_failed=True),
+        lambda c: deliveries.claim(c, TERMS, 4, has_failed=True),
         {"alert_delivery_wait"},
         400,
     ),
     "sent": (lambda c: deliveries.record_sent(c, MINE, [*EACH], None), set(), 40),
-    "failed": (lambda c: deliveries.record_failed(c, MINE, EACH, "x", pause_s=1, retry_for_s=9), set(), 40),
+    "failed": (lambda c: deliveries.record_failed(c, MINE, EACH, "x", Retry(pause_s=1, retry_for_s=9)), set(), 40),
     "page of all": (lambda c: alerts.page(c, AlertFilter(None, ()), 50, None), {"alert_pkey"}, 60),
     "page of a project": (
         lambda c: alerts.page(c, AlertFilter({"p7"}, (), project="p7"), 50, None),

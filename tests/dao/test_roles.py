@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 from collections.abc import AsyncIterator, Iterator
@@ -249,8 +250,11 @@ def _logged_in(users: Users, part: str) -> Iterator[str]:
 
 
 def _owner(users: Users) -> psycopg.Connection[tuple[object, ...]]:
-    url = make_url(users.database.url).set(drivername="postgresql")
-    return psycopg.connect(url.render_as_string(hide_password=False))
+    return psycopg.connect(_owner_url(users))
+
+
+def _owner_url(users: Users) -> str:
+    return make_url(users.database.url).set(drivername="postgresql").render_as_string(hide_password=False)
 
 
 def _each(given: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
@@ -414,3 +418,16 @@ def test_the_page_on_roles_names_every_table_and_granted_function() -> None:
 async def test_a_prefix_is_a_name(database: Database, prefix: str) -> None:
     with pytest.raises(Refused, match="cannot begin the name of a role"):
         await roles.grant(database, prefix)
+
+
+async def test_rights_are_given_while_others_lock_the_tables_in_another_order(users: Users) -> None:
+    reader = await psycopg.AsyncConnection.connect(_owner_url(users))
+    async with reader:
+        await reader.execute("SET deadlock_timeout = '1min'")  # so that the other side is the one that gives up
+        await reader.execute("SELECT FROM node_beat")
+        granting = asyncio.create_task(roles.grant(users.database, users.prefix))
+        blocked = "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+        while (await (await reader.execute(blocked)).fetchone()) == (0,):
+            assert not granting.done()
+        await reader.execute("SELECT FROM node")
+    await granting

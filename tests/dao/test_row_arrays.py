@@ -8,12 +8,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 from sqlalchemy import TextClause, text
 
 from dao.postgres.database import Database
 from dao.postgres.row_arrays import RowArrays
 from model.runs.states import TaskState
+from tests.every import every
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ USERS = [
 ]
 
 
-@pytest.mark.parametrize("module", USERS)
+@every("module", USERS)
 def test_a_statement_casts_each_column_to_the_type_in_which_it_is_sent(module: str) -> None:
     names = vars(importlib.import_module(module))
     casts = [

@@ -23,13 +23,20 @@ from model.choices import (
     WarningType,
 )
 from model.cluster.nodes import NodeKind, NodeState
-from model.runs.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState
+from model.runs.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WaitReason, WorkflowState, is_legal
 from tests.dao.scene import Scene
 from tests.dao.transition_sql import transition_trigger
 
 SQL = Path(schema.__file__).parents[2] / "sql"
 
 State = WorkflowState | TaskState
+CLEANS_UP = (
+    """(OLD.ending_as IS NULL AND NEW.ending_as IS NOT NULL
+                 AND OLD.state IN ('READY_PAUSE', 'READY_STOP') AND NEW.state = 'RUNNING_EXECUTION')""",
+    """coalesce(OLD.ending_as = 'STOP' AND OLD.state IN ('RUNNING_EXECUTION', 'READY_PAUSE')
+                         AND NEW.state = 'STOP', false)""",
+)
+"""`model.runs.states.is_legal` beside the table."""
 
 
 @pytest.mark.parametrize(
@@ -64,7 +71,7 @@ async def test_priorities_sort_as_in_the_model(database: Database) -> None:
 
 def test_the_triggers_in_the_file_are_made_from_the_model() -> None:
     content = (SQL / "schema.sql").read_text()
-    assert transition_trigger("workflow_instance", WORKFLOW_TRANSITIONS) in content
+    assert transition_trigger("workflow_instance", WORKFLOW_TRANSITIONS, *CLEANS_UP) in content
     assert transition_trigger("task_instance", TASK_TRANSITIONS) in content
 
 
@@ -80,6 +87,19 @@ async def test_a_run_moves_only_along_the_listed_transitions(scene: Scene) -> No
         )
 
 
+@pytest.mark.parametrize("was", [None, WorkflowState.FAILURE, WorkflowState.STOP])
+@pytest.mark.parametrize("becomes", [None, WorkflowState.STOP])
+async def test_a_run_that_cleans_up_moves_only_as_the_model_says(
+    scene: Scene, was: WorkflowState | None, becomes: WorkflowState | None
+) -> None:
+    id_ = await scene.instance(await scene.master())
+    unended = [state for state in WorkflowState if not state.is_final]
+    for old, new in product(unended, WorkflowState):
+        await scene.sql("UPDATE workflow_instance SET ending_as = :was WHERE id = :id", was=was, id=id_)
+        moved = await _moves(scene, "workflow_instance", id_, old, new, becomes)
+        assert moved == is_legal(old, new, was, becomes), (old, new)
+
+
 async def test_a_task_moves_only_along_the_listed_transitions(scene: Scene) -> None:
     [id_] = await scene.sql(
         "INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group, "
@@ -89,7 +109,9 @@ async def test_a_task_moves_only_along_the_listed_transitions(scene: Scene) -> N
         assert await _moves(scene, "task_instance", id_, old, new) == (old == new or new in TASK_TRANSITIONS[old])
 
 
-async def _moves(scene: Scene, table: str, id_: int, old: State, new: State) -> bool:
+async def _moves(
+    scene: Scene, table: str, id_: int, old: State, new: State, ending_as: WorkflowState | None = None
+) -> bool:
     """Whether the database lets a row go from one state to another. It is put into the first past the triggers."""
     async with scene.writing() as connection:
         await connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
@@ -97,7 +119,10 @@ async def _moves(scene: Scene, table: str, id_: int, old: State, new: State) -> 
         await connection.exec_driver_sql(f"UPDATE {table} SET state = '{old}', ended_at = {ended} WHERE id = {id_}")
     try:
         ended = "clock_timestamp()" if new.is_final else "NULL"
-        await scene.sql(f"UPDATE {table} SET state = :new, ended_at = {ended} WHERE id = :id", new=new, id=id_)
+        change = f"state = :new, ended_at = {ended}"
+        if table == "workflow_instance":
+            change += f", ending_as = {'NULL' if ending_as is None else repr(str(ending_as))}"
+        await scene.sql(f"UPDATE {table} SET {change} WHERE id = :id", new=new, id=id_)
     except BadData as error:
         assert f"{table} {id_} cannot go from {old} to {new}" in str(error)
         return False

@@ -39,8 +39,9 @@ async def definitions(scene: Scene) -> None:
 async def join(connection: AsyncConnection, master: Me, code: WorkflowCode = CODE) -> WorkflowState:
     """Start a run as a master does: it runs if nobody stands in its line."""
     await serial_line.lock(connection, [code])
-    standing = await serial_line.heads(connection, [Line(code)])
-    state = W.SERIAL_WAIT if standing else W.RUNNING_EXECUTION
+    (standing,) = await serial_line.standing(connection, [Line(code)])
+    is_full = standing.next or len(standing.live) >= standing.max_active
+    state = W.SERIAL_WAIT if is_full else W.RUNNING_EXECUTION
     new = NewInstance(
         CommandId(next(_commands)),
         *(code, 1, FailureStrategy.CONTINUE, Priority.MEDIUM, "default", "{}"),
@@ -54,7 +55,8 @@ async def join(connection: AsyncConnection, master: Me, code: WorkflowCode = COD
 async def line(scene: Scene, *codes: WorkflowCode) -> list[InLine]:
     async with scene.writing() as connection:
         await serial_line.lock(connection, codes)
-        return await serial_line.heads(connection, [Line(code) for code in codes])
+        found = await serial_line.standing(connection, [Line(code) for code in codes])
+    return [run for each in found for run in (*each.live, each.next) if run is not None]
 
 
 async def called(scene: Scene) -> int:
@@ -168,9 +170,11 @@ async def test_who_waits_is_overtaken_by_the_newest_that_waits_and_has_priority(
     ]
     await scene.instance(master, code=OTHER, execution_type=wins, state=W.SERIAL_WAIT)
     async with scene.writing() as connection:
-        assert await serial_line.overtaken(connection, [Line(CODE)], 10) == {Line(CODE): runs[:3]}
-        assert await serial_line.overtaken(connection, [Line(CODE)], 2) == {Line(CODE): runs[:2]}
-        assert [each.id for each in await serial_line.waiting(connection, [Line(CODE)], 10)] == runs
+        assert await serial_line.overtaken(connection, {Line(CODE): 1}, 10) == {Line(CODE): runs[:3]}
+        assert await serial_line.overtaken(connection, {Line(CODE): 1}, 2) == {Line(CODE): runs[:2]}
+        assert await serial_line.overtaken(connection, {Line(CODE): 3}, 10) == {Line(CODE): runs[:1]}
+        assert await serial_line.overtaken(connection, {Line(CODE): 4}, 10) == {}
+        assert [each.id for each in await serial_line.waiting(connection, {Line(CODE): 10})] == runs
 
 
 @pytest.mark.parametrize("state", ["READY_PAUSE", "READY_STOP", "FAILOVER", "RUNNING_EXECUTION"])
@@ -242,8 +246,8 @@ async def test_runs_with_a_key_wait_in_the_order_of_their_commands_and_each_key_
     second, first, other = await waits(scene, A, 20), await waits(scene, A, 10), await waits(scene, B, 15)
     without = [await waits(scene, Line(CODE), command) for command in (40, 30)]
     async with scene.writing() as connection:
-        found = await serial_line.waiting(connection, [A, B, Line(CODE)], 10)
-        heads = await serial_line.heads(connection, [A, B])
+        found = await serial_line.waiting(connection, {A: 10, B: 10, Line(CODE): 10})
+        heads = [each.next for each in await serial_line.standing(connection, [A, B]) if each.next]
     assert [(each.line.key, each.id) for each in found] == [
         *(("", run) for run in without),
         *(("a", first), ("a", second), ("b", other)),
@@ -255,21 +259,21 @@ async def test_who_has_priority_overtakes_those_of_its_key_alone(scene: Scene) -
     newer, older, _ = await waits(scene, A, 30), await waits(scene, A, 10), await waits(scene, B, 11)
     await waits(scene, A, 20, execution_type=ExecutionType.SERIAL_PRIORITY)
     async with scene.writing() as connection:
-        assert await serial_line.overtaken(connection, [A, B], 10) == {A: [older]}
-        assert [each.id for each in await serial_line.waiting(connection, [A], 10)][-1] == newer
+        assert await serial_line.overtaken(connection, {A: 1, B: 1}, 10) == {A: [older]}
+        assert [each.id for each in await serial_line.waiting(connection, {A: 10})][-1] == newer
 
 
-async def test_only_lines_without_a_live_run_are_idle_and_called(scene: Scene) -> None:
+async def test_only_lines_without_a_live_run_have_room_and_are_called(scene: Scene) -> None:
     for line, command in ((A, 1), (A, 2), (B, 3), (Line(OTHER, "a"), 4), (Line(CODE), 5)):
         await waits(scene, line, command)
     await scene.instance(await scene.master(), code=CODE, execution_type=SERIAL, serial_key="b")
     async with scene.writing() as connection:
-        assert await serial_line.idle(connection, CODE, 10) == [Line(CODE), A]
-        assert await serial_line.idle(connection, CODE, 1) == [Line(CODE)]
-        assert await serial_line.idle(connection, CODE, 10, "a") == [A]
-        assert await serial_line.idle(connection, CODE, 10, "c") == []
-        assert await serial_line.idle(connection, OTHER, 10) == [Line(OTHER, "a")]
-        assert await serial_line.idle(connection, WorkflowCode(3003), 10) == []
+        assert await serial_line.with_room(connection, CODE, 10) == [Line(CODE), A]
+        assert await serial_line.with_room(connection, CODE, 1) == [Line(CODE)]
+        assert await serial_line.with_room(connection, CODE, 10, "a") == [A]
+        assert await serial_line.with_room(connection, CODE, 10, "c") == []
+        assert await serial_line.with_room(connection, OTHER, 10) == [Line(OTHER, "a")]
+        assert await serial_line.with_room(connection, WorkflowCode(3003), 10) == []
     assert [await called(scene), await called(scene)] == [2, 0], "one for all lines of a workflow"
     assert sorted(await scene.sql("SELECT workflow_code, params FROM command")) == [(CODE, "{}"), (OTHER, "{}")]
 

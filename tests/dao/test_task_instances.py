@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Collection
 
 import pytest
+from sqlalchemy import text
 
 from dao.cluster import gone_nodes
 from dao.cluster.nodes import Me
@@ -66,6 +67,19 @@ async def test_one_attempt_is_queued_once_and_no_more(scene: Scene) -> None:
     with pytest.raises(BadData):
         await scene.queue(instance, 1, master=master)
     await scene.queue(instance, 1, attempt=2, master=master)
+
+
+async def test_ids_follow_the_order_of_the_tasks_whatever_the_plan(scene: Scene) -> None:
+    """A hash join returns its rows in any order; between equal priorities the id decides what runs first."""
+    master = await scene.master()
+    runs = [await scene.instance(master) for _ in range(3)]
+    codes = [3, 1, 4, 2, 5]
+    async with scene.writing() as connection:
+        for method in ("nestloop", "mergejoin"):
+            await connection.execute(text(f"SET LOCAL enable_{method} = off"))
+        await task_instances.queue(connection, [new_task(run, code) for run in runs for code in codes], master.epoch)
+    ids = "SELECT workflow_instance_id, task_code FROM task_instance ORDER BY id"
+    assert await scene.sql(ids) == [(run, code) for run in runs for code in codes]
 
 
 async def test_a_kill_ends_what_is_queued_and_asks_for_what_runs(scene: Scene) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from dao.runs import usual_times
 from model.ids import TaskCode, WorkflowCode
 from model.runs.estimate import run_left_s, task_left_s
 from model.runs.progress import Progress
 from tests.dao.scene import Scene
+from tests.every import every
 
 RUNS = """
     INSERT INTO workflow_instance (command_id, workflow_code, workflow_version, state, master_id, failure_strategy,
@@ -64,7 +63,7 @@ async def test_the_usual_time_of_a_task_is_that_of_its_successful_attempts_in_th
         assert await usual_times.of_tasks(connection, WorkflowCode(1), tasks) == {1: 40, 2: 80}
 
 
-@pytest.mark.parametrize(
+@every(
     ("progress", "elapsed_s", "usual_s", "left_s"),
     [
         (None, 5, None, None),

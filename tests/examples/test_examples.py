@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from examples.run import FOLDER, ROOT, Shell, Step, names, running, steps
+from examples.run import FOLDER, ROOT, Shell, Step, file_of, names, running, steps
+from tests.every import every
 from tests.servers.child import Child, PrivateFolder
 
 TAUGHT = {
     "etl_sqlite_duckdb",
+    "hourly_etl",
     "fan_out_fan_in",
     "sub_workflows",
     "switch",
@@ -80,12 +82,12 @@ def test_all_that_there_is_to_teach_has_an_example() -> None:
     assert set(names()) >= TAUGHT
 
 
-@pytest.mark.parametrize("name", names())
+@every("name", names())
 def test_an_example_says_how_it_is_run_by_hand(name: str) -> None:
     typed = [step.typed for step in steps(name)]
-    assert f"shoal workflow apply examples/{name}.yaml" in typed
+    assert f"shoal workflow apply {file_of(name).relative_to(ROOT)}" in typed
 
 
 def test_the_list_of_examples_is_whole() -> None:
     listed = (FOLDER / "README.md").read_text("utf-8")
-    assert not [name for name in names() if f"({name}.yaml)" not in listed]
+    assert not [name for name in names() if f"({file_of(name).relative_to(FOLDER)})" not in listed]

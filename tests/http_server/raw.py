@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from http_server.asgi import App, Receive, Scope, Send, answer
+from http_server.certificate import Certificate
 from http_server.limits import Limits
 from http_server.server import HttpServer, listen
 
@@ -26,13 +27,11 @@ async def small_app(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @asynccontextmanager
-async def serving(
-    app: App = small_app, *, tls: ssl.SSLContext | None = None, stop_s: float = 1.0, **limits: Any
-) -> AsyncIterator[str]:
+async def serving(app: App = small_app, *, tls: Certificate | None = None, **limits: Any) -> AsyncIterator[str]:
     """Its address."""
     given = Limits(**{"connections": 100, "head_s": 10.0, "body_s": 10.0, "head_bytes": 16_384, **limits})
     listener = listen("127.0.0.1", 0, given, what="a test", instead="another port")
-    server = HttpServer(app, listener, given, tls=tls, stop_s=stop_s)
+    server = HttpServer(app, listener, given, tls=tls)
     await server.start()
     try:
         yield f"http{'s' if tls else ''}://127.0.0.1:{listener.getsockname()[1]}"

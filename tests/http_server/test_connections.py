@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from http_server.asgi import Receive, Scope, Send
-from http_server.server import load_tls
+from http_server.certificate import Certificate
 from tests.cluster.tls import certificate
 from tests.http_server.raw import LARGE, Raw, serving, small_app
 
@@ -171,7 +171,7 @@ async def test_hundreds_of_connections_that_say_nothing_keep_nobody_out() -> Non
 async def test_by_tls_a_client_that_sends_nothing_is_closed_and_makes_room(tmp_path: Path) -> None:
     file = certificate(tmp_path)
     trusting = ssl.create_default_context(cafile=file)
-    tls = load_tls(file, None, what="a test", settings="")
+    tls = Certificate.named(file, None, what="a test", settings="")
     async with serving(tls=tls, connections=4) as url, asyncio.timeout(30):
         with_head = await Raw.to(url, trusting)
         with_head.ask("/")
@@ -195,6 +195,30 @@ async def test_by_tls_a_client_that_sends_nothing_is_closed_and_makes_room(tmp_p
         await asyncio.sleep(0.2)
     assert time.monotonic() - began_s < 10, "a stop waits for no handshake"
     assert await in_handshake.rest() == b""
+
+
+async def test_a_certificate_that_is_replaced_is_that_of_the_next_connection(tmp_path: Path) -> None:
+    file = certificate(tmp_path)
+    tls = Certificate.named(file, None, what="a test", settings="")
+
+    async def is_answered(trusting: ssl.SSLContext) -> bool:
+        try:
+            return (await (await Raw.to(url, trusting)).get()).startswith(b"HTTP/1.1 200")
+        except ssl.SSLCertVerificationError:
+            return False
+
+    async with serving(tls=tls) as url, asyncio.timeout(30):
+        former = ssl.create_default_context(cafile=file)
+        kept = await Raw.to(url, former)
+        kept.ask("/")
+        assert b"200" in await kept.head()
+        next_one = ssl.create_default_context(cafile=certificate(tmp_path))
+        assert await is_answered(next_one)
+        assert not await is_answered(former)
+        kept.ask("/")
+        assert b"200" in await kept.head(), "connections go on"
+        file.write_text("half of a file")
+        assert await is_answered(next_one)
 
 
 async def test_the_application_sees_each_request_once_and_whole() -> None:

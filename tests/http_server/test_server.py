@@ -17,8 +17,9 @@ import httpx
 import pytest
 
 from http_server.asgi import Receive, Scope, Send, answer, host_name
+from http_server.certificate import Certificate
 from http_server.limits import Limits
-from http_server.server import HttpServer, in_thread, listen, load_tls
+from http_server.server import HttpServer, in_thread, listen
 from model.errors import Refused, Unavailable
 from tests.http_server.raw import Raw, serving, small_app
 
@@ -58,8 +59,8 @@ def test_a_certificate_that_is_none_is_refused_with_the_settings(tmp_path: Path)
     (tmp_path / "c.pem").write_text("none")
     for wrong in (tmp_path / "c.pem", tmp_path / "missing.pem"):
         with pytest.raises(Refused, match=r"^a test cannot .+ x\.log_certificate .+\.pem: .+ x\.log_private_key its"):
-            load_tls(wrong, None, what="a test", settings="x.log_")
-    assert load_tls(None, None, what="a test", settings="x.log_") is None
+            Certificate.named(wrong, None, what="a test", settings="x.log_")
+    assert Certificate.named(None, None, what="a test", settings="x.log_") is None
 
 
 async def test_a_stop_answers_what_has_begun_and_waits_for_nobody_else() -> None:

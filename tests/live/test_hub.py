@@ -28,6 +28,7 @@ from service.live.hub import Hub
 from service.live.reading import RUNS_MAX
 from service.live.ring import EVERYBODY
 from tests.eventually import eventually
+from tests.every import every
 from tests.live.listening import LISTENS, heard, running
 
 RUN = """
@@ -281,9 +282,7 @@ async def test_rights_that_are_taken_away_end_the_stream_and_others_narrow_it(
             await eventually(lambda: "away" in json.dumps(everything.of("runs")))
 
 
-@pytest.mark.parametrize(
-    "topics", [[], ["run:"], ["run:x"], ["RUNS"], ["run:" + "9" * 40], [f"run:{n}" for n in range(101)]]
-)
+@every("topics", [[], ["run:"], ["run:x"], ["RUNS"], ["run:" + "9" * 40], [f"run:{n}" for n in range(101)]])
 def test_a_topic_that_does_not_exist_is_refused(topics: list[str]) -> None:
     with pytest.raises(Refused):
         Hub(Database("postgresql://localhost/x", application_name="x")).listen(topics).__enter__()

@@ -16,6 +16,7 @@ from logstore.opening import open_store
 from logstore.protocol import MARK, PART_BYTES, LogStore
 from logstore.settings import LogStoreSettings
 from model.errors import Denied, NotFound, Refused, Unavailable
+from tests.every import every
 from tests.servers.s3 import KEY, SECRET, S3Server
 
 NAMES = [
@@ -300,7 +301,7 @@ def test_what_a_server_refuses_is_said_without_the_key(
 # --------------------------------------------------------------------------------------------------- settings
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "said"),
     [
         ({"url": "/mnt/logs"}, "it must be file:///FOLDER or s3://BUCKET/PREFIX"),

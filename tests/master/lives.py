@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from uuid import uuid4
 
+from dao.cluster.nodes import NewNode
 from model.cluster.nodes import NodeKind
 from model.cluster.timing import Timing
 from node.life import Life
 from registry.connect import make_registry
+from registry.process import this_process
 
 
 async def begin_life(database_url: str, name: str = "m1") -> Life:
     """Enlisted; it beats when it is told to. Close it."""
     registry = make_registry(database_url, session_timeout=timedelta(seconds=2), application_name="shoal-test")
-    return await Life.begin(
-        database_url, NodeKind.MASTER, f"{name}:5678", uuid4(), name=name, timing=Timing(), registry=registry
-    )
+    new = NewNode(NodeKind.MASTER, f"{name}:5678", this_process(), name)
+    return await Life.begin(database_url, new, timing=Timing(), registry=registry)

@@ -64,8 +64,18 @@ def any_plan(random: Random, size: int, *, plain: bool = False) -> Plan:
         if task["type"] != "CONDITIONS":
             task |= a_rule(random, befores[name], ruled)
         tasks.append(task)
+    if not plain:
+        _name_results(random, tasks)
     random.shuffle(tasks)
     return plan_of(tasks, **({} if plain else {"outputs": ["x", "g"]}))
+
+
+def _name_results(random: Random, tasks: list[Task]) -> None:
+    """Some tasks name a value of a task that has a default for it, whether that is before them or not."""
+    givers = [task["name"] for task in tasks if isinstance(task.get("local_params", {}).get("x"), dict)]
+    for task in tasks:
+        if givers and task["type"] == "FAKE" and random.random() < 0.4:
+            task["params"] = {"write": " ".join(f"${{{name}.x}}" for name in random.sample(givers, 1))}
 
 
 def _worker_task(random: Random) -> Task:

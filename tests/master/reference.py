@@ -12,6 +12,7 @@ from enum import Enum, auto
 
 from model.choices import Direct, OnWorkerLoss, StartWhen
 from model.definitions.plan import Plan
+from model.definitions.workflow import TaskSpec
 from model.ids import TaskCode
 from model.logic.conditions import ConditionsParams
 from model.runs.states import TaskState as T
@@ -239,7 +240,18 @@ class Given:
         spec = next(task for task in self._plan.spec.tasks if task.code == code)
         own = {param.name: param.value for param in spec.local_params if param.direct is Direct.IN and param.value}
         values = {**self._base, **self._context(self._plan.graph.predecessors[code]), **own}
-        return {**values, **{name: self._base[name] for name in self._startup}}
+        return {**self._named(spec), **values, **{name: self._base[name] for name in self._startup}}
+
+    def _named(self, spec: TaskSpec) -> dict[str, str]:
+        """What tasks before it gave, or the default of what they did not give, by the references in its text."""
+        before = self._plan.graph.with_all_before([TaskCode(spec.code or 0)]) - {spec.code}
+        values = {}
+        for other in (each for each in self._plan.spec.tasks if each.code in before):
+            if f"${{{other.name}.x}}" in str(spec.params.get("write")):
+                (default,) = (param.value for param in other.local_params if param.name == "x")
+                given = self._given.get(TaskCode(other.code or 0), {})
+                values[f"{other.name}.x"] = given.get("x", default)
+        return values
 
     def at_the_end(self) -> dict[str, str]:
         leaves = [code for code, after in self._plan.graph.successors.items() if not after]

@@ -13,6 +13,7 @@ from master.membership.failure_detector import FailureDetector, Sight, Verdict
 from model.cluster.nodes import NodeKind
 from model.cluster.timing import TASKS_END_S, WORKER_CUT_MARGIN_S, Silence, Timing
 from model.ids import Epoch
+from tests.every import every
 
 MASTER, WORKER = NodeKind.MASTER, NodeKind.WORKER
 ME, OTHER = Epoch(1), Epoch(2)
@@ -144,9 +145,9 @@ def test_a_master_that_is_provably_gone_is_judged_at_the_first_look(registry: Re
     assert Watch(MASTER).look(0, 7, registry, is_gone=True) == [Verdict(OTHER, "its process is gone")]
 
 
-@pytest.mark.parametrize("kind", NodeKind)
-@pytest.mark.parametrize("registry", [PRESENT, ABSENT, UNREADABLE])
-@pytest.mark.parametrize("beat_no", [7, 8])
+@every("kind", NodeKind)
+@every("registry", [PRESENT, ABSENT, UNREADABLE])
+@every("beat_no", [7, 8])
 def test_who_dies_before_our_eyes_is_judged_once_its_tasks_have_ended(
     kind: NodeKind, registry: Registry, beat_no: int
 ) -> None:
@@ -169,8 +170,8 @@ def test_a_worker_that_died_while_we_could_not_look_is_spared_for_its_successor(
     assert watch.look(back_s + spared_s, 7, registry, is_gone=True) == [Verdict(OTHER, "its process is gone")]
 
 
-@pytest.mark.parametrize("kind", NodeKind)
-@pytest.mark.parametrize("registry", [PRESENT, ABSENT, UNREADABLE])
+@every("kind", NodeKind)
+@every("registry", [PRESENT, ABSENT, UNREADABLE])
 def test_who_beats_on_after_it_was_seen_gone_lives_whatever_the_machine_says(
     kind: NodeKind, registry: Registry
 ) -> None:

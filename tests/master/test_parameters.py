@@ -17,6 +17,8 @@ from model.errors import Refused
 from model.ids import TaskCode, WorkflowCode, WorkflowInstanceId
 from model.parameters.precedence import base_parameters
 from model.runs.instances import WorkflowInstance
+from model.time.run_time import RunTime
+from tests.every import every
 from tests.master.random_plans import plan_of
 
 AT = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
@@ -47,9 +49,7 @@ def parameters(
         project=project or {},
         inherited=inherited or {},
         startup=startup,
-        at=AT,
-        time_zone="Europe/Berlin",
-        interval=None,
+        time=RunTime(AT, "Europe/Berlin"),
     )
     instance = WorkflowInstance(
         *(WorkflowInstanceId(42), WorkflowCode(1), 1, FailureStrategy.CONTINUE, Priority.MEDIUM, "default"),
@@ -163,7 +163,7 @@ def test_parameters_that_grow_too_large_are_refused() -> None:
 # ------------------------------------------------------------------------------------------------ what goes out
 
 
-@pytest.mark.parametrize(
+@every(
     ("out", "printed", "given_on"),
     [
         (None, '{"x": "1", "y": "2"}', {"x": "1", "y": "2"}),

@@ -165,6 +165,27 @@ async def test_runs_that_a_dependent_may_need_stay(scene: Scene) -> None:
     assert await left(scene) == {near, far, waits}, "one waits for it now"
 
 
+async def test_runs_that_the_next_date_may_need_stay(scene: Scene) -> None:
+    spec = {"tasks": [{"name": "a", "type": "FAKE"}], "after_last": "succeeded"}
+    await scene.sql(
+        "INSERT INTO workflow_version (workflow_code, version, spec) VALUES (1002, 1, CAST(:spec AS jsonb))",
+        spec=json.dumps(spec),
+    )
+    near, far = await finished(scene, "40 d", code=1002), await finished(scene, "65 d", code=1002)
+    await delete_old(scene)
+    assert await left(scene) == {near}
+    far = await finished(scene, "65 d", code=1002)
+    waits = await finished(scene, None, code=1002)
+    await scene.sql(
+        "INSERT INTO task_instance (workflow_instance_id, task_code, task_name, task_type, state, worker_group, "
+        "workflow_priority, task_priority) VALUES (:run, 3, 'after_last', 'DEPENDENT', 'RUNNING_EXECUTION', 'default', "
+        "'MEDIUM', 'MEDIUM')",
+        run=waits,
+    )
+    await delete_old(scene)
+    assert await left(scene) == {near, far, waits}, "one waits for it now"
+
+
 @pytest.mark.parametrize("stands", ["in a command", "in a run", "in a run that failed"])
 async def test_runs_that_a_later_date_of_a_backfill_waits_for_stay(scene: Scene, stands: str) -> None:
     """Also if it waits in a workflow below the one that is backfilled."""

@@ -73,7 +73,7 @@ def test_a_named_task_that_does_not_exist_is_refused() -> None:
 
 
 def test_what_has_only_waited_runs_nothing_again() -> None:
-    assert going_on(C.RECOVER_SERIAL_WAIT) == GoingOn(keeps_executing=True)
+    assert going_on(C.RECOVER_SERIAL_WAIT) == GoingOn(keeps_executing=True, keeps_ending=True)
 
 
 def test_what_is_no_longer_valid_and_what_the_plan_does_not_know_counts_for_nothing() -> None:

@@ -15,6 +15,7 @@ from model.ids import TaskCode, WorkflowInstanceId
 from model.runs.instances import AttemptEnd, HaltRequest
 from model.runs.states import TaskState as T
 from model.runs.states import WorkflowState as W
+from tests.every import every
 from tests.master.plans import a_plan, a_runnable
 
 A, B = TaskCode(1), TaskCode(2)
@@ -26,7 +27,7 @@ def spec(**fields: object) -> WorkflowSpec:
     return WorkflowSpec.parse({"tasks": [{"name": "a", "type": "FAKE"}], **fields})
 
 
-@pytest.mark.parametrize(
+@every(
     ("fields", "longest", "warn_s", "fail_s"),
     [
         ({}, None, None, None),

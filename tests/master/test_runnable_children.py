@@ -233,3 +233,32 @@ def test_what_runs_again_leaves_the_children_of_before_alone() -> None:
     rows, children = (TaskAttempt(A, 1, T.FAILURE, valid=False),), (ChildState(A, 1, 0, W.FAILURE),)
     effects = a_runnable(SUB).handle(Restored(rows, children))
     assert effects[1:] == [StartChild(A, 2, 0, "default", 7, None, {"p": "<${x}>"})]
+
+
+APART = a_plan({"a": [], "b": ["a"]}, fields={"a": {"type": "SUB_PROCESS", "params": {"workflow": 7, "wait": False}}})
+
+
+def test_a_run_that_is_not_waited_for_ends_its_task_as_soon_as_it_has_begun() -> None:
+    runnable = a_runnable(APART)
+    asked = StartChild(A, 1, 0, "default", 7, None, {}, waits=False)
+    assert runnable.handle(Started()) == [TaskAttempt(A, 1, T.RUNNING_EXECUTION), asked]
+    outputs = '{"started.run": "42"}'
+    assert end(runnable, 0, outputs=outputs) == [
+        AttemptEnd(A, 1, T.SUCCESS, outputs=outputs),
+        queued(B, 1, values=outputs),
+    ]
+
+
+def test_a_new_owner_starts_it_again_only_if_it_has_not_begun() -> None:
+    """What the former owner asked for may still be on its way: whoever makes the run sees whether it is there."""
+    attempt = TaskAttempt(A, 1, T.RUNNING_EXECUTION, values="{}")
+    assert starts(Runnable(an_instance(APART), APART).handle(Restored((attempt,)))) == [0]
+    there = ChildState(A, 1, 0, W.SUCCESS, '{"started.run": "42"}')
+    effects = Runnable(an_instance(APART), APART).handle(Restored((attempt,), (there,)))
+    assert starts(effects) == []
+    assert effects[0] == AttemptEnd(A, 1, T.SUCCESS, outputs='{"started.run": "42"}')
+
+
+def test_one_that_cannot_be_started_fails_its_task_with_the_reason() -> None:
+    task_end, *_ = end(begun(APART)[0], 0, W.FAILURE, "it is OFFLINE")
+    assert task_end == AttemptEnd(A, 1, T.FAILURE, reason="the workflow that it starts was not started: it is OFFLINE")

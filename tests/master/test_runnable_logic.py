@@ -1,4 +1,4 @@
-"""Branches, forbidden tasks, scopes, and what a task sees of others: how they fit together in one instance."""
+"""Branches, forbidden tasks, scopes, cleaning up, and what a task sees of others: how they fit in one instance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from master.drive.events import Effect, Finish, KillTasks, Restored, Started
+from master.drive.events import Close, Closes, Effect, Finish, KillTasks, Restored, Started
 from master.drive.runnable import WorkflowRunnable as Runnable
 from model.choices import FailureStrategy
 from model.definitions.plan import Plan
@@ -188,3 +188,42 @@ def test_a_task_whose_parameters_cannot_be_made_fails_as_its_first_attempt() -> 
     assert isinstance(failed, TaskAttempt)
     assert (failed.attempt, failed.state) == (1, T.FAILURE)
     assert isinstance(end, Finish)
+
+
+# ---------------------------------------------------------------------------------------------- cleaning up
+
+
+CLEANS: Task = {"teardown": True, "timeout": 1}
+
+
+def begun(effects: list[Effect]) -> list[TaskCode]:
+    return [each.code for each in effects if isinstance(each, TaskAttempt)]
+
+
+def test_what_skips_itself_while_it_cleans_up_is_over_and_has_not_failed() -> None:
+    plan = a_plan({"a": [], "first": ["a"], "then": ["first"]}, fields={"first": CLEANS, "then": CLEANS})
+    runnable = a_runnable(plan)
+    runnable.handle(Started())
+    assert runnable.handle(AttemptEnd(A, 1, T.SKIPPED)) == [Close(W.SUCCESS, "")]
+    assert begun(runnable.handle(Closes())) == [B]
+    assert begun(runnable.handle(AttemptEnd(B, 1, T.SKIPPED))) == [C]
+    assert runnable.handle(AttemptEnd(C, 1, T.SKIPPED)) == [DONE]
+
+    owner = Runnable(replace(an_instance(plan), ending_as=W.SUCCESS), plan)
+    assert begun(owner.handle(Restored((TaskAttempt(A, 1, T.SKIPPED), TaskAttempt(B, 1, T.SKIPPED))))) == [C]
+    assert owner.handle(AttemptEnd(C, 1, T.SKIPPED)) == [DONE]
+
+
+def test_what_cleans_up_sees_how_its_run_ends_and_whether_it_is_the_latest_by_then() -> None:
+    tell: Task = {"on_exit": True, "timeout": 1, "local_params": {"latest": "${system.is_latest}"}}
+    runnable = a_runnable(a_plan({"a": [], "b": [], "tell": []}, fields={"tell": tell}))
+    runnable.tell_latest(is_latest=True)
+    runnable.handle(Started())
+    runnable.handle(AttemptEnd(A, 1, T.SKIPPED))
+    assert runnable.handle(AttemptEnd(B, 1, T.FAILURE)) == [Close(W.FAILURE, 'task "b" failed')]
+    runnable.tell_latest(is_latest=False)
+    [told] = runnable.handle(Closes())
+    assert isinstance(told, TaskAttempt)
+    values = json.loads(told.values)
+    assert (values["latest"], values["system.workflow.state"]) == ("false", "FAILURE")
+    assert values["system.workflow.failed_tasks"] == '["b"]'

@@ -12,6 +12,7 @@ from model.alerts.rule_ends import Mark, RunEnd, Window, at_end, failures_after,
 from model.alerts.rules import Condition, Fails, Late, Recovers, Succeeds, TakesLonger
 from model.runs.states import WorkflowState
 from model.time.zones import zone
+from tests.every import every
 
 BERLIN = zone("Europe/Berlin")
 S, F = WorkflowState.SUCCESS, WorkflowState.FAILURE
@@ -31,7 +32,7 @@ def _raised(condition: Condition, states: str) -> str:
     return seen
 
 
-@pytest.mark.parametrize(
+@every(
     ("condition", "states", "raised"),
     [
         (Fails(), "SFFSF", ".xx.x"),
@@ -77,7 +78,7 @@ def _utc(*parts: int) -> datetime:
     return datetime(*parts, tzinfo=UTC)  # type: ignore[misc, arg-type]
 
 
-@pytest.mark.parametrize(
+@every(
     ("late", "now", "since", "deadline"),
     [
         (Late(time(6)), _utc(2026, 3, 4, 6), _utc(2026, 3, 4), _utc(2026, 3, 4, 6)),

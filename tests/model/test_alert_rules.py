@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from model.alerts.rules import FORMS, Fails, Late, Recovers, Rule, Succeeds, TakesLonger, parse_rule
 from model.errors import Refused
 from model.time.zones import zone
+from tests.every import every
 
 BERLIN = zone("Europe/Berlin")
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "rule"),
     [
         ("any run of load fails -> group data", Rule(Fails(1), "load", "data")),
@@ -62,7 +63,7 @@ def test_what_a_rule_says(text: str, rule: Rule) -> None:
     assert parse_rule(text) == rule
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "sentence"),
     [
         ("", "the rule is empty; write one such as: any run of NAME fails -> group data"),
@@ -103,7 +104,7 @@ def test_each_rule_of_the_documentation_is_one() -> None:
     assert {parse_rule(line).group for line in written.splitlines()} == {"data", "ops", "night shift"}
 
 
-@pytest.mark.parametrize("form", FORMS)
+@every("form", FORMS)
 def test_each_form_that_a_sentence_names_is_a_rule(form: str) -> None:
     assert parse_rule(f"{form} -> group data").workflow == "NAME"
 

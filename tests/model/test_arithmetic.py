@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from model.time.arithmetic import calculate
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "value"),
     [("1", 1), (" 7 * 2 ", 14), ("1-2-3", -4), ("2*(3+4)", 14), ("-3+-6*(+8)-(-5)", -46), ("7/2", Fraction(7, 2)),
      ("1/24/60", Fraction(1, 1440)), ("-(2)*-3", 6), ("((((1))))", 1), ("--1", 1)],
@@ -20,9 +20,7 @@ def test_a_sum_has_the_value_of_its_rules(text: str, value: Fraction | int) -> N
     assert calculate(text) == value
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "1 2", "1+", "*1", "(1", "1)", "()", "1.5", "x", "1/0", "1/(2-2)", ")(", "²"]
-)
+@every("text", ["", " ", "1 2", "1+", "*1", "(1", "1)", "()", "1.5", "x", "1/0", "1/(2-2)", ")(", "²"])
 def test_what_is_no_sum_has_no_value(text: str) -> None:
     assert calculate(text) is None
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from model.errors import Refused
 from model.runs.backfill import DATES_MAX, BackfillSpec, Order, RunMode, chains, rest
 from model.time.cron import Cron
+from tests.every import every
 
 UTC_ZONE = ZoneInfo("UTC")
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -167,7 +168,7 @@ def test_the_names_of_dolphinscheduler_are_known() -> None:
     assert iso(chains(listed, None, UTC_ZONE)) == [["2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00"]]
 
 
-@pytest.mark.parametrize(
+@every(
     ("fields", "sentence"),
     [
         ({}, 'backfill needs "from" and "to", or "dates"; write {"from": "2026-01-01", "to": "2026-01-31"}'),
@@ -196,7 +197,7 @@ def test_what_is_wrong_is_told_in_a_sentence(fields: dict[str, object], sentence
     assert sentence in fault(**fields)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "1", "null", '"x"', "{", "[" * 100_000, "\x00"])
+@every("text", ["", "[]", "1", "null", '"x"', "{", "[" * 100_000, "\x00"])
 def test_what_is_no_object_is_refused(text: str) -> None:
     with pytest.raises(Refused, match="backfill must be a JSON object; write "):
         BackfillSpec.parse(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -17,13 +16,13 @@ from model.parameters.builtin import (
     with_task_parameters,
 )
 from model.time.intervals import Interval, NoInterval
+from model.time.run_time import RunTime
+from tests.every import every
 
 
 def parameters(at: datetime, zone: str = "UTC", interval: Interval | None = None) -> dict[str, str]:
     return builtin_parameters(
-        at,
-        ZoneInfo(zone),
-        interval,
+        RunTime(at, zone, interval),
         workflow_name="daily sales",
         workflow_code=WorkflowCode(1001),
         workflow_instance_id=WorkflowInstanceId(8),
@@ -32,7 +31,7 @@ def parameters(at: datetime, zone: str = "UTC", interval: Interval | None = None
     )
 
 
-@pytest.mark.parametrize(
+@every(
     ("at", "zone", "biz_date", "curdate", "now"),
     [
         (datetime(2022, 8, 26, 5, 0, 7, tzinfo=UTC), "UTC", "20220825", "20220826", "20220826050007"),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
-
 from model.runs.command_moves import COMMAND_MOVES, REVIVING, STARTING, CommandType, why_not
 from model.runs.states import WORKFLOW_TRANSITIONS, WorkflowState
+from tests.every import every
 
 C, W = CommandType, WorkflowState
 
@@ -67,7 +66,7 @@ def test_no_command_and_no_state_is_left_out() -> None:
     assert not set(COMMAND_MOVES) & STARTING
 
 
-@pytest.mark.parametrize(("type_", "state", "wanted"), CASES)
+@every(("type_", "state", "wanted"), CASES)
 def test_a_command_makes_the_listed_move_or_is_refused_with_the_listed_sentence(
     type_: CommandType, state: WorkflowState, wanted: WorkflowState | str
 ) -> None:

@@ -15,8 +15,18 @@ from model.errors import Refused
 from model.ids import CommandId, ScheduleId, TaskCode, WorkflowCode, WorkflowInstanceId
 from model.parameters.parameters import is_storable
 from model.runs.command_moves import COMMAND_MOVES, CommandType
-from model.runs.commands import Command, CommandRow, Move, RecoverSerialWait, RecoverToleranceFault, Start, read_command
+from model.runs.commands import (
+    Command,
+    CommandRow,
+    Move,
+    RecoverSerialWait,
+    RecoverToleranceFault,
+    Start,
+    read_command,
+    read_parent,
+)
 from model.runs.instances import Parent
+from tests.every import every
 
 ID = CommandId(7)
 START = CommandRow(ID, "START_PROCESS", "1001", None, None, None, None, None, None, "2026-01-31", "ada")
@@ -73,10 +83,20 @@ def test_a_start_may_say_everything() -> None:
     )
 
 
+def test_a_run_that_a_task_does_not_wait_for_is_asked_for_apart() -> None:
+    parent = Parent(WorkflowInstanceId(42), TaskCode(3), 1, 0, waits=False)
+    assert (str(parent), parent.place) == ("42/3/1/0/apart", "42/3/1/0")
+    assert read_parent(str(parent)) == parent
+    assert read_parent(parent.place) == replace(parent, waits=True)
+    for wrong in ("42/3/1/0/", "42/3/1/0/Apart", "42/3/1/apart", "apart", "42/3/1/0/apart/apart"):
+        with pytest.raises(Refused, match="must be instance/task code/attempt/index"):
+            read_parent(wrong)
+
+
 MOVES = sorted(set(COMMAND_MOVES) - {CommandType.RECOVER_TOLERANCE_FAULT_PROCESS})
 
 
-@pytest.mark.parametrize("type_", MOVES)
+@every("type_", MOVES)
 def test_a_change_of_a_run_names_the_run_and_what_goes_with_it(type_: CommandType) -> None:
     row = replace(RECOVER, type=type_, start_tasks=" a, b ,,c", parent="42/9223372036854775807/1/0")
     parent = Parent(WorkflowInstanceId(42), TaskCode(2**63 - 1), 1, 0)
@@ -120,8 +140,8 @@ BAD = [
 FIELDS = sorted({field.name for field in fields(CommandRow)} - {"id", "created_at", "created_by"})
 
 
-@pytest.mark.parametrize("value", BAD, ids=lambda value: repr(value[:10]))
-@pytest.mark.parametrize("name", FIELDS)
+@every("value", BAD)
+@every("name", FIELDS)
 def test_no_value_of_any_field_does_more_than_be_refused_in_a_sentence(name: str, value: str) -> None:
     """Of any type of command."""
     for row in ROWS:
@@ -145,7 +165,7 @@ def texts_of(command: Command) -> list[str]:
     return read
 
 
-@pytest.mark.parametrize("type_", CommandType)
+@every("type_", CommandType)
 def test_each_type_needs_what_it_is_about(type_: CommandType) -> None:
     empty = replace(START, type=type_, workflow_code=None)
     about = "workflow_instance_id" if type_ in COMMAND_MOVES else "workflow_code"
@@ -203,10 +223,8 @@ def test_what_is_meant_must_be_said(row: CommandRow, field: str) -> None:
     assert fault(row, **{field: None}) == f"{field} is missing; say which one is meant"
 
 
-@pytest.mark.parametrize(
-    "value", ["0", "-5", "", "abc", "1.5", "1_000", " 1", "٣", "²", "9" * 20, str(2**63), "9" * 5000]
-)
-@pytest.mark.parametrize(
+@every("value", ["0", "-5", "", "abc", "1.5", "1_000", " 1", "٣", "²", "9" * 20, str(2**63), "9" * 5000])
+@every(
     ("row", "field"),
     [(START, "workflow_code"), (START, "workflow_version"), (RECOVER, "workflow_instance_id")],
 )
@@ -216,7 +234,7 @@ def test_a_number_must_be_a_positive_one_that_the_database_has_room_for(
     assert fault(row, **{field: value}) == f"{field} must be a positive number, not {value[:40]}"
 
 
-@pytest.mark.parametrize(
+@every(
     ("field", "value", "sentence"),
     [
         ("priority", "urgent", 'priority "urgent" is unknown; use one of HIGHEST, HIGH, MEDIUM, LOW, LOWEST'),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from model.errors import Refused
 from model.time.cron import Cron
+from tests.every import every
 
 NEW_YORK = ZoneInfo("America/New_York")
 UTC_ZONE = ZoneInfo("UTC")
@@ -43,7 +44,7 @@ def fault(text: str) -> str:
 # -------------------------------------------------------------------------------------------------------- read
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "fires"),
     [
         # 1 January 2026 is a Thursday
@@ -91,7 +92,7 @@ def test_what_a_text_means(text: str, fires: list[str]) -> None:
     assert first(text, len(fires)) == fires
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "days"),
     [
         ("0 0 0 1 1 ? 2027,2030-2034/2", ["2027-01-01", "2030-01-01", "2032-01-01", "2034-01-01"]),
@@ -119,9 +120,9 @@ def test_the_rarest_days_are_found() -> None:
     assert [fire.year for fire in islice(fires, 4)] == [2044, 2072, 2112, 2140]
 
 
-@pytest.mark.parametrize("text", ["0 0 0 * * ?", "* * * * * ?", "0 0 29W 2 *"])
-@pytest.mark.parametrize("moment", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
-@pytest.mark.parametrize("zone", [UTC_ZONE, NEW_YORK, ZoneInfo("Pacific/Kiritimati")])
+@every("text", ["0 0 0 * * ?", "* * * * * ?", "0 0 29W 2 *"])
+@every("moment", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+@every("zone", [UTC_ZONE, NEW_YORK, ZoneInfo("Pacific/Kiritimati")])
 def test_the_ends_of_the_calendar_raise_nothing(text: str, moment: datetime, zone: ZoneInfo) -> None:
     list(islice(Cron.parse(text).after(moment, zone), 3))
 
@@ -147,7 +148,7 @@ def test_windows_that_follow_each_other_share_no_fire_and_miss_none() -> None:
 # ----------------------------------------------------------------------------------------------------- refused
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "sentence"),
     [
         ("* * * *", 'cron "* * * *" must have 5 fields (minute hour day month weekday), or 6 or 7 as in Quartz (second'
@@ -169,7 +170,7 @@ def test_a_fault_is_told_with_its_field(text: str, sentence: str) -> None:
     assert fault(text) == sentence
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "field"),
     [
         ("a" * 2000, "longer"), ("@fortnightly", "nickname"), ("", "fields"), ("0 0 0 0 0 0 0 0", "fields"),
@@ -206,7 +207,7 @@ def test_a_text_is_read_or_refused_and_nothing_else(text: str) -> None:
 # -------------------------------------------------------------------------------------------------------- words
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "words"),
     [
         ("0 0 5 * * ? *", "At 05:00 every day"),
@@ -222,7 +223,7 @@ def test_the_words_for_a_rule(text: str, words: str) -> None:
     assert Cron.parse(text).in_words == words
 
 
-@pytest.mark.parametrize("number", range(1, 8))
+@every("number", range(1, 8))
 def test_the_weekday_in_words_is_that_of_the_fires(number: int) -> None:
     cron = Cron.parse(f"0 0 12 ? * {number}")
     fire = next(cron.after(instant("2026-01-01T00:00+00:00"), UTC_ZONE))
@@ -241,7 +242,7 @@ SAO_PAULO = ("America/Sao_Paulo", "2018-11-03T12:00-03:00", "2018-11-04T12:00-02
 DUBLIN = ("Europe/Dublin", "2026-10-25T00:30+01:00", "2026-10-25T03:00+00:00")  # 02:00 becomes 01:00, "negative" DST
 
 
-@pytest.mark.parametrize(
+@every(
     ("night", "text", "fires"),
     [
         (SPRING, "30 2 * * *", ["08 03:00-0400"]),

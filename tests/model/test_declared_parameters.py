@@ -13,6 +13,7 @@ from model.choices import ParameterType
 from model.definitions.problems import InvalidWorkflow
 from model.definitions.workflow import WorkflowSpec
 from model.parameters.declared import Declaration, WrongParameters, check_declared, lacking, together
+from tests.every import every
 
 TASK = {"name": "a", "type": "FAKE"}
 DAY = {"type": "DATE", "required": True, "description": "The day to load"}
@@ -59,7 +60,7 @@ def test_what_is_stored_and_what_is_written_again_say_the_same() -> None:
     assert WorkflowSpec.parse(written) == spec
 
 
-@pytest.mark.parametrize(
+@every(
     "value",
     [{"a": 1}, {}, {"type": "table", "value": 1}, {"value": 1}, {"min": 1, "max": 2}, {"description": "x"}, [1], None],
 )
@@ -75,7 +76,7 @@ def test_a_workflow_without_declarations_is_stored_as_ever() -> None:
     assert json.loads(spec.model_dump_json(exclude_defaults=True)).keys() == {"params", "secrets", "tasks"}
 
 
-@pytest.mark.parametrize(
+@every(
     ("declared", "sentence"),
     [
         ({"type": "INTEGER", "vlaue": 1}, 'there is no field "vlaue" of the parameter "x", did you mean "value"?'),
@@ -124,7 +125,7 @@ def test_a_secret_is_declared_in_both_places_or_in_none() -> None:
 # --------------------------------------------------------------------------------------------- which values it allows
 
 
-@pytest.mark.parametrize(
+@every(
     ("declared", "right", "wrong"),
     [
         ({"type": "INTEGER", "min": 1, "max": 100}, ["1", "100", "+7"], ["0", "101", "1.5", "a", "1_0", "9" * 5000]),

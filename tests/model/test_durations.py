@@ -8,9 +8,10 @@ import pytest
 
 from model.errors import Refused
 from model.time.durations import read_duration, seconds_of
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "seconds"),
     [
         ("90", 90),
@@ -27,7 +28,7 @@ def test_a_span_is_read(text: str, seconds: float) -> None:
     assert read_duration(text, "it") == timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize("text", ["", "0", "-5", "5x", "m", "nan", "inf", "1e300", "1h-5m", "0s", "five"])
+@every("text", ["", "0", "-5", "5x", "m", "nan", "inf", "1e300", "1h-5m", "0s", "five"])
 def test_what_is_no_span_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(Refused, match=r"--timeout .* is not a time span; write it as 30s, 5m or 1h30m"):
         read_duration(text, "--timeout")

@@ -14,6 +14,7 @@ from model.parameters.nested_references import resolve
 from model.time.cron import Cron
 from model.time.intervals import FireRule, Interval, NoInterval, interval_at, is_latest
 from model.time.time_expressions import replace_time_expressions
+from tests.every import every
 
 RULES = [
     "@hourly",
@@ -117,7 +118,7 @@ HOUR = Interval(moment("2026-03-29T00:00+00:00"), moment("2026-03-29T01:00+00:00
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "value"),
     [
         ("$[interval_start(yyyyMMddHH)]", "2026032901"),

@@ -8,11 +8,12 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from model.time.java_dates import java_date
+from tests.every import every
 
 FRIDAY = datetime(2022, 8, 26, 13, 5, 9, 7000, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@every(
     ("pattern", "text"),
     [
         ("yyyyMMdd", "20220826"), ("yy", "22"), ("y", "2022"), ("yyyyy", "02022"), ("G", "AD"),
@@ -56,6 +57,6 @@ def test_the_week_of_a_month(day: str, week: str) -> None:
     assert java_date("W", datetime.fromisoformat(day)) == week
 
 
-@pytest.mark.parametrize("pattern", ["", " ", "1+2", "'x'", "''", "foo", "yyyyb", "yyyy'T", "'", "XXXX", "i", "é"])
+@every("pattern", ["", " ", "1+2", "'x'", "''", "foo", "yyyyb", "yyyy'T", "'", "XXXX", "i", "é"])
 def test_what_is_no_pattern_gives_nothing(pattern: str) -> None:
     assert java_date(pattern, FRIDAY) is None

@@ -1,4 +1,4 @@
-"""`model/runs/serial_lines.py` and the field `serial_key`: what a key may be, and how a wrong one is said."""
+"""`model/runs/serial_lines.py`, and the fields `serial_key` and `max_active`: what they may be, how a fault is said."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 from model.definitions.problems import InvalidWorkflow
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
-from model.runs.serial_lines import KEY_LENGTH_MAX, Line, called_by, value_of_key
+from model.runs.serial_lines import KEY_LENGTH_MAX, Line, called_by, giving_way, value_of_key
 from service.workflows.workflow_file import parse_workflows
+from tests.every import every
 from worker.tasks.catalog import TaskCatalog
 
 AT, ZONE = datetime(2026, 5, 1, 22, 30, tzinfo=UTC), ZoneInfo("Europe/Berlin")
@@ -23,7 +24,7 @@ def value(written: str, **known: str) -> str:
     return value_of_key(written, known, AT, ZONE)
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "key"),
     [
         ("${k}", "17"),
@@ -42,7 +43,7 @@ def test_a_key_is_made_of_the_values_of_its_names(written: str, key: str) -> Non
     assert value(written, k="17", spaced=" x ", chinese="机位", literal="${k}") == key
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "says"),
     [
         ("${other}", "needs a value of other; give it at the start, or a default in params"),
@@ -79,7 +80,7 @@ def test_each_serial_workflow_may_have_a_key(type_: str) -> None:
     assert spec.serial_key == "${k}"
 
 
-@pytest.mark.parametrize(
+@every(
     ("fields", "says"),
     [
         ({"execution_type": "PARALLEL"}, "serial_key makes lines of runs, and PARALLEL runs wait for none; write"),
@@ -103,3 +104,50 @@ def test_a_file_says_in_which_line_it_is_wrong() -> None:
     text = b"name: x\nserial_key: ${k}\ntasks:\n  - {name: a, type: FAKE}\n"
     with pytest.raises(Refused, match=r"flow\.yaml:2: serial_key makes lines of runs"):
         parse_workflows(text, "flow.yaml", TaskCatalog())
+
+
+@every(
+    ("fields", "type_", "count"),
+    [
+        ({}, "PARALLEL", 1),
+        ({"max_active": 3}, "SERIAL_WAIT", 3),
+        ({"max_active": 1}, "SERIAL_WAIT", 1),
+        ({"max_active": 1, "execution_type": "PARALLEL"}, "PARALLEL", 1),
+        ({"max_active": 1000, "execution_type": "SERIAL_DISCARD"}, "SERIAL_DISCARD", 1000),
+        ({"max_active": 2, "execution_type": "SERIAL_PRIORITY"}, "SERIAL_PRIORITY", 2),
+        ({"max_active": 2, "serial_key": "${k}"}, "SERIAL_WAIT", 2),
+    ],
+)
+def test_how_many_go_on_at_once_makes_the_others_wait(fields: dict[str, Any], type_: str, count: int) -> None:
+    spec = WorkflowSpec.parse({"tasks": TASKS, **fields})
+    assert (spec.execution_type, spec.max_active) == (type_, count)
+    stored = spec.model_dump(mode="json", exclude_defaults=True)
+    assert WorkflowSpec.parse(stored) == WorkflowSpec.parse(spec.model_dump(mode="json")) == spec
+
+
+@every(
+    ("fields", "says"),
+    [
+        (
+            {"max_active": 2, "execution_type": "PARALLEL"},
+            "max_active makes runs wait, and PARALLEL runs wait",
+        ),
+        ({"max_active": 0}, 'field "max_active": input should be greater than or equal to 1'),
+        ({"max_active": 1001}, 'field "max_active": input should be less than or equal to 1000'),
+        ({"max_active": "3"}, 'field "max_active": input should be a valid integer'),
+        ({"max_active": True}, 'field "max_active": input should be a valid integer'),
+        ({"max_active_runs": 3}, 'there is no field "max_active_runs", did you mean "max_active"?'),
+    ],
+)
+def test_a_wrong_number_is_said_at_its_field(fields: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidWorkflow) as raised:
+        WorkflowSpec.parse({"tasks": TASKS, **fields})
+    assert says in raised.value.problems[0].sentence
+    assert raised.value.problems[0].where[0] in fields
+
+
+@pytest.mark.parametrize(
+    ("older", "max_active", "leave"), [("abc", 1, "abc"), ("abc", 2, "ab"), ("abc", 4, ""), ("", 1, ""), ("", 9, "")]
+)
+def test_the_newest_stay_beside_one_that_has_priority(older: str, max_active: int, leave: str) -> None:
+    assert giving_way(older, max_active) == leave

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from model.cluster.load import MIB, RUNS_LIMIT, Hysteresis, Limit, LoadSettings, Measure, WorkerLoadSettings
 from model.cluster.nodes import NodeStatus
+from tests.every import every
 
 NORMAL, BUSY = NodeStatus.NORMAL, NodeStatus.BUSY
 MEMORY = Limit(Measure.MEMORY, enter=0.9, leave=0.85)
@@ -202,7 +203,7 @@ def test_a_margin_that_nothing_could_come_back_behind_is_refused_with_a_sentence
     )
 
 
-@pytest.mark.parametrize(
+@every(
     "wrong",
     [{"memory_max": 0}, {"memory_max": 1.1}, {"margin": 0}, {"load_max": -1}, {"hold": 0}, {"load_max": float("inf")}],
 )

@@ -14,6 +14,7 @@ from model.definitions.problems import InvalidWorkflow
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.parameters.local import LocalParam, misfit, typed
+from tests.every import every
 
 P = ParameterType
 
@@ -43,14 +44,12 @@ def test_a_mapping_and_the_list_of_dolphinscheduler_say_the_same() -> None:
     assert [param.direct for param in read(short)] == [Direct.IN, Direct.IN, Direct.OUT]
 
 
-@pytest.mark.parametrize(
-    ("written", "text"), [(5, "5"), (True, "true"), (None, ""), ([1, "a"], '[1, "a"]'), (1.5, "1.5"), ("x", "x")]
-)
+@every(("written", "text"), [(5, "5"), (True, "true"), (None, ""), ([1, "a"], '[1, "a"]'), (1.5, "1.5"), ("x", "x")])
 def test_a_value_is_taken_as_a_person_would_read_it(written: Any, text: str) -> None:
     assert read({"p": written})[0].value == text
 
 
-@pytest.mark.parametrize(
+@every(
     ("local_params", "sentence"),
     [
         (5, 'task "a": field "local_params": must be a list, such as [a, b]'),
@@ -78,7 +77,7 @@ def test_an_unknown_type_is_met_with_those_that_there_are() -> None:
 # ------------------------------------------------------------------------------------------------ what it stands for
 
 
-@pytest.mark.parametrize(
+@every(
     ("type_", "text", "value"),
     [
         (P.VARCHAR, "", ""),
@@ -104,7 +103,7 @@ def test_a_text_stands_for_a_value_of_its_type(type_: ParameterType, text: str, 
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize(
+@every(
     ("type_", "text", "form"),
     [
         (P.INTEGER, "1.5", "a whole number such as 42"),

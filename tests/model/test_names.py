@@ -7,6 +7,7 @@ import pytest
 from model.definitions.names import fault_of_workflow_name
 from model.definitions.problems import faults_of_task_names
 from model.definitions.workflow import WorkflowSpec
+from tests.every import every
 
 REFUSED = [
     ("12", "has only digits, as an id; add a letter"),
@@ -27,7 +28,7 @@ REFUSED = [
 GOOD = ["hello", "12th", "a b", "größe", "日次", "a.b_c-d", "l'été", "why", "x@y", "1.5", "v-1"]
 
 
-@pytest.mark.parametrize(("name", "fault"), REFUSED)
+@every(("name", "fault"), REFUSED)
 def test_a_name_that_means_something_else_is_refused_for_workflows_and_tasks(name: str, fault: str) -> None:
     assert fault in (fault_of_workflow_name(name) or "")
     spec = WorkflowSpec.parse({"tasks": [{"name": "good", "type": "FAKE"}, {"name": name, "type": "FAKE"}]})
@@ -37,7 +38,7 @@ def test_a_name_that_means_something_else_is_refused_for_workflows_and_tasks(nam
     assert problem.where == ("tasks", 1, "name")
 
 
-@pytest.mark.parametrize("name", GOOD)
+@every("name", GOOD)
 def test_other_names_are_fine(name: str) -> None:
     assert fault_of_workflow_name(name) is None
     assert not list(faults_of_task_names(WorkflowSpec.parse({"tasks": [{"name": name, "type": "FAKE"}]})))

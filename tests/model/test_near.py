@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import pytest
-
 from model.near import CUTOFF, cure_of, nearest
+from tests.every import every
 
 ROOT = Path(__file__).parents[2]
 LONG = "".join(chr(ord("a") + number * number % 23) for number in range(190))
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "known", "meant"),
     [
         ("wroflow", ["other", "workflow"], "workflow"),

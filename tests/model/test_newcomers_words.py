@@ -13,11 +13,12 @@ from model.definitions.problems import InvalidWorkflow
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.time.cron import Cron
+from tests.every import every
 
 TASK = {"name": "a", "type": "SHELL", "params": {"script": ":"}}
 
 
-@pytest.mark.parametrize(
+@every(
     ("field", "meant"),
     [
         ("depends_on", "after"),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from model.definitions.newer_version import changed_tasks
 from model.definitions.workflow import WorkflowSpec
+from tests.every import every
 
 EXTRACT = {"name": "extract", "type": "SHELL", "params": {"script": "fetch ${source}"}}
 LOAD = {"name": "load", "type": "SHELL", "params": {"script": "load ${day}"}, "after": ["extract"]}
@@ -19,7 +18,7 @@ def version(tasks: list[dict[str, Any]] | None = None, **fields: Any) -> Workflo
     return WorkflowSpec.parse({"params": PARAMS, **fields, "tasks": tasks or [EXTRACT, LOAD, BELOW]}).coded()
 
 
-@pytest.mark.parametrize(
+@every(
     ("new", "changed"),
     [
         (version(), []),

@@ -17,6 +17,7 @@ from model.parameters.parameters import (
     parse_parameters,
     replace_references,
 )
+from tests.every import every
 
 storable = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.]{0,10}", fullmatch=True)
@@ -40,7 +41,7 @@ def test_texts_come_back_as_they_were_given(values: dict[str, str], ascii_only: 
     assert parse_parameters(json.dumps(values, ensure_ascii=ascii_only), "params") == values
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "text"),
     [
         ("5", "5"), ("-1", "-1"), ("1.10", "1.10"), ("1e999", "1e999"), ("12345678901234567.5", "12345678901234567.5"),
@@ -63,7 +64,7 @@ def test_broken_json_is_told_with_its_place() -> None:
     assert fault("").startswith("params is not valid JSON at character 1: ")
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "kind"),
     [
         ("[]", "a list"),
@@ -78,7 +79,7 @@ def test_what_is_no_object_is_told_what_it_is(text: str, kind: str) -> None:
     assert fault(text) == f'params must be a JSON object such as {{"day": "2026-01-31"}}, not {kind}'
 
 
-@pytest.mark.parametrize("levels", [*range(900, 1010), 100_000])
+@every("levels", [*range(900, 1010), 100_000])
 def test_deep_nesting_is_refused_in_a_sentence_wherever_the_stack_ends(levels: int) -> None:
     """Between what Python's reader takes and what its writer takes there was a depth that escaped as RecursionError."""
     try:
@@ -124,7 +125,7 @@ def test_any_text_gives_values_that_a_process_takes_or_a_sentence(text: str) -> 
 # ---------------------------------------------------------------------------------------------- references
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "result"),
     [
         ("at ${day}!", "at <day=1>!"),
@@ -177,7 +178,7 @@ def test_a_plain_value_is_one_that_cannot_become_code(value: str) -> None:
     assert is_plain(value)
 
 
-@pytest.mark.parametrize("character", [*" \t\n\r\x00\"'`$\\;&|<>()[]{}*?!#~^", "ä", "é", "٣", "\u2028", "\x85"])
+@every("character", [*" \t\n\r\x00\"'`$\\;&|<>()[]{}*?!#~^", "ä", "é", "٣", "\u2028", "\x85"])
 def test_a_character_that_means_something_to_a_shell_or_is_not_ascii_is_not_plain(character: str) -> None:
     assert not is_plain(character)
     assert not is_plain(f"a{character}")

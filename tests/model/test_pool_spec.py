@@ -19,6 +19,7 @@ from model.pools.spec import (
     faults_of_variables,
 )
 from model.pools.variables import resource_variable, resource_variables
+from tests.every import every
 
 
 def problems_of(content: dict[str, Any]) -> list[tuple[tuple[str | int, ...], str]]:
@@ -39,7 +40,7 @@ def test_durations_of_a_check_have_units() -> None:
     assert (spec.check.timeout, spec.check.every) == (0.5, 120.0)
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "where", "sentence"),
     [
         ({}, (), "a pool needs `resources` (names, with data of each) or a `count` of places; write one"),
@@ -127,14 +128,12 @@ def test_names_of_pools(name: str) -> None:
     assert fault_of_pool_name(name) is None
 
 
-@pytest.mark.parametrize(
-    "name", ["", " ", "a b", "-a", ".", "..", "_a", "a/b", "a?b", "代理", "p" * 101, "a\n", None, 5]
-)
+@every("name", ["", " ", "a b", "-a", ".", "..", "_a", "a/b", "a?b", "代理", "p" * 101, "a\n", None, 5])
 def test_names_that_no_pool_may_have(name: object) -> None:
     assert fault_of_pool_name(name) is not None
 
 
-@pytest.mark.parametrize("name", ["_a", "-a", ".a", "代理", "a b", "", "p" * 101, "a\n"])
+@every("name", ["_a", "-a", ".a", "代理", "a b", "", "p" * 101, "a\n"])
 def test_a_task_names_only_what_a_pool_may_be_called(name: str) -> None:
     task = {"name": "t", "type": "FAKE", "resources": {name: 1}}
     with pytest.raises(InvalidWorkflow) as caught:

@@ -10,6 +10,7 @@ import pytest
 from model.accounts.project_limits import NO_LIMITS, ProjectLimits, limits_of, used_by, used_by_start
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
+from tests.every import every
 
 LIMITS = ProjectLimits(
     tenants=frozenset({"etl"}),
@@ -25,7 +26,7 @@ def spec(*tasks: dict[str, Any], **fields: Any) -> WorkflowSpec:
     return WorkflowSpec.parse({"tasks": list(tasks), **fields})
 
 
-@pytest.mark.parametrize(
+@every(
     ("given", "sentence"),
     [
         (spec({**FITS, "tenant": "root"}), 'the tenant "root", only etl'),

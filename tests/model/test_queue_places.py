@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from model.choices import Priority
 from model.runs.queue_places import AGAIN_S, ALL_EVERY_S, HINTS_BYTES_MAX, Places, Queued, QueuedAttempt, QueuePlaces
+from tests.every import every
 
 HIGH, MEDIUM, LOW = Priority.HIGH, Priority.MEDIUM, Priority.LOW
 
@@ -42,7 +42,7 @@ def test_what_was_queued_is_searched_from_its_oldest_run() -> None:
     assert places.begin(0) == {MEDIUM: {"a": 7, "b": 5}, LOW: {"a": 8}}
 
 
-@pytest.mark.parametrize(
+@every(
     "payload",
     ["", "a", "a,c", "a,>MEDIUM:9:b", "a,>MEDIUM:x:a", "a,>URGENT:9:a", "a,>MEDIUM:9999999999999999999:a", "a,>"],
 )

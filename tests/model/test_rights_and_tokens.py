@@ -16,6 +16,7 @@ from model.accounts.audits import masked
 from model.accounts.login_limits import FREE_OF_NAME, WAIT_MAX, counted_address, wait
 from model.accounts.rights import RIGHTS_OF_ROLE, Right, Role, Scope, covers, left_by, parse_scopes, rights_in
 from model.errors import Refused
+from tests.every import every
 
 V, O, E, W, C, A = Right.VIEW, Right.OPERATE, Right.EDIT, Right.OWN, Right.VIEW_CLUSTER, Right.ADMINISTER  # noqa: E741
 
@@ -40,7 +41,7 @@ def test_each_role_has_the_rights_of_those_before_it() -> None:
     assert all(less < more for less, more in pairwise(rights))
 
 
-@pytest.mark.parametrize(("scopes", "rights"), [
+@every(("scopes", "rights"), [
     ({"runs:read"}, {V}), ({"runs:write"}, {V, O}), ({"definitions:read"}, {V}), ({"definitions:write"}, {V, E}),
     ({"projects:read"}, {V}), ({"projects:write"}, {V, W}), ({"cluster:read"}, {C}), ({"admin"}, set(Right)),
     ({"runs:write", "definitions:write"}, {V, O, E}),
@@ -85,9 +86,7 @@ def test_a_token_with_one_wrong_character_is_refused_and_not_repeated(chance: by
         assert changed not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "shoal_", "shoal_" + "0" * 40, "ghp_" + "0" * 39, "shoal_" + "é" * 39, "x" * 10**6]
-)
+@every("text", ["", "shoal_", "shoal_" + "0" * 40, "ghp_" + "0" * 39, "shoal_" + "é" * 39, "x" * 10**6])
 def test_what_is_no_token_is_refused(text: str) -> None:
     with pytest.raises(Refused, match="not a token"):
         tokens.parse(text)
@@ -105,7 +104,7 @@ def test_a_name_that_an_account_may_have(name: str) -> None:
     assert check_account_name(name) == name
 
 
-@pytest.mark.parametrize("name", ["", ".a", "-a", "a b", "ännä", "a\n", "a/b", "x" * 101, "a\0"])
+@every("name", ["", ".a", "-a", "a b", "ännä", "a\n", "a/b", "x" * 101, "a\0"])
 def test_a_name_that_no_account_may_have(name: str) -> None:
     with pytest.raises(Refused, match="not a name for an account"):
         check_account_name(name)
@@ -135,7 +134,7 @@ def test_waits_double_up_to_a_limit() -> None:
     assert wait(5, timedelta(seconds=30), FREE_OF_NAME) <= timedelta(0)
 
 
-@pytest.mark.parametrize(("address", "counted"), [
+@every(("address", "counted"), [
     ("10.0.0.1", "10.0.0.1"), ("::ffff:10.0.0.1", "10.0.0.1"), ("2001:db8::1", "2001:db8::/64"),
     ("2001:db8:0:0:ffff::1", "2001:db8::/64"), ("::1", "::/64"), ("", ""), ("/run/socket", "/run/socket"),
 ])  # fmt: skip
@@ -146,7 +145,7 @@ def test_addresses_that_one_person_may_have_are_counted_as_one(address: str, cou
 # --------------------------------------------------------------------------------------------------- audit
 
 
-@pytest.mark.parametrize(("value", "shown"), [
+@every(("value", "shown"), [
     ({"password": "x", "name": "a"}, {"password": "******", "name": "a"}),
     ({"DB_PASSWORD": "x", "api-token": "x", "Authorization": "x", "token_name": "ci"},
      {"DB_PASSWORD": "******", "api-token": "******", "Authorization": "******", "token_name": "ci"}),

@@ -17,6 +17,7 @@ from model.ids import ScheduleId
 from model.time.cron import Cron
 from model.time.misfires import FIRES_MAX, Computed, compute
 from model.time.schedules import ScheduleRow, ScheduleSpec, Timetable, stored_time, upcoming
+from tests.every import every
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CRONS = [
@@ -219,7 +220,7 @@ def test_a_row_is_read() -> None:
     assert (table.misfire, table.grace) == (Misfire.SKIP, timedelta(seconds=5))
 
 
-@pytest.mark.parametrize(
+@every(
     ("fields", "sentence"),
     [
         ({"crontab": "every day"}, "cron|field"),

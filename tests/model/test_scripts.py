@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from model.definitions.workflow import WorkflowSpec
 from model.scripts.normal_form import changed_script, changed_scripts, plain_script
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "plain"),
     [
         ("cd /tmp\r\npwd\r\n", "cd /tmp\npwd\n"),
@@ -27,7 +26,7 @@ def test_a_script_has_no_byte_order_mark_and_no_carriage_return_at_the_end_of_a_
     assert (changed_script(text, "it") is None) == (text == plain)
 
 
-@pytest.mark.parametrize(
+@every(
     ("type_", "field", "given", "plain"),
     [
         ("SHELL", "script", "\ufeffcd /tmp\r\n", "cd /tmp\n"),

@@ -14,6 +14,7 @@ from model.errors import Refused
 from model.ids import CommandId
 from model.parameters.secret_values import sealed_value, without_sealed
 from model.runs.commands import CommandRow, scrubbed
+from tests.every import every
 
 VAULT = Vault([new_key()])
 SECRET = {"password": {"type": "SECRET", "value": "hunter22"}}
@@ -43,7 +44,7 @@ def test_a_secret_without_a_value_is_left_to_the_start() -> None:
     assert (spec.secrets, dict(spec.params)) == (("password",), {"other": '{"type": "x"}'})
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "part"),
     [
         (a_workflow({**SECRET, "url": "x${password}"}), 'parameter "url" names ${password}, which is SECRET'),

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from itertools import permutations, product
 from pathlib import Path
 
-import pytest
-
 from model.choices import StartWhen
 from model.definitions.plan import Plan
 from model.ids import TaskCode
 from model.runs.ready_tasks import Progress
 from model.runs.start_rules import Decision, decision
+from tests.every import every
 from tests.master.random_plans import plan_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "workflows.md"
@@ -56,8 +55,8 @@ def test_the_table_of_the_page_has_every_case() -> None:
     assert len(TABLE) == 7 * len(StartWhen)
 
 
-@pytest.mark.parametrize("rule", StartWhen)
-@pytest.mark.parametrize("waits", [False, True])
+@every("rule", StartWhen)
+@every("waits", [False, True])
 def test_each_rule_decides_as_the_page_says(rule: StartWhen, waits: bool) -> None:
     for which in product((False, True), repeat=3):
         succeeded, skipped, failed = which
@@ -130,7 +129,7 @@ class Scene:
 COUNTS_AS: Mapping[str, str] = {"never starts": "failed", "did not choose it": "skipped"}
 
 
-@pytest.mark.parametrize("rule", StartWhen)
+@every("rule", StartWhen)
 def test_a_task_starts_by_the_states_of_those_before_it_in_whatever_order_they_came_about(rule: StartWhen) -> None:
     for count in (1, 2, 3):
         plan = a_join(rule, count)
@@ -150,14 +149,14 @@ def test_a_task_starts_by_the_states_of_those_before_it_in_whatever_order_they_c
                     was = now
 
 
-@pytest.mark.parametrize("rule", StartWhen)
+@every("rule", StartWhen)
 def test_a_task_whose_predecessors_were_all_left_out_starts(rule: StartWhen) -> None:
     plan = a_join(rule, 2)
     assert Progress(plan, {plan.codes["t"]}).begin() == [plan.codes["t"]]
 
 
-@pytest.mark.parametrize("rule", StartWhen)
-@pytest.mark.parametrize("state", ["succeeded", "skipped", "failed"])
+@every("rule", StartWhen)
+@every("state", ["succeeded", "skipped", "failed"])
 def test_a_predecessor_that_was_left_out_is_a_success_by_default_and_else_does_not_count(
     rule: StartWhen, state: str
 ) -> None:

@@ -16,6 +16,7 @@ from model.runs.states import TaskState
 from model.streams.rolling import Restart as Rolling
 from model.streams.rolling import Turn, turns
 from model.streams.streams import StreamRule
+from tests.every import every
 
 T = TaskState
 DONE_BEGIN = [Turn.DONE, Turn.BEGIN]
@@ -25,7 +26,7 @@ def _parsed(**task: Any) -> WorkflowSpec:
     return WorkflowSpec.parse({"tasks": [{"name": "a", "type": "SHELL", "params": {"script": ":"}, **task}]})
 
 
-@pytest.mark.parametrize(
+@every(
     ("task", "sentence"),
     [
         ({"restart": "never"}, "restart is for a stream; add stream: true, or remove it"),
@@ -51,8 +52,8 @@ def test_a_definition_that_makes_no_sense_is_refused_in_a_sentence(task: dict[st
     assert sentence in str(refused.value)
 
 
-@pytest.mark.parametrize("field", ["restart_pause", "restart_pause_max", "healthy_after", "every", "timeout"])
-@pytest.mark.parametrize(
+@every("field", ["restart_pause", "restart_pause_max", "healthy_after", "every", "timeout"])
+@every(
     ("given", "sentence"),
     [
         ("367d", "must be 0s to 366d; a bare number is minutes"),
@@ -112,7 +113,7 @@ def _restart(code: int, **changed: Any) -> Rolling:
     return Rolling(**values)
 
 
-@pytest.mark.parametrize(
+@every(
     ("first", "expected"),
     [
         ({}, [Turn.BEGIN, Turn.WAIT]),

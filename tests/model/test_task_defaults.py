@@ -10,6 +10,7 @@ from model.definitions.defaults import WITHOUT_EXIT_CODES, TaskDefaults
 from model.definitions.problems import InvalidWorkflow
 from model.definitions.workflow import TaskSpec, WorkflowSpec
 from model.logic.catalog import LOGIC_TYPES
+from tests.every import every
 
 EVERY = {
     **{"priority": "HIGH", "on_worker_loss": "fail", "retry_times": 3, "retry_interval": "1m", "delay_time": 2},
@@ -72,7 +73,7 @@ def test_a_task_in_the_master_gets_nothing_that_it_could_not_have(type_: str) ->
     assert given == TaskSpec.model_validate({**plain.model_dump(exclude_defaults=True), **wanted})
 
 
-@pytest.mark.parametrize(
+@every(
     ("defaults", "sentence"),
     [
         ({"retry_times": -1}, 'field "defaults.retry_times": input should be greater than or equal to 0'),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.time.time_expressions import replace_time_expressions, time_expression
+from tests.every import every
 
 FRIDAY = datetime(2022, 8, 26, 13, 5, 9, 7000, tzinfo=UTC)
 FULL = "yyyy-MM-dd HH:mm:ss"
@@ -32,7 +33,7 @@ def instant(text: str) -> datetime:
 # -------------------------------------------------------------------------------------------------- expressions
 
 
-@pytest.mark.parametrize(
+@every(
     ("expression", "text"),
     [
         ("yyyyMMdd", "20220826"), ("yyyy-MM-dd HH:mm:ss", "2022-08-26 13:05:09"),
@@ -88,7 +89,7 @@ def test_weeks_from_monday_are_those_of_iso(at: datetime) -> None:
     assert said("year_week(yyyy-MM-dd)", at) == f"{year}-{week:02}" == said("YYYY-ww", at)
 
 
-@pytest.mark.parametrize(
+@every(
     "expression",
     [
         "", " ", "1", "1+2", "i+1", "foo", "yyyy'T", "this_day()", "add_months(yyyyMMdd,)", "add_months(yyyyMMdd,x)",
@@ -103,9 +104,9 @@ def test_what_is_no_expression_or_leaves_the_calendar_gives_nothing(expression: 
     assert said(expression) is None
 
 
-@pytest.mark.parametrize("at", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Pacific/Kiritimati"])
-@pytest.mark.parametrize("expression", [FULL, "yyyy-1", "yyyy+1", "year_week(yyyy)", "timestamp(yyyyMMddHHmmss)", "Y"])
+@every("at", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+@every("zone", ["UTC", "America/New_York", "Pacific/Kiritimati"])
+@every("expression", [FULL, "yyyy-1", "yyyy+1", "year_week(yyyy)", "timestamp(yyyyMMddHHmmss)", "Y"])
 def test_the_ends_of_the_calendar_raise_nothing(at: datetime, zone: str, expression: str) -> None:
     said(expression, at, zone)
 
@@ -113,7 +114,7 @@ def test_the_ends_of_the_calendar_raise_nothing(at: datetime, zone: str, express
 # --------------------------------------------------------------------------------------- days of a clock's jump
 
 
-@pytest.mark.parametrize(
+@every(
     ("zone", "at", "expression", "text"),
     [
         # New York: 02:00 becomes 03:00 on 8 March 2026, 02:00 becomes 01:00 on 1 November
@@ -182,7 +183,7 @@ def test_months_begin_and_end_with_their_first_and_last_day(at: datetime, zone: 
 # --------------------------------------------------------------------------------------------------- in a text
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "after"),
     [
         ("", ""), ("no such thing", "no such thing"),
@@ -213,9 +214,7 @@ def test_no_expression_raises(inner: str, function: str, zone: ZoneInfo) -> None
     replace_time_expressions(f"$[{function}({inner})] $[{inner}]", FRIDAY, zone)
 
 
-@pytest.mark.parametrize(
-    "piece", ["$", "$[", "$[y", "$[yyyy-", "$[(", "]", "$[']", "$[+1", "x", "$[1]", "$[yyyyMMdd+1]"]
-)
+@every("piece", ["$", "$[", "$[y", "$[yyyy-", "$[(", "]", "$[']", "$[+1", "x", "$[1]", "$[yyyyMMdd+1]"])
 def test_a_megabyte_takes_no_long_time(piece: str) -> None:
     """CPU time, so that a busy machine fails nothing; a quadratic search would need hours."""
     text = piece * (1_000_000 // len(piece))

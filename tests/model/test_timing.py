@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from model.cluster.timing import Timing
+from tests.every import every
 
 
 def test_the_usual_times_fit_together() -> None:
@@ -40,8 +41,8 @@ def test_times_at_their_limit_are_taken(times: dict[str, Any]) -> None:
     Timing.model_validate(times)
 
 
-@pytest.mark.parametrize("value", [0, -1, "never", "nan", "inf", None])
-@pytest.mark.parametrize("name", sorted(Timing.model_fields))
+@every("value", [0, -1, "never", "nan", "inf", None])
+@every("name", sorted(Timing.model_fields))
 def test_a_time_is_a_positive_span(name: str, value: Any) -> None:
     with pytest.raises(ValidationError):
         Timing.model_validate({name: value})

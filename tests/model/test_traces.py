@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from model.ids import TaskInstanceId, WorkflowInstanceId
 from model.runs.traces import TraceParent, attempt_span_id, read_traceparent, run_span_id, trace_id_of
+from tests.every import every
 
 GIVEN = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
@@ -20,7 +19,7 @@ def test_what_is_read_is_written_alike() -> None:
     assert str(read_traceparent("cc" + GIVEN[2:])) == GIVEN, "of a later version what this one knows is taken"
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         None,

@@ -15,6 +15,7 @@ from model.definitions.problems import InvalidWorkflow
 from model.definitions.workflow import TASK_CODE_MAX, TASKS_MAX, WorkflowSpec
 from model.errors import Refused
 from model.parameters.text import NESTING_MAX
+from tests.every import every
 
 TASK = {"name": "a", "type": "SHELL"}
 
@@ -49,8 +50,10 @@ def test_what_is_not_said_has_its_usual_value() -> None:
     assert spec.model_dump(mode="json", exclude={"tasks"}) == {
         "description": "", "priority": "MEDIUM", "failure_strategy": "CONTINUE", "worker_group": "default",
         "params": {}, "execution_type": "PARALLEL", "serial_key": None, "timeout_minutes": 0, "time_zone": "UTC",
+        "after_last": None,
         "environment": None, "tenant": None, "outputs": [], "secrets": [], "timeout_strategy": "WARN",
-        "strict_outputs": True, "warning_type": "NONE", "alert_group": None, "declared": {},
+        "strict_outputs": True, "file_contents": {}, "warning_type": "NONE", "alert_group": None, "declared": {},
+        "tags": [], "max_active": 1, "triggers": [],
     }  # fmt: skip
     assert spec.tasks[0].model_dump(mode="json") == TASK | {
         "params": {}, "after": [], "priority": "MEDIUM", "worker_group": None, "on_worker_loss": "retry", "code": None,
@@ -58,7 +61,8 @@ def test_what_is_not_said_has_its_usual_value() -> None:
         "flag": "YES", "local_params": [], "cache": False, "environment": None, "tenant": None, "dispatch_timeout": 0,
         "resources": {}, "stream": False, "restart": "always", "restart_pause": 1 / 60, "restart_pause_max": 5,
         "healthy_after": 1, "readiness": None, "strict_outputs": None, "start_when": "all_success",
-        "skip_exit_codes": [], "description": "",
+        "skip_exit_codes": [], "files": [], "data_sources": [], "description": "",
+        "teardown": False, "on_exit": False, "each": None, "updates": [],
     }  # fmt: skip
 
 
@@ -103,16 +107,20 @@ def test_an_unknown_field_is_met_with_the_one_that_was_meant() -> None:
 
 def test_an_unknown_field_that_is_like_none_is_met_with_all_of_them() -> None:
     assert fault({"tasks": [TASK], "zzz": 1}) == (
-        'there is no field "zzz"; known are description, priority, failure_strategy, worker_group, execution_type, '
-        "serial_key, timeout_minutes, timeout_strategy, warning_type, alert_group, time_zone, environment, tenant, "
-        "params, declared, secrets, outputs, strict_outputs, defaults, tasks"
+        'there is no field "zzz"; known are description, tags, priority, failure_strategy, worker_group, '
+        "execution_type, serial_key, max_active, after_last, triggers, timeout_minutes, timeout_strategy, "
+        "warning_type, alert_group, time_zone, environment, tenant, params, declared, secrets, outputs, "
+        "strict_outputs, file_contents, defaults, tasks"
     )
+    said = 'there is no field "on_exit"; it is a field of a task'
+    assert fault({"tasks": [TASK], "on_exit": [TASK]}) == said
     assert fault_in_task(zzz=1) == (
-        'task "a": there is no field "zzz"; known are name, description, type, params, after, start_when, priority, '
-        "worker_group, on_worker_loss, retry_times, retry_interval, delay_time, timeout, timeout_strategy, "
-        "dispatch_timeout, flag, local_params, strict_outputs, cache, skip_exit_codes, environment, tenant, resources, "
-        "stream, restart, "
-        "restart_pause, restart_pause_max, healthy_after, readiness, code"
+        'task "a": there is no field "zzz"; known are name, description, type, params, after, start_when, each, '
+        "priority, worker_group, on_worker_loss, retry_times, retry_interval, delay_time, timeout, timeout_strategy, "
+        "dispatch_timeout, flag, local_params, strict_outputs, cache, skip_exit_codes, files, data_sources, "
+        "environment, tenant, "
+        "resources, stream, restart, "
+        "restart_pause, restart_pause_max, healthy_after, readiness, teardown, on_exit, updates, code"
     )
 
 
@@ -121,7 +129,7 @@ def test_a_missing_field_is_named_with_its_task() -> None:
     assert fault({"tasks": [TASK, {"type": "SHELL"}]}) == 'task 2: the field "name" is missing'
 
 
-@pytest.mark.parametrize(
+@every(
     ("fields", "sentence"),
     [
         ({"name": 5}, 'task "5": field "name": must be a text; write it in quotes'),
@@ -190,7 +198,7 @@ def test_a_wrong_field_of_a_task_is_named_with_what_it_must_be(fields: dict[str,
     assert fault_in_task(**fields) == sentence
 
 
-@pytest.mark.parametrize(
+@every(
     ("fields", "sentence"),
     [
         ({"failure_strategy": "STOP"}, "field \"failure_strategy\": input should be 'CONTINUE' or 'END'"),
@@ -286,7 +294,7 @@ def test_codes_are_given_to_all_or_none_each_its_own(codes: tuple[int, int | Non
 # ---------------------------------------------------------------------------------------------- parameters
 
 
-@pytest.mark.parametrize(
+@every(
     ("written", "text"),
     [
         ("x", "x"), (5, "5"), (1.5, "1.5"), (True, "true"), (False, "false"), (None, ""), ([1, "ä"], '[1, "ä"]'),
@@ -301,7 +309,7 @@ CIRCLE: list[Any] = []
 CIRCLE.append(CIRCLE)
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "what"),
     [
         ("\x00", "must not contain a NUL or half a character, which no process takes"),

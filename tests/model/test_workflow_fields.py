@@ -11,6 +11,7 @@ import pytest
 from model.choices import Flag
 from model.definitions.problems import InvalidWorkflow
 from model.definitions.workflow import TaskSpec, WorkflowSpec
+from tests.every import every
 from tests.model.test_workflow import TASK, a_task, fault, nested
 
 NUL = "must not contain a NUL or half a character, which no process takes"
@@ -32,12 +33,12 @@ def assert_can_be_saved(spec: WorkflowSpec) -> None:
 WRONG: list[Any] = [None, True, 5, 1.5, "", "x" * 1_000_001, [], [1], {}, {"a": 1}, "a\x00b", "\ud800", nested(60)]
 
 
-@pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:12])
-@pytest.mark.parametrize("field", TaskSpec.model_fields)
+@every("value", WRONG)
+@every("field", TaskSpec.model_fields)
 def test_a_field_of_a_task_takes_a_value_or_names_itself_and_its_task(field: str, value: Any) -> None:
     task = a_task(**{field: value})
     try:
-        spec = WorkflowSpec.parse({"tasks": [task]})
+        spec = WorkflowSpec.parse({"tasks": [task, a_task(name="other")]})
     except InvalidWorkflow as error:
         sentence = str(error)
         assert sentence.startswith("task ")
@@ -48,8 +49,8 @@ def test_a_field_of_a_task_takes_a_value_or_names_itself_and_its_task(field: str
         assert_can_be_saved(spec)
 
 
-@pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:12])
-@pytest.mark.parametrize("field", WorkflowSpec.model_fields)
+@every("value", WRONG)
+@every("field", WorkflowSpec.model_fields)
 def test_a_field_of_the_workflow_takes_a_value_or_names_itself(field: str, value: Any) -> None:
     try:
         spec = WorkflowSpec.parse({"tasks": [TASK], field: value})
@@ -68,7 +69,7 @@ def test_a_forbidden_task_is_written_as_yaml_reads_it(written: Any, flag: Flag) 
     assert WorkflowSpec.parse({"tasks": [a_task(flag=written)]}).tasks[0].flag is flag
 
 
-@pytest.mark.parametrize(
+@every(
     ("type_", "params"),
     [
         ("SUB_PROCESS", {"workflow": "b"}),
@@ -78,9 +79,7 @@ def test_a_forbidden_task_is_written_as_yaml_reads_it(written: Any, flag: Flag) 
         ("DEPENDENT", {"groups": [{"items": [{"workflow": "b", "cycle": "today"}]}]}),
     ],
 )
-@pytest.mark.parametrize(
-    "field", [{"retry_times": 1}, {"delay_time": 1}, {"cache": True}, {"tenant": "etl"}, {"timeout": 1}]
-)
+@every("field", [{"retry_times": 1}, {"delay_time": 1}, {"cache": True}, {"tenant": "etl"}, {"timeout": 1}])
 def test_a_task_that_runs_in_the_master_has_nothing_that_is_a_workers(
     type_: str, params: dict[str, Any], field: dict[str, Any]
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 from model.errors import Refused, Unavailable
 from model.time import zones
 from model.time.zones import load_zones, zone
+from tests.every import every
 from tests.no_descriptors import no_descriptors
 from tests.zones import empty_cache
 
@@ -31,7 +32,7 @@ def test_what_was_loaded_once_needs_no_file(monkeypatch: pytest.MonkeyPatch) -> 
         assert zone("Asia/Kathmandu").key == "Asia/Kathmandu"
 
 
-@pytest.mark.parametrize("name", ["Mars/Olympus", "Europe", "../etc/passwd", "", "x" * 5000, "a\0b"])
+@every("name", ["Mars/Olympus", "Europe", "../etc/passwd", "", "x" * 5000, "a\0b"])
 def test_what_is_no_zone_is_refused(name: str) -> None:
     with pytest.raises(Refused, match="there is no time zone"):
         zone(name)

@@ -65,7 +65,7 @@ def _plain(line: str) -> str:
 
 
 class Ids:
-    """Which id here is which of the page: runs, commands and schedules have other numbers each time.
+    """Which id here is which of the page: runs, commands, workflows and schedules have other numbers each time.
 
     Where a page shows none, 42 and 43 are its runs (docs/reference/commands/README.md): each time the one that began
     last.
@@ -74,6 +74,7 @@ class Ids:
     _KINDS: ClassVar = {
         "run": (r"(?:[Rr]un|show|why|log|rerun|resume|pause|stop|mark)", "RUN"),
         "command": (r"(?:[Cc]ommand|retry|errors delete)", "COMMAND"),
+        "workflow": (r"(?:code|send\.py)", "CODE"),
         "schedule": (r"(?:[Ss]chedule|schedule (?:on|off|delete|edit))", "ID  WORKFLOW  CRON"),
     }
     """What an id follows in a sentence or a line to type, and what heads the column of ids in a table."""

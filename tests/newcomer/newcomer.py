@@ -236,6 +236,7 @@ class Newcomer:
         self._own(folder)
 
     def _text(self, path: Path, text: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
         self._own(path)
 

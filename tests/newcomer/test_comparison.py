@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.every import every
 from tests.newcomer.comparison import Ids, difference
 
 TABLE = "RUN  WORKFLOW  STARTED\n  9  hello     2 s ago\n  8  hello     1 min 3 s ago\n"
 
 
-@pytest.mark.parametrize(
+@every(
     ("shown", "printed"),
     [
         ("Run 2 of hello: SUCCESS, 4 tasks in 71 ms", "Run 13 of hello: SUCCESS, 1 task in 1.2 s"),
@@ -28,7 +27,7 @@ def test_what_differs_each_time_does_not_count(shown: str, printed: str) -> None
     assert difference(shown.splitlines(), printed) == ""
 
 
-@pytest.mark.parametrize(
+@every(
     ("shown", "printed"),
     [
         ("Run 2 of hello: SUCCESS", "Run 2 of hello: FAILURE"),

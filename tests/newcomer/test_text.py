@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
+from tests.every import every
 from tests.newcomer.newcomer import ROOT
 from tests.newcomer.test_newcomer import PAGES
 from tests.shoal.test_verbs import VERBS
@@ -26,7 +25,7 @@ def _unknown(code: str) -> list[str]:
     return [option for option in re.findall(r"(?<=\s)--?[A-Za-z][\w-]*", code) if option not in {*known, "--help"}]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@every("name", PAGES)
 def test_a_verb_in_the_text_exists_with_its_options(name: str) -> None:
     text = re.sub(r"(?ms)^ *```.*?^ *```|<!--.*?-->", "", (ROOT / name).read_text("utf-8"))
     wrong = {code: _unknown(code) for code in re.findall(r"`(shoal [a-z][^`]*)`", text)}

@@ -6,24 +6,24 @@ import asyncio
 import contextlib
 import copy
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 
+from dao.cluster.nodes import NewNode
 from model.cluster.nodes import Heartbeat, NodeKind
 from model.cluster.timing import Timing
 from model.errors import Fenced
 from node.life import Life
 from registry.connect import make_registry
+from registry.process import this_process
 
 ADDRESS = "127.0.0.1:1"
 
 
 async def _begin(database_url: str) -> tuple[Life, Heartbeat]:
     registry = make_registry(database_url, session_timeout=timedelta(seconds=2), application_name="shoal-test")
-    life = await Life.begin(
-        database_url, NodeKind.MASTER, ADDRESS, uuid4(), name="m1", timing=Timing(), registry=registry
-    )
+    new = NewNode(NodeKind.MASTER, ADDRESS, this_process(), "m1")
+    life = await Life.begin(database_url, new, timing=Timing(), registry=registry)
     return life, Heartbeat(epoch=life.me.epoch, kind=NodeKind.MASTER, address=ADDRESS)
 
 

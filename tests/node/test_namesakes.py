@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from dao.cluster import nodes
-from dao.cluster.nodes import Me
+from dao.cluster.nodes import Me, NewNode
 from dao.postgres.database import Database
 from model.cluster.nodes import Heartbeat, NodeKind, ProcessIdentity
 from model.cluster.timing import Timing
@@ -41,7 +41,7 @@ class Scene:
     async def node(self, kind: NodeKind, name: str, process: ProcessIdentity = ELSEWHERE) -> Me:
         """One that has beaten once."""
         async with self.database.writing() as connection:
-            me = await nodes.enlist(connection, uuid4(), kind, SAME_ADDRESS, process, "", name)
+            me = await nodes.enlist(connection, uuid4(), NewNode(kind, SAME_ADDRESS, process, name))
         await self.beat(me)
         return me
 

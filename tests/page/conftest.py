@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 PATIENCE_MS = 45_000
+_NO_LOG = r"404 \(Not Found\) .*/task-instances/\d+/log"
 expect.set_options(timeout=PATIENCE_MS)
 
 
@@ -34,8 +36,9 @@ class Seen:
     """A test adds the beginnings of faults that it provokes."""
 
     def unexpected(self) -> list[str]:
-        """The faults that no test provoked."""
-        return [fault for fault in self.faults if not any(word in fault for word in self.expected)]
+        """The faults that no test provoked. A FAKE task has no log, for which the page of its run asks."""
+        provoked = [re.escape(word) for word in self.expected]
+        return [fault for fault in self.faults if not re.search("|".join([_NO_LOG, *provoked]), fault)]
 
 
 @pytest.fixture(scope="module")

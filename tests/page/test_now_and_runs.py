@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.page.conftest import OpenPage, Seen
+from tests.page.conftest import OpenPage
 from tests.page.running import RunningShoal
 
 FAILING = """
@@ -30,8 +30,7 @@ def no_overflow(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
 
 
-def test_a_fresh_install_shows_its_sample_and_saves_what_is_pasted(open_page: OpenPage, seen: Seen) -> None:
-    seen.expected.append("404")  # a FAKE task has no log, for which the page of its run asks
+def test_a_fresh_install_shows_its_sample_and_saves_what_is_pasted(open_page: OpenPage) -> None:
     page = open_page()
     expect(page.get_by_role("heading", name=re.compile("Hello, Shoal: 4 tasks"))).to_be_visible()
     expect(page.get_by_role("link", name=re.compile("count_cores"))).to_be_visible()
@@ -185,8 +184,7 @@ def test_keys_go_through_the_rows(open_page: OpenPage) -> None:
     expect(page).to_have_url(re.compile("/runs/[0-9]+$"))
 
 
-def test_keys_that_are_pressed_faster_than_the_page_draws_are_not_lost(open_page: OpenPage, seen: Seen) -> None:
-    seen.expected.append("404")  # a FAKE task has no log, for which the page of its run asks
+def test_keys_that_are_pressed_faster_than_the_page_draws_are_not_lost(open_page: OpenPage) -> None:
     page = open_page("/runs")
     second = page.locator("tbody tr").nth(1)
     expect(second).to_be_visible()

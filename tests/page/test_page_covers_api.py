@@ -12,6 +12,7 @@ SOURCE = ROOT / "ui" / "src"
 ONLY_BY_API = {
     "get_health": "for who supervises the process; the page shows the same on Now and Cluster",
     "get_readiness": "for load balancers",
+    "receive_webhook": "other systems send events to it; the page shows its address",
     "watch_events": "asked for by EventSource, see live/eventSource.ts",
     "get_data_source": "the list has all of it",
     "get_environment": "the list has all of it",

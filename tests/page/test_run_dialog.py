@@ -27,7 +27,7 @@ def publish(page: Page) -> Locator:
     """Publish what is written, and open the dialog that runs it."""
     page.get_by_role("button", name="Publish…").click()
     page.get_by_role("button", name="Publish", exact=True).click()
-    expect(page.get_by_text("Version 1 is published")).to_be_visible()
+    expect(page.get_by_text("v1", exact=True).first).to_be_visible()
     page.get_by_role("button", name="Run", exact=True).click()
     return page.get_by_role("dialog")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FilePayload, Page, expect
 
 from tests.accounts.office import PASSWORD
 from tests.page.conftest import OpenPage, Seen
@@ -128,19 +128,78 @@ def test_a_shorter_time_for_which_runs_are_kept_is_asked_for_once_more(open_page
     expect(dialog).to_have_count(0)
 
 
-def test_who_may_edit_a_project_reads_that_its_parameters_need_its_owner(
-    open_page: OpenPage, running: RunningShoal
-) -> None:
-    link = running.json("user", "add", "edna")["link"]
-    running.shoal("member", "set", "edna", "EDITOR", "--project", "default")
+def _log_in(open_page: OpenPage, running: RunningShoal, name: str, role: str) -> Page:
+    """As a new account with a role in the project `default`, which is shown."""
+    link = running.json("user", "add", name)["link"]
+    running.shoal("member", "set", name, role, "--project", "default")
     page = open_page("/login", as_admin=False)
     page.goto(f"{running.url}/login?link={link}")
     page.get_by_role("button", name="Log in").click()
     page.wait_for_url(f"{running.url}/")
     page.goto(f"{running.url}/settings/projects?project=default")
+    return page
+
+
+def test_who_may_edit_a_project_reads_that_its_parameters_need_its_owner(
+    open_page: OpenPage, running: RunningShoal
+) -> None:
+    page = _log_in(open_page, running, "edna", "EDITOR")
     panel = page.locator("section", has=page.get_by_role("heading", name="Parameters of default"))
     why = re.compile("needs the role owner")
     expect(panel.get_by_role("button", name="Save")).to_have_attribute("aria-description", why)
+
+
+def _file(name: str, content: bytes) -> FilePayload:
+    return {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+
+
+def test_files_of_a_project_are_uploaded_downloaded_replaced_and_deleted(
+    open_page: OpenPage, running: RunningShoal, seen: Seen
+) -> None:
+    seen.expected.append("422")
+    page = open_page("/settings/projects?project=default")
+    panel = page.locator("section", has=page.get_by_role("heading", name="Files", exact=True))
+    dialog = page.get_by_role("dialog")
+    expect(panel).to_contain_text("No file yet")
+    panel.get_by_role("button", name="Upload files").click()
+    dialog.locator("input[type=file]").set_input_files([_file("large.bin", bytes(2_097_153))])
+    expect(dialog).to_contain_text("large.bin has 2\u2009097\u2009153 bytes, more than")
+    expect(dialog.get_by_role("button", name="Upload")).to_be_disabled()
+    every = bytes(range(256))
+    dialog.locator("input[type=file]").set_input_files([_file("day.sh", b"echo 1"), _file("every.bin", every)])
+    dialog.get_by_label("Folder").fill("../jobs")
+    dialog.get_by_role("button", name="Upload").click()
+    expect(dialog.get_by_role("alert")).to_contain_text('the path "../jobs/day.sh" has an empty name')
+    dialog.get_by_label("Folder").fill("/jobs/")
+    dialog.get_by_role("button", name="Upload").click()
+    expect(page.get_by_text("2 files are saved.")).to_be_visible()
+    expect(panel.get_by_role("button", name="Upload files")).to_be_focused()
+    running.apply("uses.yaml", "name: uses\ntasks: [{name: a, type: SHELL, files: [jobs/], params: {script: ls}}]\n")
+    binary = panel.get_by_role("row", name=re.compile(r"^jobs\Wevery\.bin 256 B .* admin "))
+    with page.expect_download() as got:
+        binary.get_by_role("button", name="Download").click()
+    assert got.value.suggested_filename == "every.bin"
+    assert got.value.path().read_bytes() == every
+    beginning = panel.get_by_role("textbox", name="Beginning of a path")
+    beginning.fill("jobs/d")
+    expect(panel.get_by_role("row")).to_have_count(2)
+    day = panel.get_by_role("row", name="jobs/day.sh")
+    day.get_by_role("button", name="Replace").click()
+    dialog.locator("input[type=file]").set_input_files(_file("other.sh", b"echo 2"))
+    dialog.get_by_role("button", name="Replace").click()
+    expect(page.get_by_role("alert")).to_contain_text("Apply these workflows again: uses")
+    assert running.shoal("file", "get", "jobs/day.sh") == "echo 2"
+    day.get_by_role("button", name="Delete").click()
+    dialog.get_by_role("button", name="Delete").click()
+    expect(panel).to_contain_text("No path begins so")
+    beginning.fill("")
+    expect(binary).to_be_visible()
+    expect(beginning).to_be_focused()
+    assert [each["path"] for each in running.json("file", "list")] == ["jobs/every.bin"]
+    viewer = _log_in(open_page, running, "vera", "VIEWER")
+    panel = viewer.locator("section", has=viewer.get_by_role("heading", name="Files", exact=True))
+    expect(panel.get_by_role("button", name="Download")).to_be_visible()
+    expect(panel.get_by_role("button")).to_have_count(1)
 
 
 def test_a_schedule_that_somebody_else_changed_meanwhile_is_not_overwritten(
@@ -157,3 +216,12 @@ def test_a_schedule_that_somebody_else_changed_meanwhile_is_not_overwritten(
     expect(page.locator("td", has_text="At 06:00").first).to_be_attached()
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_contain_text("Somebody else changed it meanwhile")
+
+
+def test_the_settings_of_a_workflow_say_where_its_webhook_is(open_page: OpenPage, running: RunningShoal) -> None:
+    content = "name: hooked\nparams: {key: {type: SECRET, value: a long random text}}\ntriggers: [{webhook: key}]\n"
+    running.apply("hooked.yaml", f"{content}tasks: [{{name: a, type: FAKE}}]\n")
+    (code,) = (each["code"] for each in running.json("workflow", "list") if each["name"] == "hooked")
+    page = open_page("/workflows/default/hooked?tab=settings", viewport={"width": 390, "height": 844})
+    expect(page.get_by_text(f"POST {running.url}/api/v1/workflow-definitions/{code}/webhook")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -77,7 +77,7 @@ def test_a_workflow_is_drawn_published_and_run(open_page: OpenPage) -> None:
     page.get_by_role("button", name="Publish…").click()
     expect(page.locator(".diff")).to_contain_text("greet")
     page.get_by_role("button", name="Publish", exact=True).click()
-    expect(page.get_by_text("Version 1 is published")).to_be_visible()
+    expect(page.get_by_text("v1", exact=True).first).to_be_visible()
 
     page.get_by_role("button", name="Run", exact=True).click()
     dialog = page.get_by_role("dialog")
@@ -218,13 +218,49 @@ def test_what_starts_what_is_shown_in_words_too(open_page: OpenPage) -> None:
     expect(page.get_by_text("No problems")).to_be_visible()
     page.get_by_role("button", name="Publish…").click()
     page.get_by_role("button", name="Publish", exact=True).click()
-    expect(page.get_by_text("Version 1 is published")).to_be_visible()
+    expect(page.get_by_text("v1", exact=True).first).to_be_visible()
     page.get_by_role("link", name="Workflows").first.click()
     expect(page.get_by_role("row", name="upper")).to_contain_text("never ran")
     page.get_by_role("link", name="Relations").click()
     expect(page.locator(".relation-node", has_text="upper")).to_be_visible()
     page.get_by_text("Table", exact=True).click()
     expect(page.get_by_role("row", name="upper")).to_contain_text("hello")
+
+
+def test_a_trigger_is_given_in_the_form_and_its_runs_are_linked(
+    open_page: OpenPage, running: RunningShoal, seen: Seen
+) -> None:
+    running.apply("load_orders.yaml", "name: load_orders\ntasks: [{name: load, type: FAKE}]\n")
+    running.apply("totals.yaml", "name: totals\ntasks: [{name: add_up, type: FAKE}]\n")
+    page = open_page("/workflows/default/totals?yaml=true")
+    text, trigger = page.locator(".yaml .cm-content"), page.get_by_label("Started by")
+    trigger.fill("- dataset: orders")
+    expect(text).to_contain_text("- dataset: orders")
+    trigger.fill("")
+    expect(text).not_to_contain_text("triggers")
+    trigger.press_sequentially("- workflow: load_orders\n- dataset: orders")
+    expect(text).to_contain_text("- workflow: load_orders")
+
+    task(page, "add_up").click()
+    page.get_by_text("Priority, delay, cache").click()
+    updates = page.get_by_role("combobox", name="Updates the datasets")
+    for name in ("sums", "means"):
+        updates.fill(name)
+        updates.press("Enter")
+    updates.press("Backspace")
+    expect(text).to_contain_text(re.compile("updates:.*sums"))
+    expect(text).not_to_contain_text("means")
+    page.get_by_role("button", name="Publish…").click()
+    page.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("v2", exact=True).first).to_be_visible()
+
+    running.shoal("run", "load_orders", "--wait")
+    page.goto(f"{running.url}/runs?workflow=totals")
+    page.get_by_role("link", name="end of").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("load_orders")
+    page.get_by_role("link", name="of totals").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("totals")
+    expect(page.get_by_role("link", name="the end of")).to_be_visible()
 
 
 def test_a_workflow_that_is_deleted_meanwhile_is_gone_but_for_what_was_typed(
@@ -282,7 +318,7 @@ def test_a_stale_window_publishes_nothing_over_what_others_published(
     page.get_by_role("button", name="Publish…").click()
     expect(page.locator(".diff")).to_contain_text("-description: theirs")
     page.get_by_role("button", name="Publish", exact=True).click()
-    expect(page.get_by_text("Version 3 is published")).to_be_visible()
+    expect(page.get_by_text("v3", exact=True).first).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
 
 

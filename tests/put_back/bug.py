@@ -13,11 +13,6 @@ class Switch:
     seeds: str
     """How many seeds of how many violate something then, measured."""
 
-    @property
-    def shown(self) -> str:
-        """In a cell of the table."""
-        return f"`{self.name}` off"
-
 
 @dataclass(frozen=True)
 class Patch:
@@ -40,12 +35,3 @@ class Bug:
     back_by: Switch | Patch
     found_by: str = ""
     """The test, as pytest names it; of a switch none: the simulation finds it."""
-
-    @property
-    def row(self) -> str:
-        """Of the table in docs/internals/simulation.md."""
-        if isinstance(self.back_by, Switch):
-            found = f"{self.back_by.shown}: {self.back_by.seeds}"
-        else:
-            found = f"`{self.found_by}`"
-        return f"| {self.number} | {self.was} | {found} |"

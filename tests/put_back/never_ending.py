@@ -7,12 +7,12 @@ from tests.put_back.bug import Bug, Patch, Switch
 NEVER_ENDING = (
     Bug(
         "1",
-        "full masters waited for each other: waiting runs held the room that their children needed",
+        "full masters waited for each other: waiting runs held their children's room",
         Switch("room", "19 of 60 seeds"),
     ),
     Bug(
         "2",
-        "one run that somebody set to FAILOVER stopped all runs of its master",
+        "a run that somebody set to FAILOVER stopped all of its master",
         Patch(
             "master/drive/driver.py",
             "        if isinstance(error, OwnershipLost):\n            suspects = error.ids\n",
@@ -36,7 +36,7 @@ NEVER_ENDING = (
     ),
     Bug(
         "2",
-        "an unreadable list of task codes was reported as a bug and broke `shoal runs`",
+        "an unreadable list of task codes broke `shoal runs`",
         Patch(
             "dao/runs/code_lists.py",
             "    except (ValueError, TypeError, RecursionError):\n",
@@ -99,7 +99,7 @@ NEVER_ENDING = (
     ),
     Bug(
         "7",
-        "another session's lock on a due row made each master poll 50 times a second",
+        "a lock on a due row made masters poll 50 times a second",
         Patch(
             "master/poller.py",
             "        return min(pause_s, due_in_s)\n",
@@ -122,7 +122,7 @@ NEVER_ENDING = (
     ),
     Bug(
         "7",
-        "a connection in use when idle ones were closed stayed open",
+        "a connection in use stayed open when idle ones were closed",
         Patch(
             "dao/postgres/database.py",
             "        if engine.pool is not pool:\n",
@@ -133,7 +133,7 @@ NEVER_ENDING = (
     ),
     Bug(
         "8",
-        "three lost masters in the long life of a run made it FAILURE",
+        "three lost masters in a run's long life made it FAILURE",
         Patch(
             "dao/runs/failover.py",
             "                              THEN 1\n",
@@ -144,12 +144,12 @@ NEVER_ENDING = (
     ),
     Bug(
         "9",
-        "a lost worker's queued task began in a paused run, or kept it from ending",
+        "a lost worker's task began in a paused run, or kept it from ending",
         Switch("obeyed", "9 of 300 seeds"),
     ),
     Bug(
         "10",
-        "one run that could not be failed over stopped all failovers",
+        "a run that could not be failed over stopped all failovers",
         Patch(
             "master/claim/row_sets.py",
             "            return await self._one_by_one()\n",
@@ -182,7 +182,7 @@ NEVER_ENDING = (
     ),
     Bug(
         "11",
-        "the start of a child whose task was stopped became an error command",
+        "starts of children of stopped tasks became error commands",
         Patch(
             "master/claim/start_commands.py",
             'isinstance(error, _NotAwaited) and row.from_above == "true"',
@@ -221,7 +221,7 @@ NEVER_ENDING = (
     ),
     Bug(
         "14",
-        "a link that swallows data blocked a node forever: clients had no deadline",
+        "a link that swallows data blocked a node forever",
         Switch("answer_deadline", "3 of 60 seeds"),
     ),
     Bug(
@@ -238,7 +238,7 @@ NEVER_ENDING = (
     ),
     Bug(
         "15",
-        'a lack of descriptors was reported as "there is no time zone UTC"',
+        'a lack of descriptors became "there is no time zone UTC"',
         Patch(
             "model/time/zones.py",
             "        if is_passing(error):\n            raise Unavailable",
@@ -249,7 +249,7 @@ NEVER_ENDING = (
     ),
     Bug(
         "15",
-        "tasks that could not start for lack of descriptors failed",
+        "tasks failed for lack of descriptors",
         Patch(
             "worker/attempts/failed_attempt.py",
             "return is_passing(error) or isinstance(error, NoMeans)",
@@ -295,7 +295,7 @@ NEVER_ENDING = (
     ),
     Bug(
         "18",
-        "runs whose transaction hung in a dead connection were reported as bugs",
+        "a transaction in a dead connection was reported as a bug",
         Patch(
             "master/drive/open_transactions.py",
             "        return self._resolved == self.unknown and all(number > begun for number in self._open)\n",
@@ -323,7 +323,7 @@ NEVER_ENDING = (
     ),
     Bug(
         "34",
-        "a task that needed several checked resources starved behind fifty others",
+        "a task that needed several checked resources starved",
         Patch(
             "sql/schema.sql",
             "    FROM (SELECT DISTINCT k.needed FROM kinds_in_line(CASE WHEN pool.validity_check IS NOT NULL"
@@ -345,7 +345,7 @@ NEVER_ENDING = (
     ),
     Bug(
         "38",
-        "a fault of the driver, which all commands shared, refused each of them",
+        "a fault of the driver refused all commands",
         Patch(
             "model/blame.py",
             "if self._handled[failure.kind] > failure.handled_before or lasts_s >= self._long_s:",

@@ -65,8 +65,8 @@ SECURITY = (
         "`parent` written by SQL made children of other runs",
         Patch(
             "master/claim/start_commands.py",
-            'if command.parent and row.from_above != "true":',
-            'if command.parent and row.from_above == "anybody":',
+            'if (command.parent or command.source) and row.from_above != "true":',
+            'if (command.parent or command.source) and row.from_above == "anybody":',
             "any parent accepted",
         ),
         "tests/scenarios/test_sub_process.py::test_a_forged_parent_makes_no_child_and_no_other_run_hears_of_it",
@@ -84,7 +84,7 @@ SECURITY = (
     ),
     Bug(
         "36",
-        "a row of `command` bypassed the limits of its project: its tasks ran as root",
+        "a row of `command` bypassed its project's limits",
         Patch(
             "master/claim/to_start.py",
             "head.limits.check(head.project, plan.used | used_by_start(command, plan.spec))",

@@ -67,9 +67,9 @@ TWO_AT_ONCE = (
     ),
     Bug(
         "24",
-        "an upgrade that waited for one reader blocked all work on its table",
+        "an upgrade that waited for a reader blocked its table",
         Patch(
-            "dao/postgres/schema.py",
+            "dao/postgres/table_changes.py",
             '                    await connection.execute(_HASTY, {"limit": LOCK_TIMEOUT})\n',
             "",
             "no limit on the wait for a lock",
@@ -115,7 +115,7 @@ TWO_AT_ONCE = (
     ),
     Bug(
         "33",
-        "a worker was fenced while its processes still ran, since the search took too long",
+        "a worker was fenced while its processes ran: the search took too long",
         Patch(
             "node/left_tasks.py",
             "_Search(mark.encode(), since), math.inf, 0\n",
@@ -126,7 +126,7 @@ TWO_AT_ONCE = (
     ),
     Bug(
         "39",
-        "a broken resource counted as fresh after a clock had been an hour ahead",
+        "a broken resource counted as fresh after a clock was set back",
         Patch(
             "sql/schema.sql",
             "        OR (checked_at <= clock_timestamp()\n            AND (checked_at",
@@ -146,5 +146,16 @@ TWO_AT_ONCE = (
             "a draft based on the current version",
         ),
         "tests/api/test_drafts.py::test_a_draft_that_names_no_version_replaces_none",
+    ),
+    Bug(
+        "41",
+        "who took over a run that cleaned up began that again",
+        Patch(
+            "master/drive/runnable.py",
+            "            effects += self._restore_closing(closing, self.instance.ending_as)\n",
+            "            effects += self._restore_closing((), self.instance.ending_as)\n",
+            "the attempts that clean up forgotten",
+        ),
+        "tests/simulation/test_closing.py::test_what_cleans_up_does_so_once_however_it_is_disturbed",
     ),
 )

@@ -17,6 +17,7 @@ from registry.clock import boottime_s
 from registry.connect import make_registry
 from registry.protocol import ConnectionState, Registry
 from tests.eventually import PATIENCE, eventually
+from tests.every import every
 from tests.registry.scenes import (
     SESSION,
     SESSION_S,
@@ -219,7 +220,7 @@ async def test_the_password_is_in_no_log(scene: Scene, caplog: pytest.LogCapture
     assert scene.secret not in str(logs) + caplog.text
 
 
-@pytest.mark.parametrize(
+@every(
     "url",
     [
         "etcd://127.0.0.1:2379",

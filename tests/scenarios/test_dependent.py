@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -238,6 +239,58 @@ async def test_each_span_of_its_cycle_must_have_succeeded(engine: Engine, cycle:
     assert engine.tasks(run) == {"wait": "RUNNING_EXECUTION"}
     await engine.run(code, schedule_time=last)
     assert await engine.end(run) == "SUCCESS"
+
+
+@pytest.mark.parametrize(
+    ("at", "due"),
+    [
+        ("same", AT), ("-23h", "2026-03-03 11:30:00+00"), ("-1d", "2026-03-03 10:30:00+00"),
+        ("yesterday 06:00", "2026-03-03 05:00:00+00"), ("+30m", "2026-03-04 11:00:00+00"),
+    ],
+)  # fmt: skip
+async def test_with_at_only_the_run_of_that_time_counts(engine: Engine, at: str, due: str) -> None:
+    code = engine.define({"name": "a"}, name=f"at {at}")
+    item = {"workflow": f"at {at}", "at": at}
+    run = await _waiting(engine, waits(item), time_zone="Europe/Berlin")
+    moment = datetime.fromisoformat(due)
+    for seconds in (-1, 1):
+        await engine.run(code, schedule_time=str(moment + timedelta(seconds=seconds)))
+    assert engine.tasks(run) == {"wait": "RUNNING_EXECUTION"}
+    await engine.run(code, schedule_time=due)
+    assert await engine.end(run) == "SUCCESS"
+
+
+async def test_its_reason_names_what_is_missing_and_what_there_is_instead(engine: Engine) -> None:
+    code = engine.define({"name": "a"}, name="asked by time")
+    item = {"workflow": "asked by time", "task": "a", "at": "-1d"}
+    task = waits(item, on_absence="FAIL")
+    first = await engine.run(engine.define(task), schedule_time=AT, time_zone="Europe/Berlin")
+    said = 'task "a" of workflow "asked by time" (-1d) for 2026-03-03 11:30:00+01:00'
+    do = "repeat what is missing, then this task"
+    assert engine.why(first, "wait") == f"{said} is not there (it has no run before that); {do}"
+    before = await engine.run(code, schedule_time="2026-03-03 05:00:00+00")
+    second = await engine.run(engine.define(task), schedule_time=AT, time_zone="Europe/Berlin")
+    instead = f"its latest run before is {before}, for 2026-03-03 06:00:00+01:00, SUCCESS"
+    assert engine.why(second, "wait") == f"{said} is not there ({instead}); {do}"
+
+
+@pytest.mark.parametrize("task", [None, "a"])
+async def test_it_passes_on_the_outputs_of_what_it_found(engine: Engine, task: str | None) -> None:
+    code = engine.define({"name": "a", **BY_HAND}, outputs=["rows"])
+    item = {"workflow": code, "at": "-1d", "pass_outputs": True, **({"task": task} if task else {})}
+    after = {"name": "after", "after": ["wait"], **BY_HAND}
+    run = await engine.begin(engine.define(waits(item), after), schedule_time=AT)
+    await engine.task_becomes(run, "wait", "RUNNING_EXECUTION")
+    for due, rows in (("2026-03-03 10:29:00+00", "1"), ("2026-03-03 10:30:00+00", "12")):
+        below = await engine.begin(code, schedule_time=due)
+        await engine.claim(below, "a")
+        engine.report(below, "a", "SUCCESS", rows=rows)
+        await engine.end(below)
+    await engine.task_becomes(run, "after", "QUEUED")
+    assert engine.printed(run, "wait") == {"rows": "12"}
+    assert engine.values(run, "after")["rows"] == "12"
+    await engine.change("STOP", run)
+    await engine.end(run)
 
 
 async def test_days_are_those_of_the_zone_of_the_run(engine: Engine) -> None:

@@ -8,12 +8,17 @@ import pytest
 
 from model.logic.catalog import LOGIC_TYPES
 from model.runs.command_moves import CommandType
+from tests.every import every
 from tests.scenarios.engine import Engine
 from tests.scenarios.pages import DOCS, Page
 
 COMMANDS = [DOCS / "reference" / "commands" / f"{type_.lower().replace('_', '-')}.md" for type_ in CommandType]
 LOGIC_TASKS = [DOCS / "reference" / "tasks" / f"{type_.lower()}.md" for type_ in LOGIC_TYPES]
-OTHERS = [DOCS / "reference" / "parameters.md", DOCS / "concepts" / "execution-types.md"]
+OTHERS = [
+    DOCS / "reference" / "parameters.md",
+    DOCS / "reference" / "tasks" / "each.md",
+    DOCS / "concepts" / "execution-types.md",
+]
 
 
 @pytest.mark.parametrize("page", [*COMMANDS, *LOGIC_TASKS, *OTHERS], ids=lambda path: path.stem)
@@ -28,7 +33,7 @@ def test_the_index_names_every_page(folder: str) -> None:
     assert not [name for name in sorted(pages) if f"]({name})" not in index]
 
 
-@pytest.mark.parametrize("page", COMMANDS, ids=lambda path: path.stem)
+@every("page", COMMANDS)
 def test_a_page_of_a_command_gives_its_insert(page: Path) -> None:
     type_ = page.stem.upper().replace("-", "_")
     text = page.read_text("utf-8")

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import psutil
+import psycopg
+import pytest
 
 from tests.eventually import eventually
 from tests.servers.postgres import PostgresServer
@@ -55,3 +57,21 @@ def test_a_killed_postgres_starts_again_and_keeps_what_was_committed() -> None:
         server.start()
         with server.connect("shop") as connection:
             assert connection.execute("SELECT id FROM sold").fetchall() == [(1,)]
+
+
+def test_databases_are_made_and_dropped_after_whatever_ended_the_connection_for_it() -> None:
+    with PostgresServer() as server:
+        server.create_database("first")
+        with server.connect() as connection:
+            others = "backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            connection.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}".encode())
+        server.drop_database("first")
+        server.restart("smart")
+        server.create_database("second")
+        server.kill()
+        server.start()
+        server.drop_database("second")
+        with psycopg.connect(server.url().replace("+psycopg", "")) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(server.url().replace("+psycopg", "").replace(server.password, "wrong"))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from dao.pools.pool_readings import PoolReading
 from service.explain.pool_explanation import why_waits_for_pools
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("pool", "sentence"),
     [
         (

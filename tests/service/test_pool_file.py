@@ -12,6 +12,7 @@ from model.pools.spec import InvalidPool, PoolSpec
 from service.pools.pool_file import pools_of, yaml_of_pool
 from service.workflows.definition_files import parse_files
 from service.workflows.workflow_file import BadWorkflowFile, documents_in
+from tests.every import every
 from worker.tasks.catalog import TaskCatalog
 
 FILE = "pool.yaml"
@@ -57,7 +58,7 @@ def test_the_data_of_a_resource_is_read_as_it_was_written(data: dict[str, Any]) 
     assert _read_again(spec).resources == spec.resources
 
 
-@pytest.mark.parametrize("word", WORDS)
+@every("word", WORDS)
 def test_what_yaml_would_take_for_something_else_is_quoted(word: str) -> None:
     spec = PoolSpec.parse({"resources": {"p1": {"value": word, "list": [word, 1e20, True, None]}}})
     assert _read_again(spec).resources == spec.resources

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from model.choices import StartWhen
 from model.ids import TaskCode
 from model.runs.states import NotBegun, TaskState
 from service.explain.tasks_without_attempts import without_attempts
+from tests.every import every
 from tests.master.random_plans import plan_of
 
 CASES = [{"when": "true", "then": ["no"]}]
@@ -36,7 +35,7 @@ def test_what_was_not_chosen_is_skipped_also_while_the_run_is_limited_to_another
         assert {name: each.state for name, each in found.items()} == {"no": NotBegun.SKIPPED, "beside": beside}
 
 
-@pytest.mark.parametrize(
+@every(
     ("rule", "ends", "expected"),
     [
         ("one_failed", {"a": TaskState.SUCCESS}, (NotBegun.WAITING, ("b",), False, None)),
@@ -95,3 +94,28 @@ def test_a_task_that_was_held_back_and_is_not_needed_now_has_its_attempt() -> No
     assert {name: each.state for name, each in without_attempts(plan, None, attempts, ended=True).items()} == {
         "t": NotBegun.SKIPPED
     }
+
+
+def test_what_cleans_up_waits_for_the_others_and_then_for_its_turn() -> None:
+    bound = {"timeout": 1}
+    plan = plan_of(
+        {"name": "a"},
+        {"name": "b", "after": ["a"]},
+        {"name": "stop", "teardown": True, **bound},
+        {"name": "undo", "teardown": True, "after": ["b"], **bound},
+        {"name": "tell", "on_exit": True, **bound},
+    )
+    attempts = [attempt(plan.codes["a"], TaskState.FAILURE)]
+    for cleans_up, ended, undo, stop, tell in (
+        (False, False, NotBegun.WAITING, (NotBegun.WAITING, ()), (NotBegun.WAITING, ())),
+        (True, False, NotBegun.SKIPPED, (NotBegun.WAITING, ()), (NotBegun.WAITING, ("stop",))),
+        (False, True, NotBegun.SKIPPED, (NotBegun.NOT_BEGUN, ()), (NotBegun.NOT_BEGUN, ())),
+    ):
+        found = without_attempts(plan, None, attempts, ended=ended, cleans_up=cleans_up)
+        assert found["undo"].state is undo
+        assert found["undo"].closes
+        assert (found["stop"].state, found["stop"].missing) == stop
+        assert (found["tell"].state, found["tell"].missing) == tell
+    for end in (TaskState.FAILURE, TaskState.SKIPPED):
+        over = [*attempts, attempt(plan.codes["stop"], end)]
+        assert without_attempts(plan, None, over, ended=False, cleans_up=True)["tell"].missing == (), end

@@ -10,7 +10,7 @@ from sqlalchemy import make_url, text
 from dao.postgres.database import Database
 from model.errors import Unavailable
 from service.batches import Batches
-from service.tokens_sent import TokenSent, find_tokens
+from service.callers import TokenSent, find_tokens
 from tests.chaos.proxy import Proxies, Way
 from tests.eventually import eventually
 

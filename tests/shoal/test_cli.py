@@ -269,7 +269,7 @@ async def test_a_schema_that_is_missing_or_newer_is_said(postgres_server: Postgr
 
 async def test_without_any_database_the_cure_is_said() -> None:
     found = await CommandLine.at()("runs")
-    assert found.code == 2
+    assert found.code == 78
     assert found.sentence == "no database is named; give --database-url or SHOAL_DATABASE_URL, or use `shoal up`"
 
 

@@ -12,6 +12,7 @@ from model.ids import Epoch
 from model.runs.states import TaskState, WorkflowState
 from shoal.local.demo_summary import Summary
 from shoal.local.demo_view import MasterPicture, Picture, PlainView, drawn
+from tests.every import every
 from tests.shoal.command_line import CommandLine
 
 PROOF = Proof(300, 4, 300, 900, 0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -29,7 +30,7 @@ def test_a_good_end_is_said_with_its_numbers() -> None:
     assert SUMMARY.as_fields()["passed"] is True
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Proof) if field.name not in HARMLESS])
+@every("name", [field.name for field in fields(Proof) if field.name not in HARMLESS])
 def test_any_number_that_is_off_by_one_is_a_fault(name: str) -> None:
     wrong = replace(SUMMARY, proof=replace(PROOF, **{name: getattr(PROOF, name) + 1}))
     assert not wrong.passed

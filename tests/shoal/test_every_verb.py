@@ -29,6 +29,9 @@ from tests.shoal.command_line import NOTHING, CommandLine
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hello.yaml"
 POOL = Path(__file__).parent / "pool.yaml"
+CRONTAB = Path(__file__).parent / "crontab.txt"
+DAG = Path(__file__).parent / "dag.txt"
+EXPORT = Path(__file__).parent / "export.json"
 ARGUMENTS = {
     "name": "hello",
     "run": "1",
@@ -36,6 +39,7 @@ ARGUMENTS = {
     "what": "1",
     "workflow": "hello",
     "files": str(EXAMPLE),
+    "path": str(EXAMPLE),
     "cron": "0 0 5 * * ?",
     "schedule": "1",
     "commands": "1",
@@ -46,6 +50,8 @@ ARGUMENTS = {
     "days": "30",
     "pool": "proxies",
     "pool_files": str(POOL),
+    "tables": str(CRONTAB),
+    "dags": str(DAG),
     "resource": "p1",
     "alert": "1",
     "silence": "1",
@@ -66,6 +72,9 @@ MORE = {
     "mark": ["--success"],
     "metrics dashboards": ["--out", "written"],
     "metrics rules": ["--out", "written"],
+    "import airflow": ["--out", "imported"],
+    "import crontab": ["--out", "imported"],
+    "import dolphinscheduler": [str(EXPORT), "--out", "imported"],
     "schedule next": ["hello"],
     "token make": ["--scope", "runs:read"],
     "token list": ["--user", "anna"],
@@ -80,6 +89,9 @@ NEEDS_NO_DATABASE = {
     "config show",
     "metrics dashboards",
     "metrics rules",
+    "import airflow",
+    "import crontab",
+    "import dolphinscheduler",
 }
 BRINGS_ITS_OWN = {"up", "standalone", "demo"}
 NEEDS_A_SERVER = {"login", "logout"}
@@ -103,27 +115,27 @@ class Condition:
 
 MADE_BY_THEM = frozenset({"db init", "db upgrade"})
 CONDITIONS = {
-    "no database is named": Condition("", "give --database-url or SHOAL_DATABASE_URL, or use `shoal up`"),
+    "no database is named": Condition("", "give --database-url or SHOAL_DATABASE_URL, or use `shoal up`", 78),
     "no server answers": Condition(
         "postgresql+psycopg://me:secret@127.0.0.1:1/x",
         "127.0.0.1:1/x: the database does not answer",
         3,
         {"master": 1, "worker": 1, "api": 1, "alert": 1},
     ),
-    "the password is wrong": Condition("{wrong}", "; fix user and password in the database URL", 2, {"doctor": 3}),
-    "there is no such database": Condition("{nowhere}", '"nowhere" does not exist; create it, or', 2, {"doctor": 3}),
+    "the password is wrong": Condition("{wrong}", "; fix user and password in the database URL", 77, {"doctor": 3}),
+    "there is no such database": Condition("{nowhere}", '"nowhere" does not exist; create it, or', 77, {"doctor": 3}),
     "no right to read": Condition(
-        "{reader}", "; grant it (docs/reference/roles.md), or name another user", 2, {"doctor": 1}
+        "{reader}", "; grant it (docs/reference/roles.md), or name another user", 77, {"doctor": 1}
     ),
     "no right but for the versions": Condition(
         "{half}",
         "; grant it (docs/reference/roles.md), or name another user",
-        2,
+        77,
         {"doctor": 1},
         frozenset({"db check", "db roles", "token make"}) | MADE_BY_THEM,
     ),
     "no right on the schema": Condition(
-        "{outsider}", "may not use its schema public; grant it", 2, {"doctor": 1}, MADE_BY_THEM
+        "{outsider}", "may not use its schema public; grant it", 77, {"doctor": 1}, MADE_BY_THEM
     ),
     "the database is empty": Condition("{empty}", "run `shoal db init`", 2, {"doctor": 1}, MADE_BY_THEM),
     "the schema is newer": Condition("{newer}", "install a newer Shoal than this", 2, {"doctor": 1}),

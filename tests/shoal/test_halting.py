@@ -179,7 +179,8 @@ async def _started_child(shoal: CommandLine, above: str) -> str:
 async def test_a_task_that_depends_on_others_names_them(shoal: CommandLine) -> None:
     run = await _started(shoal, "needs")
     task, whole = await shoal.each(f"why {run}/upstream", f"why {run}")
-    assert 'upstream depends on task "second" of workflow "steps" (lastMonth), and waits for that.' in task.out
+    awaited = 'task "second" of workflow "steps" (lastMonth)'
+    assert f"upstream depends on {awaited}, and waits for that: {awaited} is not there yet." in task.out
     assert "waits for upstream." in whole.out
     assert (await shoal("stop", run, "--wait")).code == 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from dao.secrets.vault import key_id_of, new_key
+from dao.secrets.vault import Sealed, key_id_of, new_key
 from model.errors import Refused
 from service.secrets.key_settings import SecretSettings, add_key, open_vault, own_key_file, read_key_file
 from shoal.config.settings import load_settings
@@ -22,6 +22,20 @@ def test_a_new_key_goes_before_the_others_in_a_file_that_is_ours_alone(tmp_path:
     assert file.stat().st_mode & 0o777 == 0o600
     assert list(tmp_path.iterdir()) == [file]
     assert open_vault(SecretSettings(key_file=file)).key_ids == (new, old)
+
+
+def test_a_process_learns_a_key_that_is_added_while_it_works(tmp_path: Path) -> None:
+    settings = SecretSettings(key_file=tmp_path / "keys")
+    old = add_key(tmp_path / "keys")
+    working = open_vault(settings)
+    before = working.seal("a", "it")
+    new = add_key(tmp_path / "keys")
+    assert working.open(open_vault(settings).seal("b", "it"), "it") == "b"
+    assert working.key_ids == (new, old), "the first one encrypts"
+    (tmp_path / "keys").unlink()
+    assert working.open(before, "it") == "a"
+    with pytest.raises(Refused, match=r"the key file .+ cannot be read"):
+        working.open(Sealed(b"", "unknown"), "it")
 
 
 def test_blank_lines_and_comments_are_passed_over(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ async def test_an_environment_is_set_from_a_file_or_standard_input(database_url:
         "environment list",
         "environment set x /nonexistent",
     )
-    assert (none.code, "cannot be read (No such file or directory)" in none.sentence) == (2, True)
+    assert (none.code, "cannot be read (No such file or directory)" in none.sentence) == (78, True)
     assert (key.code, saved.code, missing.code) == (0, 0, 2)
     assert "spark" in listed.out
     assert (await _given(shoal, "export A=1\n", "environment", "set", "other")).code == 0
@@ -89,7 +89,7 @@ async def test_keys_are_rotated_and_the_old_one_may_go(database_url: str, tmp_pa
         "secret add-key --json",
         "secret rotate",
     )
-    assert no_key.code == 2
+    assert no_key.code == 78
     assert rotated.out == f"1 data source and 0 environments encrypted again; all are under key {new.json['key_id']}.\n"
     first, old = file.read_text().splitlines()
     file.write_text(f"{old}\n")

@@ -6,12 +6,17 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
+from psycopg import OperationalError
 
+from dao.postgres.address import Address
 from model.errors import Refused
+from shoal.config.secret_files import secret_names
 from shoal.config.settings import Settings, load_settings
 from shoal.config.settings_list import settings_of
+from tests.every import every
 from tests.shoal.another_user import told_to_nobody
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
@@ -68,7 +73,7 @@ def test_each_fault_is_one_sentence(monkeypatch: pytest.MonkeyPatch, variable: s
         load_settings()
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "sentence"),
     [
         ("a = ", "is not valid TOML"),
@@ -149,3 +154,31 @@ def test_the_page_lists_exactly_the_settings_there_are() -> None:
     wanted = [f"| {', '.join(same)} | {default} | {about} |" for (_, default, about), same in names.items()]
     listed = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
     assert listed == wanted, "docs/reference/settings.md shall hold these rows:\n" + "\n".join(wanted)
+
+
+def test_each_secret_has_a_variable_for_its_file() -> None:
+    assert set(secret_names(Settings)) == {
+        "SHOAL_DATABASE_URL",
+        "SHOAL_REGISTRY_URL",
+        "SHOAL_TOKEN",
+        "SHOAL_TRACING__HEADERS",
+        "SHOAL_SECRETS__KEYS",
+        "SHOAL_LOG_STORE__ACCESS_KEY_ID",
+        "SHOAL_LOG_STORE__SECRET_ACCESS_KEY",
+    }
+
+
+def test_a_password_apart_wins_over_that_of_the_url(tmp_path: Path) -> None:
+    url = "postgresql+psycopg://shoal:old@a:1,b:2/shoal?sslmode=require"
+    apart = load_settings({"database_url": url, "database_password": "n&w @"}).database()
+    assert Address.of(apart).arguments["password"] == "n&w @"
+    file = tmp_path / "pass word"
+    file.write_text("of the file\n")
+    file.chmod(0o600)
+    address = Address.of(load_settings({"database_url": url, "database_password_file": file}).database())
+    assert [host["password"] for host in address.hosts()] == ["of the file"] * 2
+    assert "of the file" in unquote(address.url())
+    assert "old" not in address.shown
+    file.unlink()
+    with pytest.raises(OperationalError, match=r"the password file .* cannot be read: No such file"):
+        address.hosts()

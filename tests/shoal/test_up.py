@@ -173,7 +173,7 @@ async def test_it_serves_the_other_verbs_keeps_its_children_and_stops_cleanly(up
     await up.says(r"Masters and workers stopped in")
     assert not _living(family)
     assert not (up.folder / FILE_NAME).exists()
-    assert (await shoal("runs")).code == 2
+    assert (await shoal("runs")).code == 78
 
 
 async def _the_link_logs_in(up: RunningUp) -> None:

@@ -10,17 +10,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from model.errors import Fenced, NotFound, Refused, Unavailable
+from model.errors import Denied, Fenced, InvalidSettings, NotFound, Refused, Unavailable
 from node.watchdog import HUNG_EXIT_CODE
 from shoal.cli import app, exit_codes
 from shoal.cli.invocation import Invocation
 from shoal.cli.on_demand import GROUPS, MODULES
 from shoal.cli.verbs import verb
 from shoal.process import HARD_STOP_EXIT_CODE
+from tests.every import every
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
 
@@ -38,7 +38,7 @@ def _verbs(group: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
 VERBS = dict(_verbs(typer.main.get_command(app), ("shoal",)))
 
 
-@pytest.mark.parametrize("name", VERBS)
+@every("name", VERBS)
 def test_every_verb_begins_its_help_with_an_example_and_has_the_options_of_all(name: str) -> None:
     first_line = VERBS[name].help.splitlines()[1].strip()
     assert first_line.startswith(name)
@@ -46,7 +46,7 @@ def test_every_verb_begins_its_help_with_an_example_and_has_the_options_of_all(n
     assert {"--json", "--utc", "--database-url", "--registry-url", "--config"} <= options
 
 
-@pytest.mark.parametrize("name", [name for name, verb in VERBS.items() if not verb.hidden])
+@every("name", [name for name, verb in VERBS.items() if not verb.hidden])
 def test_every_verb_stands_in_the_documentation(name: str) -> None:
     assert f"$ {name}" in PAGE
 
@@ -56,15 +56,20 @@ def test_exit_codes_tell_what_kind_of_error_it_was() -> None:
     assert exit_codes.of_error(Unavailable("")) == 3
     assert exit_codes.of_error(NotFound("")) == 5
     assert exit_codes.of_error(Fenced("")) == 1
+    assert exit_codes.of_error(Denied("")) == 77
+    assert exit_codes.of_error(InvalidSettings("")) == 78
 
 
 def test_the_page_lists_each_exit_code_and_no_other() -> None:
     listed = {int(code) for code in re.findall(r"(?m)^\| (\d+) \|", PAGE)}
-    own = {code for name, code in vars(exit_codes).items() if name.isupper()}
+    own = {code for name, code in vars(exit_codes).items() if name.isupper() and isinstance(code, int)}
     assert listed == {0, *own, HUNG_EXIT_CODE, HARD_STOP_EXIT_CODE}
+    final = {int(code) for code in re.findall(r"(?m)^\| (\d+) \|.*\| no \|$", PAGE)}
+    of_verbs = {0, exit_codes.FORBIDDEN, exit_codes.NOT_FOUND}
+    assert final == {*of_verbs, *exit_codes.PERMANENT}
 
 
-@pytest.mark.parametrize("module", sorted(set(MODULES.values())))
+@every("module", sorted(set(MODULES.values())))
 def test_each_module_adds_the_verbs_that_are_listed_for_it(module: str) -> None:
     group = typer.Typer()
     import_module(f"shoal.cli.{module}").add_to(group)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from model.choices import StartWhen
 from model.cluster.slots import Slot
 from model.runs.states import TaskState, WaitReason, WorkflowState
@@ -14,6 +12,7 @@ from service.explain.answer import Why
 from service.explain.explanation import why_command, why_task
 from service.explain.run_explanation import RunFacts, why_run
 from service.explain.subjects import CommandFacts, GroupFacts, MasterFacts, TaskFacts
+from tests.every import every
 
 M2 = MasterFacts("m2:5678", is_busy=False, running=3, capacity=512, beat_age_s=0.5)
 COMMAND = CommandFacts(4711, waits=True, age_s=1.0, slot=Slot(1, 3), owner=M2)
@@ -24,7 +23,7 @@ RUN = RunFacts(12, "sales", WorkflowState.RUNNING_EXECUTION, [], 5.0, owner="m1:
 R, F = WorkflowState.RUNNING_EXECUTION, WorkflowState.FAILURE
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "sentence", "do"),
     [
         (
@@ -74,7 +73,7 @@ def test_each_state_of_a_command_has_its_sentence(changed: dict[str, Any], sente
     _says(why_command(replace(COMMAND, **changed)), sentence, do)
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "run", "sentence", "do"),
     [
         (
@@ -229,7 +228,7 @@ def test_each_state_of_a_task_has_its_sentence(
 QUEUED = replace(TASK, name="queued", state=TaskState.QUEUED)
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "sentence", "do"),
     [
         ({"state": WorkflowState.SUCCESS}, "Run 12 of sales has ended: SUCCESS in 5.0 s.", "shoal run sales"),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from model.runs.states import NotBegun, TaskState, WorkflowState
 from service.explain.answer import Why
 from service.explain.explanation import why_task
 from service.explain.run_explanation import RunFacts, why_run
 from service.explain.subjects import CommandFacts, GroupFacts, TaskFacts
+from tests.every import every
 
 T, W = TaskState, WorkflowState
 TASK = TaskFacts(12, "load", 88, T.RUNNING_EXECUTION, worker="w3:1", since_s=12.0)
@@ -19,7 +18,7 @@ OPEN = TaskFacts(12, "next", not_begun=NotBegun.NOT_BEGUN)
 RUN = RunFacts(12, "sales", W.RUNNING_EXECUTION, [TASK, OPEN], 5.0, owner="m1:1")
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "sentence", "do"),
     [
         (
@@ -107,7 +106,7 @@ def test_each_way_to_rest_has_its_sentence(changed: dict[str, Any], sentence: st
     _says(why_run(replace(RUN, **changed)), sentence, do)
 
 
-@pytest.mark.parametrize(
+@every(
     ("changed", "sentence", "do"),
     [
         (

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from model.runs.states import TaskState, WaitReason, WorkflowState
 from service.explain.explanation import why_task
 from service.explain.run_explanation import RunFacts, why_run
 from service.explain.subjects import RestartFacts, TaskFacts
+from tests.every import every
 
 T = TaskState
 
 
-@pytest.mark.parametrize(
+@every(
     ("facts", "sentence"),
     [
         (

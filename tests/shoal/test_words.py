@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from service.words import ago, counted, duration, plain, when
+from tests.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("seconds", "said"),
     [
         (None, "-"),

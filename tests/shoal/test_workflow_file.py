@@ -11,6 +11,7 @@ from service.workflows import yaml_lines
 from service.workflows.requests import BYTES_MAX
 from service.workflows.workflow_file import BadWorkflowFile, parse_workflows
 from shoal.workflow_files import read_definition_files
+from tests.every import every
 from worker.tasks.catalog import TaskCatalog
 
 CATALOG = TaskCatalog()
@@ -111,7 +112,7 @@ def test_anchors_and_merges_work() -> None:
 TASKS = "name: x\ntasks:\n"
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "fault"),
     [
         (b"name: \xe4\n", "f.yaml:1: the byte 0xe4 is not UTF-8; save the file as UTF-8"),
@@ -204,3 +205,13 @@ def test_nothing_is_read_from_files_of_which_one_is_wrong(tmp_path: Path) -> Non
     assert f"{folder}: it cannot be read: Is a directory" in str(caught.value)
     with pytest.raises(NotFound, match="there is no file"):
         read_definition_files([tmp_path / "nix.yaml"])
+
+
+def test_what_an_import_left_to_do_refuses_the_workflow_at_its_line() -> None:
+    text = f"todo:\n  - name the data source\n  - write the task\n{GOOD}"
+    assert faults_of(text).splitlines() == [
+        "f.yaml:2: todo: name the data source; when that is done, remove this line",
+        "       f.yaml:3: todo: write the task; when that is done, remove this line",
+    ]
+    (document,) = parse_workflows(f"todo: []\n{GOOD}".encode(), "f.yaml", CATALOG)
+    assert document.name == "good"

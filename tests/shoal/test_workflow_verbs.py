@@ -181,7 +181,7 @@ async def test_an_export_is_a_file_of_the_same_definition(
     assert again.code == 0, again.err
     assert not [each["name"] for each in again.json if each["is_new_version"] or each["schedules"]]
     saved = _specs(sql)
-    sql("TRUNCATE workflow_definition, workflow_version")
+    sql("TRUNCATE workflow_definition, workflow_version, version_file")
     elsewhere = await shoal("workflow", "apply", *texts)
     assert elsewhere.code == 0, elsewhere.err
     assert _specs(sql) == saved

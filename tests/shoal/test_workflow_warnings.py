@@ -42,6 +42,15 @@ async def test_a_name_that_is_no_built_in_parameter_is_warned_of(tmp_path: Path)
     assert said.count("built-in") == 2
 
 
+async def test_how_a_run_ends_is_known_only_to_what_runs_then(tmp_path: Path) -> None:
+    shell = "type: SHELL, params: {script: 'echo ${system.workflow.state}'}"
+    warned = 'task "a": ${system.workflow.state} is known only to tasks with teardown or on_exit; remove it'
+    assert warned in await checked(tmp_path, f"{{name: a, {shell}}}")
+    for field in ("teardown", "on_exit"):
+        last = f"\n  - {{name: b, {shell}, timeout: 5m, {field}: true}}"
+        assert await checked(tmp_path, f"{{name: a, type: FAKE}}{last}") == "0 "
+
+
 async def test_misfits_of_local_parameters_are_all_told(tmp_path: Path) -> None:
     local = "{n: {type: INTEGER, value: x}, d: {type: DATE, value: y}}"
     said = await checked(tmp_path, f"{{name: a, type: SHELL, params: {{script: ':'}}, local_params: {local}}}")

@@ -33,6 +33,22 @@ TIMED = range(LEASED.stop, LEASED.stop + 3)
 """Those after these end only by their timeout, unless somebody stops them."""
 RULED = range(TIMED.stop, TIMED.stop + 12)
 """The tasks of those after these have start rules, and fail often."""
+CLOSING = range(RULED.stop, RULED.stop + 8)
+"""Those after these have tasks that clean up; the last stands over one of them."""
+MANY = range(CLOSING.stop, CLOSING.stop + 6)
+"""Of those after these some runs go on at once and the others wait; the last stands over one of them."""
+DATED = range(MANY.stop, MANY.stop + 3)
+"""Those after these have `after_last`: each date waits for the success of the one before."""
+LOOKING = range(DATED.stop, DATED.stop + 4)
+"""Those after these have WAIT tasks."""
+STARTING = range(LOOKING.stop, LOOKING.stop + 3)
+"""Those after these start others without waiting for them."""
+MAPPED = range(STARTING.stop, STARTING.stop + 5)
+"""Those after these have tasks with `each`."""
+TRIGGERING = range(MAPPED.stop, MAPPED.stop + 3)
+"""The tasks of those after these update datasets."""
+TRIGGERED = range(TRIGGERING.stop, TRIGGERING.stop + 4)
+"""Those after these are started by the ends of those before them, and by datasets."""
 STREAM_POOLS = {"s": 6}
 """How many resources the pools have that only they need. What they have of another is less than all."""
 
@@ -49,7 +65,16 @@ def specs() -> dict[int, WorkflowSpec]:
     leased = {code: _leased(Random(f"{code} streams")) for code in LEASED}
     timed = {code: _timed(Random(f"{code} ends")) for code in TIMED}
     ruled = {code: _ruled(Random(f"{code} rules")) for code in RULED}
-    every = drawn | dict(map(_nested, NESTED)) | waiting | keyed | pooled | streaming | leased | timed | ruled
+    closing = {code: _closing(Random(f"{code} cleans up"), code) for code in CLOSING}
+    looking = {code: _looking(Random(f"{code} looks")) for code in LOOKING}
+    dated = {code: _dated(Random(f"{code} dates")) for code in DATED}
+    every = drawn | dict(map(_nested, NESTED)) | waiting | keyed | pooled | streaming | leased | timed | ruled | closing
+    every |= {code: _many(Random(f"{code} shares"), code) for code in MANY}
+    every |= dated | looking
+    every |= {code: _starting(Random(f"{code} starts")) for code in STARTING}
+    every |= {code: _mapped(Random(f"{code} elements")) for code in MAPPED}
+    every |= {code: _updating(Random(f"{code} updates"), ("d0", "d1")) for code in TRIGGERING}
+    every |= {code: _triggered(code) for code in TRIGGERED}
     return {code: WorkflowSpec.parse(given) for code, given in every.items()}
 
 
@@ -121,6 +146,11 @@ def _waiting(random: Random) -> dict[str, Any]:
     params: dict[str, Any] = {"groups": [{"items": items, "relation": random.choice(("AND", "OR"))}]}
     params["wait_minutes"] = random.choice((0, 0, 0.05, 0.2))
     params["on_failure"] = random.choice(("FAIL", "WAIT")) if params["wait_minutes"] else "FAIL"
+    if params["wait_minutes"] and random.random() < 0.5:  # nothing of that time may ever come
+        del items[0]["cycle"]
+        items[0]["at"] = random.choice(("same", "-1d", "today 06:00"))
+    if items[0].get("task") != "*":
+        items[0]["pass_outputs"] = True
     wait: dict[str, Any] = {"name": "t0", "type": "DEPENDENT", "params": params}
     after: dict[str, Any] = {"name": "t1", "type": "SHELL", "params": {"script": "true"}, "after": ["t0"]}
     return {"tasks": [wait, after] if random.random() < 0.5 else [wait]}
@@ -154,6 +184,22 @@ def _streaming(random: Random, counts: tuple[int, ...] = (3, 4)) -> dict[str, An
     return {"tasks": tasks}
 
 
+def _dated(random: Random) -> dict[str, Any]:
+    names = [f"t{number}" for number in range(random.choice((1, 2)))]
+    tasks = [{"name": name, "type": "SHELL", "params": {"script": "true"}} for name in names]
+    return {"tasks": tasks, "after_last": "succeeded"}
+
+
+def _starting(random: Random) -> dict[str, Any]:
+    tasks: list[dict[str, Any]] = []
+    for number in range(random.choice((1, 2, 3))):
+        params = {"workflow": random.randint(1, PLAIN), "wait": False}
+        task: dict[str, Any] = {"name": f"t{number}", "type": "SUB_PROCESS", "params": params}
+        tasks.append(task | ({"after": [f"t{number - 1}"]} if number and random.random() < 0.6 else {}))
+    last = {"name": "t9", "type": "SHELL", "params": {"script": "true"}, "after": [task["name"] for task in tasks]}
+    return {"tasks": [*tasks, last]}
+
+
 def _leased(random: Random) -> dict[str, Any]:
     """One needs more than the others, so that it is not overtaken for ever."""
     streams = _streaming(random, (4, 6))
@@ -184,6 +230,119 @@ def _ruled(random: Random) -> dict[str, Any]:
             task |= random.choice(({"delay_time": 0.01}, {"on_worker_loss": "fail"}, {"flag": "NO"}))
         tasks.append(task)
     return {"tasks": tasks, "failure_strategy": random.choice(("CONTINUE", "CONTINUE", "END"))}
+
+
+def _closing(random: Random, code: int) -> dict[str, Any]:
+    """Some end by their timeout, and some are serial."""
+    names = [f"t{number}" for number in range(random.choice((1, 2, 3)))]
+    tasks: list[dict[str, Any]] = []
+    for place, name in enumerate(names):
+        task: dict[str, Any] = {"name": name, "type": "SHELL", "params": {"script": "true"}}
+        task["after"] = random.sample(names[:place], random.randint(0, min(place, 1)))
+        if random.random() < 0.2:
+            task |= random.choice(({"retry_times": 1}, {"on_worker_loss": "fail"}, {"flag": "NO"}))
+        tasks.append(task)
+    if code == CLOSING[-1]:
+        tasks[0] = {"name": "t0", "type": "SUB_PROCESS", "params": {"workflow": CLOSING[0]}}
+    for number in range(random.choice((1, 2, 3))):
+        task = {"name": f"c{number}", "type": "SHELL", "params": {"script": "true"}, "timeout": 10}
+        task["on_exit" if number and random.random() < 0.4 else "teardown"] = True
+        before = [each["name"] for each in tasks if not (each.get("on_exit") and task.get("teardown"))]
+        task["after"] = random.sample(before, random.randint(0, min(len(before), 2)))
+        if random.random() < 0.3:
+            task |= random.choice(({"retry_times": 1}, {"on_worker_loss": "fail"}, {"delay_time": 0.01}))
+        tasks.append(task)
+    given: dict[str, Any] = {"tasks": tasks, "failure_strategy": random.choice(("CONTINUE", "END"))}
+    if random.random() < 0.25:
+        given |= {"timeout_minutes": 0.05, "timeout_strategy": "FAILED"}
+    if random.random() < 0.25:
+        given["execution_type"] = "SERIAL_WAIT"
+    return given
+
+
+def _many(random: Random, code: int) -> dict[str, Any]:
+    if code == MANY[-1]:
+        lists = [{"name": "x", "value": "1,2,3,4,5"}]
+        params = {"workflow": MANY[0], "lists": lists, "parallelism": 5}
+        return {"tasks": [{"name": "t0", "type": "DYNAMIC", "params": params}]}
+    names = [f"t{number}" for number in range(random.choice((1, 2)))]
+    given: dict[str, Any] = {
+        "tasks": [{"name": name, "type": "SHELL", "params": {"script": "true"}} for name in names],
+        "max_active": 3 if code == MANY[1] else 2,
+    }
+    if code == MANY[2]:
+        given["execution_type"] = "SERIAL_DISCARD"
+    if code == MANY[3]:
+        given["execution_type"] = "SERIAL_PRIORITY"
+    if code == MANY[4]:
+        given |= {"serial_key": "${key}", "params": {"key": ""}}
+    return given
+
+
+def _looking(random: Random) -> dict[str, Any]:
+    """What has no timeout waits for something that comes before long (`task_runs.py`)."""
+    tasks: list[dict[str, Any]] = []
+    for number in range(random.choice((1, 2, 3))):
+        params: dict[str, Any] = {"for": {"file": "/there"}, "every": 0.02, "backoff": random.choice((1, 2))}
+        params["max_every"] = 0.05
+        if random.random() < 0.5:
+            params |= {"timeout": random.choice((0.03, 0.1)), "on_timeout": random.choice(("FAIL", "SKIP"))}
+        task: dict[str, Any] = {"name": f"t{number}", "type": "WAIT", "params": params}
+        if random.random() < 0.3:
+            task |= random.choice(({"retry_times": 1}, {"on_worker_loss": "fail"}, {"dispatch_timeout": 0.2}))
+        tasks.append(task)
+    tasks.append({"name": "then", "type": "SHELL", "params": {"script": "true"}, "after": ["t0"]})
+    return {"tasks": tasks}
+
+
+def _mapped(random: Random) -> dict[str, Any]:
+    """The second, if there is one, has elements too, and begins when the first has ended."""
+    tasks: list[dict[str, Any]] = []
+    for number in range(random.choice((1, 1, 2))):
+        each: dict[str, Any] = {"over": [f"e{index}" for index in range(random.choice((1, 3, 6)))]}
+        each["parallel"] = random.choice((1, 2, 6))
+        if random.random() < 0.3:
+            each["on_failure"] = "stop"
+        task: dict[str, Any] = {"name": f"t{number}", "type": "SHELL", "params": {"script": "true"}, "each": each}
+        if random.random() < 0.5:
+            task |= {"retry_times": 1, "retry_interval": random.choice((0, 0.01))}
+        if random.random() < 0.3:
+            task["on_worker_loss"] = "fail"
+        if number:
+            task |= {"after": ["t0"], "start_when": "all_done"}
+        tasks.append(task)
+    tasks.append({"name": "then", "type": "SHELL", "params": {"script": "true"}, "after": ["t0"]})
+    return {"tasks": tasks, "failure_strategy": random.choice(("CONTINUE", "END"))}
+
+
+def _updating(random: Random, datasets: tuple[str, ...]) -> dict[str, Any]:
+    """One of the tasks does: each starts others, which take their time too."""
+    tasks: list[dict[str, Any]] = []
+    count = random.choice((1, 2))
+    updating = random.randrange(count)
+    for number in range(count):
+        task: dict[str, Any] = {"name": f"t{number}", "type": "SHELL", "params": {"script": "true"}}
+        if number == updating:
+            task["updates"] = random.sample(datasets, random.choice((1, len(datasets))))
+        if number:
+            task["after"] = [f"t{number - 1}"]
+        if random.random() < 0.4:
+            task["retry_times"] = 1
+        tasks.append(task)
+    return {"tasks": tasks}
+
+
+def _triggered(code: int) -> dict[str, Any]:
+    """No two wait for each other."""
+    first, second, *_ = (f"w{each}" for each in TRIGGERING)
+    triggers: list[list[dict[str, Any]]] = [
+        [{"workflow": first}],
+        [{"workflow": first, "states": ["FAILURE", "STOP"]}, {"workflow": second}],
+        [{"dataset": "d0"}],
+        [{"dataset": "d1"}, {"dataset": "d0"}, {"workflow": f"w{TRIGGERED[0]}"}],
+    ]
+    updates = ("d1",) if code == TRIGGERED[2] else ("d9",)
+    return _updating(Random(f"{code} updates"), updates) | {"triggers": triggers[code - TRIGGERED[0]]}
 
 
 def _nested(code: int) -> tuple[int, dict[str, Any]]:

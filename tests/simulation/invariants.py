@@ -11,16 +11,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dao.runs.failover import SOON_MIN, TAKEOVERS_MAX
-from model.choices import ExecutionType
 from model.cluster.nodes import Heartbeat, NodeState
 from model.runs.command_moves import URGENT, CommandType
 from model.runs.states import TaskState, WorkflowState
+from tests.simulation.closing_invariants import ClosingInvariants
+from tests.simulation.date_invariants import DateInvariants
 from tests.simulation.duty_invariants import DutyInvariants
+from tests.simulation.element_invariants import ElementInvariants
+from tests.simulation.line_invariants import LineInvariants
 from tests.simulation.pool_invariants import BEGINNING, PoolInvariants
 from tests.simulation.start_invariants import StartInvariants
+from tests.simulation.started_invariants import StartedInvariants
 from tests.simulation.stream_shares import took_too_many
 from tests.simulation.tables import Change, Row, Transaction, Values
 from tests.simulation.trace import Trace
+from tests.simulation.trigger_invariants import TriggerInvariants
 
 if TYPE_CHECKING:
     from tests.simulation.server import Server
@@ -29,7 +34,6 @@ if TYPE_CHECKING:
 T, W = TaskState, WorkflowState
 _LIVING = (NodeState.ALIVE, NodeState.LEAVING)
 _QUEUED = (T.QUEUED, T.DELAY_EXECUTION)
-_LIVE = (W.RUNNING_EXECUTION, W.READY_PAUSE, W.READY_STOP, W.FAILOVER)
 _MASTERS_OWN = ("workflow_instance", "task_instance", "command", "command_history")
 
 
@@ -43,12 +47,17 @@ class Invariants:
         self._driven_since_s: dict[int, float] = {}
         self._asked_for: set[tuple[object, ...]] = set()
         self._fired: dict[tuple[int, object], int] = {}
-        self._last_in_line: dict[tuple[int, str], int] = {}
         self._recorded: set[int] = set()
         self._running: dict[tuple[int, int], TaskRun] = {}
         self._pools = PoolInvariants(trace, self._broken)
         self.duties = DutyInvariants(trace, self._broken)
         self._starts = StartInvariants(self._broken)
+        self._closing = ClosingInvariants(self._broken)
+        self._lines = LineInvariants(self._broken)
+        self._dates = DateInvariants(self._broken)
+        self._started = StartedInvariants(self._broken)
+        self._elements = ElementInvariants(self._broken)
+        self._triggers = TriggerInvariants(self._broken)
         self.server: Server
         self.is_innocent: Callable[[int], bool] = lambda _: False
         self.on_beat: Callable[[int], None] = lambda _: None
@@ -57,7 +66,9 @@ class Invariants:
 
     def watch(self, server: Server) -> None:
         """Read the tables of this server from now on."""
-        self.server = self._pools.server = self.duties.server = self._starts.server = server
+        self.server = self._pools.server = self.duties.server = self._starts.server = self._closing.server = server
+        self._lines.server = self._dates.server = self._started.server = self._elements.server = server
+        self._triggers.server = server
 
     # ------------------------------------------------------------------------------------------- each commit
 
@@ -116,6 +127,12 @@ class Invariants:
                     self._pools.changed(row, before, after)
         self._pools.leases_are_whole(changes)
         self._starts.committed(changes)
+        self._closing.committed(changes)
+        self._lines.committed(changes)
+        self._dates.committed(changes)
+        self._started.committed(changes)
+        self._elements.committed(changes)
+        self._triggers.committed(changes)
         self._streams(changes, began_s)
 
     def _streams(self, changes: Sequence[Change], began_s: float) -> None:
@@ -146,7 +163,7 @@ class Invariants:
     def _command(self, row: Row, before: Values | None, after: Values | None, recorded: set[int]) -> None:
         if before is None and after is not None:
             self._asked.add(row.id)
-            if after.type is CommandType.SCHEDULER:
+            if after.type is CommandType.SCHEDULER and after.row.schedule_id is not None:
                 self._fires(row, after)
             asked = after.row.parent or after.row.workflow_instance_id or after.row.workflow_code
             self._trace.add("tables", f"command {row.id} {after.type} of {asked}")
@@ -185,7 +202,6 @@ class Invariants:
             if before is not None:
                 self.duties.deleted(row, before)
             return
-        self._made_live(row, before, after)
         if before is None:
             if after.parent is not None:
                 self.duties.child_made(row, after)
@@ -212,32 +228,14 @@ class Invariants:
             self._failed_over(row, before)
         if before.master_id != after.master_id and after.state.is_driven:
             self._driven_by_another(row, after)
-        if before.state is not after.state or before.master_id != after.master_id:
+        if (
+            before.state is not after.state
+            or before.master_id != after.master_id
+            or before.ending_as != after.ending_as
+        ):
             told = f" {after.reason}" if after.reason else ""
+            told += f" cleans up, then {after.ending_as}" if after.ending_as is not None else ""
             self._trace.add("tables", f"workflow {row.id} {before.state} -> {after.state} of {after.master_id}{told}")
-
-    def _made_live(self, row: Row, before: Values | None, after: Values) -> None:
-        """I18: of a line of a serial workflow one run at a time is live. I21: they begin in the order of a key."""
-        was_live = before is not None and before.state in _LIVE
-        if after.state not in _LIVE or was_live or after.execution_type is ExecutionType.PARALLEL:
-            return
-        others = [
-            other.id
-            for other in self.server.instances.unfinished.values()
-            if other is not row
-            and other.values is not None
-            and other.values.workflow_code == after.workflow_code
-            and other.values.serial_key == after.serial_key
-            and other.values.state in _LIVE
-        ]
-        if others:
-            self._broken("I18", f"workflow instance {row.id} of a serial workflow begins beside {others}")
-        if after.serial_key and (before is None or before.state is W.SERIAL_WAIT):
-            line = (after.workflow_code, after.serial_key)
-            if after.command_id < self._last_in_line.get(line, 0):
-                newer = self._last_in_line[line]
-                self._broken("I21", f"the run of command {after.command_id} begins after that of {newer}, of one key")
-            self._last_in_line[line] = after.command_id
 
     def _driven_by_another(self, row: Row, after: Values) -> None:
         self._driven_since_s[row.id] = self.server.loop.now
@@ -294,12 +292,27 @@ class Invariants:
             return
         if before.state is not after.state:
             self._trace.add("tables", f"{who} {before.state} -> {after.state} at {after.worker_id}")
+            if after.state is T.DELAY_EXECUTION:
+                self._put_off(who, row, before, after)
             run = self._running.get((after.workflow_instance_id, after.task_code))
             is_lost = after.state is T.NEED_FAULT_TOLERANCE
             if is_lost and run is not None and run.task.id == row.id and not run.process.is_dead:
                 self._broken("I5", f"{who} is given up for lost, and still runs at {run.process.name}")
         elif before.state.is_final and (before.ended_s, before.worker_id) != (after.ended_s, after.worker_id):
             self._broken("I5", f"{who} had ended as {before.state} and was written once more")
+
+    def _put_off(self, who: str, row: Row, before: Values, after: Values) -> None:
+        """I34: between two looks a WAIT task has no process, no worker and no resource; each look counts once."""
+        run = self._running.get((after.workflow_instance_id, after.task_code))
+        if run is not None and run.task.id == row.id:
+            self._broken("I34", f"{who} waits for its next look, and still runs at {run.process.name}")
+        holds = [
+            each.id for each in self.server.resources.rows.values() if each.values and each.values.holder == row.id
+        ]
+        if after.worker_id is not None or holds:
+            self._broken("I34", f"{who} waits for its next look, and has worker {after.worker_id} and {holds}")
+        if after.looks != before.looks + 1:
+            self._broken("I34", f"{who} had looked {before.looks} times, and now {after.looks} times")
 
     def _queued(self, who: str, after: Values) -> None:
         """I17: of a run that is halted or over nothing is queued."""
@@ -315,7 +328,7 @@ class Invariants:
         row = self.server.tasks.rows[run.task.id].values
         who = f"task {run.task.id} ({run.key[0]}/{run.key[1]}#{run.task.attempt})"
         self._trace.add(run.process.name, f"{who} begins to run")
-        if run.key in self._running:
+        if run.key in self._running and not self._running[run.key].hangs:
             other = self._running[run.key]
             self._broken(
                 "I5",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BEGINNING = (TaskState.DISPATCH, TaskState.RUNNING_EXECUTION)
 NOTICED_S = 3.0
-"""Whoever has waited for so long, whatever the server's clock was set to, was seen by every claim that commits now."""
+"""Who has waited for so long on a server that was not frozen, was seen by every claim that commits now."""
 
 
 def could_begin(server: Server, task: Values) -> bool:
@@ -47,7 +47,7 @@ class PoolInvariants:
         """I22: nobody gets what another has."""
         self._trace.add("tables", f"resource {row.id} of task {before.holder} -> {after.holder} at {after.worker_id}")
         if before.holder is not None and after.holder is None and self._is_stream(before.holder):
-            self._given_back_s[row.id] = self.server.loop.now
+            self._given_back_s[row.id] = self.server.awake_s
         if before.holder is not None and after.holder not in (None, before.holder):
             self._broken("I22", f"resource {row.id} of task {before.holder} is given to task {after.holder}")
 
@@ -56,7 +56,7 @@ class PoolInvariants:
         tasks = [(row.id, before, after) for row, before, after in changes if row.table.name == "task_instance"]
         for id_, before, after in tasks:
             if self._waits(after) and not self._waits(before):
-                self._seen_since_s[id_] = self.server.loop.now
+                self._seen_since_s[id_] = self.server.awake_s
         begun = [
             after
             for _, before, after in tasks
@@ -73,10 +73,10 @@ class PoolInvariants:
                 if len(mine) != number:
                     self._broken("I22", f"task {task.id} begins with {len(mine)} of {number} resources of {pool}")
             self._nobody_is_overtaken(task)
-        lately_s = self.server.loop.now - NOTICED_S
+        lately_s = self.server.awake_s - NOTICED_S
         leave = [before for _, before, after in tasks if before and self._waits(before) and not self._waits(after)]
         self._left = [each for each in self._left if each[0] > lately_s]
-        self._left += [(self.server.loop.now, urgency(before)) for before in leave]
+        self._left += [(self.server.awake_s, urgency(before)) for before in leave]
 
     @staticmethod
     def _waits(task: Values | None) -> bool:
@@ -92,9 +92,9 @@ class PoolInvariants:
         first = min(waiting, key=urgency, default=None)
         if first is None or urgency(first) > urgency(task):
             return
-        if self.server.loop.now - self._seen_since_s[first.id] < NOTICED_S:  # its transaction may have committed late
+        if self.server.awake_s - self._seen_since_s[first.id] < NOTICED_S:  # its transaction may have committed late
             return
-        lately_s = self.server.loop.now - NOTICED_S
+        lately_s = self.server.awake_s - NOTICED_S
         if any(left_s > lately_s and place < urgency(first) for left_s, place in self._left):
             return
         needs = json.loads(first.resources)
@@ -108,7 +108,7 @@ class PoolInvariants:
         """How many of a pool no stream holds, or held when a claim that commits now may have read it."""
         resources = [row for row in self.server.resources.rows.values() if row.values and row.values.pool == pool]
         held = [row for row in resources if row.values and row.values.holder and self._is_stream(row.values.holder)]
-        lately_s = self.server.loop.now - NOTICED_S
+        lately_s = self.server.awake_s - NOTICED_S
         given_back = [row for row in resources if self._given_back_s.get(row.id, lately_s) > lately_s]
         return len(resources) - len({row.id for row in (*held, *given_back)})
 

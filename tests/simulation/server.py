@@ -11,7 +11,7 @@ client gives it up by its own deadline, or never, and the server by the time-out
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from random import Random
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dao.postgres.errors import BadData, LockTaken
 from model.cluster.nodes import NodeKind
+from model.definitions.triggers import TriggerSpec
 from model.errors import ShoalError, Unavailable, Unknown
 from tests.simulation.loop import Process, VirtualLoop
 from tests.simulation.protections import Protections
@@ -82,6 +83,7 @@ class Server:
         self.faults = Faults()
         self.is_down = False
         self.is_frozen = False
+        self._began_to_freeze_s = self._froze_for_s = 0.0
         self.clock_step_s = 0.0
         self.cut_off: set[str] = set()
         """Addresses of processes that cannot reach it."""
@@ -105,6 +107,8 @@ class Server:
         self.events = Table("task_event")
         self.schedules = Table("schedule")
         self.definitions = Table("workflow_definition")
+        self.triggers: Mapping[int, Sequence[TriggerSpec]] = {}
+        """Of the workflows that have some."""
         self.stream_restarts = Table("stream_restart")
         self.stream_lock = Row(Table("advisory locks"), "streams")
         self.duties = Table("duty")
@@ -165,10 +169,21 @@ class Server:
             if matching(session):
                 session.terminate()
 
+    @property
+    def awake_s(self) -> float:
+        """How long it has run, without the time for which it was frozen."""
+        now = self._began_to_freeze_s if self.is_frozen else self.loop.now
+        return now - self._froze_for_s
+
     def freeze(self, is_frozen: bool) -> None:
         """SIGSTOP of the whole server, and its end."""
+        if is_frozen == self.is_frozen:
+            return
         self.is_frozen = is_frozen
-        if not is_frozen:
+        if is_frozen:
+            self._began_to_freeze_s = self.loop.now
+        else:
+            self._froze_for_s += self.loop.now - self._began_to_freeze_s
             waiting, self.frozen = self.frozen, []
             for call, args in waiting:
                 self.loop.in_world(0.0, call, *args)

@@ -34,10 +34,10 @@ from worker.claims.streams import Share
 from worker.claims.writer import Writer
 
 C = CommandType
-JUDGED_AFTER_S = 60.0
-"""Any worker is back by then, and every pause over, and streams have moved where they are to be."""
 RESTARTED_S = 20.0
-"""Restarts that are under way are judged so much later: until they are done, nobody rebalances."""
+QUIET_LOOKS = 3
+"""So often in turn, `RESTARTED_S` apart, no restart is under way before streams are judged: nobody rebalances while one
+is. Any worker is back by then, and every pause over, and streams have moved where they are to be."""
 DRAINED_S = 20.0
 BROKEN_S = 20.0
 REPAIRED_S = 40.0
@@ -89,7 +89,7 @@ def arrange(world: World, ask: Callable[..., None]) -> None:
         own = world.draw("restart", number)
         if world.has(f"restart {number}"):
             world.loop.in_world(own.uniform(2, FAULTS_S), _restart, world, own)
-    world.loop.in_world(max(FAULTS_S, world.heals_registry_s) + JUDGED_AFTER_S, _judge, world, ask)
+    world.loop.in_world(max(FAULTS_S, world.heals_registry_s), _judge, world, ask)
 
 
 def _runs(world: World) -> list[tuple[WorkflowInstanceId, Values]]:
@@ -112,9 +112,10 @@ def _restart(world: World, random: Random) -> None:
     world.trace.add("somebody", f"restarts the streams of {run}")
 
 
-def _judge(world: World, ask: Callable[..., None]) -> None:
-    if world.server.stream_restarts.rows:
-        world.loop.in_world(RESTARTED_S, _judge, world, ask)
+def _judge(world: World, ask: Callable[..., None], quiet: int = 0) -> None:
+    quiet = 0 if world.server.stream_restarts.rows else quiet + 1
+    if quiet <= QUIET_LOOKS:
+        world.loop.in_world(RESTARTED_S, _judge, world, ask, quiet)
         return
     check(world, without=None)
     own = world.draw("broken worker")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dao.postgres.errors import BadData
 from model.cluster.nodes import NodeState
-from model.runs.states import TASK_TRANSITIONS, WORKFLOW_TRANSITIONS, TaskState, WorkflowState
+from model.runs.states import TASK_TRANSITIONS, TaskState, WorkflowState, is_legal
 
 if TYPE_CHECKING:
     from tests.simulation.server import Server
@@ -71,12 +71,12 @@ class Table:
         self.unfinished: dict[Any, Row] = {}
         self.by_key: dict[Any, list[Row]] = {}
         self.key = key
-        self._last_id = 0
+        self.last_id = 0
 
     def next_id(self) -> int:
         """Ids have gaps: one that was rolled back does not come back."""
-        self._last_id += 1
-        return self._last_id
+        self.last_id += 1
+        return self.last_id
 
     def forget(self, row: Row) -> None:
         if self.rows.get(row.id) is row:
@@ -84,7 +84,17 @@ class Table:
             self.unfinished.pop(row.id, None)
 
 
-_TRANSITIONS: dict[str, Any] = {"task_instance": TASK_TRANSITIONS, "workflow_instance": WORKFLOW_TRANSITIONS}
+def _is_legal(table: str, before: Values, after: Values) -> bool:
+    """What the triggers allow."""
+    match table:
+        case "workflow_instance":
+            return is_legal(before.state, after.state, before.ending_as, after.ending_as)
+        case "task_instance":
+            return before.state is after.state or after.state in TASK_TRANSITIONS[before.state]
+        case _:
+            return True
+
+
 FINAL: dict[str, set[Any]] = {
     "node": set(NodeState) - {NodeState.ALIVE, NodeState.LEAVING},
     "task_instance": {state for state in TaskState if state.is_final},
@@ -187,8 +197,7 @@ class Transaction:
         before = self.see(row)
         assert before is not None
         state = changes.get("state")
-        legal = _TRANSITIONS.get(row.table.name)
-        if state is not None and legal and before.state != state and state not in legal[before.state]:
+        if state is not None and not _is_legal(row.table.name, before, before.but(changes)):
             raise BadData(f"{row.table.name} {row.id} cannot go from {before.state} to {state} (23001)")
         after = before.but(changes)
         if row.table.name in FINAL:

@@ -12,12 +12,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dao.tasks.task_claims import ClaimedTask, Report
+from model.runs.looks import WAIT
 from model.runs.states import TaskState
+from node.overload import Overload
 from tests.simulation.broken_worker import FAILS_AFTER_S
-from tests.simulation.definitions import RULED, TIMED
+from tests.simulation.definitions import CLOSING, RULED, TIMED
 from tests.simulation.loop import PROCESS, Process
 from worker.attempts.report import report
+from worker.settings import WorkerSettings
 from worker.tasks.plugin import TaskResult
+from worker.tasks.wait import WaitTask
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -27,9 +31,13 @@ TICK_S = 0.5
 """How late a launcher may be with a deadline."""
 POISON_LASTS_S = 30.0
 FAILING_BY_RULES = 0.4
-"""How many tasks of workflows with start rules fail."""
+"""How many tasks of workflows with start rules fail, and of those with tasks that clean up."""
 SKIPPING_BY_RULES = 0.2
 """How many of them skip themselves."""
+
+
+THERE_S_MAX = 14.0
+"""When at the latest that is there for which a WAIT task looks."""
 
 
 class TaskRun:
@@ -41,6 +49,8 @@ class TaskRun:
         self.process = process
         self.is_alive = True
         self.is_frozen = False
+        self.hangs = False
+        """Whether nothing could end it while it was frozen."""
         self.done: asyncio.Future[TaskState | None] = world.loop.create_future()
         world.invariants.task_starts(self)
         random = world.random
@@ -55,7 +65,10 @@ class TaskRun:
             return
         if task.workflow_code in TIMED:
             return
-        is_ruled = task.workflow_code in RULED
+        if task.type == WAIT:
+            world.loop.in_world(random.uniform(0.01, 0.3), self.look)
+            return
+        is_ruled = task.workflow_code in (*RULED, *CLOSING)
         failing, skipping = (FAILING_BY_RULES, SKIPPING_BY_RULES) if is_ruled else (world.failing, 0.0)
         drawn = random.random()
         state = T.FAILURE if drawn < failing else T.SKIPPED if drawn < failing + skipping else T.SUCCESS
@@ -68,6 +81,11 @@ class TaskRun:
     @property
     def key(self) -> tuple[int, int]:
         return (self.task.workflow_instance_id, self.task.code)
+
+    def look(self) -> None:
+        """What it waits for is there from a moment on that the seed draws."""
+        there_s = self.world.draw("thing", *self.key).uniform(0, THERE_S_MAX)
+        self.end_by_itself(T.SUCCESS if self.world.loop.now >= there_s else T.DELAY_EXECUTION)
 
     def end_by_itself(self, state: TaskState) -> None:
         if not self.is_frozen:
@@ -166,10 +184,12 @@ class SimulatedLauncher:
 class SimulatedExecutor:
     """`worker/attempts/executor.py`: one attempt from its claim to its report."""
 
-    def __init__(self, world: World, launcher: SimulatedLauncher, grace_s: float) -> None:
+    def __init__(self, world: World, launcher: SimulatedLauncher, settings: WorkerSettings, overload: Overload) -> None:
+        self.settings = settings
+        self.overload = overload
         self._world = world
         self._launcher = launcher
-        self._grace_s = grace_s
+        self._grace_s = world.timing.kill_grace.total_seconds()
 
     async def run(self, task: ClaimedTask) -> Report:
         await asyncio.sleep(self._world.random.random() * 0.01)
@@ -186,6 +206,9 @@ class SimulatedExecutor:
             raise
         if state is None:
             return report(task, TaskResult(T.NEED_FAULT_TOLERANCE, "its worker was cut off for too long"))
+        if state is T.DELAY_EXECUTION:
+            again = WaitTask.of(WaitTask.Params.model_validate_json(task.params)).again
+            return report(task, TaskResult(state, "no such file", again=again))
         return report(task, TaskResult(state, "" if state is T.SUCCESS else "it failed"))
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from dao.cluster import fencing, nodes
+from tests.every import every
 from tests.simulation import wiring
 from tests.simulation.run import run
-from tests.simulation.wiring import OF_THEIR_OWN, NotModelled, models
+from tests.simulation.wiring import NOT_STATEMENTS, OF_THEIR_OWN, NotModelled, models
 
 ROOT = Path(__file__).parents[2]
 NOT_SIMULATED = {
@@ -68,7 +69,7 @@ NOT_SIMULATED = {
     "dao.cluster.cluster_figures.read": "what Prometheus is shown",
     "dao.runs.run_spans.runs": "traces",
     "dao.runs.run_spans.attempts": "traces",
-    "dao.tasks.log_keys.publish": "what readers of logs need",
+    "dao.tasks.task_logs.publish_key": "what readers of logs need",
     **dict.fromkeys(
         (
             "dao.cluster.log_stores.enter",
@@ -112,7 +113,7 @@ def _called() -> Iterator[tuple[str, Path]]:
 
 
 def test_every_statement_that_a_master_or_worker_sends_has_a_model() -> None:
-    known = models().keys() | OF_THEIR_OWN.keys() | NOT_SIMULATED.keys()
+    known = {*models(), *OF_THEIR_OWN, *NOT_SIMULATED, *NOT_STATEMENTS}
     missing = [f"{path} calls it: {NotModelled(name)}" for name, path in _called() if name not in known]
     assert not missing, "\n".join(missing)
 
@@ -122,7 +123,7 @@ def test_nothing_is_said_to_be_left_out_that_has_a_model_or_is_gone() -> None:
     assert not [name for name in NOT_SIMULATED if name in models() or name not in called]
 
 
-@pytest.mark.parametrize("name", sorted(models()))
+@every("name", sorted(models()))
 def test_a_model_takes_the_arguments_of_what_it_stands_for(name: str) -> None:
     if name in OF_THEIR_OWN:
         return

@@ -60,6 +60,7 @@ from worker.check_runner import PoolChecks
 from worker.launcher.client import Launcher
 from worker.results import spool
 from worker.results.spool import Spool
+from worker.settings import WorkerSettings
 
 _SHELL = ("master.", "worker.", "node.", "registry.")
 _WITHOUT_LOG = ("worker.launcher", "worker.tasks", "worker.statements")
@@ -68,8 +69,8 @@ SEARCHES_S = (0.0, 0.0, 0.05, 0.3, 2.0, 7.0)
 """How long it takes to find what a worker left, on an idle machine and on busy ones."""
 UNENDED_SHARE = 0.1
 """How often something of that cannot be killed."""
-_NOT_STATEMENTS = ("dao.postgres.database.connect",)
-"""Async functions of `dao/` that are no statements, and that nothing here calls."""
+NOT_STATEMENTS = ("dao.postgres.database.connect", "dao.runs.dependent_verdicts.evaluate_all")
+"""Async functions of `dao/` that are no statements: nothing here calls them, or they call some that are modelled."""
 
 
 class NotModelled(Exception):
@@ -291,8 +292,16 @@ def _instead(world: World) -> list[tuple[object, Any]]:
     def launcher(grace_s: float, life: str) -> SimulatedLauncher:
         return SimulatedLauncher(world)
 
-    def executor(_settings: Any, processes: SimulatedLauncher, *_: Any, **_named: Any) -> SimulatedExecutor:
-        return SimulatedExecutor(world, processes, world.timing.kill_grace.total_seconds())
+    def executor(
+        settings: WorkerSettings,
+        processes: SimulatedLauncher,
+        _epoch: Any,
+        _secrets: Any,
+        overload: Overload,
+        *_: Any,
+        **_others: Any,
+    ) -> SimulatedExecutor:
+        return SimulatedExecutor(world, processes, settings, overload)
 
     replaced: list[tuple[object, Any]] = [
         (registry.clock.boottime_s, clock_s),
@@ -320,7 +329,7 @@ def _instead(world: World) -> list[tuple[object, Any]]:
             replaced.append((function, OF_THEIR_OWN[name]))
         elif name in known:
             replaced.append((function, _as_dao(known[name])))
-        elif name not in _NOT_STATEMENTS:
+        elif name not in NOT_STATEMENTS:
             replaced.append((function, _not_modelled(world, name)))
     return replaced
 
@@ -332,6 +341,7 @@ async def _ending_of(world: World, pid: int) -> int:
     search_s = world.random.choice(SEARCHES_S)
     if world.random.random() < UNENDED_SHARE:
         await asyncio.sleep(search_s)
+        world.cannot_end_tasks_of(pid)
         return 1
     if not world.protections.searched:
         world.loop.in_world(search_s, world.end_tasks_of, pid)

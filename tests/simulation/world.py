@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -21,10 +22,11 @@ from model.cluster.means import NO_THREAD
 from model.cluster.nodes import Heartbeat, NodeKind, NodeState
 from model.cluster.timing import Timing
 from model.errors import Refused, Unavailable
+from model.ids import Epoch
 from node.joining import Joining
 from node.lives import live_until_stopped
 from tests.simulation.broken_worker import BrokenWorker
-from tests.simulation.definitions import POOLS, RULED, STREAM_POOLS
+from tests.simulation.definitions import POOLS, STREAM_POOLS, specs
 from tests.simulation.disk import Files
 from tests.simulation.invariants import Invariants
 from tests.simulation.loop import Process, VirtualLoop
@@ -38,7 +40,8 @@ from worker.server import Worker
 from worker.settings import WorkerSettings
 
 FAULTS_S = 14.0
-END_S = 1_000.0
+END_S = 2_000.0
+"""A run is cut here: the longest takes half of it, with one worker that has one place."""
 INNOCENT_AFTER_S = 4.0
 CALM_S = 12.0
 """After all faults have ended, the slots must be right by then, and no command may have waited for so long."""
@@ -118,8 +121,10 @@ class World:
         self.server.on_statement = self._count_statement
         self.server.on_goodbye = self._gives_up
         self.server.on_suspect = self._kill_by_poison
-        for code in range(1, RULED.stop):
-            self.server.do(lambda tx, code=code: tx.insert(self.server.definitions, code, Values()))
+        self.server.triggers = {code: spec.triggers for code, spec in specs().items() if spec.triggers}
+        for code, spec in specs().items():
+            new = Values(max_active=spec.max_active)
+            self.server.do(lambda tx, code=code, new=new: tx.insert(self.server.definitions, code, new))
         for pool, size in (POOLS | STREAM_POOLS).items():
             self.server.do(lambda tx, pool=pool: tx.insert(self.server.pools, pool, Values(name=pool)))
             for number in range(size):
@@ -140,6 +145,7 @@ class World:
         """Whether commands may wait for room, and masters turn BUSY and leave their slots for a while."""
         masters, workers = drawn.choice((1, 2, 2, 2, 3, 3, 4, 5)), drawn.choice((1, 1, 2, 2, 3, 4))
         names = [f"master{n}" for n in range(masters)] + [f"worker{n}" for n in range(workers)]
+        self._last_lives: dict[str, Epoch] = {}
         self._names_clash = self.draw("names").random() < 0.1 and self.has("names")
         self._timings_differ = self.draw("timings").random() < 0.25 and self.has("timings")
         self.names = [name for name in names if name in ("master0", "worker0") or self.has(name)]
@@ -210,7 +216,13 @@ class World:
         vault: Any = None
         worker = Worker(joining, settings, vault)
         logs: Any = SimpleNamespace(address=(process.name, 1), scheme="http", publish_key=lambda _life: None)
-        await live_until_stopped(lambda stop: worker._live(stop, name, logs, None), stop, 5.0)
+        folder: Any = SimpleNamespace(begin_life=partial(self._begin_life, process.name))
+        await live_until_stopped(lambda stop: worker._live(stop, folder, name, logs, None), stop, 5.0)
+
+    def _begin_life(self, name: str, _mark: str, epoch: Epoch) -> Epoch | None:
+        """As `WorkerFolder` does."""
+        before, self._last_lives[name] = self._last_lives.get(name), epoch
+        return before
 
     def _ended(self, process: Process, task: asyncio.Task[Any]) -> None:
         if process.is_dead:
@@ -253,6 +265,12 @@ class World:
         for launcher in self.launchers.get(pid, ()):
             launcher.thaw()
             launcher.kill_all(None)
+
+    def cannot_end_tasks_of(self, pid: int) -> None:
+        """What is frozen of that hangs in the kernel: the limit of what a node can promise (`node/left_tasks.py`)."""
+        for launcher in self.launchers.get(pid, ()):
+            for run in launcher.runs:
+                run.hangs = run.is_frozen
 
     def pause(self, process: Process, seconds: float) -> None:
         """SIGSTOP, and SIGCONT later. The server ends transactions that idle."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from master.drive.events import Finish, Restored
 from model.ids import TaskCode
 from model.runs.instances import TaskAttempt
 from model.runs.states import TaskState
 from tests.eventually import eventually
+from tests.every import every
 from tests.master.plans import a_plan, a_runnable
 from tests.scenarios.engine import BY_HAND, Engine
 
@@ -21,7 +20,7 @@ END_OF_WAIT = """UPDATE task_instance SET due_at = clock_timestamp()
                  WHERE workflow_instance_id = %s AND state = 'DELAY_EXECUTION'"""
 
 
-@pytest.mark.parametrize("state", [None, *TaskState], ids=lambda state: state or "never begun")
+@every("state", [None, *TaskState])
 def test_16990_no_state_but_an_end_without_failure_lets_a_join_begin(state: TaskState | None) -> None:
     """Upstream: a -> b -> d and c -> d: `d` began when `c` had ended, though `b` had never begun: what was in none of
     the lists of the active, failed, paused and killed was taken for finished.

@@ -28,8 +28,3 @@ def test_each_row_of_the_page_names_its_numbers_and_their_test() -> None:
     told = {test: set(re.findall(r"#(\d+)", row)) for row in rows for test in re.findall(r"`(test_\w+)`", row)}
     assert len(rows) == len(told)
     assert told == _tests()
-
-
-def test_the_page_names_every_module_of_the_folder() -> None:
-    modules = {path.stem for path in FOLDER.glob("test_*.py")} - {Path(__file__).stem}
-    assert modules == set(re.findall(r"`(test_[a-z]+)`", PAGE.read_text("utf-8")))

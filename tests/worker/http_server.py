@@ -79,3 +79,7 @@ def says(status: str, body: bytes | str = b"", *headers: str) -> Answer:
         writer.close()
 
     return answer
+
+
+async def never(_server: HttpServer, _seen: Seen, _writer: asyncio.StreamWriter) -> None:
+    """An answer that does not come."""

@@ -23,6 +23,7 @@ from starlette.routing import Route
 Json = dict[str, Any]
 TOKEN = "t0ken-of-the-cluster"
 JOBS = "/apis/batch/v1/namespaces/{namespace}/jobs"
+EVENTS = "/api/v1/namespaces/{namespace}/events"
 PODS = "/api/v1/namespaces/{namespace}/pods"
 
 
@@ -32,6 +33,8 @@ class KubernetesServer:
 
     jobs: dict[str, Json] = field(default_factory=dict)
     pods: dict[str, Json] = field(default_factory=dict)
+    events: list[Json] = field(default_factory=list)
+    may_list_events: bool = True
     output: bytes = b""
     output_ends: bool = False
     asked: list[str] = field(default_factory=list)
@@ -128,6 +131,15 @@ class KubernetesServer:
         items = [pod for pod in self.pods.values() if pod["metadata"]["labels"].get(key) == name]
         return JSONResponse({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
 
+    async def list_events(self, request: Request) -> Response:
+        if not self.may_list_events:
+            return _status(403, "events is forbidden: User cannot list resource", "Forbidden")
+        if (refusal := self._refusal(request)) is not None:
+            return refusal
+        name = request.query_params["fieldSelector"].removeprefix("involvedObject.name=")
+        items = [each for each in self.events if name in {pod["metadata"]["name"] for pod in self.pods.values()}]
+        return JSONResponse({"kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": items})
+
     async def log(self, request: Request) -> Response:
         assert request.query_params["container"] == "task"
         self._refusal(request)
@@ -191,6 +203,7 @@ async def kubernetes_server(folder: Path) -> AsyncIterator[KubernetesServer]:
         Route(JOBS + "/{name}", stand_in.read, methods=["GET"]),
         Route(JOBS + "/{name}", stand_in.delete, methods=["DELETE"]),
         Route(PODS, stand_in.list_pods, methods=["GET"]),
+        Route(EVENTS, stand_in.list_events, methods=["GET"]),
         Route(PODS + "/{name}/log", stand_in.log, methods=["GET"]),
     ]
     config = uvicorn.Config(Starlette(routes=routes), port=0, log_level="critical", timeout_graceful_shutdown=1)

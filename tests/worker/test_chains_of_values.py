@@ -9,6 +9,7 @@ import pytest
 
 from model.choices import ParameterType
 from model.errors import Refused
+from tests.every import every
 from tests.worker.test_values_as_code import Canary, hostile, rendered
 
 CHAINS = [
@@ -123,7 +124,7 @@ def test_no_chain_of_two_values_is_run(tmp_path: Path) -> None:
     assert run.accepted > 200
 
 
-@pytest.mark.parametrize(
+@every(
     ("place", "value"),
     [
         ("make @", "--eval=$(shell touch f)"),

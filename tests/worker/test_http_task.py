@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from base64 import b64encode
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from model.choices import ParameterType
 from model.errors import Refused
 from model.runs.states import TaskState
-from tests.worker.http_server import HttpServer, Seen, http_server, says
+from tests.every import every
+from tests.worker.http_server import HttpServer, Seen, http_server, never, says
 from tests.worker.scene import Scene
 from tests.worker.test_tasks import context
 from worker.tasks.catalog import TaskCatalog
@@ -115,11 +118,15 @@ async def test_a_status_can_be_expected_in_several_ways(scene: Scene, expected: 
     assert (result.state, result.outputs["status"]) == (TaskState.SUCCESS, "404")
 
 
+@pytest.mark.parametrize("encoding", ["punycode", "idna", "base64", "undefined", "no-such"])
+async def test_a_body_in_what_is_no_encoding_of_texts_is_read_as_utf_8(scene: Scene, encoding: str) -> None:
+    answer = says("200 OK", "grün".encode(), f"Content-Type: text/plain; charset={encoding}")
+    async with http_server({"*": answer}) as server:
+        result = await run(scene, url=server.address)
+    assert (result.state, result.outputs["body"]) == (TaskState.SUCCESS, "grün")
+
+
 # --------------------------------------------------------------------------------------- servers that behave badly
-
-
-async def _never(_: HttpServer, seen: Seen, writer: asyncio.StreamWriter) -> None:
-    await asyncio.Event().wait()
 
 
 async def _slowly(_: HttpServer, seen: Seen, writer: asyncio.StreamWriter) -> None:
@@ -157,7 +164,7 @@ async def _bad_gzip(_: HttpServer, seen: Seen, writer: asyncio.StreamWriter) -> 
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (_never, "no complete answer within 0.3 s"),
+        (never, "no complete answer within 0.3 s"),
         (_slowly, "no complete answer within 0.3 s"),
         (_endlessly, "larger than 1048576 bytes"),
         (_chunked_then_cut, "the connection was cut"),
@@ -245,6 +252,35 @@ async def test_a_value_stays_in_its_place_wherever_it_is_put(scene: Scene) -> No
     assert scene.log.text.startswith("POST ${base}/x/${v}/y: 200")
 
 
+async def test_a_body_of_parts_takes_json_where_a_value_of_that_type_stands_alone(scene: Scene) -> None:
+    values = {"j": '[1.50, {"a": "}"}]', "n": "", "no": "007", "text": '{"a": 1}'}
+    types = dict.fromkeys(("j", "n", "no"), ParameterType.JSON)
+    body = {
+        "all": "${j}",
+        "in": ["${j}", "<${j}>"],
+        "none": "${n}",
+        "no": "${no}",
+        "text": "${text}",
+        "two": "${n}${n}",
+    }
+    async with http_server({"*": says("200 OK")}) as server:
+        params = json.dumps({"url": server.address, "method": "POST", "body": body})
+        await TaskCatalog().make("HTTP", params, values).run(replace(context(scene), types=types))
+    sent = server.seen[0].body.decode()
+    assert sent.startswith('{"all": [1.50, {"a": "}"}], "in": [[1.50, {"a": "}"}], "<'), "as it was written"
+    assert json.loads(sent) == {
+        "all": [1.5, {"a": "}"}], "in": [[1.5, {"a": "}"}], f"<{values['j']}>"], "none": None, "no": "007",
+        "text": '{"a": 1}', "two": "",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ["[1, 2]", ' {"a": [null]}', "true", "null", "-1.50"])
+async def test_outside_of_quotes_a_text_body_takes_one_json_value(scene: Scene, value: str) -> None:
+    async with http_server({"*": says("200 OK")}) as server:
+        await run(scene, {"v": value}, url=server.address, method="POST", body='{"n": ${v}}')
+    assert server.seen[0].body.decode() == f'{{"n": {value}}}'
+
+
 @pytest.mark.parametrize(
     ("body", "headers", "sent"),
     [
@@ -295,6 +331,9 @@ async def test_a_number_can_stand_in_json_without_quotes(scene: Scene) -> None:
         ({"url": "http://h", "headers": {"Content-Length": "1"}}, "", "is set by the request itself"),
         ({"url": "http://h", "body": '{"a": ${v}}'}, '1, "b": 2', "stands outside of quotes"),
         ({"url": "http://h", "body": '{"a": ${v}}'}, "NaN", "stands outside of quotes"),
+        ({"url": "http://h", "body": '{"a": ${v}}'}, '[1], "b": [2]', "stands outside of quotes"),
+        ({"url": "http://h", "body": '{"a": ${v}}'}, "[Infinity]", "stands outside of quotes"),
+        ({"url": "http://h", "body": '{"a": ${v}}'}, '"text"', "stands outside of quotes"),
         ({"url": "http://h", "body": '{"a": "\\${v}"}'}, '"', "there is a backslash before"),
         ({"url": "http://h", "ca_file": "/no/such"}, "", "no certificates can be read there"),
     ],
@@ -308,7 +347,7 @@ async def test_a_value_that_would_break_out_is_refused(
     assert not value or value == ".." or value not in str(refused.value) or len(value) < 3
 
 
-@pytest.mark.parametrize(
+@every(
     ("params", "sentence"),
     [
         ({}, "url: Field required"),

@@ -11,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.errors import Refused
+from model.parameters.json_values import Missing, parse_json
+from tests.every import every
 from tests.worker.scene import MemoryLog
 from worker.tasks.application_ids import FOUND_MAX, OutputScan
 from worker.tasks.inserted import Piece, arguments, as_written, mark, pieces, plain
 from worker.tasks.job_conf import properties_text
-from worker.tasks.json_path import Missing, parse_json, parse_path, value_at
+from worker.tasks.json_path import parse_path, value_at
 
 own = st.text("ab\0[]={}$", max_size=12)
 values = st.text("ab[]={}$\0".replace("\0", ""), max_size=12)
@@ -50,7 +52,7 @@ def test_an_argument_of_the_definers_may_begin_with_a_dash_one_of_a_value_may_no
 GIVEN: Any = {"a": [{"b": "x"}, 1.50, None], "c d": {"e-f": True}, "0": "zero", 'q"': 1}
 
 
-@pytest.mark.parametrize(
+@every(
     ("path", "value"),
     [
         ("$.a[0].b", "x"),
@@ -66,15 +68,13 @@ def test_a_path_leads_to_one_value(path: str, value: str) -> None:
     assert value_at(parse_json(json.dumps(GIVEN).replace("1.5", "1.50")), parse_path(path)) == value
 
 
-@pytest.mark.parametrize("path", ["$.b", "$.a.b", "$.a[3]", "$.a[-4]", "$[0]", "$.a[0].b[0]", "$.a[0].b.c"])
+@every("path", ["$.b", "$.a.b", "$.a[3]", "$.a[-4]", "$[0]", "$.a[0].b[0]", "$.a[0].b.c"])
 def test_a_path_that_leads_nowhere_is_missing(path: str) -> None:
     with pytest.raises(Missing):
         value_at(GIVEN, parse_path(path))
 
 
-@pytest.mark.parametrize(
-    "path", ["", "a", "$a", "$.", "$..a", "$.*", "$[a]", "$[0", "$.a b", '$["a]', "$[?(@.a)]", "x$.a"]
-)
+@every("path", ["", "a", "$a", "$.", "$..a", "$.*", "$[a]", "$[0", "$.a b", '$["a]', "$[?(@.a)]", "x$.a"])
 def test_what_is_no_path_is_refused(path: str) -> None:
     with pytest.raises(Refused, match="is not a path"):
         parse_path(path)

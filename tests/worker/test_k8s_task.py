@@ -347,3 +347,96 @@ async def test_the_token_of_the_cluster_reaches_no_log(scene: Scene, cluster: Ku
     cluster.end()
     await task
     assert TOKEN not in scene.log.text
+
+
+async def test_volumes_tolerations_and_pull_secrets_are_those_of_the_pod(
+    scene: Scene, cluster: KubernetesServer
+) -> None:
+    volumes = {
+        "/data": {"claim": "shared-${who}", "sub_path": "in"},
+        "/out": {"claim": "shared-${who}"},
+        "/etc/conf": {"config_map": "settings", "read_only": True},
+        "/etc/tls": {"secret": "tls"},
+        "/a": {"empty": "1Gi"},
+        "/b": {"empty": "1Gi"},
+    }
+    tolerations = [{"key": "gpu", "operator": "Equal", "value": "a100", "effect": "NoSchedule"}, {"key": "spot"}, {}]
+    task = started(
+        scene, cluster, {"who": "ada"}, volumes=volumes, tolerations=tolerations, image_pull_secrets=["registry"]
+    )
+    await until(lambda: cluster.jobs, task)
+    cluster.start_container()
+    cluster.end()
+    assert (await task).state is TaskState.SUCCESS
+    pod = cluster.job["spec"]["template"]["spec"]
+    assert pod["imagePullSecrets"] == [{"name": "registry"}]
+    assert pod["tolerations"] == [
+        {"key": "gpu", "operator": "Equal", "value": "a100", "effect": "NoSchedule"},
+        {"key": "spot", "operator": "Exists"},
+        {"operator": "Exists"},
+    ]
+    assert pod["volumes"] == [
+        {"name": "volume-0", "persistentVolumeClaim": {"claimName": "shared-ada"}},
+        {"name": "volume-1", "configMap": {"name": "settings"}},
+        {"name": "volume-2", "secret": {"secretName": "tls"}},
+        {"name": "volume-3", "emptyDir": {"sizeLimit": "1Gi"}},
+        {"name": "volume-4", "emptyDir": {"sizeLimit": "1Gi"}},
+    ]
+    mounts = {each["mountPath"]: (each["name"], each["readOnly"]) for each in pod["containers"][0]["volumeMounts"]}
+    assert mounts == {
+        "/data": ("volume-0", False),
+        "/out": ("volume-0", False),
+        "/etc/conf": ("volume-1", True),
+        "/etc/tls": ("volume-2", False),
+        "/a": ("volume-3", False),
+        "/b": ("volume-4", False),
+    }
+    assert pod["containers"][0]["volumeMounts"][0]["subPath"] == "in"
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"volumes": {"/a": {"claim": "c", "secret": "s"}}}, "a volume has one source"),
+        ({"volumes": {"/a": {}}}, "a volume has one source"),
+        ({"tolerations": [{"key": "a", "value": "b"}]}, "a value goes with operator: Equal"),
+        ({"tolerations": [{"operator": "Equal", "value": "b"}]}, "operator: Equal compares the value of a key"),
+        ({"tolerations": [{"effect": "Never"}]}, "tolerations.0.effect"),
+    ],
+)
+def test_a_wrong_volume_or_toleration_is_refused(params: dict[str, Any], said: str) -> None:
+    with pytest.raises(Refused, match=said):
+        TaskCatalog().make("K8S", json.dumps({"image": "a", **params}), {})
+
+
+def a_warning(reason: str, message: str, at: str) -> dict[str, str]:
+    return {"type": "Warning", "reason": reason, "message": message, "lastTimestamp": f"2026-01-31T00:00:{at}Z"}
+
+
+async def test_the_warnings_of_a_pod_that_does_not_start_are_logged_once_and_the_last_is_the_reason(
+    scene: Scene, cluster: KubernetesServer
+) -> None:
+    no_claim = 'persistentvolumeclaim "x" not found'
+    cluster.events = [
+        a_warning("FailedMount", "MountVolume.SetUp failed", "02"),
+        {**a_warning("Pulling", "Pulling image", "03"), "type": "Normal"},
+        a_warning("FailedScheduling", no_claim, "01"),
+    ]
+    task = started(scene, cluster, start_timeout_s=6)
+    await until(lambda: "FailedMount" in scene.log.text, task)
+    with pytest.raises(Unavailable, match="the pod is being prepared; FailedMount: MountVolume"):
+        await task
+    lines = [line for line in scene.log.text.splitlines() if "Failed" in line]
+    assert lines == [f"[shoal] FailedScheduling: {no_claim}", "[shoal] FailedMount: MountVolume.SetUp failed"]
+
+
+async def test_one_who_may_not_list_events_does_without(scene: Scene, cluster: KubernetesServer) -> None:
+    cluster.may_list_events = False
+    task = started(scene, cluster)
+    await until(lambda: "events of its pod cannot be read" in scene.log.text, task)
+    cluster.wait_for_image()
+    await until(lambda: "ImagePullBackOff" in scene.log.text, task)
+    cluster.start_container()
+    cluster.end()
+    assert (await task).state is TaskState.SUCCESS
+    assert scene.log.text.count("events of its pod") == 1

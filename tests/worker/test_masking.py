@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.every import every
 from worker.secrets.masking import Masking
 from worker.tasks.inserted import mark
 from worker.tasks.python_values import python_script
@@ -135,14 +136,14 @@ def left_of(secret: str, form: str) -> str:
     return re.sub(r"[\\s\\\\'\"$]", "", shown)
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if not form.startswith("base64")])
-@pytest.mark.parametrize("secret", AWKWARD)
+@every("form", [form for form in FORMS if not form.startswith("base64")])
+@every("secret", AWKWARD)
 def test_nothing_of_a_secret_is_shown_in_any_form_that_a_program_writes(secret: str, form: str) -> None:
     assert left_of(secret, form) == left_of("Plain0Secret", form)
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if form.startswith("base64")])
-@pytest.mark.parametrize("secret", AWKWARD)
+@every("form", [form for form in FORMS if form.startswith("base64")])
+@every("secret", AWKWARD)
 def test_in_base64_no_digit_is_shown_that_is_the_secrets_alone(secret: str, form: str) -> None:
     around = 2  # digits that share their bits with what stands before and after it
     for shown in left_of(secret, form).split("******"):

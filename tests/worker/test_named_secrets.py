@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from dao.secrets import data_sources, environments
 from dao.secrets.vault import Vault, key_id_of, new_key
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.cluster.nodes import NodeKind
+from model.definitions.task_data_sources import recorded
 from model.ids import Epoch
 from model.runs.states import TaskState
 from node.overload import Overload
@@ -50,7 +51,7 @@ class Bench:
     ) -> tuple[Report, str]:
         """Run a task; the report, and its log."""
         given = {"parameter_values": json.dumps(values or {}), "environment": environment}
-        task = replace(self.claimed, type=type_, params=json.dumps(params), **given)
+        task = self.claimed._replace(type=type_, params=json.dumps(params), **given)
         report = await self.executor.run(task)
         logs = list((self.folder / "logs").rglob("*.log"))
         text = logs[0].read_text() if logs else ""
@@ -129,6 +130,49 @@ async def test_a_data_source_that_the_project_may_not_use_is_not_opened(bench: B
         await connection.execute(text("INSERT INTO project (name, data_sources) VALUES ('default', '{shop}')"))
     report, _ = await bench.run("SQL", datasource="${name}", sql="SELECT 1", values={"name": "hr"})
     assert report.reason.startswith('project "default" may not use the data source "hr", only shop')
+
+
+@pytest.mark.parametrize(
+    ("type_", "script"),
+    [
+        ("SHELL", 'echo "$SHOAL_DATA_SOURCE_CRM_2 ${SHOAL_DATA_SOURCE_CRM_2%%:*}"; env | grep -c SHOAL_DATA_SOURCE'),
+        (
+            "PYTHON",
+            "import os\nfound = [url for name, url in os.environ.items() if name.startswith('SHOAL_DATA_SOURCE')]\n"
+            "print(found[0], found[0].split(':')[0])\nprint(len(found))\n"
+            "assert found == ['postgresql://ada:hunter22-and-more@db.example/crm']",
+        ),
+    ],
+)
+async def test_a_task_finds_the_urls_of_its_data_sources_and_its_log_no_password(
+    bench: Bench, type_: str, script: str
+) -> None:
+    async with bench.database.writing() as connection:
+        for name in ("crm-2", "other"):
+            await data_sources.put(connection, name, f"postgresql://ada:{PASSWORD}@db.example/crm", bench.vault)
+        await connection.execute(text("INSERT INTO workflow_definition (code, name) VALUES (1001, 'w')"))
+    bench.claimed = bench.claimed._replace(parameter_types=json.dumps(recorded(["crm-2"])))
+    report, log = await bench.run(type_, script=script)
+    assert report.state is TaskState.SUCCESS, (report, log)
+    assert log == "postgresql://ada:******@db.example/crm postgresql\n1\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("hr", 'project "default" may not use the data source "hr", only shop'),
+        ("shop", 'there is no data source "shop"'),
+    ],
+)
+async def test_a_task_without_its_data_sources_does_not_begin(bench: Bench, name: str, said: str) -> None:
+    async with bench.database.writing() as connection:
+        await data_sources.put(connection, "hr", "sqlite:////tmp/hr.db", bench.vault)
+        await connection.execute(text("INSERT INTO workflow_definition (code, name) VALUES (1001, 'w')"))
+        await connection.execute(text("INSERT INTO project (name, data_sources) VALUES ('default', '{shop}')"))
+    bench.claimed = bench.claimed._replace(parameter_types=json.dumps(recorded([name])))
+    report, log = await bench.run("SHELL", script="echo it began")
+    assert (report.state, said in report.reason) == (TaskState.FAILURE, True), report.reason
+    assert "it began" not in log
 
 
 async def test_an_alert_group_that_the_project_may_not_use_hears_nothing(bench: Bench) -> None:

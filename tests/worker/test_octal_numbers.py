@@ -9,12 +9,13 @@ import pytest
 
 from model.choices import ParameterType
 from model.errors import Refused
+from tests.every import every
 from tests.worker.test_values_as_code import rendered
 
 OCTAL = r'"v" begins with 0, and bash reads it there as an octal number; write 10#\$\{v\}, or give it without'
 
 
-@pytest.mark.parametrize(
+@every(
     ("place", "value"),
     [
         ("echo $(( @ + 1 ))", "010"),
@@ -25,7 +26,7 @@ OCTAL = r'"v" begins with 0, and bash reads it there as an octal number; write 1
         ("(( @@ > 12 ))", "01"),
     ],
 )
-@pytest.mark.parametrize("type_", [None, ParameterType.INTEGER, ParameterType.VARCHAR])
+@every("type_", [None, ParameterType.INTEGER, ParameterType.VARCHAR])
 def test_a_number_that_bash_would_read_as_octal_is_refused(place: str, value: str, type_: ParameterType | None) -> None:
     with pytest.raises(Refused, match=OCTAL):
         rendered(place, value, {}, {} if type_ is None else {"v": type_})

@@ -11,7 +11,7 @@ import pytest
 
 from dao.postgres.engine import AsyncConnection
 from dao.runs.dependencies import WaitingTask
-from master.drive.dependent_verdicts import evaluate_all
+from dao.runs.dependent_verdicts import evaluate_all
 from model.errors import Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.logic.dependent import Outcome

@@ -10,8 +10,10 @@ import pytest
 
 import worker.claims.pools
 from model.pools.turns import Turns
+from model.runs.queue_places import QueuePlaces
 from tests.eventually import eventually
 from worker.claims.pools import PoolClaims
+from worker.claims.streams import StreamClaims
 
 
 @pytest.fixture
@@ -28,12 +30,10 @@ def claims(monkeypatch: pytest.MonkeyPatch, rounds: list[int]) -> PoolClaims:
     return PoolClaims(
         nothing,
         full,
-        ("default",),
+        StreamClaims(nothing, ("default",)),
+        QueuePlaces(("default",)),
         takes=lambda: True,
         on_round=lambda: rounds.append(1),
-        read_again=lambda: None,
-        reserved=lambda: 0,
-        plain=lambda: None,
     )
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from model.ids import TaskInstanceId
 from model.runs.progress import LINE_BYTES_MAX, TEXT_LENGTH_MAX, Progress
+from tests.every import every
 from tests.worker.scene import MemoryLog
 from worker.attempts.progress import FILE, VARIABLE, ProgressBoard, ProgressFile, ProgressLog
 
@@ -58,7 +59,7 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "said"), LINES, ids=range(len(LINES)))
+@every(("text", "said"), LINES)
 def test_progress_stands_on_a_line_by_itself_and_the_last_well_formed_line_counts(
     text: str, said: Progress | None
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,7 @@ class Bench:
         self, type_: str, values: dict[str, str], types: dict[str, str] | None = None, **params: Any
     ) -> tuple[Report, str]:
         """Run a task; the report, and its log."""
-        task = replace(
-            self.claimed,
+        task = self.claimed._replace(
             type=type_,
             params=json.dumps(params),
             parameter_values=json.dumps(values),

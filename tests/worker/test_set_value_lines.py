@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.errors import Refused
+from tests.every import every
 from tests.worker.scene import MemoryLog
 from worker.tasks.set_value_lines import LINES_MAX, VALUE_BYTES_MAX, VALUES_MAX, PrintedValues
 
@@ -21,7 +22,7 @@ def read(*pieces: bytes) -> dict[str, str]:
     return printed.outputs()
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "values"),
     [
         ("${setValue(a=1)}\n", {"a": "1"}),
@@ -84,7 +85,7 @@ def test_everything_goes_on_into_the_log() -> None:
     assert printed.last_line().endswith("two")
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "sentence"),
     [
         (b"${setValue(a=" + b"x" * (VALUE_BYTES_MAX + 1) + b")}\n", r'"a" .* more than 65536 bytes; print a file'),
@@ -117,7 +118,7 @@ def test_a_name_that_no_reference_can_name_is_told_of_in_the_log() -> None:
     assert log.text.count("[shoal]") == 10
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "loading 100%${setValue(rows=42)}\n",

@@ -13,6 +13,7 @@ import pytest
 
 from model.errors import Refused
 from model.runs.states import TaskState
+from tests.every import every
 from tests.worker.errand import Errands, claimed
 from worker.statements.binding import Binder
 from worker.statements.grammar import Grammar
@@ -22,7 +23,7 @@ from worker.tasks.catalog import TaskCatalog
 MANY = "${b} " * 2_000
 
 
-@pytest.mark.parametrize(
+@every(
     ("type_name", "params"),
     [
         ("SHELL", {"script": f"echo {MANY}"}),

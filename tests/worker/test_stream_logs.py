@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from dao.tasks.task_claims import ClaimedTask
@@ -24,7 +23,7 @@ def _log(root: Path, task: ClaimedTask) -> Path:
 async def test_the_logs_of_the_last_attempts_stay(tmp_path: Path) -> None:
     logs, made = StreamLogs(), []
     for number in range(ATTEMPTS_KEPT + 2):
-        task = replace(claimed(params={}), id=TaskInstanceId(number + 1), attempt=number + 1)
+        task = claimed(params={})._replace(id=TaskInstanceId(number + 1), attempt=number + 1)
         made.append(_log(tmp_path, task))
         await logs.ended(task, tmp_path)
     assert [file.exists() for file in made] == [False] * 2 + [True] * ATTEMPTS_KEPT
@@ -33,5 +32,5 @@ async def test_the_logs_of_the_last_attempts_stay(tmp_path: Path) -> None:
 async def test_of_the_streams_of_ended_runs_nothing_is_kept_in_memory_for_ever(tmp_path: Path) -> None:
     logs = StreamLogs()
     for run in range(STREAMS_MAX + 10):
-        await logs.ended(replace(claimed(params={}), workflow_instance_id=WorkflowInstanceId(run + 1)), tmp_path)
+        await logs.ended(claimed(params={})._replace(workflow_instance_id=WorkflowInstanceId(run + 1)), tmp_path)
     assert len(logs._logs) == STREAMS_MAX

@@ -188,6 +188,20 @@ async def test_a_link_in_the_place_of_the_script_is_not_followed(tenants: Errand
 
 
 @as_root
+async def test_a_look_for_a_file_sees_what_its_tenant_sees(tenants: Errands) -> None:
+    private = tenants.folder.parent / "private"
+    private.mkdir(mode=0o700)
+    (private / "in.csv").touch()
+    params = {"for": {"file": f"{private}/in.csv"}}
+    assert (await tenants.run(claimed("WAIT", params=params))).state is TaskState.SUCCESS
+    assert tenants.launcher.warm_pid is None, "it runs as the worker's user, so it needs no process"
+    end = await tenants.run(claimed("WAIT", params=params, tenant="nobody"))
+    assert (end.state, end.reason) == (TaskState.FAILURE, f"file {private}/in.csv: Permission denied")
+    private.chmod(0o755)
+    assert (await tenants.run(claimed("WAIT", params=params, tenant="nobody"))).state is TaskState.SUCCESS
+
+
+@as_root
 async def test_a_type_without_processes_has_no_use_for_a_tenant(tenants: Errands) -> None:
     end = await tenants.run(claimed("FAKE", params={}, tenant="no-such-user"))
     assert end.state is TaskState.SUCCESS

@@ -14,6 +14,7 @@ import pytest
 from model.choices import ParameterType
 from model.errors import Refused
 from model.parameters.parameters import replace_references
+from tests.every import every
 from worker.tasks.bash_values import bash_script
 from worker.tasks.inserted import mark
 
@@ -351,7 +352,7 @@ def test_a_quoted_here_document_stays_as_it_is_but_for_its_values() -> None:
     assert ended.stdout == b"$HOME `x` \\n \\\\ it's $(y)\n"
 
 
-@pytest.mark.parametrize(
+@every(
     ("place", "said"),
     [
         ("echo\n[[ @ -gt 3 ]]", "script, line 2: .* declare the parameter INTEGER"),

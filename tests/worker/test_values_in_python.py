@@ -13,6 +13,7 @@ import pytest
 from model.choices import ParameterType
 from model.errors import Refused
 from model.parameters.parameters import replace_references
+from tests.every import every
 from worker.tasks.inserted import mark
 from worker.tasks.python_values import python_script
 
@@ -148,7 +149,7 @@ for number, script in json.load(open('scripts.json')):
     assert not broken, f"{len(broken)} of {len(scripts)}, such as {broken[:3]}"
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "type_", "literal"),
     [
         ("42", None, 42),
@@ -162,6 +163,8 @@ for number, script in json.load(open('scripts.json')):
         ("42", ParameterType.LONG, 42),
         ("1e3", ParameterType.DOUBLE, 1000.0),
         ('[1, "a", null]', ParameterType.LIST, [1, "a", None]),
+        ('{"a": [true, 1.5]}', ParameterType.JSON, {"a": [True, 1.5]}),
+        ('"a"', ParameterType.JSON, "a"),
         ("2026-01-31", ParameterType.DATE, "2026-01-31"),
     ],
 )
@@ -175,8 +178,8 @@ def test_outside_of_quotes_a_value_is_a_literal_of_its_type(
     assert type(names["x"]) is type(literal)
 
 
-@pytest.mark.parametrize("place", ["'@'", '"@"', "f'@'", "f'{1}@'", "'''@'''", 'u"""@"""', "('a' '@')"])
-@pytest.mark.parametrize(
+@every("place", ["'@'", '"@"', "f'@'", "f'{1}@'", "'''@'''", 'u"""@"""', "('a' '@')"])
+@every(
     "value",
     [
         "Müller GmbH",

@@ -30,6 +30,8 @@ class Endless:
     """An executor whose tasks never end."""
 
     def __init__(self) -> None:
+        self.settings = WorkerSettings()
+        self.overload = Overload(self.settings.load, so="")
         self.begun = 0
 
     async def run(self, _task: object) -> Report:
@@ -49,9 +51,8 @@ async def rows(database_url: str) -> AsyncIterator[Scene]:
 async def test_a_worker_that_slept_through_its_fence_does_not_call_its_rows_wrong(rows: Scene) -> None:
     master, me = await rows.master(), await rows.worker()
     await rows.queue(await rows.instance(master), 1, master=master)
-    life, executor, settings = Life(rows.database, me, Timing()), Endless(), WorkerSettings()
-    endless: Any = executor
-    writer = Writer(life, endless, settings, Overload(settings.load, so=""), lambda _id: None)
+    life, executor = Life(rows.database, me, Timing()), Endless()
+    writer = Writer(life, cast(Any, executor), lambda _id: None)
     writer.queued = True
     writer.wake.set()
     running = asyncio.create_task(writer.run())
@@ -75,8 +76,8 @@ async def test_a_claim_of_unknown_outcome_is_read_after_it_has_ended_also_if_row
 ) -> None:
     """What was read before may not have what it brought: that would never begin."""
     me = await rows.worker()
-    life, settings, executor = Life(rows.database, me, Timing()), WorkerSettings(), cast(Any, None)
-    writer = Writer(life, executor, settings, Overload(settings.load, so=""), lambda _id: None)
+    life = Life(rows.database, me, Timing())
+    writer = Writer(life, cast(Any, Endless()), lambda _id: None)
     pools_answer, rows_answer, reads = asyncio.Event(), asyncio.Event(), 0
 
     async def broken_claim(*_: object) -> list[ClaimedTask]:
@@ -123,8 +124,8 @@ async def test_what_a_claim_of_unknown_outcome_brought_is_not_called_wrong_meanw
     await pools.pool("a", 1)
     await pools.wait_for(master, {"a": 1})
     [task] = await pools.claim_for_pools(me)
-    life, settings, executor = Life(rows.database, me, Timing()), WorkerSettings(), cast(Any, None)
-    writer = Writer(life, executor, settings, Overload(settings.load, so=""), lambda _id: None)
+    life = Life(rows.database, me, Timing())
+    writer = Writer(life, cast(Any, Endless()), lambda _id: None)
     writer.pools.in_doubt = True
     running = asyncio.create_task(writer.run())
     for _ in range(4):

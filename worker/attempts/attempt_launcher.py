@@ -13,7 +13,7 @@ from model.runs.states import TaskState
 from worker.attempts.order import Order
 from worker.attempts.tenants import Launching
 from worker.launcher.errors import NoMeans
-from worker.launcher.last_word import LastWord
+from worker.launcher.last_word import NO_END
 from worker.launcher.wire import Identity
 from worker.tasks.plugin import TaskLog, TaskResult
 
@@ -26,10 +26,8 @@ class AttemptLauncher:
     ) -> None:
         """`watching` gives the log to which a process with that environment is to write."""
         self.may_have_begun = False
-        self.is_one_process = False
-        """Whether the attempt is nothing but one process (`Task.runs_one_process`)."""
-        self.last_word: LastWord | None = None
-        """Where its end is to be recorded."""
+        self.end = NO_END
+        """What the end of its process means."""
         self._launcher = launcher
         self._watching = watching
 
@@ -40,15 +38,7 @@ class AttemptLauncher:
         before, self.may_have_begun = self.may_have_begun, True
         try:
             with self._watching(log, env) as watched:
-                return await self._launcher.run(
-                    argv,
-                    env=env,
-                    cwd=cwd,
-                    log=watched,
-                    identity=identity,
-                    is_all=self.is_one_process,
-                    last_word=self.last_word,
-                )
+                return await self._launcher.run(argv, env=env, cwd=cwd, log=watched, identity=identity, end=self.end)
         except NoMeans:
             self.may_have_begun = before
             raise
@@ -61,7 +51,7 @@ class AttemptLauncher:
         try:
             with self._watching(log, env) as watched:
                 code, result = await self._launcher.carry_out(
-                    order, env=env, cwd=cwd, log=watched, identity=identity, last_word=self.last_word
+                    order, env=env, cwd=cwd, log=watched, identity=identity, last_word=self.end.last_word
                 )
             if result is not None and result.state is TaskState.PAUSE:  # it reported so (`worker/attempts/child.py`)
                 raise NoMeans(result.reason)

@@ -16,6 +16,7 @@ from metrics import worker as metrics
 from model.backoff import Backoff
 from model.errors import Fenced, Unavailable, Unknown
 from model.ids import TaskInstanceId
+from model.runs.looks import WAIT
 from model.runs.states import TaskState
 from node.life import Life
 from worker.attempts.executor import Executor
@@ -78,7 +79,9 @@ class Attempts:
         """Run these, but those that it has already: after a COMMIT of unknown outcome they may be read by another."""
         new = [task for task in claimed if task.id not in self.claimed]
         metrics.attempts_claimed.inc(len(new))
-        metrics.queue_wait_seconds.observe_all([task.waited_s for task in new if task.waited_s is not None])
+        metrics.queue_wait_seconds.observe_all(
+            [task.waited_s for task in new if task.waited_s is not None and task.type != WAIT]
+        )
         for task in new:
             self.claimed[task.id] = task
             self.ever_leased = self.ever_leased or task.leases is not None

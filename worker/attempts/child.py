@@ -25,6 +25,7 @@ from worker.launcher.errors import DeadlinePassed
 from worker.launcher.horizon import Deadline
 from worker.launcher.wire import put_answer
 from worker.secrets.masking import Masking
+from worker.statements.thread import cancel_once
 from worker.tasks.plugin import TaskContext, TaskLog, TaskResult
 
 TERMINATED_CODE = 128 + signal.SIGTERM
@@ -49,14 +50,8 @@ def carry_out(order: Order, answer_fd: int, deadline: Deadline) -> NoReturn:
 def _run(order: Order, deadline: Deadline) -> TaskResult:
     loop = asyncio.new_event_loop()
     attempt = loop.create_task(_attempt(order, deadline))
-    loop.add_signal_handler(signal.SIGTERM, _cancel_once, attempt)
+    loop.add_signal_handler(signal.SIGTERM, cancel_once, attempt)
     return loop.run_until_complete(attempt)
-
-
-def _cancel_once(attempt: asyncio.Task[TaskResult]) -> None:
-    """A second cancellation would interrupt its cleanup."""
-    if not attempt.cancelling():
-        attempt.cancel()
 
 
 async def _attempt(order: Order, deadline: Deadline) -> TaskResult:

@@ -13,19 +13,24 @@ import structlog
 
 from dao.tasks.task_claims import ClaimedTask, Report
 from model.choices import TimeoutStrategy
+from model.definitions import task_data_sources
 from model.errors import ShoalError
+from model.files import task_files
 from model.ids import Epoch, TaskInstanceId
 from model.parameters import skip_codes
 from model.parameters.outputs import OutParameters
 from model.parameters.secret_values import has_sealed
 from model.pools.secrets import secrets_held
 from model.pools.variables import resource_variables
+from model.runs.looks import WAIT
+from model.runs.states import TaskState
 from node.overload import Overload
 from node.threads import in_thread_if_large
 from node.waiting import to_its_end
 from worker.attempts.attempt_launcher import AttemptLauncher
 from worker.attempts.environment import passed_on, task_environment
 from worker.attempts.failed_attempt import TookTooLong, lacks_means, result_of
+from worker.attempts.look_places import LookPlaces
 from worker.attempts.order import Order
 from worker.attempts.outputs import with_all_outputs, without_secrets
 from worker.attempts.progress import FILE, VARIABLE, ProgressBoard
@@ -33,9 +38,11 @@ from worker.attempts.readiness import Dropped, ReadinessBoard, probed
 from worker.attempts.report import report
 from worker.attempts.tenants import Account, Launching, TenantProcesses, account_for, give_to
 from worker.attempts.traces import log_fields, trace_of, trace_variable
-from worker.attempts.values import secrets_used, types_of_values, values_of, with_time_expressions
+from worker.attempts.values import local_time, secrets_used, types_of_values, values_of, with_time_expressions
 from worker.attempts.work_folder import WorkFolder
+from worker.files.file_cache import FileCache
 from worker.launcher.errors import BrokenLauncher
+from worker.launcher.last_word import ProcessEnd
 from worker.launcher.wire import Identity
 from worker.logs.stream_logs import StreamLogs
 from worker.logs.task_log import LogFile
@@ -76,6 +83,8 @@ class Executor:
     traced: bool = False
     catalog: TaskCatalog = field(default_factory=TaskCatalog)
     stream_logs: StreamLogs = field(default_factory=StreamLogs)
+    files: FileCache | None = None
+    looks: LookPlaces = field(default_factory=LookPlaces)
 
     def __post_init__(self) -> None:
         folder = self.settings.place.absolute()  # the launcher's processes have another working directory
@@ -97,13 +106,17 @@ class _Attempt:
         self._trace = trace_of(task, traced=executor.traced)
         self._folder = WorkFolder(executor.folders, str(task.id))
         self._log = LogFile(
-            executor.logs, log_name(task), bytes_max=executor.settings.log_bytes_max, rolls=task.stream is not None
+            executor.logs,
+            log_name(task),
+            bytes_max=executor.settings.log_bytes_max,
+            rolls=task.stream is not None or task.type == WAIT,
         )
         self._launcher = AttemptLauncher(
             executor.launcher, partial(executor.progress.watching, task.id, task.attempt, self._log.masked)
         )
         self._account: Account | None = None
         self._values: Mapping[str, str] = {}
+        self._urls: Mapping[str, str] = {}
         self._ended: TaskResult | None = None
         """Its result as soon as that is known: no cancellation changes it any longer."""
 
@@ -133,7 +146,7 @@ class _Attempt:
         self._close_log()
         if self._folder.is_made or task.stream is not None:
             await to_its_end(self._clean_up())
-        return report(task, replace(result, reason=self._log.masked(result.reason)))
+        return report(task, replace(result, reason=self._log.masked(result.reason)) if result.reason else result)
 
     def _close_log(self) -> None:
         """After the attempt has ended, however it did."""
@@ -206,8 +219,15 @@ class _Attempt:
         if task.dry_run:
             self._log.write("[shoal] a dry run: its parameters are right, its work is left out\n")
             return TaskResult.success()
+        if wanted := task_files.recorded_in(task.parameter_types):
+            assert worker.files is not None, "each worker has one"
+            await worker.files.put_into(self._folder.make(), wanted)
         async with probed(task, worker.readiness, self._probe) if task.stream is not None else _NO_PROBE:
-            result = await (self._carried_out(made) if made.below_keeper else made.run(self._context()))
+            result = await (self._below_keeper(made) if made.below_keeper else made.run(self._context()))
+            if result.state is TaskState.DELAY_EXECUTION:
+                result = replace(result, again=made.again)
+                if result.again is None:
+                    result = TaskResult.failure(f"a {task.type} task cannot end as {result.state}")
             if result.alert is not None:
                 await worker.secrets.check_alert_group(task.workflow_code, result.alert.group)
             self._ended = result
@@ -233,11 +253,21 @@ class _Attempt:
         else:
             launcher.may_have_begun = True  # it works in this process
         # What is not a script asks bash for its environment's variables first.
-        launcher.is_one_process = made.runs_one_process and (task.environment is None or made.ends_as_its_process)
-        if last_words and _needs_no_worker_to_report(made, task):
-            launcher.last_word = last_words.of(task)
+        is_all = made.runs_one_process and (task.environment is None or made.ends_as_its_process)
+        last_word = last_words.of(task) if last_words and _needs_no_worker_to_report(made, task) else None
+        launcher.end = ProcessEnd(is_all, last_word)
         if has_process:
+            if names := task_data_sources.recorded_in(task.parameter_types):
+                self._urls = await self._worker.secrets.variables(task.workflow_code, names, self._log.hide)
             self._account = await account_for(task.tenant, self._worker.settings)
+
+    async def _below_keeper(self, made: Task) -> TaskResult:
+        """In a process of its own; but in this one if it only looks, and there is a place for it."""
+        if made.only_looks and self._account is None:
+            async with self._worker.looks.one() as has_place:
+                if has_place:
+                    return await made.run(self._context())
+        return await self._carried_out(made)
 
     async def _probe(self, argv: list[str]) -> int:
         return await self._worker.launcher.run(
@@ -283,7 +313,8 @@ class _Attempt:
             machine if self._account is None else self._account.environment(machine), task, self._worker.epoch
         )
         progress = str(self._folder.path / FILE)
-        return {**made, VARIABLE: progress, **resource_variables(task.leases), **trace_variable(self._trace)}
+        of_pools = resource_variables(task.leases)
+        return {**made, VARIABLE: progress, **of_pools, **self._urls, **trace_variable(self._trace)}
 
     def _context(self) -> TaskContext:
         task, secrets, file = self._task, self._worker.secrets, self._log
@@ -303,8 +334,10 @@ class _Attempt:
             types=types_of_values(task),
             data_source=partial(secrets.data_source, task.workflow_code, hide=file.hide),
             exports=partial(secrets.exports, task.environment) if task.environment else None,
+            may_go_on=lambda: self._worker.launcher.may_go_on(),
             masked=file.masked,
             skip_exit_codes=skip_codes.recorded_in(task.parameter_types),
+            local_time=partial(local_time, task),
         )
 
 
@@ -314,4 +347,4 @@ def _needs_no_worker_to_report(made: Task, task: ClaimedTask) -> bool:
     if not (made.below_keeper or (made.ends_as_its_process and not task.environment)):
         return False
     has_secrets = has_sealed(task.parameter_values) or "SECRET" in (task.parameter_types or "")
-    return not (has_secrets or secrets_held(task.leases))
+    return not (has_secrets or secrets_held(task.leases) or task_data_sources.recorded_in(task.parameter_types))

@@ -31,6 +31,7 @@ def report_of(id_: TaskInstanceId, attempt: int, result: TaskResult) -> Report:
         json.dumps(asdict(alert.changed(_storable)))
         if alert is not None and result.state is TaskState.SUCCESS
         else None,
+        result.again,
     )
 
 

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from model.errors import Refused
 from worker.attempts.order import Order
-from worker.launcher.last_word import LastWord
+from worker.launcher.last_word import NO_END, LastWord, ProcessEnd
 from worker.launcher.wire import Identity
 from worker.settings import WorkerSettings
 from worker.tasks.plugin import TaskLog, TaskResult
@@ -55,6 +55,10 @@ class AsAnybody(Protocol):
 class Launching(Protocol):
     """`worker/launcher`, which can make a process another user's."""
 
+    def may_go_on(self) -> None:
+        """See `Launcher.may_go_on`."""
+        ...
+
     async def run(
         self,
         argv: list[str],
@@ -63,8 +67,7 @@ class Launching(Protocol):
         cwd: Path,
         log: TaskLog,
         identity: Identity | None = None,
-        is_all: bool = False,
-        last_word: LastWord | None = None,
+        end: ProcessEnd = NO_END,
     ) -> int:
         """See `Launcher.run`."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from dao.tasks.task_claims import ClaimedTask
@@ -13,6 +14,7 @@ from model.parameters.builtin import EXECUTE_PATH, task_parameters, with_task_pa
 from model.parameters.foreign_values import WRITTEN, types_in
 from model.parameters.parameters import parameter_variable, parse_parameters
 from model.parameters.secret_values import has_sealed, sealed_value
+from model.runs.elements import name_of_task, task_of
 from model.time.time_expressions import replace_time_expressions
 from model.time.zones import zone
 
@@ -21,8 +23,8 @@ def values_of(task: ClaimedTask, make_folder: Callable[[], Path]) -> dict[str, s
     """The values from the master, and those that only the attempt's worker knows."""
     own = task_parameters(
         task_instance_id=task.id,
-        task_name=task.name,
-        task_code=task.code,
+        task_name=name_of_task(task.code, task.name),
+        task_code=task_of(task.code),
         workflow_instance_id=task.workflow_instance_id,
         workflow_code=task.workflow_code,
     )
@@ -54,6 +56,11 @@ def with_time_expressions(task: ClaimedTask, text: str) -> str:
     if "$[" not in text:
         return text
     return replace_time_expressions(text, task.schedule_time, zone(task.time_zone), task.interval)
+
+
+def local_time(task: ClaimedTask) -> datetime:
+    """The schedule time of its run, in the run's zone. Raises `Refused`."""
+    return task.schedule_time.astimezone(zone(task.time_zone))
 
 
 def types_of(task: ClaimedTask) -> dict[str, ParameterType]:

@@ -23,11 +23,12 @@ from model.backoff import Backoff
 from model.cluster.nodes import served_groups
 from model.errors import Unknown
 from model.pools.turns import Turns, turns
-from model.runs.queue_places import Places
+from model.runs.queue_places import QueuePlaces
 from node.life import Life
 from node.write_loop import run_rounds
 from worker.attempts.attempts import Attempts
 from worker.claims.leased_streams import LeasedStreams
+from worker.claims.streams import StreamClaims
 
 GOES_FIRST_S = 0.3
 """For so long other claims leave it the free places, while it finds out what it can take."""
@@ -42,24 +43,21 @@ class PoolClaims:
     """Claims attempts with all their leases.
 
     Args:
+        streams: those that need only a place, for which some places are left free.
+        plain: where in the queue what needs only a place may wait.
         takes: whether this worker takes anything new just now.
         on_round: called after each round, whatever came of it: others may have the places that are left.
-        read_again: called after a COMMIT of unknown outcome: what is ours must be read from the rows.
-        reserved: how many places are left free for streams that need only a place.
-        plain: where in the queue what needs only a place may wait; None = everywhere.
     """
 
     def __init__(
         self,
         life: Life,
         attempts: Attempts,
-        groups: tuple[str, ...],
+        streams: StreamClaims,
+        plain: QueuePlaces,
         *,
         takes: Callable[[], bool],
         on_round: Callable[[], None],
-        read_again: Callable[[], None],
-        reserved: Callable[[], int],
-        plain: Callable[[], Places | None],
     ) -> None:
         self.on_unchecked: Callable[[], None] = lambda: None
         """Called when resources for which somebody waits are to be checked first."""
@@ -67,6 +65,8 @@ class PoolClaims:
         """Whether a claim is under way."""
         self.in_doubt = False
         """Whether a claim is of unknown outcome."""
+        self.reads_again = False
+        """Whether it waits until its writes have ended and what is ours is read from the rows (`outcome_known`)."""
         self._wake = asyncio.Event()
         self._waits = False
         self._is_to_try = False
@@ -76,19 +76,18 @@ class PoolClaims:
         self._held = replace(HELD)
         self._others: list[NodeRow] = []
         self._others_until_s = float("-inf")
-        self._streams = LeasedStreams(groups)
+        self._leased_streams = LeasedStreams(streams.groups)
         self._life = life
         self._attempts = attempts
-        self._groups = groups
+        self._groups = streams.groups
+        self._streams = streams
+        self._plain = plain
         self._takes = takes
         self._on_round = on_round
-        self._read_again = read_again
-        self._reserved = reserved
-        self._plain = plain
 
     @property
     def _places(self) -> int:
-        return self._attempts.places - self._reserved()
+        return self._attempts.places - self._streams.reserved
 
     @property
     def goes_first(self) -> bool:
@@ -129,7 +128,8 @@ class PoolClaims:
         )
 
     def _outcome_unknown(self) -> None:
-        self._read_again()
+        self.reads_again = True
+        self._on_round()
 
     def outcome_known(self) -> None:
         """What is ours by the rows has been read."""
@@ -149,7 +149,7 @@ class PoolClaims:
                 self._had_its_turn()
                 raise
             self._attempts.start(claimed)
-            self._streams.note(found, asyncio.get_running_loop().time())
+            self._leased_streams.note(found, asyncio.get_running_loop().time())
             lacks_some = found.lacks_pools or len(claimed) < len(found.given)
             self.is_under_way, self._pauses = False, lacks_some
             self._had_its_turn()
@@ -186,8 +186,8 @@ class PoolClaims:
                 now_s = asyncio.get_running_loop().time()
                 others = await self._read_others(connection, now_s)
                 served = served_groups(each.heartbeat for each in others)
-                waiters = await pool_claims.waiters(connection, rooms, self._groups, served, places, self._plain())
-                spread = await self._streams.spread(connection, waiters, others, epoch, places, now_s)
+                waiters = await pool_claims.waiters(connection, rooms, self._groups, served, places, self._plain.all)
+                spread = await self._leased_streams.spread(connection, waiters, others, epoch, places, now_s)
                 found = turns(waiters, rooms, self._groups, places, served, spread)
                 return found, await pool_claims.claim(connection, found.given, epoch) if found.given else []
 

@@ -24,13 +24,13 @@ from node.stream_workers import loads_of
 class StreamClaims:
     """The streams that one worker takes."""
 
-    def __init__(self, life: Life, groups: Sequence[str]) -> None:
+    def __init__(self, life: Life, groups: tuple[str, ...]) -> None:
+        self.groups = groups
         self.queued = False
         """Whether streams may wait."""
         self.reserved = 0
         """How many places other tasks are to leave free for streams."""
         self._life = life
-        self._groups = groups
 
     def note(self, *, waits: bool) -> None:
         """Whether streams wait now, as a poll has found."""
@@ -41,7 +41,7 @@ class StreamClaims:
     async def claim(self, free: int) -> list[ClaimedTask]:
         """Take this worker's share of the waiting streams, for its free places. Raises what `Life.writing` raises."""
         async with self._life.writing() as connection:
-            found = await stream_claims.count(connection, self._groups)
+            found = await stream_claims.count(connection, self.groups)
             waiting = {group: each for group, each in found.items() if each.waiting}
             if not waiting:
                 self.reserved = 0

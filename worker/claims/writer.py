@@ -27,7 +27,6 @@ from model.ids import TaskInstanceId
 from model.runs.queue_places import QueuePlaces
 from model.runs.states import TaskState
 from node.life import Life
-from node.overload import Overload
 from node.write_loop import run_rounds
 from registry.clock import boottime_s
 from worker.attempts.attempts import Attempts
@@ -36,7 +35,6 @@ from worker.attempts.news import News, record
 from worker.attempts.report import report
 from worker.claims.pools import PoolClaims
 from worker.claims.streams import StreamClaims
-from worker.settings import WorkerSettings
 from worker.tasks.plugin import TaskResult
 
 log = structlog.get_logger()
@@ -53,12 +51,11 @@ class Writer:
         self,
         life: Life,
         executor: Executor,
-        settings: WorkerSettings,
-        overload: Overload,
         on_reported: Callable[[TaskInstanceId], None],
         news: News | None = None,
         on_ended: Callable[[ClaimedTask], None] = lambda _task: None,
     ) -> None:
+        settings = executor.settings
         self.queued = False
         """Whether there may be tasks to claim; say in `places` where, set it, then `wake`."""
         self.places = QueuePlaces(settings.groups)
@@ -71,8 +68,8 @@ class Writer:
         taken."""
         self.wake = asyncio.Event()
         self._life = life
-        self._settings = settings
-        self._overload = overload
+        self._groups = settings.groups
+        self._overload = executor.overload
         self.news = news or News()
         """What running tasks have to say and the database does not have yet."""
         self.streams = StreamClaims(life, settings.groups)
@@ -80,16 +77,13 @@ class Writer:
         self.pools = PoolClaims(
             life,
             self._attempts,
-            settings.groups,
+            self.streams,
+            self.places,
             takes=lambda: self.takes_new,
             on_round=self.wake.set,
-            read_again=self._read_again_for_pools,
-            reserved=lambda: self.streams.reserved,
-            plain=lambda: self.places.all,
         )
         """Claims what needs resources."""
         self._reload = False
-        self._pools_ask = False
         self._unknown: set[TaskInstanceId] = set()
         self._held_unknown: set[TaskInstanceId] = set()
         self._one_by_one = False
@@ -103,6 +97,11 @@ class Writer:
     def running(self) -> int:
         """The number of tasks that this worker has: running, or ended and not yet reported."""
         return len(self._attempts.claimed)
+
+    @property
+    def attempts(self) -> list[TaskInstanceId]:
+        """These tasks."""
+        return list(self._attempts.claimed)
 
     @property
     def unreported(self) -> dict[TaskInstanceId, Report]:
@@ -125,15 +124,10 @@ class Writer:
             self._life,
             shrink=lambda: None,
             read_again=self._read_again,
-            suspect=self._suspect,
         )
 
     def _read_again(self) -> None:
         self._reload = True
-
-    def _read_again_for_pools(self) -> None:
-        self._pools_ask = True
-        self.wake.set()
 
     def _on_end(self) -> None:
         self.pools.try_again()
@@ -155,7 +149,7 @@ class Writer:
         await self._attempts.abandon()
 
     async def _catch_up(self) -> None:
-        if self._reload or self._pools_ask:
+        if self._reload or self.pools.reads_again:
             await self._read_rows()
         if self.kills:
             self.kills = False
@@ -210,6 +204,7 @@ class Writer:
             self.queued = False  # a notification from here on may mean a task that this claim did not see
         places = self.places.begin(boottime_s()) if limit > 0 else None
         claimed: list[ClaimedTask] = []
+        waits: set[TaskInstanceId] = set()
         news = self.news.take()
         began_s = boottime_s()
         try:
@@ -217,20 +212,21 @@ class Writer:
                 async with self._life.writing() as connection:
                     await record(connection, news, self._life.me.epoch)
                     if ended:
-                        await self._report(connection, ended)
+                        waits = await self._report(connection, ended)
                     if limit > 0:
-                        claimed = await task_claims.claim(
-                            connection, self._settings.groups, limit, self._life.me.epoch, places
-                        )
+                        claimed = await task_claims.claim(connection, self._groups, limit, self._life.me.epoch, places)
         except BaseException as error:
             self.queued = True
             self.places.search_all()
             self.news.put_back(news)
             self._claims = self._in_doubt = limit > 0 and isinstance(error, Unknown)
+            if isinstance(error, BadData):
+                self._suspect(error)
             raise
         metrics.write_seconds.observe(boottime_s() - began_s)
         for each in ended:
-            self._on_ended(self._attempts.claimed[each.id])
+            if each.id not in waits:
+                self._on_ended(self._attempts.claimed[each.id])
             self._drop(each.id)
         self._one_by_one = self._one_by_one and bool(self._attempts.ended)
         if ended:
@@ -244,7 +240,8 @@ class Writer:
             self.pools.try_again()
         self._claims = False
 
-    async def _report(self, connection: FencedTransaction, ended: list[Report]) -> None:
+    async def _report(self, connection: FencedTransaction, ended: list[Report]) -> set[TaskInstanceId]:
+        """Returns those that look again, and so have not ended."""
         try:
             with translating():
                 written = await task_claims.report(connection, ended, self._life.me.epoch)
@@ -255,12 +252,14 @@ class Writer:
             await pool_leases.free(connection, leased, self._life.me.epoch)
         lost = [each.id for each in ended if each.id not in written]
         metrics.reports_late.inc(len(lost))
-        for state, count in Counter(each.state.value for each in ended if each.id in written).items():
+        has_ended = [each.state.value for each in ended if each.id in written and each.again is None]
+        for state, count in Counter(has_ended).items():
             metrics.attempts_ended.labels(state).inc(count)
         if lost:
             log.warning("reports_came_too_late", task_instances=lost, so="these attempts were abandoned by the masters")
-        if written:
-            await notify(connection, EVENT, set(written.values()))
+        if owners := {owner for owner in written.values() if owner is not None}:
+            await notify(connection, EVENT, owners)
+        return {id_ for id_, owner in written.items() if owner is None}
 
     async def _kill(self) -> None:
         async with self._life.database.reading() as connection:
@@ -278,11 +277,11 @@ class Writer:
 
     async def _read_rows(self) -> None:
         """Read what is ours. Who asks for it while it is read does not know by that what became of its COMMIT."""
-        for_pools, self._pools_ask = self._pools_ask, False
+        for_pools, self.pools.reads_again = self.pools.reads_again, False
         try:
             await self._start_unknown()
         except BaseException:
-            self._pools_ask = self._pools_ask or for_pools
+            self.pools.reads_again = self.pools.reads_again or for_pools
             raise
         if self._reload:
             self._reload = self._claims = self._in_doubt = False

@@ -21,7 +21,7 @@ from worker.attempts.order import Order, result_of
 from worker.launcher.errors import BrokenLauncher, DeadlinePassed, LauncherKilled, NoMeans, TreeLeft
 from worker.launcher.horizon import Deadline
 from worker.launcher.idle_keepers import IdleKeepers
-from worker.launcher.last_word import LastWord
+from worker.launcher.last_word import NO_END, LastWord, ProcessEnd
 from worker.launcher.leftovers import reap
 from worker.launcher.task_process import NeverStarted, TaskProcess
 from worker.launcher.wire import Identity, Request, answer_in
@@ -107,6 +107,11 @@ class Launcher:
         """All trees are killed once CLOCK_BOOTTIME has passed this; 0 means never. Moved forward while all is well."""
         self._deadline.set(boottime_s)
 
+    def may_go_on(self) -> None:
+        """Raises `DeadlinePassed`: for what runs in this process, before each effect."""
+        if self._deadline.has_passed():
+            raise DeadlinePassed("it was ended because its worker was stopped or cut off for too long")
+
     @property
     def zygote_pid(self) -> int | None:
         """The process that forks keepers, if it has been started; for inspection, not for signals."""
@@ -125,17 +130,12 @@ class Launcher:
         cwd: Path,
         log: TaskLog,
         identity: Identity | None = None,
-        is_all: bool = False,
-        last_word: LastWord | None = None,
+        end: ProcessEnd = NO_END,
     ) -> int:
         """Run to its end with both outputs into `log`, and return the exit code (128 + n for signal n).
 
         With an `identity`, which only root can use, it runs as that user; keepers stay root and can end it. When it
         returns, raises or is cancelled, no process of the tree is left (`TreeLeft` if one is).
-
-        Args:
-            is_all: the attempt is nothing but this process: a cancellation that comes after its end changes nothing.
-            last_word: where its keeper records its end.
 
         Raises:
             CannotStart: no such command or folder.
@@ -146,8 +146,8 @@ class Launcher:
             BrokenLauncher: no zygote of its kind has ever started a task, and they end though nobody kills them.
             OSError: the log could not be written; the tree has been killed.
         """
-        request = Request(argv, dict(env), str(cwd), self._no_new_privileges, identity, last_word=last_word)
-        code, _ = await self._run(request, log, None, self._grace_s, is_all=is_all)
+        request = Request(argv, dict(env), str(cwd), self._no_new_privileges, identity, last_word=end.last_word)
+        code, _ = await self._run(request, log, None, self._grace_s, is_all=end.is_all)
         return code
 
     async def carry_out(

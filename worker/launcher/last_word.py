@@ -43,6 +43,19 @@ class LastWord(NamedTuple):
             os.rename(unfinished, self.path)  # noqa: PTH104 - a keeper is to load nothing large
 
 
+class ProcessEnd(NamedTuple):
+    """What the end of a process means for its attempt."""
+
+    is_all: bool = False
+    """The attempt is nothing but this process: a cancellation that comes after its end changes nothing."""
+    last_word: LastWord | None = None
+    """Where its keeper records the end."""
+
+
+NO_END = ProcessEnd()
+"""The attempt goes on after it."""
+
+
 class Facts(NamedTuple):
     """What a keeper recorded."""
 

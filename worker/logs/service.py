@@ -17,9 +17,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from dao.tasks import log_keys
+from dao.tasks import task_logs
+from http_server.certificate import Certificate
 from http_server.limits import Limits
-from http_server.server import HttpServer, listen, load_tls
+from http_server.server import HttpServer, listen
 from model.errors import Fenced, NotFound, Refused, ShoalError, Unavailable
 from model.ids import TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.logs.name import LogName
@@ -32,10 +33,9 @@ log = structlog.get_logger()
 
 SLICE_BYTES_MAX = 1 << 20
 LIMITS = Limits(
-    connections=100, head_s=5.0, body_s=5.0, connection_s=30.0, head_bytes=16_384, one_request=True, at_once=64
+    connections=100, head_s=5, body_s=5, connection_s=30, head_bytes=16_384, one_request=True, at_once=64, stop_s=2
 )
 """Within `connection_s` a client must have sent its request and taken the answer."""
-STOP_S_MAX = 2.0
 PUBLISH_AGAIN_S = 2.0
 ID_DIGITS_MAX = 19
 """The number of digits of a bigint."""
@@ -59,7 +59,7 @@ class LogService:
         Raises:
             Refused: the certificate or its key cannot be read.
         """
-        self._tls = load_tls(certificate, private_key, what="logs", settings="worker.log_")
+        self._tls = Certificate.named(certificate, private_key, what="logs", settings="worker.log_")
         self._root = root
         self._host = host
         self._port = port
@@ -92,7 +92,7 @@ class LogService:
                 Route("/log/{date}/{code}/{instance}/{task_instance}", self._log, methods=["GET"]),
             ]
         )
-        self._server = HttpServer(app, listener, LIMITS, tls=self._tls, stop_s=STOP_S_MAX)
+        self._server = HttpServer(app, listener, LIMITS, tls=self._tls)
         await self._server.start()
 
     def publish_key(self, life: Life) -> None:
@@ -105,7 +105,7 @@ class LogService:
         while True:
             try:
                 async with life.writing() as connection:
-                    await log_keys.publish(connection, life.me.epoch, self._key)
+                    await task_logs.publish_key(connection, life.me.epoch, self._key)
                 return
             except Fenced:
                 return  # the next life writes it

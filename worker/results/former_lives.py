@@ -112,6 +112,6 @@ async def _write(database: Database, left: Left | LeftWords, reports: list[Repor
     async with nodes.fenced_transaction(database, left.me) as connection:
         reported = await task_claims.report(connection, reports, left.me.epoch)
         await pool_leases.free(connection, [report.id for report in reports], left.me.epoch)
-        if reported:
-            await notify(connection, EVENT, set(reported.values()))
+        if owners := {owner for owner in reported.values() if owner is not None}:
+            await notify(connection, EVENT, owners)
     return len(reported)

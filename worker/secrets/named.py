@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from sqlalchemy import make_url
+
 from dao.accounts import members
 from dao.postgres.database import Database
 from dao.secrets import data_sources, environments
@@ -15,6 +17,7 @@ from dao.secrets.data_source_url import parse_data_source_url, secrets_of
 from dao.secrets.parameters import unseal
 from dao.secrets.vault import Vault
 from model.accounts.project_limits import Resource
+from model.definitions.task_data_sources import variable_of
 from model.ids import WorkflowCode
 from model.parameters.secret_values import sealed_value
 
@@ -38,6 +41,18 @@ class NamedSecrets:
         for secret in secrets_of(parse_data_source_url(url)):
             hide(secret)
         return url
+
+    async def variables(
+        self, workflow: WorkflowCode, data_sources: Collection[str], hide: Callable[[str], None]
+    ) -> dict[str, str]:
+        """The URLs of data sources as other programs take them, without a driver of Python's, each under the variable
+        that has it. As `data_source`.
+        """
+        urls = {name: make_url(await self.data_source(workflow, name, hide)) for name in data_sources}
+        return {
+            variable_of(name): url.set(drivername=url.get_backend_name()).render_as_string(hide_password=False)
+            for name, url in urls.items()
+        }
 
     async def parameters(
         self, workflow: WorkflowCode, values: Mapping[str, str], used: Collection[str], hide: Callable[[str], None]

@@ -18,16 +18,18 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from urllib.parse import unquote
 
 from model.choices import ParameterType
 from model.errors import Refused
 from model.parameters.local import typed
-from model.parameters.parameters import Room
+from model.parameters.parameters import IN_BRACES, Room
 from worker.statements.grammar import Grammar, Kind, Piece
 
 _MARK = "\0"
-_REFERENCE = re.compile(f"{_MARK}([A-Za-z_][A-Za-z0-9_.]*){_MARK}")
-_RAW_REFERENCE = re.compile(r"!\{([A-Za-z_][A-Za-z0-9_.]*)\}")
+_REFERENCE = re.compile(f"{_MARK}([^{_MARK}]+){_MARK}")
+_NO_WORD = re.compile(r"[^A-Za-z0-9_.]")
+_RAW_REFERENCE = re.compile(rf"!\{{({IN_BRACES})\}}")
 _RAW_VALUE = re.compile(r"[A-Za-z0-9_]+")
 _PREFIX = re.compile(r"\b(?:[ebxn]|u&|_\w+)$", re.IGNORECASE)
 _TYPE_BEFORE = re.compile(r"\b(date|timestamp|timestamptz|time|interval)(\s*)$", re.IGNORECASE)
@@ -88,13 +90,18 @@ class Statement:
 
 
 def reference(name: str) -> str:
-    """The mark for a known `${name}` until the statement is parsed: no text of a definition looks like it."""
-    return f"{_MARK}{name}{_MARK}"
+    """The mark for a known `${name}` until the statement is parsed: no text of a definition looks like it, and to SQL
+    it is one word, whatever quotes and brackets the name has."""
+    return f"{_MARK}{_NO_WORD.sub(lambda found: ''.join(map('%{:02X}'.format, found[0].encode())), name)}{_MARK}"
 
 
 def resolved(text: str, values: Mapping[str, str]) -> str:
     """A text that is not SQL, with its references replaced by the values themselves."""
-    return _REFERENCE.sub(lambda found: values[found[1]], text)
+    return _REFERENCE.sub(lambda found: values[unquote(found[1])], text)
+
+
+def _as_written(text: str) -> str:
+    return _REFERENCE.sub(lambda found: f"${{{unquote(found[1])}}}", text)
 
 
 class Binder:
@@ -151,7 +158,7 @@ class Binder:
             if not place:
                 piece = replace(piece, text=piece.text.lstrip())
             if _MARK not in piece.text or piece.kind is Kind.COMMENT:
-                text += _REFERENCE.sub(r"${\1}", piece.text)
+                text += _as_written(piece.text)
                 continue
             following = (each.text for each in pieces[place + 1 :] if each.kind is not Kind.COMMENT)
             after = next((each for each in following if each.strip()), "")
@@ -174,6 +181,7 @@ class Binder:
             for place, part in enumerate(split):
                 if place % 2:
                     so_far = (so_far + split[place - 1])[-_CLAUSE_MAX:]
+                    part = unquote(part)
                     _check_no_sort_key(part, so_far, split[place + 1] if split[place + 1].strip() else after)
                     so_far += "?"
                     is_name = _BEFORE_A_NAME.search(split[place - 1]) or _AFTER_A_NAME.match(split[place + 1])
@@ -181,7 +189,7 @@ class Binder:
                 else:
                     yield part
             return
-        first = next(_REFERENCE.finditer(piece.text))[1]
+        first = unquote(next(_REFERENCE.finditer(piece.text))[1])
         if piece.kind is Kind.NAME:
             raise Refused(f"${{{first}}} stands inside a quoted name ({_around(piece)}); use !{{{first}}} for a name")
         if piece.kind is Kind.DOLLAR:
@@ -267,4 +275,4 @@ def _item(value: object) -> object:
 
 
 def _around(piece: Piece) -> str:
-    return _REFERENCE.sub(r"${\1}", piece.text)[:60]
+    return _as_written(piece.text)[:60]

@@ -1,25 +1,34 @@
 """Runs one blocking function in a thread of its own, which a cancellation interrupts.
 
 Not `asyncio.to_thread`: its few threads are shared by the whole worker, and a statement may run for hours. The thread
-is a daemon: one that hangs in a driver does not keep the worker from ending.
+is a daemon: one that hangs in a driver or in a file system does not keep the worker from ending.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import structlog
 
 log = structlog.get_logger()
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 INTERRUPT_EVERY_S = 0.3
 """The pause between two interrupts: one may come between two statements, or before the server has the statement."""
+
+_NAME = "shoal-statement"
+
+
+def threads_at_work() -> int:
+    """How many such threads this process has, those included that were left behind and still hang."""
+    return sum(thread.name == _NAME for thread in threading.enumerate())
 
 
 async def run_in_thread(work: Callable[[], T], interrupt: Callable[[], None], patience_s: float) -> T:
@@ -43,7 +52,7 @@ async def run_in_thread(work: Callable[[], T], interrupt: Callable[[], None], pa
     def body() -> None:
         try:
             value = work()
-        except Exception as error:  # noqa: BLE001 - it is the awaiting task's
+        except BaseException as error:  # noqa: BLE001 - it is the awaiting task's, a cancellation inside too
             failure = error
             resolve(lambda: future.set_exception(failure))
         else:
@@ -59,7 +68,7 @@ async def run_in_thread(work: Callable[[], T], interrupt: Callable[[], None], pa
             if ended.wait(INTERRUPT_EVERY_S):
                 return
 
-    threading.Thread(target=body, name="shoal-statement", daemon=True).start()
+    threading.Thread(target=body, name=_NAME, daemon=True).start()
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
@@ -67,5 +76,52 @@ async def run_in_thread(work: Callable[[], T], interrupt: Callable[[], None], pa
             threading.Thread(target=keep_interrupting, name="shoal-interrupt", daemon=True).start()
             await asyncio.wait({future}, timeout=patience_s)
             if not ended.is_set():
-                log.warning("statement_left_behind", waited_s=patience_s, so="it may continue on the database server")
+                log.warning("thread_left_behind", waited_s=patience_s, so="its server or file system may go on with it")
         raise
+
+
+async def run_on_own_loop(make: Callable[[], Coroutine[Any, Any, T]], patience_s: float) -> T:
+    """The same for a coroutine, on an event loop of that thread. What blocks, such as a name server that does not
+    answer, holds up nothing else. A cancellation cancels it once.
+
+    Args:
+        make: called in the thread.
+        patience_s: as of `run_in_thread`.
+    """
+    running: list[asyncio.Task[T]] = []
+
+    def work() -> T:
+        loop = asyncio.new_event_loop()
+        try:
+            loop.set_default_executor(_SameThread())
+            running.append(loop.create_task(make()))
+            return loop.run_until_complete(running[0])
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    def interrupt() -> None:
+        for task in running:
+            with suppress(RuntimeError):  # its loop was closed: it has ended
+                task.get_loop().call_soon_threadsafe(cancel_once, task)
+
+    return await run_in_thread(work, interrupt, patience_s)
+
+
+def cancel_once(task: asyncio.Task[Any]) -> None:
+    """Cancel it, unless that was done before: a second cancellation would interrupt its cleanup."""
+    if not task.cancelling():
+        task.cancel()
+
+
+class _SameThread(ThreadPoolExecutor):
+    """Runs at once, in the thread of its loop, what would be given to others: the interpreter waits for those at its
+    end."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        done: Future[T] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - it is the awaiting coroutine's
+            done.set_exception(error)
+        return done

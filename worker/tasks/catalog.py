@@ -65,7 +65,7 @@ class TaskCatalog:
             params = task_type.Params.model_validate_json(params_json)
         except ValidationError as error:
             raise Refused(f"{type_name} parameters: {_sentence(error)}") from None  # its own text contains the values
-        return task_type(params)
+        return task_type.of(params)
 
     def params_schema(self, type_name: str) -> dict[str, Any]:
         """The JSON Schema of a type's parameters. Raises `Refused` for one that is unknown or cannot be loaded."""

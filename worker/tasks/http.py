@@ -7,10 +7,11 @@ part of a header or a query is ever written to the log or into a reason; an addr
 from __future__ import annotations
 
 import asyncio
+import codecs
 import re
 import ssl
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from importlib import import_module
 from typing import Annotated, Any, Literal, Self
@@ -20,10 +21,11 @@ from pydantic import Field, field_validator, model_validator
 
 from model.cluster.means import is_passing
 from model.errors import Refused
+from model.parameters.json_values import Missing, parse_json
 from worker.secrets.masking import Masking
 from worker.tasks.http_request import basic_authorization, request_body, request_headers, request_url, shown_url
 from worker.tasks.inserted import mark, plain
-from worker.tasks.json_path import Missing, parse_json, parse_path, value_at
+from worker.tasks.json_path import parse_path, value_at
 from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
 
 REDIRECTS_MAX = 10
@@ -40,6 +42,8 @@ _SENDS = ("send_request_headers.started", "send_request_body.started")
 
 _LOADED_LATE = ("anyio._backends._asyncio", "encodings.idna")
 _OWN_OUTPUTS = ("status", "body")
+_OF_HOST_NAMES = frozenset({"idna", "punycode"})
+"""Encodings that a server may name and no text is in; a megabyte takes minutes of processor."""
 
 
 class HttpTask(Task):
@@ -125,7 +129,7 @@ class HttpTask(Task):
         try:
             async with asyncio.timeout(params.timeout_s):
                 headers = self._headers()
-                request, client = await self._prepared(headers, context.may_go_on)
+                request, client = await self._prepared(headers, context)
                 async with client, _answer(client, request, params.follow_redirects) as response:
                     body = await _read(response, params.response_bytes_max)
         except TimeoutError:
@@ -140,7 +144,7 @@ class HttpTask(Task):
             return TaskResult.failure(f"{shown}: {error}")
         status = response.status_code
         context.log.write(f"{shown}: {status}, {len(body)} bytes in {loop.time() - began_s:.2f} s\n")
-        text = body.decode(response.encoding or "utf-8", errors="replace")
+        text = _text_of(body, response.encoding)
         try:
             outputs = self._checked(response, text)
         except _Unwanted as error:
@@ -155,12 +159,10 @@ class HttpTask(Task):
             headers["Authorization"] = basic_authorization(params.user, params.password)
         return headers
 
-    async def _prepared(
-        self, headers: dict[str, str], may_go_on: Callable[[], None]
-    ) -> tuple[httpx.Request, httpx.AsyncClient]:
+    async def _prepared(self, headers: dict[str, str], context: TaskContext) -> tuple[httpx.Request, httpx.AsyncClient]:
         params = self.params
         own_type = next((value for name, value in headers.items() if name.lower() == "content-type"), None)
-        content, content_type = request_body(params.body, own_type)
+        content, content_type = request_body(params.body, own_type, context.types)
         if content_type is not None and own_type is None:
             headers = {**headers, "Content-Type": content_type}
         # A compressed response can expand a thousand times: request it uncompressed.
@@ -179,7 +181,7 @@ class HttpTask(Task):
 
         async def before_it_is_sent(event: str, _details: object) -> None:
             if event.endswith(_SENDS):
-                may_go_on()
+                context.may_go_on()
 
         extensions = {"trace": before_it_is_sent}
         return client.build_request(params.method, url, headers=headers, content=content, extensions=extensions), client
@@ -271,6 +273,14 @@ async def _read(response: httpx.Response, bytes_max: int) -> bytes:
                 f"its answer is larger than {bytes_max} bytes; raise response_bytes_max if that size is expected"
             )
     return bytes(body)
+
+
+def _text_of(body: bytes, encoding: str | None) -> str:
+    """The body in the encoding that its server names, or in UTF-8 if it names none, or what is none for texts."""
+    with suppress(LookupError, UnicodeError):
+        if encoding is not None and codecs.lookup(encoding).name not in _OF_HOST_NAMES:
+            return body.decode(encoding, errors="replace")
+    return body.decode(errors="replace")
 
 
 def _fault(error: httpx.RequestError) -> str:

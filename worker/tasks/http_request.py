@@ -6,7 +6,8 @@
 | host or port | letters, digits, `.`, `_` and `-`; others are refused |
 | path, query | percent-encoded; in the path `.`, `..` and nothing are refused as a whole segment |
 | header | line breaks and what is not ASCII are refused |
-| JSON | stays inside its text; where a text body has it outside of quotes, it must be one number, true, false or null |
+| JSON | stays inside its text; where a text body has it outside of quotes, it must be one JSON value, and no text |
+| JSON, of type JSON, alone in a text of a body that is a mapping or list | that JSON |
 | form body | percent-encoded |
 | XML body | `& < > " '` become entities |
 | other text | as it is: plain text has no borders |
@@ -18,12 +19,16 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Mapping
+from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote, urlencode
 from xml.sax.saxutils import escape
 
+from model.choices import ParameterType
 from model.errors import Refused
-from worker.tasks.inserted import Piece, as_written, pieces, plain, plain_all, put_in
+from model.parameters.json_values import is_json, looks_like_json
+from worker.tasks.inserted import Piece, as_written, pieces, plain, put_in
 
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"})
 """They determine where a request ends. If two parties disagree on that, one request can smuggle in another."""
@@ -35,7 +40,7 @@ _BASE = re.compile(r"(?i)https?://[^\s/?#\\\x00-\x1f\x7f]+[^\s\\\x00-\x1f\x7f]*"
 _SCHEME = re.compile(r"(?i)https?://")
 _HOST_PART = re.compile(r"[A-Za-z0-9._-]*")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_SCALAR = re.compile(r"true|false|null|-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_KEPT = "\0JSON\0"
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 
 
@@ -91,8 +96,12 @@ def basic_authorization(user: str, password: str) -> str:
     return "Basic " + b64encode(f"{user}:{password}".encode(errors="replace")).decode()
 
 
-def request_body(body: Any, content_type: str | None) -> tuple[bytes | None, str | None]:
+def request_body(
+    body: Any, content_type: str | None, types: Mapping[str, ParameterType] = MappingProxyType({})
+) -> tuple[bytes | None, str | None]:
     """The bytes of a marked body, and its content type: the one given, or the one that follows from the body.
+
+    `types` are those of the parameters.
 
     Raises:
         Refused: a value would reach beyond its place.
@@ -100,7 +109,7 @@ def request_body(body: Any, content_type: str | None) -> tuple[bytes | None, str
     if body is None:
         return None, content_type
     if not isinstance(body, str):
-        return json.dumps(plain_all(body), ensure_ascii=False).encode(errors="replace"), content_type or JSON_TYPE
+        return _json_of(body, types).encode(errors="replace"), content_type or JSON_TYPE
     if content_type is None:
         content_type = JSON_TYPE if body.lstrip().startswith(("{", "[")) else "text/plain; charset=utf-8"
     kind = content_type.partition(";")[0].strip().lower()
@@ -202,8 +211,31 @@ class _Url:
         self._segment, self._value_in_segment = "", None
 
 
+def _json_of(body: Any, types: Mapping[str, ParameterType]) -> str:
+    """A structure as JSON. A text of it that is one value of type JSON becomes that, as it was written."""
+    kept: list[str] = []
+
+    def filled_in(given: Any) -> Any:
+        if isinstance(given, list):
+            return [filled_in(each) for each in given]
+        if isinstance(given, dict):
+            return {name: filled_in(each) for name, each in given.items()}
+        if not isinstance(given, str):
+            return given
+        found = pieces(given)
+        if len(found) != 1 or found[0].name is None or types.get(found[0].name) is not ParameterType.JSON:
+            return plain(given)
+        if found[0].text and not is_json(found[0].text):
+            return found[0].text
+        kept.append(found[0].text or "null")
+        return _KEPT  # no value contains a NUL
+
+    parts = json.dumps(filled_in(body), ensure_ascii=False).split(json.dumps(_KEPT))
+    return "".join(part for pair in zip_longest(parts, kept, fillvalue="") for part in pair)
+
+
 def _json_text(body: str) -> str:
-    """JSON as text: inside quotes a value is escaped, outside of them it must be one scalar."""
+    """JSON as text: inside quotes a value is escaped, outside of them it must be one JSON value."""
     done: list[str] = []
     in_quotes = False
     escaped = False
@@ -222,14 +254,14 @@ def _json_text(body: str) -> str:
         elif in_quotes:
             done.append(json.dumps(piece.text, ensure_ascii=False)[1:-1])
         else:
-            done.append(_scalar(piece))
+            done.append(_bare(piece))
     return "".join(done)
 
 
-def _scalar(piece: Piece) -> str:
-    if not _SCALAR.fullmatch(piece.text):
+def _bare(piece: Piece) -> str:
+    if piece.text != "null" and not looks_like_json(piece.text):
         raise Refused(
-            f'body: the value of "{piece.name}" stands outside of quotes and is not a number, true, false or null; '
-            f'write "${{{piece.name}}}" in quotes'
+            f'body: the value of "{piece.name}" stands outside of quotes and is not a number, true, false, null, a '
+            f'list or an object of JSON; write "${{{piece.name}}}" in quotes'
         )
     return piece.text

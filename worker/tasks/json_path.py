@@ -15,15 +15,9 @@ import re
 from typing import Any
 
 from model.errors import Refused
-
-JsonPath = tuple[str | int, ...]
-"""Names of fields and indexes of lists, from the outside in."""
+from model.parameters.json_values import JsonPath, part_of, text_of
 
 _STEP = re.compile(r'\.([A-Za-z0-9_-]+)|\[(-?[0-9]{1,9})\]|\[("(?:[^"\\\x00-\x1f]|\\.)*")\]')
-
-
-class Missing(Exception):
-    """The JSON has nothing at that path."""
 
 
 def parse_path(text: str) -> JsonPath:
@@ -45,38 +39,6 @@ def parse_path(text: str) -> JsonPath:
     return tuple(steps)
 
 
-def parse_json(text: str) -> Any:
-    """The JSON of a text, numbers with a point as they were written. Raises `Refused` for invalid JSON."""
-    try:
-        return json.loads(text, parse_float=_WrittenFloat)
-    except (ValueError, RecursionError):
-        raise Refused("it is not JSON") from None
-
-
 def value_at(given: Any, path: JsonPath) -> str:
     """The value at the path: a text as it is, null as an empty text, anything else as JSON. Raises `Missing`."""
-    for step in path:
-        kind = dict if isinstance(step, str) else list
-        if not isinstance(given, kind):  # a text also has indexes: its characters
-            raise Missing
-        within: Any = given
-        try:
-            given = within[step]
-        except LookupError:
-            raise Missing from None
-    if isinstance(given, str):
-        return given
-    if isinstance(given, _WrittenFloat):
-        return given.written
-    return "" if given is None else json.dumps(given, ensure_ascii=False)
-
-
-class _WrittenFloat(float):
-    """Retains how it was written: version 1.10 is not 1.1."""
-
-    written: str
-
-    def __new__(cls, written: str) -> _WrittenFloat:
-        made = super().__new__(cls, written)
-        made.written = written
-        return made
+    return text_of(part_of(given, path))

@@ -22,6 +22,7 @@ from worker.tasks.kubernetes_job import (
     job_name,
     job_of,
     waits_for,
+    warnings_of,
     why_failed,
 )
 from worker.tasks.plugin import Task, TaskContext, TaskResult
@@ -106,7 +107,7 @@ class KubernetesTask(Task):
             Unavailable: that takes too long.
         """
         name = job_name(context)
-        reported = ""
+        wait = _Wait(cluster, context)
         pause_s = POLL_S_MIN
         try:
             async with asyncio.timeout(self.params.start_timeout_s):
@@ -114,16 +115,49 @@ class KubernetesTask(Task):
                     pod = await cluster.pod(name)
                     if (pod is not None and has_begun(pod)) or is_success(await cluster.job(name)) is not None:
                         return
-                    reason = waits_for(pod)
-                    if reason != reported:
-                        context.log.write(f"[shoal] waiting: {reason}\n")
-                        reported = reason
+                    await wait.tell(pod)
                     await asyncio.sleep(pause_s)
                     pause_s = min(2 * pause_s, POLL_S_MAX)
         except TimeoutError:
             raise Unavailable(
-                f"the container did not start within {self.params.start_timeout_s:g} s: {reported or 'no answer'}"
+                f"the container did not start within {self.params.start_timeout_s:g} s: {wait.reason or 'no answer'}"
             ) from None
+
+
+class _Wait:
+    """Says in the log why a container has not started: the state of its pod, and the warnings among its events."""
+
+    def __init__(self, cluster: Cluster, context: TaskContext) -> None:
+        self._cluster = cluster
+        self._context = context
+        self._state = ""
+        self._warnings: list[str] = []
+        self._may_list = True
+
+    @property
+    def reason(self) -> str:
+        """The state, and the last warning if it says something else."""
+        last = self._warnings[-1] if self._warnings else ""
+        return self._state if not last or last in self._state else f"{self._state}; {last}"
+
+    async def tell(self, pod: Json | None) -> None:
+        """Log what is new. Raises `Unavailable`."""
+        state = waits_for(pod)
+        if state != self._state:
+            self._context.log.write(f"[shoal] waiting: {state}\n")
+            self._state = state
+        if pod is None or not self._may_list:
+            return
+        try:
+            found = warnings_of(await self._cluster.events(pod["metadata"]["name"]))
+        except Refused as error:
+            self._may_list = False
+            self._context.log.write(f"[shoal] the events of its pod cannot be read: {error}\n")
+            return
+        for warning in found:
+            if warning not in self._warnings:
+                self._context.log.write(f"[shoal] {warning}\n")
+                self._warnings.append(warning)
 
 
 class _Copy:

@@ -28,6 +28,7 @@ FOLLOW_S_MAX = 3_600.0
 """After this a log is requested again, since a connection may be dead without a sign."""
 
 PAUSE_S_MAX = 5.0
+EVENTS_MAX = 100
 MARK = "shoal.attempt"
 """The annotation that identifies a Job as this attempt's."""
 
@@ -101,6 +102,16 @@ class Cluster:
         )
         items: list[Json] = found.get("items") or []
         return items[0] if items else None
+
+    async def events(self, pod_name: str) -> list[Json]:
+        """The events of a pod. Raises `Refused`, for one who may not list them, or `Unavailable`."""
+        ask = self._core.list_namespaced_event_without_preload_content
+        selector = f"involvedObject.name={pod_name}"
+        found = await self._ask(
+            lambda: ask(self.namespace, field_selector=selector, limit=EVENTS_MAX, _request_timeout=CALL_S_MAX)
+        )
+        items: list[Json] = found.get("items") or []
+        return items
 
     async def delete(self, name: str, mark: str) -> bool:
         """Delete the Job and its pod, if it is this attempt's; false if there is none.

@@ -7,7 +7,7 @@ Pure: the same parameters give the same Job, the same answers the same sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import Field, field_validator
@@ -17,6 +17,7 @@ from model.parameters.foreign_values import Need, check_declared, check_foreign
 from model.scripts.shell_reader import need_of_arguments
 from worker.tasks.inserted import arguments, mark, only_plain, pieces, plain, put_in
 from worker.tasks.kubernetes_api import MARK, Json, one_line
+from worker.tasks.kubernetes_volumes import Toleration, Volumes, mounted
 from worker.tasks.plugin import TaskContext, TaskParams
 
 CONTAINER = "task"
@@ -42,7 +43,10 @@ class KubernetesParams(TaskParams):
     limits: dict[str, str | int | float] = Field(default_factory=dict)
     requests: dict[str, str | int | float] = Field(default_factory=dict)
     node_selector: dict[str, str] = Field(default_factory=dict)
+    tolerations: list[Toleration] = Field(default_factory=list)
+    volumes: Volumes = Field(default_factory=dict)
     labels: dict[str, str] = Field(default_factory=dict)
+    image_pull_secrets: list[str] = Field(default_factory=list)
     service_account: str | None = None
     image_pull_policy: str | None = Field(default=None, pattern="^(Always|IfNotPresent|Never)$")
     ttl_s: int = Field(default=3_600, ge=0)
@@ -76,10 +80,15 @@ def job_of(params: KubernetesParams, context: TaskContext, own_mark: str) -> Jso
     """
     own = {"shoal/workflow-instance": str(context.workflow_instance_id), "shoal/task": _label(context.task_name)}
     labels = {**{name: plain(value) for name, value in params.labels.items()}, **own}
-    pod: Json = {
-        "restartPolicy": "Never",
-        "containers": [_container(params, context)],
-    }
+    volumes, mounts = mounted(params.volumes)
+    container = _container(params, context)
+    pod: Json = {"restartPolicy": "Never", "containers": [container]}
+    if volumes:
+        pod["volumes"], container["volumeMounts"] = volumes, mounts
+    if params.tolerations:
+        pod["tolerations"] = [each.written for each in params.tolerations]
+    if params.image_pull_secrets:
+        pod["imagePullSecrets"] = [{"name": plain(name)} for name in params.image_pull_secrets]
     if params.node_selector:
         pod["nodeSelector"] = {name: plain(value) for name, value in params.node_selector.items()}
     if params.service_account is not None:
@@ -116,6 +125,12 @@ def waits_for(pod: Json | None) -> str:
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return _reason_of(condition)
     return "the pod is being prepared"
+
+
+def warnings_of(events: Iterable[Json]) -> list[str]:
+    """The warnings among the events of a pod, oldest first, such as FailedMount; each once."""
+    found = sorted(events, key=lambda each: str(each.get("lastTimestamp") or each.get("eventTime") or ""))
+    return list(dict.fromkeys(_reason_of(each) for each in found if each.get("type") == "Warning"))
 
 
 def is_success(job: Json) -> bool | None:

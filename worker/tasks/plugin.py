@@ -19,6 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -27,6 +28,7 @@ from pydantic import BaseModel, ConfigDict
 
 from model.choices import ParameterType
 from model.ids import TaskInstanceId, WorkflowInstanceId
+from model.runs.looks import Again
 from model.runs.states import TaskState
 
 
@@ -63,7 +65,7 @@ class ProcessRunner(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass
 class TaskContext:
     """What a task receives beside its parameters.
 
@@ -73,6 +75,7 @@ class TaskContext:
     `may_go_on` must be called before each effect of a task below a keeper: it raises `Fenced` once others may run the
     task. `local_files` is the worker's setting of that name. `masked` gives a text without the secrets of the task; it
     comes before a text is cut, since nobody would find half of one. `skip_exit_codes` are those of `failed`.
+    `local_time` returns the schedule time of its run in the run's zone; None below a keeper.
     """
 
     workflow_instance_id: WorkflowInstanceId
@@ -91,6 +94,7 @@ class TaskContext:
     masked: Callable[[str], str] = lambda text: text
     local_files: bool = False
     skip_exit_codes: Collection[int] = ()
+    local_time: Callable[[], datetime] | None = None
 
     def failed(self, reason: str, exit_code: int | None) -> TaskResult:
         """The result of a program that did not end with 0: SKIPPED if the task's definition has its exit code among
@@ -138,13 +142,15 @@ class ResultAlert:
 @dataclass(frozen=True)
 class TaskResult:
     """How an attempt ended: SUCCESS, FAILURE or SKIPPED, with a reason in one sentence for the last two, and values for
-    later tasks for the first."""
+    later tasks for the first. One of a type that waits (`Task.again`) may also be DELAY_EXECUTION: it looked in vain.
+    """
 
     state: TaskState
     reason: str = ""
     exit_code: int | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
     alert: ResultAlert | None = None
+    again: Again | None = None
 
     @classmethod
     def success(cls, outputs: Mapping[str, str] | None = None, exit_code: int | None = None) -> TaskResult:
@@ -160,6 +166,11 @@ class TaskResult:
     def skipped(cls, reason: str = "", exit_code: int | None = None) -> TaskResult:
         """There was nothing to do: it is not retried, and counts as skipped for the tasks after it."""
         return cls(TaskState.SKIPPED, reason, exit_code)
+
+    @classmethod
+    def in_vain(cls, said: str) -> TaskResult:
+        """What it waits for is not there; `said` is what it saw, as a clause."""
+        return cls(TaskState.DELAY_EXECUTION, said)
 
 
 class Task(ABC):
@@ -179,6 +190,13 @@ class Task(ABC):
     """Whether `run` itself runs in a process of its own, as the tenant; that process is ended with the attempt, with
     its worker and at the worker's horizon. True for each type whose `run` has effects outside of its log: a frozen
     `run` in the worker's process could not be kept from having them later. There `context.processes` runs nothing."""
+
+    @property
+    def only_looks(self) -> bool:
+        """For a type below a keeper: whether this attempt changes nothing anywhere, and waits only in threads of its
+        own (`worker/statements/thread.py`). Without a tenant the worker then runs it in its own process, without a
+        keeper, unless too many such threads hang."""
+        return False
 
     runs_one_process: ClassVar[bool] = False
     """Whether each attempt is one `context.processes.run`, after which nothing is awaited. Once that process has ended
@@ -203,6 +221,16 @@ class Task(ABC):
 
     def __init__(self, params: TaskParams) -> None:
         self.params = params
+
+    @classmethod
+    def of(cls, params: TaskParams) -> Task:
+        """The attempt for these parameters, which may decide of which subclass it is."""
+        return cls(params)
+
+    @property
+    def again(self) -> Again | None:
+        """When an attempt that looked in vain looks again; None for a type that does not wait."""
+        return None
 
     @classmethod
     def insert(cls, name: str, value: str) -> str:  # noqa: ARG003 - for those who override it

@@ -239,7 +239,7 @@ def _literal_of(name: str, value: str, type_: ParameterType | None) -> str:
         read = typed(type_, name, value)
         is_finite = not isinstance(read, float) or isfinite(read)
         return f"({read!r})" if is_finite else f"(float('{read!r}'))"
-    if type_ is ParameterType.LIST and value:
+    if type_ in (ParameterType.LIST, ParameterType.JSON) and value:
         return f"({json.loads(value, parse_constant=str)!a})"
     return f"('{_escaped(value)}')"
 

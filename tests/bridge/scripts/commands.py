@@ -67,8 +67,8 @@ def joins(me: Me, command: int) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
         await call(serial_line.lock, {CODE})
-        line = await call(serial_line.heads, {Line(CODE)})
-        new = new_run(command, W.SERIAL_WAIT if line else W.RUNNING_EXECUTION, is_serial=True)
+        (line,) = await call(serial_line.standing, {Line(CODE)})
+        new = new_run(command, W.SERIAL_WAIT if line.live or line.next else W.RUNNING_EXECUTION, is_serial=True)
         await call(workflow_instances.insert, [new], me.epoch)
 
     return script
@@ -82,13 +82,14 @@ def takes_one_of_key(me: Me, place: int) -> Script:
         await call(nodes.hold_alive, me)
         rows = await call(commands.take, [CommandId(place)])
         await call(serial_line.lock, {CODE})
-        line = await call(serial_line.heads, {KEY})
+        (line,) = await call(serial_line.standing, {KEY})
+        is_busy = bool(line.live or line.next)
         older = await call(older_starts, {CODE: CommandId(place)}, 10)
         if rows:
-            state = W.SERIAL_WAIT if line or older else W.RUNNING_EXECUTION
+            state = W.SERIAL_WAIT if is_busy or older else W.RUNNING_EXECUTION
             new = replace(new_run(rows[0].id, state, is_serial=True), serial_key=KEY.key)
             made = await call(workflow_instances.insert, [new], me.epoch)
-            if line and not older:
+            if is_busy and not older:
                 await call(serial_line.call, {CODE})
             await call(commands.record, [Outcome(rows[0], made[rows[0].id][0])], me.epoch, ALL)
 

@@ -15,6 +15,7 @@ from dao.runs.workflow_instances import InstanceEnd
 from dao.tasks import requeue, task_claims, task_events, task_instances, task_timers
 from model.ids import Epoch, TaskCode, TaskInstanceId, WorkflowInstanceId
 from model.runs.instances import Parent
+from model.runs.looks import Again
 from model.runs.states import TaskState, WorkflowState
 from tests.bridge.interleaving import Script, call
 from tests.bridge.scenes import RUN, new_run, report_of, task
@@ -67,6 +68,18 @@ def reports(me: Me, *ids: int) -> Script:
     async def script() -> None:
         await call(nodes.hold_alive, me)
         await call(task_claims.report, [report_of(id_) for id_ in ids], me.epoch)
+
+    return script
+
+
+def looks_in_vain(me: Me, *ids: int) -> Script:
+    """They are to look again in an hour."""
+    again = Again(3600.0)
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        looked = [replace(report_of(id_, T.DELAY_EXECUTION), reason="no such file", again=again) for id_ in ids]
+        await call(task_claims.report, looked, me.epoch)
 
     return script
 
@@ -132,6 +145,17 @@ def finishes(me: Me) -> Script:
         await call(nodes.hold_alive, me)
         awaited = await call(workflow_instances.finish, [InstanceEnd(RUN, W.SUCCESS, "")], me.epoch)
         await call(after_end.notify_awaiting, awaited)
+
+    return script
+
+
+def closes(me: Me) -> Script:
+    """All but what cleans up is over."""
+
+    async def script() -> None:
+        await call(nodes.hold_alive, me)
+        await call(workflow_instances.close, [InstanceEnd(RUN, W.SUCCESS, "")], me.epoch)
+        await call(task_events.delete_of, [RUN])
 
     return script
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from model.logic.catalog import LOGIC_TYPES, check_logic
 from model.logic.sub_process import SubProcessParams
+from tests.every import every
 
 NO_WORKFLOW = 'field "workflow": must be the name of a workflow or its code, a positive number'
 GOOD: dict[str, dict[str, Any]] = {
@@ -30,7 +31,7 @@ def test_what_is_right_has_no_sentence(type_: str) -> None:
     assert wrong(type_) == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("type_", "changed", "sentence"),
     [
         ("SUB_PROCESS", {"workflow": None}, 'the field "workflow" is missing; add it'),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from model.logic.conditions import ConditionsParams, choose
+from tests.every import every
 
 
 def params(when: Any, relation: str = "AND") -> ConditionsParams:
@@ -17,7 +16,7 @@ def group(relation: str, **asked: str) -> dict[str, Any]:
     return {"relation": relation, "items": [{"task": task, "status": status} for task, status in asked.items()]}
 
 
-@pytest.mark.parametrize(
+@every(
     ("outer", "left", "right", "chosen"),
     [
         ("AND", "AND", "AND", "bad"), ("OR", "AND", "AND", "bad"), ("AND", "OR", "OR", "good"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from model.errors import Refused
 from model.logic.date_cycles import DateCycle, Interval, intervals
+from tests.every import every
 
 ZONES = sorted(available_timezones())
 zones = st.sampled_from(ZONES) | st.sampled_from(["Europe/Berlin", "Australia/Lord_Howe", "America/Sao_Paulo"])
@@ -46,7 +47,7 @@ def test_hours_are_those_before_the_current_one(cycle: str, spans: list[str]) ->
     assert local(cycle, "2022-08-26T05:30:10") == spans
 
 
-@pytest.mark.parametrize(
+@every(
     ("cycle", "expected"),
     [
         ("today", ["08-26"]), ("last1Days", ["08-25"]), ("last2Days", ["08-24", "08-25"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.logic.dependent import DependentItem, DependentParams, Outcome, Rule, State, evaluate
+from model.errors import Refused
+from model.logic.dependent import Asked, DependentItem, DependentParams, Outcome, Rule, State, evaluate
+from tests.every import every
 
 S, F, R = State.SUCCESS, State.FAILURE, State.RUNNING
 W = Outcome.WAIT
@@ -49,7 +52,7 @@ def test_each_span_must_succeed() -> None:
     assert judged(one, a=[]) is Outcome.SUCCESS, "a day that a zone left out"
 
 
-@pytest.mark.parametrize(
+@every(
     ("state", "rules", "waited", "outcome"),
     [
         (None, {}, 1e6, W), (F, {}, 0, Outcome.FAILURE), (R, {"wait_minutes": 1}, 2, W),
@@ -80,6 +83,39 @@ def test_the_sentence_names_who_and_why() -> None:
         'all tasks of workflow with code 7 of project "dwh" (today) is not there, after 0.5'
     )
     assert evaluate(read, {one: [R], every: [R]}, 0).sentence.endswith("(today) is running, and 1 more")
+
+
+@pytest.mark.parametrize(
+    ("state", "waited", "said"),
+    [
+        (R, 0, " is running (found)"), (None, 0, " is not there yet (found)"),
+        (None, 0.5, " is not there, after 0.5 minutes of waiting (found); repeat what is missing, then this task"),
+        (F, 0, " has failed (found); repeat what is missing, then this task"),
+    ],
+)  # fmt: skip
+def test_the_sentence_has_the_time_asked_for_and_what_was_found(state: State | None, waited: float, said: str) -> None:
+    task = {"workflow": "orders", "task": "load", "at": "-23h"}
+    read = DependentParams.read({"groups": [{"items": [task]}], "wait_minutes": 0.5})
+    (one,) = read.items()
+    asked = {one: Asked("2026-03-03 11:30:00+01:00", "found")}
+    name = 'task "load" of workflow "orders" (-23h) for 2026-03-03 11:30:00+01:00'
+    assert evaluate(read, {one: [state]}, waited, (), asked).sentence == name + said
+    elsewhere = evaluate(read, {one: [state]}, waited, [one], asked).sentence
+    assert "2026" not in elsewhere and "found" not in elsewhere
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ({}, 'needs either a "cycle" such as today, or "at" such as -23h'),
+        ({"cycle": "today", "at": "-23h"}, 'needs either a "cycle" such as today, or "at" such as -23h'),
+        ({"at": "-99d"}, 'field "groups.1.items.1.at": must be at most 62 days away'),
+        ({"at": "-23h", "task": "*", "pass_outputs": True}, "cannot pass the outputs of all tasks; name one task"),
+    ],
+)
+def test_an_item_that_cannot_be_is_refused_with_a_sentence(item: dict[str, Any], said: str) -> None:
+    with pytest.raises(Refused, match=re.escape(said)):
+        DependentParams.read({"groups": [{"items": [{"workflow": "w", **item}]}]})
 
 
 @pytest.mark.parametrize(("state", "waited"), [(F, 0), (None, 0), (None, 1), (R, 0)])

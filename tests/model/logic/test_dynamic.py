@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from model.errors import Refused
 from model.logic.dynamic import LISTS_LENGTH_MAX, DynamicParams, Tuples, tuples
+from tests.every import every
 
 
 def made(*lists: dict[str, Any], values: dict[str, str] | None = None, **more: Any) -> Tuples:
@@ -49,7 +50,7 @@ def test_a_huge_product_costs_nothing_until_it_is_asked_for() -> None:
         found[10_000]
 
 
-@pytest.mark.parametrize(
+@every(
     ("value", "expected"),
     [
         ("a,b", ["a", "b"]), (" a , , b,", ["a", "b"]), ("", []), ("[]", []), ('["a, b", ""]', ["a, b", ""]),

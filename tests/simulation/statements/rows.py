@@ -112,4 +112,6 @@ def read_instance(tx: Transaction, each: Values) -> WorkflowInstance:
         each.parent,
         tx.server.now_s - each.running_since_s,
         each.interval,
+        each.ending_as,
+        each.ending_reason or "",
     )

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from model.choices import ParameterType
 from model.errors import Refused
 from model.parameters.parameters import replace_references
+from tests.every import every
 from tests.worker.statements.targets import Attempt, Target
 from tests.worker.statements.test_grammar import GRAMMARS, SQLISH
-from worker.statements.binding import Binder, Statement
+from worker.statements.binding import Bind, Binder, Statement
 from worker.tasks.sql import SqlTask
 
 VALUES = st.one_of(
@@ -100,6 +101,29 @@ def test_no_value_is_ever_in_the_text_however_broken_that_is(text: list[str]) ->
         assert not [part for each in statements for part in each.parts if isinstance(part, str) and "canary" in part]
 
 
+@every("name", ["load.rows", 'tasks["a -- b"].x[0]', "tasks['a /* \"; b'].x", 'x["%"]'])
+@every("grammar", sorted(GRAMMARS))
+def test_a_name_with_quotes_and_comments_in_it_is_one_value(name: str, grammar: str) -> None:
+    reference = f"${{{name}}}"
+    text = f"SELECT {reference} FROM t WHERE a = '<{reference}>' AND b = {reference} -- {reference}"
+    (made,) = bound(grammar, text, {name: "42"})
+    assert [part.value for part in made.parts if isinstance(part, Bind)] == ["42", "<42>", "42"]
+    assert made.shown.endswith(f"-- {reference}"), "a comment stays"
+    with pytest.raises(Refused, match="after ORDER BY is sent as a value") as caught:
+        bound(grammar, f"SELECT 1 ORDER BY {reference}", {name: "42"})
+    assert reference in str(caught.value)
+
+
+def test_a_name_of_a_table_may_be_the_result_of_a_task() -> None:
+    (made,) = bound("any", "SELECT * FROM !{load.table} AS t", {"load.table": "sales"})
+    assert made.shown == "SELECT * FROM sales AS t"
+
+
+def test_json_is_bound_as_its_text() -> None:
+    (made,) = bound("any", "SELECT ${j}", {"j": '[1.50, "a"]'}, j=ParameterType.JSON)
+    assert [part.value for part in made.parts if isinstance(part, Bind)] == ['[1.50, "a"]']
+
+
 @given(text=SQLISH, name=st.sampled_from(sorted(GRAMMARS)))
 def test_a_text_without_references_reaches_the_database_as_it_is(text: str, name: str) -> None:
     if "!{" in text or "${" in text:
@@ -108,7 +132,7 @@ def test_a_text_without_references_reaches_the_database_as_it_is(text: str, name
     assert [each.parts for each in statements] in ([], [(text.lstrip(),)])
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "text", "sentence"),
     [
         ("postgresql", 'SELECT "${v}"', 'stands inside a quoted name ("${v}"); use !{v} for a name'),
@@ -139,7 +163,7 @@ def test_a_place_where_nothing_can_be_bound_is_refused_with_the_cure(name: str, 
     assert sentence in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "SELECT a FROM t ORDER BY a = ${v}, b LIMIT ${v}",

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.every import every
 from worker.statements.binding import Binder
 from worker.statements.grammar import DUCKDB, MYSQL, POSTGRES, SQLITE, STANDARD, Grammar, Kind
 
@@ -17,8 +18,8 @@ def divided(grammar: Grammar, text: str) -> list[str]:
     return [statement.shown for statement in Binder(grammar, {}, {}).statements(text)]
 
 
-@pytest.mark.parametrize("name", GRAMMARS)
-@pytest.mark.parametrize(
+@every("name", GRAMMARS)
+@every(
     ("text", "statements"),
     [
         ("a; b ;; c", ["a", "b", "c"]),
@@ -39,7 +40,7 @@ def test_all_databases_divide_alike(name: str, text: str, statements: list[str])
     assert divided(GRAMMARS[name], text) == statements
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "text", "statements"),
     [
         ("postgresql", r"SELECT 'a\'; b", [r"SELECT 'a\'", "b"]),

@@ -33,6 +33,7 @@ export const KINDS: readonly AlertKind[] = [
   "ERROR_COMMANDS",
   "POOL_STANDS",
   "QUEUE_STANDS",
+  "DATABASE_WENT_BACK",
   "RULE",
   "RECOVERED",
   "SQL_RESULT",

@@ -91,8 +91,8 @@ const routes = root.addChildren([
     page("/queue", () => import("@/queue/QueuePage"), "QueuePage", "queue"),
     page("/cluster", () => import("@/cluster/ClusterPage"), "ClusterPage", "cluster", "pools"),
     page("/alerts", () => import("@/alerts/AlertsPage"), "AlertsPage", "alerts", "lists", "forms"),
-    page("/settings", () => import("@/settings/SettingsPage"), "SettingsPage", "settings"),
-    page("/settings/$section", () => import("@/settings/SettingsPage"), "SettingsPage", "settings"),
+    page("/settings", () => import("@/settings/SettingsPage"), "SettingsPage", "settings", "editor"),
+    page("/settings/$section", () => import("@/settings/SettingsPage"), "SettingsPage", "settings", "editor"),
   ]),
 ]);
 

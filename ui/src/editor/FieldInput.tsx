@@ -76,6 +76,7 @@ export function FieldInput({ field, value, isFixed, error, known, onChange }: Pr
     return (
       <TagsInput
         {...common}
+        data={known}
         value={textsOf(value)}
         onChange={(given) => onChange(given.length > 0 ? given : undefined)}
       />
@@ -127,7 +128,7 @@ function YamlField({ isMap, value, onChange, error, ...rest }: YamlFieldProps) {
   return (
     <Textarea
       {...rest}
-      placeholder={rest.placeholder ?? (isMap ? t("pairsHelp") : t("asYaml"))}
+      placeholder={rest.placeholder ?? (isMap ? t("pairsHelp") : t([`example.${rest.title}`, "asYaml"]))}
       error={fault ?? error}
       value={typed}
       autosize

@@ -12,13 +12,16 @@ import type { EditorPart } from "./useEditing";
 
 /** Fields of every task, by what they are about; what it is, comes after and does stands above them. */
 const GROUPS: { word: string; fields: string[] }[] = [
-  { word: "group.parameters", fields: ["local_params"] },
+  { word: "group.parameters", fields: ["each", "local_params"] },
   {
     word: "group.failure",
     fields: ["retry_times", "retry_interval", "skip_exit_codes", "timeout", "timeout_strategy", "on_worker_loss"],
   },
-  { word: "group.where", fields: ["worker_group", "environment", "tenant", "resources"] },
-  { word: "group.order", fields: ["flag", "priority", "delay_time", "dispatch_timeout", "cache"] },
+  { word: "group.where", fields: ["worker_group", "environment", "files", "data_sources", "tenant", "resources"] },
+  {
+    word: "group.order",
+    fields: ["flag", "priority", "delay_time", "dispatch_timeout", "cache", "updates", "teardown", "on_exit"],
+  },
 ];
 
 interface Props extends EditorPart {
@@ -127,6 +130,7 @@ export function useKnown(): Record<string, string[]> {
     worker_group: named.length === 0 ? [] : [...new Set(["default", ...named])],
     environment: rooms.data?.items.map((each) => each.name) ?? [],
     datasource: sources.data?.items.map((each) => each.name) ?? [],
+    data_sources: sources.data?.items.map((each) => each.name) ?? [],
   };
 }
 

@@ -52,6 +52,7 @@ function detailOf(task: Task): string {
   if (task.type === "SWITCH") return String((Array.isArray(params.cases) ? params.cases.length : 0) + 1);
   for (const field of ["datasource", "workflow", "method", "image", "main_class"])
     if (typeof params[field] === "string") return params[field];
+  if (task.type === "WAIT") return Object.keys(asObject(params.for))[0] ?? "";
   if (task.type === "DEPENDENT") {
     const [group] = Array.isArray(params.groups) ? params.groups : [];
     const items = asObject(group).items;

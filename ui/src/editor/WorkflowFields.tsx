@@ -10,11 +10,15 @@ import type { Editing } from "./useEditing";
 
 const SHOWN = [
   "description",
+  "tags",
   "params",
   "outputs",
   "strict_outputs",
   "defaults",
   "execution_type",
+  "max_active",
+  "after_last",
+  "triggers",
   "failure_strategy",
   "priority",
   "timeout_minutes",

@@ -140,7 +140,17 @@ function begunTask(patch: TaskPatch): Task {
 }
 
 /** What a patch and an answer both have under one name; an event's `worker` is an id, an answer's a name. */
-const SAME = ["state", "requested_state", "reason", "started_at", "ended_at", "queued_at", "attempt", "valid"];
+const SAME = [
+  "state",
+  "requested_state",
+  "ending_as",
+  "reason",
+  "started_at",
+  "ended_at",
+  "queued_at",
+  "attempt",
+  "valid",
+];
 
 function patched<T extends { id: string }>(shown: T, patches: Map<string, Patch<T>>): T {
   const patch = patches.get(shown.id);

@@ -69,7 +69,7 @@ export function RelationsCanvas({ graph, chosen, onChoose }: Props) {
           target: to,
           className: `relation-${type}`,
           ariaLabel: t(`sentence.${type}`, { from, to, tasks: tasks.join(", ") }),
-          label: tasks.length === 1 ? tasks[0] : t("tasks", { count: tasks.length }),
+          label: tasks.length > 1 ? t("tasks", { count: tasks.length }) : tasks[0],
           markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
         }),
       ),

@@ -63,7 +63,7 @@ export function RelationsPage() {
           </Button>
         )}
         <ul className="legend end" aria-label={t("legend")}>
-          {(["SUB_PROCESS", "DYNAMIC", "DEPENDENT"] as const).map((type) => (
+          {(["SUB_PROCESS", "DYNAMIC", "TRIGGER", "DEPENDENT"] as const).map((type) => (
             <li key={type} data-type={type}>
               <i aria-hidden /> {t(`type.${type}`)}
             </li>

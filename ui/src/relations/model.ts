@@ -17,7 +17,7 @@ export interface Arrow {
   from: string;
   to: string;
   type: Relation["type"];
-  /** The tasks that make the relation. */
+  /** The tasks that make the relation; none of a TRIGGER. */
   tasks: string[];
 }
 
@@ -26,7 +26,7 @@ export interface RelationGraph {
   arrows: Arrow[];
 }
 
-/** A workflow starts another (SUB_PROCESS, DYNAMIC), or feeds one that waits for it (DEPENDENT). */
+/** A workflow starts another (SUB_PROCESS, DYNAMIC; TRIGGER by its end), or feeds one that waits for it (DEPENDENT). */
 export function graphOf(relations: readonly Relation[]): RelationGraph {
   const workflows = new Map<string, Workflow>();
   const arrows = new Map<string, Arrow>();
@@ -37,11 +37,11 @@ export function graphOf(relations: readonly Relation[]): RelationGraph {
   };
   for (const { workflow, refers_to, task, type } of relations) {
     const [own, other] = [keyOf(workflow), keyOf(refers_to)];
-    const [from, to] = type === "DEPENDENT" ? [other, own] : [own, other];
+    const [from, to] = type === "DEPENDENT" || type === "TRIGGER" ? [other, own] : [own, other];
     const key = `${from} ${type} ${to}`;
     const known = arrows.get(key);
-    if (known === undefined) arrows.set(key, { key, from, to, type, tasks: [task] });
-    else known.tasks.push(task);
+    if (known === undefined) arrows.set(key, { key, from, to, type, tasks: task ? [task] : [] });
+    else if (task) known.tasks.push(task);
   }
   return { workflows: [...workflows.values()], arrows: [...arrows.values()] };
 }

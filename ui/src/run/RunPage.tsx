@@ -10,8 +10,8 @@ import { RunProvider, useRun } from "./context";
 import { useChange, whyNot } from "./header/changes";
 import { Outcome } from "./header/Outcome";
 import { RunHeader } from "./header/RunHeader";
-import { ENDED, focusOf, tasksOf } from "./model";
-import { nodeNames, type RunPage as Run, runOf } from "./queries";
+import { ENDED, focusOf, hasLiveElements, tasksOf } from "./model";
+import { ELEMENTS_EVERY_MS, nodeNames, type RunPage as Run, runOf } from "./queries";
 import { TABS, type Tab, useRunSearch } from "./search";
 import { TaskMenu } from "./tasks/TaskMenu";
 import { TaskTable } from "./tasks/TaskTable";
@@ -30,7 +30,10 @@ const ParametersTab = lazy(async () => ({ default: (await import("./parameters/P
 /** One run: how far it is, its tasks, their logs, and what can be done with it. */
 export function RunPage() {
   const { id } = useParams({ strict: false });
-  const run = useQuery(runOf(id ?? ""));
+  const run = useQuery({
+    ...runOf(id ?? ""),
+    refetchInterval: ({ state }) => (hasLiveElements(state.data) ? ELEMENTS_EVERY_MS : false),
+  });
   const isGraph = useRunSearch()[0].tab === undefined;
   useEffect(() => {
     if (isGraph) void loadGraph();

@@ -16,7 +16,7 @@ export interface TaskView {
 }
 
 export const ENDED = ["SUCCESS", "FAILURE", "PAUSE", "STOP"];
-const FAILED = ["FAILURE", "KILL", "NEED_FAULT_TOLERANCE"];
+export const FAILED: Attempt["state"][] = ["FAILURE", "KILL", "NEED_FAULT_TOLERANCE"];
 const PASSED = ["SUCCESS", "FORCED_SUCCESS"];
 
 /** Whether a task is a stream that runs, waits or pauses. */
@@ -70,7 +70,7 @@ export function doneOf(tasks: TaskView[]): number {
 }
 
 export function isFailed(state: string): boolean {
-  return FAILED.includes(state);
+  return FAILED.some((each) => each === state);
 }
 
 export function isPassed(state: string): boolean {
@@ -104,6 +104,11 @@ export function shownTasks(tasks: TaskView[], only: string | undefined, find: st
     (task) =>
       (only === undefined || task.state === only) && (sought === undefined || task.name.toLowerCase().includes(sought)),
   );
+}
+
+/** Whether elements of its tasks are under way, of which no event tells. */
+export function hasLiveElements(run: RunPage | undefined): boolean {
+  return run?.tasks.some((task) => task.elements != null && task.ended_at == null) === true;
 }
 
 /** Values of parameters that the API gives as JSON. */

@@ -1,11 +1,14 @@
 /** What is read of one run. The first words of the keys are those of live/changes.ts. */
 import { keepPreviousData } from "@tanstack/react-query";
 import { api, type Schemas } from "@/api/client";
+import { paged } from "@/api/pages";
 
 export type RunPage = Schemas["RunPageAnswer"] & {
   /** When it was read, in milliseconds: the times that are left count from then. */
   read_at: number;
 };
+/** So often a run is read again whose elements are under way. */
+export const ELEMENTS_EVERY_MS = 2_000;
 export type Attempt = Schemas["TaskAnswer"];
 
 /** A run with its tasks. */
@@ -16,6 +19,18 @@ export function runOf(id: string) {
       ...(await api.GET("/api/v1/workflow-instances/{id}", { params: { path: { id } } })),
       read_at: Date.now(),
     }),
+  };
+}
+
+/** The elements of a task, by their index: those in one of these states, or all that have begun. */
+export function elementsOf(id: string, task: string, state: Attempt["state"][]) {
+  return {
+    ...paged(["run", id, "elements", task, state], (at) =>
+      api.GET("/api/v1/workflow-instances/{id}/elements", {
+        params: { path: { id }, query: { task, limit: 50, ...(state.length > 0 && { state }), ...at } },
+      }),
+    ),
+    placeholderData: keepPreviousData,
   };
 }
 

@@ -1,7 +1,9 @@
 /** A task in a few words: what it did, does, or waits for. */
 import type { TFunction } from "i18next";
-import { duration } from "@/parts/time";
+import { count, duration } from "@/parts/time";
 import { dueIn, type TaskView } from "./model";
+
+const WORDS: Record<string, string> = { RETRY: "short.retry", LOOK: "short.look" };
 
 /** Such as `38 s · w1`, `68 %, ~1 m left`, `retry in 41 s` or `after transform`. */
 export function inShort(task: TaskView, t: TFunction, node: string, readAt: number, now: number): string {
@@ -17,7 +19,7 @@ export function inShort(task: TaskView, t: TFunction, node: string, readAt: numb
   switch (state) {
     case "DELAY_EXECUTION": {
       const due = dueIn(last, readAt, now);
-      const word = last.is_stream ? "startsIn" : last.wait_reason === "RETRY" ? "short.retry" : "short.delay";
+      const word = last.is_stream ? "startsIn" : (WORDS[last.wait_reason ?? ""] ?? "short.delay");
       return due === null ? t("short.soon") : t(word, { time: due < 10 ? `${Math.ceil(due)} s` : duration(due) });
     }
     case "QUEUED":
@@ -26,6 +28,8 @@ export function inShort(task: TaskView, t: TFunction, node: string, readAt: numb
       return t("short.claimed", { node });
     case "RUNNING_EXECUTION": {
       const ran = last.started_at ? duration((now - Date.parse(last.started_at)) / 1000) : "";
+      if (last.elements)
+        return t("short.elements", { done: count(last.elements.done), total: count(last.elements.total) });
       const percent = last.progress ? `${Math.round(last.progress.percent)} %` : ran;
       return last.left_s ? t("short.left", { percent, time: duration(last.left_s) }) : `${percent} · ${node}`;
     }

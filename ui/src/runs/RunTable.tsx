@@ -136,10 +136,11 @@ function Going({ run, progress }: { run: Run; progress: Schemas["RunProgressAnsw
 
 function TriggerOf({ run }: { run: Run }) {
   const { t } = useTranslation("runs");
-  if (run.parent_id)
+  const above = run.parent_id ?? run.started_by_id;
+  if (above)
     return (
-      <Link to="/runs/$id" params={{ id: run.parent_id }} search={{}}>
-        {t("byRun", { id: run.parent_id })}
+      <Link to="/runs/$id" params={{ id: above }} search={{}}>
+        {t(run.parent_id || run.started_by_task ? "byRun" : "byEnd", { id: above })}
       </Link>
     );
   const word =

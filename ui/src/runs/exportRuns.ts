@@ -1,6 +1,6 @@
 /** The runs that match, as a file: the newest ones, so many at most. Loaded when somebody asks for it. */
 import { api } from "@/api/client";
-import { saveText } from "@/parts/saveText";
+import { saveFile } from "@/parts/saveFile";
 import { csvOf } from "./csv";
 import type { Run } from "./queries";
 import type { RunFilter } from "./runFilter";
@@ -27,6 +27,6 @@ export async function exportRuns(filter: RunFilter, format: Format): Promise<Exp
     cursor = page.has_more && page.next_cursor ? page.next_cursor : undefined;
   } while (cursor !== undefined && runs.length < EXPORTED_MAX);
   const shown = runs.slice(0, EXPORTED_MAX);
-  saveText(`runs.${format}`, format === "csv" ? csvOf(shown) : `${JSON.stringify(shown, null, 2)}\n`);
+  saveFile(`runs.${format}`, format === "csv" ? csvOf(shown) : `${JSON.stringify(shown, null, 2)}\n`);
   return { runs: shown.length, isCut: cursor !== undefined || runs.length > EXPORTED_MAX };
 }

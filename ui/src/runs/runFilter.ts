@@ -19,7 +19,7 @@ export const STATES: readonly State[] = [
   "FAILOVER",
 ];
 export const ACTIVE: readonly State[] = ["RUNNING_EXECUTION", "READY_PAUSE", "READY_STOP", "FAILOVER", "SERIAL_WAIT"];
-export const TRIGGERS: readonly Trigger[] = ["HAND", "SCHEDULE", "BACKFILL", "PARENT"];
+export const TRIGGERS: readonly Trigger[] = ["HAND", "SCHEDULE", "BACKFILL", "PARENT", "TASK", "EVENT"];
 
 /** The filter that an address means, within the project of the top bar. */
 export function runFilterOf(search: Search, project: string | null): RunFilter {

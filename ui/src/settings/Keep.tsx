@@ -1,48 +1,26 @@
 import { NumberInput } from "@mantine/core";
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, match, type Schemas } from "@/api/client";
+import type { Schemas } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Refusal } from "@/forms/Refusal";
-import { useDone } from "@/forms/useDone";
-import { useWhyNot } from "@/login/rights";
-import { Act } from "@/parts/Act";
 import { Panel } from "@/parts/Panel";
+import { SaveProject, useSaveProject } from "./useSaveProject";
 
 /** For how many days ended runs of a project are kept; empty = as the masters' settings say. */
 export function Keep({ project }: { project: Schemas["ProjectPageAnswer"] }) {
   const { t } = useTranslation("settings");
-  const whyNot = useWhyNot("OWNER", project.name);
-  const done = useDone("projects");
+  const { save, whyNot } = useSaveProject(project);
   const [days, setDays] = useState<number | string>(project.kept_days ?? "");
   const [isAsking, setAsking] = useState(false);
-  const save = useMutation({
-    mutationFn: () =>
-      api.PATCH("/api/v1/projects/{name}", {
-        params: { path: { name: project.name }, header: match(project.version) },
-        body: { without: [], kept_days: days === "" ? "default" : Number(days) },
-      }),
-    onSuccess: () => {
-      setAsking(false);
-      return done(t("savedNamed", { name: project.name }));
-    },
-  });
+  const change = { kept_days: days === "" ? ("default" as const) : Number(days) };
+  const mutate = () => save.mutate(change, { onSuccess: () => setAsking(false) });
+  const onSave = () => (isShorter(project.kept_days ?? null, days) ? setAsking(true) : mutate());
   return (
     <Panel
       title={t("keep")}
-      end={
-        <Act
-          size="xs"
-          variant="default"
-          loading={save.isPending}
-          why={whyNot ?? (days === (project.kept_days ?? "") ? t("nothingChanged") : null)}
-          onClick={() => (isShorter(project.kept_days ?? null, days) ? setAsking(true) : save.mutate())}
-        >
-          {t("save")}
-        </Act>
-      }
+      end={<SaveProject {...{ save, whyNot, onSave }} isSame={days === (project.kept_days ?? "")} variant="default" />}
     >
       <div className="fields pad">
         <NumberInput
@@ -65,7 +43,7 @@ export function Keep({ project }: { project: Schemas["ProjectPageAnswer"] }) {
         <Confirm
           title={t("shorterTitle", { name: project.name })}
           verb={t("shorterVerb")}
-          sending={save}
+          sending={{ ...save, mutate }}
           onClose={() => setAsking(false)}
         >
           <p>{days === "" ? t("shorterDefaultHelp") : t("shorterHelp", { count: Number(days) })}</p>

@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, match, type Schemas } from "@/api/client";
+import { api, type Schemas } from "@/api/client";
 import { Confirm } from "@/forms/Confirm";
 import { faultAt, faultBeside } from "@/forms/faults";
 import { Pairs, pairsOf, valuesOf } from "@/forms/Pairs";
@@ -11,11 +11,14 @@ import { useWhyNot } from "@/login/rights";
 import { Act } from "@/parts/Act";
 import { Answer } from "@/parts/Answer";
 import { Panel } from "@/parts/Panel";
+import { Defaults } from "./Defaults";
+import { Files } from "./Files";
 import { Keep } from "./Keep";
 import { Limits } from "./Limits";
 import { Members } from "./Members";
+import { SaveProject, useSaveProject } from "./useSaveProject";
 
-/** One project: the parameters that its workflows share, its members, what it may use, and its end. */
+/** One project: the parameters and files that its workflows share, its members, what it may use, and its end. */
 export function Project({ name, onGone }: { name: string; onGone: () => void }) {
   const { t } = useTranslation("settings");
   const whyNot = useWhyNot("ADMIN");
@@ -39,8 +42,10 @@ export function Project({ name, onGone }: { name: string; onGone: () => void }) 
       {(project) => (
         <>
           <SharedParams key={project.version} project={project} />
+          <Files project={name} />
           <Members project={name} />
           <Limits project={name} />
+          <Defaults key={`defaults ${project.version}`} project={project} />
           <Keep key={`keep ${project.version}`} project={project} />
           <Panel title={t("deleteProject")}>
             <div className="pad form-end">
@@ -72,33 +77,15 @@ export function Project({ name, onGone }: { name: string; onGone: () => void }) 
 
 function SharedParams({ project }: { project: Schemas["ProjectPageAnswer"] }) {
   const { t } = useTranslation("settings");
-  const whyNot = useWhyNot("OWNER", project.name);
+  const { save, whyNot } = useSaveProject(project);
   const [pairs, setPairs] = useState(() => pairsOf(project.params));
-  const done = useDone("projects");
-  const save = useMutation({
-    mutationFn: () => {
-      const params = valuesOf(pairs);
-      return api.PATCH("/api/v1/projects/{name}", {
-        params: { path: { name: project.name }, header: match(project.version) },
-        body: { params, without: Object.keys(project.params).filter((name) => !(name in params)) },
-      });
-    },
-    onSuccess: () => done(t("savedNamed", { name: project.name })),
-  });
-  const isSame = JSON.stringify(valuesOf(pairs)) === JSON.stringify(project.params);
+  const params = valuesOf(pairs);
+  const isSame = JSON.stringify(params) === JSON.stringify(project.params);
+  const without = Object.keys(project.params).filter((name) => !(name in params));
   return (
     <Panel
       title={t("paramsOf", { name: project.name })}
-      end={
-        <Act
-          size="xs"
-          loading={save.isPending}
-          why={whyNot ?? (isSame ? t("nothingChanged") : null)}
-          onClick={() => save.mutate()}
-        >
-          {t("save")}
-        </Act>
-      }
+      end={<SaveProject {...{ save, whyNot, isSame }} onSave={() => save.mutate({ params, without })} />}
     >
       <div className="form pad">
         <p className="mute">{t("paramsHelp")}</p>

@@ -3,7 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { api, match, type Schemas } from "@/api/client";
+import { api, match, ROOT, type Schemas } from "@/api/client";
 import { changedWorkflow, type Head } from "@/editor/queries";
 import type { Editing } from "@/editor/useEditing";
 import { WorkflowFields } from "@/editor/WorkflowFields";
@@ -13,7 +13,7 @@ import { Answer, Failure } from "@/parts/Answer";
 import { Dialog } from "@/parts/Dialog";
 import { say, sayFailure } from "@/parts/notices";
 import { Panel } from "@/parts/Panel";
-import { saveText } from "@/parts/saveText";
+import { saveFile } from "@/parts/saveFile";
 import { relationsOf } from "./queries";
 
 interface Props {
@@ -34,7 +34,7 @@ export function SettingsTab({ project, editing, head, mayEdit }: Props) {
       {head !== null && (
         <div className="settings-side">
           <ReleasePanel head={head} editing={editing} />
-          <RelationsPanel code={head.code} />
+          <RelationsPanel code={head.code} hasWebhook={hasWebhook(editing.graph?.fields.triggers)} />
           <EndPanel head={head} project={project} />
         </div>
       )}
@@ -71,7 +71,7 @@ function ReleasePanel({ head, editing }: { head: Head; editing: Editing }) {
           >
             {t(isOn ? "takeBack" : "goOnline")}
           </Act>
-          <Button variant="default" onClick={() => saveText(`${head.name}.yaml`, editing.text)}>
+          <Button variant="default" onClick={() => saveFile(`${head.name}.yaml`, editing.text)}>
             {t("exportYaml")}
           </Button>
         </div>
@@ -82,7 +82,11 @@ function ReleasePanel({ head, editing }: { head: Head; editing: Editing }) {
 
 const KINDS = ["starts", "started_by", "waits_for", "feeds"] as const;
 
-function RelationsPanel({ code }: { code: string }) {
+function hasWebhook(triggers: unknown): boolean {
+  return Array.isArray(triggers) && triggers.some((each) => typeof each?.webhook === "string");
+}
+
+function RelationsPanel({ code, hasWebhook }: { code: string; hasWebhook: boolean }) {
   const { t } = useTranslation("workflow");
   const found = useQuery(relationsOf(code));
   const other = (kind: (typeof KINDS)[number], each: Schemas["RelationAnswer"]) =>
@@ -108,6 +112,14 @@ function RelationsPanel({ code }: { code: string }) {
                 </dd>
               </div>
             ))}
+            {hasWebhook && (
+              <div>
+                <dt>{t("relation.webhook")}</dt>
+                <dd>
+                  <code>{`POST ${window.location.origin}${ROOT}api/v1/workflow-definitions/${code}/webhook`}</code>
+                </dd>
+              </div>
+            )}
           </dl>
         )}
       </Answer>

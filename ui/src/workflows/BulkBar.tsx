@@ -7,7 +7,7 @@ import { may } from "@/login/rights";
 import { me } from "@/login/session";
 import { Act } from "@/parts/Act";
 import { say, sayFailure } from "@/parts/notices";
-import { saveText } from "@/parts/saveText";
+import { saveFile } from "@/parts/saveFile";
 import { asOneFile } from "./asOneFile";
 import type { Workflow } from "./queries";
 
@@ -100,6 +100,6 @@ async function exportAll(workflows: Workflow[]): Promise<number> {
   const texts = await Promise.all(workflows.map((each) => exported(each.code)));
   const [only] = workflows;
   const yaml = asOneFile(texts.map((each) => each.yaml));
-  saveText(workflows.length === 1 && only ? `${only.name}.yaml` : "workflows.yaml", yaml);
+  saveFile(workflows.length === 1 && only ? `${only.name}.yaml` : "workflows.yaml", yaml);
   return workflows.length;
 }

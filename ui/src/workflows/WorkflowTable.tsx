@@ -1,5 +1,6 @@
 import { Checkbox } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
+import { Fragment } from "react";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 import { cronWords } from "@/parts/cronWords";
@@ -90,7 +91,19 @@ export function WorkflowTable(props: Props) {
             <td>
               <NameLink project={workflow.project} name={workflow.name} />{" "}
               {workflow.release_state === "OFFLINE" && <span className="tag">{t("offline")}</span>}{" "}
-              {drafts.has(`${workflow.project}/${workflow.name}`) && <span className="tag draft">{t("draft")}</span>}
+              {drafts.has(`${workflow.project}/${workflow.name}`) && <span className="tag draft">{t("draft")}</span>}{" "}
+              {workflow.tags?.map((tag) => (
+                <Fragment key={tag}>
+                  <Link
+                    to="."
+                    search={(before: Record<string, unknown>) => ({ ...before, tag })}
+                    className="tag"
+                    title={t("withTag", { tag })}
+                  >
+                    {tag}
+                  </Link>{" "}
+                </Fragment>
+              ))}
             </td>
             {hasProject && <td className="soft">{workflow.project}</td>}
             <td className="bars">

@@ -1,5 +1,5 @@
 import { Button, SegmentedControl, TextInput } from "@mantine/core";
-import { IconPlus, IconSearch, IconTopologyStar3 } from "@tabler/icons-react";
+import { IconPlus, IconSearch, IconTopologyStar3, IconX } from "@tabler/icons-react";
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
@@ -20,6 +20,7 @@ type Shown = (typeof STATES)[number];
 
 interface Search {
   q?: string;
+  tag?: string;
   state?: Shown;
   create?: true;
 }
@@ -27,6 +28,7 @@ interface Search {
 function checked(given: Record<string, unknown>): Search {
   return {
     q: typeof given.q === "string" && given.q !== "" ? given.q : undefined,
+    tag: typeof given.tag === "string" && given.tag !== "" ? given.tag : undefined,
     state: STATES.find((state) => state !== "all" && state === given.state),
     create: given.create === true ? true : undefined,
   };
@@ -41,7 +43,7 @@ export function WorkflowsPage() {
   useTopics("definitions", "runs");
   const [selected, setSelected] = useState<ReadonlyMap<string, Workflow>>(new Map());
   const shown = search.state ?? "all";
-  const { found, items, drafts, unpublished } = useShown(project, search.q, shown);
+  const { found, items, drafts, unpublished } = useShown(project, search.q, search.tag, shown);
   const bars = useQueries({
     queries: (found.data?.pages ?? []).map((page) => barsOf(page.items.map((each) => each.code))),
   });
@@ -52,7 +54,7 @@ export function WorkflowsPage() {
       search: (before: Record<string, unknown>) => ({ ...before, ...part }),
       replace: true,
     });
-  const isFiltered = search.q !== undefined || shown !== "all";
+  const isFiltered = search.q !== undefined || search.tag !== undefined || shown !== "all";
   const create = (
     <Button leftSection={<IconPlus size={14} aria-hidden />} onClick={() => change({ create: true })}>
       {t("new")}
@@ -70,6 +72,17 @@ export function WorkflowsPage() {
           value={search.q ?? ""}
           onChange={(event) => change({ q: event.currentTarget.value || undefined })}
         />
+        {search.tag !== undefined && (
+          <Button
+            size="xs"
+            variant="default"
+            rightSection={<IconX size={12} aria-hidden />}
+            aria-label={t("withoutTag", { tag: search.tag })}
+            onClick={() => change({ tag: undefined })}
+          >
+            {search.tag}
+          </Button>
+        )}
         <SegmentedControl
           size="xs"
           aria-label={t("shown")}
@@ -98,7 +111,7 @@ export function WorkflowsPage() {
             <Empty title={t(isFiltered ? "noneMatch" : "none")}>
               <p className="mute">{t(isFiltered ? "noneMatchHelp" : "noneHelp")}</p>
               {isFiltered ? (
-                <Button variant="default" onClick={() => change({ q: undefined, state: undefined })}>
+                <Button variant="default" onClick={() => change({ q: undefined, tag: undefined, state: undefined })}>
                   {t("showAll")}
                 </Button>
               ) : (
@@ -128,10 +141,11 @@ export function WorkflowsPage() {
 }
 
 /** The workflows that match, and the caller's own drafts. */
-function useShown(project: string | undefined, q: string | undefined, shown: Shown) {
+function useShown(project: string | undefined, q: string | undefined, tag: string | undefined, shown: Shown) {
   const filter: WorkflowFilter = {
     ...(project !== undefined && { project }),
     ...(q !== undefined && { q }),
+    ...(tag !== undefined && { tag: [tag] }),
     ...((shown === "ONLINE" || shown === "OFFLINE") && { release_state: shown }),
   };
   const found = useInfiniteQuery(workflowsOf(filter));
@@ -147,7 +161,7 @@ function useShown(project: string | undefined, q: string | undefined, shown: Sho
     drafts,
     /** Drafts of workflows that do not exist yet. */
     unpublished: own.filter(
-      (each) => filter.release_state === undefined && each.code == null && !known.has(keyOf(each)),
+      (each) => filter.release_state === undefined && tag === undefined && each.code == null && !known.has(keyOf(each)),
     ),
   };
 }

@@ -9,6 +9,7 @@ export type Schedule = Schemas["ScheduleAnswer"];
 export interface WorkflowFilter {
   project?: string;
   q?: string;
+  tag?: string[];
   release_state?: "ONLINE" | "OFFLINE";
 }
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from dao.cluster.node_rows import Drain, NodeRow
-from dao.cluster.nodes import Beaten, Me
+from dao.cluster.nodes import Beaten, Me, NewNode
 from dao.postgres import newer_schema
 from dao.postgres.notify import NODE
-from model.cluster.nodes import Heartbeat, NodeKind, NodeState, ProcessIdentity
+from model.cluster.nodes import Heartbeat, NodeKind, NodeState
 from model.errors import Fenced
 from model.ids import Epoch
 from tests.simulation.tables import Transaction, Values
@@ -15,21 +17,13 @@ S = NodeState
 LIVING = (S.ALIVE, S.LEAVING)
 
 
-def enlist(
-    tx: Transaction,
-    incarnation: object,
-    kind: NodeKind,
-    address: str,
-    process: ProcessIdentity,
-    log_url: str,
-    name: str = "",
-) -> Me:
+def enlist(tx: Transaction, incarnation: UUID, new: NewNode) -> Me:
     server = tx.server
     epoch = Epoch(server.nodes.next_id())
-    values = Values(incarnation=incarnation, kind=kind, address=address, process=process, state=S.ALIVE, name=name)
-    tx.insert(server.nodes, epoch, values)
+    told = {"kind": new.kind, "address": new.address, "process": new.process, "name": new.name}
+    tx.insert(server.nodes, epoch, Values(incarnation=incarnation, state=S.ALIVE, **told))
     tx.insert(server.beats, epoch, Values(beat_no=0, heartbeat=None, beaten_s=server.now_s))
-    return Me(epoch, incarnation, kind, address, name)  # type: ignore[arg-type]
+    return Me(epoch, incarnation, new.kind, new.address, new.name)
 
 
 def hold_alive(tx: Transaction, me: Me) -> None:

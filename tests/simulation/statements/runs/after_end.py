@@ -9,12 +9,12 @@ from model.ids import WorkflowInstanceId
 from model.runs.serial_lines import Line
 from model.runs.states import WorkflowState
 from tests.simulation.statements.rows import note_owners, rows_of, tell_event
-from tests.simulation.statements.runs import serial_line
+from tests.simulation.statements.runs import serial_line, triggers
 from tests.simulation.tables import Transaction
 
 
 def notify_awaiting(tx: Transaction, ids: Sequence[WorkflowInstanceId]) -> None:
-    """Three statements: what is above hears of the end, and the line is called. Backfills are not simulated."""
+    """What is above hears of the end, the line is called, and triggers start. Backfills are not simulated."""
     ended = [each for _, each in rows_of(tx, ids)]
     above = [each for each in ended if each.parent is not None and rows_of(tx, [each.parent.instance])]
     for each in above:
@@ -25,3 +25,4 @@ def notify_awaiting(tx: Transaction, ids: Sequence[WorkflowInstanceId]) -> None:
     serial = [each for each in ended if each.execution_type is not ExecutionType.PARALLEL]
     for line in sorted({Line(each.workflow_code, each.serial_key) for each in serial}):
         serial_line.call_line(tx, line)
+    triggers.after_runs(tx, ids)

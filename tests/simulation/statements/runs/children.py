@@ -118,7 +118,9 @@ def halt(tx: Transaction, halts: Mapping[WorkflowInstanceId, TaskState]) -> None
         pauses = halts[each.parent.instance] is T.PAUSE
         if each.state.is_final or asked is W.READY_STOP or (pauses and asked is W.READY_PAUSE):
             continue
-        asked_for = {"workflow_instance_id": str(row.id), "created_by": SUB_WORKFLOW}
+        if each.ending_as is not None and not pauses:
+            continue
+        asked_for = {"workflow_instance_id": str(row.id), "created_by": SUB_WORKFLOW, "from_above": "true"}
         commands.ask(tx, C.PAUSE if pauses else C.STOP, **asked_for)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from dao.runs.control import Locked, Revival, VersionChange
 from model.choices import ExecutionType
-from model.ids import Epoch, TaskCode, WorkflowInstanceId
+from model.ids import CommandId, Epoch, TaskCode, WorkflowInstanceId
 from model.runs.instances import WorkflowInstance
 from model.runs.serial_lines import Line
 from model.runs.states import WorkflowState
@@ -37,6 +37,8 @@ def _locked(each: Values) -> Locked:
         each.serial_key,
         each.command_id,
         frozenset(each.resumes or ()),
+        each.ending_as,
+        CommandId(each.ending_after or 0),
     )
 
 
@@ -58,7 +60,9 @@ def end_waiting(tx: Transaction, ends: Mapping[WorkflowInstanceId, tuple[Workflo
     for row, each in rows_of(tx, ends):
         if each.state is W.SERIAL_WAIT:
             state, reason = ends[row.id]
-            tx.update(row, state=state, reason=reason, ended_s=tx.server.now_s)
+            is_held = state is W.PAUSE
+            ending = {name: getattr(each, name) if is_held else None for name in ("ending_as", "ending_reason")}
+            tx.update(row, state=state, reason=reason, ended_s=tx.server.now_s, **ending)
 
 
 def read(tx: Transaction, id_: WorkflowInstanceId) -> WorkflowInstance:
@@ -102,6 +106,8 @@ def revive(tx: Transaction, revivals: Sequence[Revival], master: Epoch) -> dict[
                 run_times=before.run_times + each.repeats,
                 executing=before.executing if each.keeps_executing else executing,
                 resumes=sorted(each.resumes) if each.waits else None,
+                ending_as=before.ending_as if each.keeps_ending else None,
+                ending_reason=before.ending_reason if each.keeps_ending else None,
             )
             revived[each.id] = read_instance(tx, after)
     return revived

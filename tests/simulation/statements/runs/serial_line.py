@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 
-from dao.runs.serial_line import Deadlock, InLine
+from dao.runs.serial_line import Deadlock, InLine, Standing
 from model.choices import ExecutionType
 from model.ids import WorkflowCode, WorkflowInstanceId
 from model.runs.command_moves import CommandType
@@ -22,9 +23,18 @@ def lock(tx: Transaction, codes: Collection[WorkflowCode]) -> None:
         tx.lock(tx.server.definitions.rows[code])
 
 
-def heads(tx: Transaction, lines: Collection[Line]) -> list[InLine]:
-    found = [each for line in set(lines) for each in (*live(tx, line)[:1], *_waiting(tx, line)[:1])]
-    return sorted(found, key=lambda each: each.id)
+def standing(tx: Transaction, lines: Collection[Line]) -> list[Standing]:
+    return [
+        Standing(line, places, tuple(live(tx, line)[:places]), next(iter(_waiting(tx, line)), None))
+        for line in sorted(set(lines))
+        for places in [_max_active(tx, line.workflow_code)]
+    ]
+
+
+def _max_active(tx: Transaction, code: WorkflowCode) -> int:
+    """Of the current version."""
+    row = tx.server.definitions.rows.get(code)
+    return row.values.max_active if row is not None and row.values is not None else 1
 
 
 def live(tx: Transaction, line: Line) -> list[InLine]:
@@ -57,30 +67,32 @@ def _standing(tx: Transaction, line: Line) -> list[Values]:
     return [each for each in unfinished if _line(each) == line and not each.state.is_final]
 
 
-def waiting(tx: Transaction, lines: Collection[Line], limit: int) -> list[InLine]:
-    return [each for line in sorted(set(lines)) for each in _waiting(tx, line)[:limit]]
+def waiting(tx: Transaction, lines: Mapping[Line, int]) -> list[InLine]:
+    return [each for line in sorted(lines) for each in _waiting(tx, line)[: lines[line]]]
 
 
-def overtaken(tx: Transaction, lines: Collection[Line], limit: int) -> dict[Line, list[WorkflowInstanceId]]:
-    """Before the newest that waits and has priority."""
+def overtaken(tx: Transaction, lines: Mapping[Line, int], limit: int) -> dict[Line, list[WorkflowInstanceId]]:
+    """Before the newest that waits and has priority, and too old to be among so many of the newest."""
     found = {}
-    for line in sorted(set(lines)):
+    for line in sorted(lines):
         runs = sorted((each for each in _standing(tx, line) if each.state is W.SERIAL_WAIT), key=_place)
         urgent = [_place(run) for run in runs if run.execution_type is ExecutionType.SERIAL_PRIORITY]
-        if before := [run.id for run in runs if _place(run) < max(urgent, default=0)][:limit]:
+        until = [run.id for run in runs if _place(run) <= max(urgent, default=0)]
+        if before := until[: max(0, len(until) - lines[line])][:limit]:
             found[line] = before
     return found
 
 
-def idle(tx: Transaction, code: WorkflowCode, limit: int, first: str = "") -> list[Line]:
-    return [line for line in _idle(tx) if line.workflow_code == code and line.key >= first][:limit]
+def with_room(tx: Transaction, code: WorkflowCode, limit: int, first: str = "") -> list[Line]:
+    return [line for line in _with_room(tx) if line.workflow_code == code and line.key >= first][:limit]
 
 
-def _idle(tx: Transaction) -> list[Line]:
-    """The lines in which somebody waits and nobody is live."""
+def _with_room(tx: Transaction) -> list[Line]:
+    """The lines in which somebody waits and fewer are live than may be."""
     standing = [each for _, each in tx.scan(tx.server.instances.unfinished) if not each.state.is_final]
     waiting = {_line(each) for each in standing if each.state is W.SERIAL_WAIT}
-    return sorted(waiting - {_line(each) for each in standing if each.state is not W.SERIAL_WAIT})
+    live = Counter(_line(each) for each in standing if each.state is not W.SERIAL_WAIT)
+    return sorted(line for line in waiting if live[line] < _max_active(tx, line.workflow_code))
 
 
 def call(tx: Transaction, codes: Collection[WorkflowCode]) -> None:
@@ -125,12 +137,12 @@ def _params(line: Line) -> str:
 
 
 def call_missed(tx: Transaction) -> int:
-    """Of each workflow with lines in which nobody runs and whom nobody has called, all lines."""
+    """Of each workflow with lines that have room and whom nobody has called, all lines."""
     called = _called(tx)
     whole = {code for code, params in called if params == "{}" or str(params).startswith('{"serial_from"')}
     calls = {
         str(line.workflow_code)
-        for line in _idle(tx)
+        for line in _with_room(tx)
         if str(line.workflow_code) not in whole and (str(line.workflow_code), _params(line)) not in called
     }
     for code in sorted(calls, key=int):

@@ -16,16 +16,17 @@ from tests.simulation.statements.rows import is_owned, read_instance, rows_of
 from tests.simulation.tables import Row, Transaction, Values
 
 W = WorkflowState
+_ENDED = {"ending_as": None, "ending_reason": None}
 
 
 def insert(
     tx: Transaction, new: Sequence[NewInstance], master: Epoch
 ) -> dict[CommandId, tuple[WorkflowInstanceId, datetime]]:
-    """With ON CONFLICT DO NOTHING for whatever may be there already: children, fires."""
+    """With ON CONFLICT DO NOTHING for whatever may be there already: children, starts by tasks, fires."""
     server, made = tx.server, {}
     if isinstance(tx, Session) and any(each.workflow_code == server.suspect_code for each in new):
         server.on_suspect(tx.process)
-    once = any(each.parent is not None or each.schedule_id is not None for each in new)
+    once = any(each.parent or each.started_by or each.schedule_id is not None for each in new)
     for each in new:
         id_ = WorkflowInstanceId(server.instances.next_id())
         try:
@@ -43,9 +44,15 @@ def insert(
             "reason": each.reason or None,
             "master_id": master if runs else 0,
             "requested_state": None,
+            "ending_as": None,
+            "ending_reason": None,
+            "ending_after": None,
             "executing": None,
             "resumes": None,
             "outputs": None,
+            "started_by": (
+                each.source.place(each.command_id) if each.source else each.started_by and each.started_by.place
+            ),
             "takeovers": 0,
             "run_times": 1,
             "started_s": server.now_s,
@@ -67,6 +74,8 @@ def _same_key(tx: Transaction, row: Row, new: NewInstance) -> str | None:
         return "workflow_instance_command"
     if new.parent is not None and there.parent == new.parent:
         return "workflow_instance_child"
+    if new.started_by is not None and there.started_by == new.started_by.place:
+        return "workflow_instance_started_by_task"
     fire = (new.schedule_id, new.schedule_time)
     if (
         new.schedule_id is not None
@@ -90,6 +99,21 @@ def enter(tx: Transaction, states: Mapping[WorkflowInstanceId, WorkflowState], m
         raise OwnershipLost(missed, f"{named(missed)} of {len(states)} runs to halt are not driven by master {master}")
 
 
+def close(tx: Transaction, ends: Sequence[InstanceEnd], master: Epoch) -> None:
+    """WHERE master_id = :master AND state IN the driven ones AND ending_as IS NULL."""
+    closed: set[WorkflowInstanceId] = set()
+    for end in ends:
+        for row, each in rows_of(tx, [end.id]):
+            if is_owned(tx, each, master) and each.state.is_driven and each.ending_as is None:
+                newest = tx.server.commands.last_id
+                ending = {"ending_as": end.state, "ending_reason": end.reason or None, "ending_after": newest}
+                tx.update(row, state=W.RUNNING_EXECUTION, requested_state=None, **ending)
+                closed.add(end.id)
+    ids = {end.id for end in ends}
+    if missed := ids - closed:
+        raise OwnershipLost(missed, f"{named(missed)} of {len(ids)} runs to clean up are not driven by master {master}")
+
+
 def finish(tx: Transaction, ends: Sequence[InstanceEnd], master: Epoch) -> list[WorkflowInstanceId]:
     """WHERE master_id = :master AND state IN the driven ones."""
     awaited: list[WorkflowInstanceId] = []
@@ -98,10 +122,13 @@ def finish(tx: Transaction, ends: Sequence[InstanceEnd], master: Epoch) -> list[
         for row, each in rows_of(tx, [end.id]):
             if is_owned(tx, each, master) and each.state.is_driven:
                 told = {"state": end.state, "reason": end.reason or None, "ended_s": tx.server.now_s}
+                is_held = end.state is W.PAUSE
+                told |= {"ending_as": each.ending_as, "ending_reason": each.ending_reason} if is_held else _ENDED
                 limit = None if end.state is WorkflowState.SUCCESS and end.is_whole else each.executing
                 tx.update(row, outputs=end.outputs, requested_state=None, executing=limit, **told)
                 ended.add(end.id)
-                if each.parent is not None or each.execution_type is not ExecutionType.PARALLEL or each.backfill:
+                is_serial = each.execution_type is not ExecutionType.PARALLEL
+                if each.parent is not None or is_serial or each.backfill or tx.server.triggers:
                     awaited.append(end.id)
     if missed := {end.id for end in ends} - ended:
         raise OwnershipLost(missed, f"{named(missed)} of {len(ends)} runs to finish are not driven by master {master}")

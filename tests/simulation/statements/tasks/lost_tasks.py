@@ -43,6 +43,7 @@ def _workers_lost(tx: Transaction, lost: Values) -> int:
     return sum(
         lost.attempt - ATTEMPTS_MAX <= each.attempt <= lost.attempt
         and (each.attempt == lost.attempt or (each.reason or "").startswith(LOST))
+        and not each.looks
         and (each.stream is None or each.started_s > (each.ended_s or tx.server.now_s) - SHORT_S)
         for _, each in tx.of_key(tx.server.tasks, lost.workflow_instance_id)
         if each.task_code == lost.task_code

@@ -30,13 +30,17 @@ def latest_attempts(
                 task.flag,
                 task.outputs,
                 None if task.branch is None else frozenset(map(TaskCode, json.loads(task.branch))),
-                task.parameter_values if task.state is TaskState.RUNNING_EXECUTION and task.worker_id is None else "{}",
+                task.parameter_values if task.task_code < 0 or _is_in_master(task) else "{}",
                 max(0, round((task.due_s - tx.server.now_s) / 60)) if task.state is TaskState.DELAY_EXECUTION else 0,
                 ran_s=ran_s(task),
             )
             for task in ordered
         ]
     return found
+
+
+def _is_in_master(task: Values) -> bool:
+    return task.state is TaskState.RUNNING_EXECUTION and task.worker_id is None
 
 
 def ran_s(task: Values) -> float:

@@ -8,7 +8,7 @@ from dao.postgres.notify import POOL
 from model.choices import Priority
 from model.ids import TaskInstanceId
 from model.runs.queue_places import QueuedAttempt
-from model.runs.states import TaskState, WorkflowState
+from model.runs.states import TaskState, WaitReason, WorkflowState
 from tests.simulation.statements.pools import pool_leases
 from tests.simulation.statements.rows import note_owners, tell_event
 from tests.simulation.tables import Transaction, Values
@@ -31,7 +31,8 @@ def put_back(tx: Transaction, ids: Sequence[TaskInstanceId]) -> list[QueuedAttem
         pool_leases.leave(tx, task)
         state = _meant(task, tx.get(server.instances, task.workflow_instance_id), obeys=server.protections.obeyed)
         if state is T.QUEUED:
-            queued_s = server.now_s if task.state is T.DELAY_EXECUTION else task.queued_s
+            is_look = task.wait_reason is WaitReason.LOOK
+            queued_s = server.now_s if task.state is T.DELAY_EXECUTION and not is_look else task.queued_s
             by_s = dispatch_by_s(tx, task.dispatch_timeout_s)
             tx.update(row, state=state, worker_id=None, handover=None, queued_s=queued_s, dispatch_by_s=by_s)
             if task.resources is not None:

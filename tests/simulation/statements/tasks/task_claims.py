@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import itemgetter
 
+from dao.tasks.looks import InVain
 from dao.tasks.task_claims import ClaimedTask, Report, WorkWaits
 from model.choices import Priority
 from model.ids import Epoch, TaskInstanceId
@@ -12,6 +13,7 @@ from model.runs.queue_places import Places
 from model.runs.states import TaskState
 from tests.simulation.statements.pools import pool_leases
 from tests.simulation.statements.rows import RUNNING, tell_event
+from tests.simulation.statements.tasks import looks
 from tests.simulation.tables import Transaction, Values
 
 T = TaskState
@@ -93,10 +95,14 @@ def mark_running(tx: Transaction, task: ClaimedTask, worker: Epoch) -> bool:
     return True
 
 
-def report(tx: Transaction, reports: Sequence[Report], worker: Epoch) -> dict[TaskInstanceId, Epoch]:
-    """WHERE id AND attempt AND worker_id = :worker AND ended_at IS NULL; the event from the rows that were hit."""
-    kept = {}
+def report(tx: Transaction, reports: Sequence[Report], worker: Epoch) -> dict[TaskInstanceId, Epoch | None]:
+    """Looks in vain first. WHERE id AND attempt AND worker_id = :worker AND ended_at IS NULL; the event from the rows
+    that were hit."""
+    in_vain = [InVain(each.id, each.attempt, each.reason, each.again) for each in reports if each.again is not None]
+    kept: dict[TaskInstanceId, Epoch | None] = looks.put_off(tx, in_vain, worker) if in_vain else {}
     for each in reports:
+        if each.again is not None:
+            continue
         there = tx.get(tx.server.tasks, each.id)
         if there is None:  # only where a protection is off that keeps a live run from being deleted
             continue

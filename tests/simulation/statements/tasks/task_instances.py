@@ -34,7 +34,7 @@ def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
             _supersede(tx, task)
         id_ = TaskInstanceId(server.tasks.next_id())
         attempt = task.attempt
-        values = {name: getattr(task, name) for name in NewTask.__slots__ if name != "attempt"}
+        values = {name: getattr(task, name) for name in NewTask._fields if name != "attempt"}
         values |= {name: getattr(attempt, name) for name in ("attempt", "state", "retries", "outputs", "wait_reason")}
         values |= {
             "id": id_,
@@ -47,6 +47,8 @@ def queue(tx: Transaction, tasks: Sequence[NewTask], master: Epoch) -> int:
             "worker_id": None,
             "kill_requested": False,
             "handover": None,
+            "looks": 0,
+            "updated_datasets": None,
             "is_plain": task.resources is None and task.stream is None,
             "flag": True,
             "queued_s": server.now_s,

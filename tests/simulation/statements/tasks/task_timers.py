@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from model.ids import TaskInstanceId
 from model.runs.queue_places import QueuedAttempt
-from model.runs.states import TaskState
+from model.runs.states import TaskState, WaitReason
 from tests.simulation.statements.rows import note_owners, tell_event
 from tests.simulation.statements.tasks import requeue
 from tests.simulation.tables import Row, Transaction, Values
@@ -53,7 +53,8 @@ def resume(tx: Transaction, limit: int) -> int:
         if is_set_back(tx, task) and count < limit and tx.try_lock(row):
             changes: dict[str, float] = {"queued_s": now_s}
             if task.state is T.DELAY_EXECUTION:
-                changes["due_s"] = now_s + max(task.due_s - task.queued_s, 0)
+                is_look = task.wait_reason is WaitReason.LOOK
+                changes["due_s"] = now_s if is_look else now_s + max(task.due_s - task.queued_s, 0)
             if task.dispatch_by_s is not None:
                 changes["dispatch_by_s"] = min(task.dispatch_by_s, now_s + task.dispatch_timeout_s)
             tx.update(row, **changes)

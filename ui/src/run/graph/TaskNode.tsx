@@ -29,7 +29,9 @@ function One({ task }: { task: TaskView }) {
   const { last } = task;
   const now = useNow(passes(task.state));
   const short = inShort(task, t, last?.worker_id ? nodeName(last.worker_id, last.worker) : "", run.read_at, now);
-  const percent = task.state === "RUNNING_EXECUTION" ? last?.progress?.percent : undefined;
+  const { elements } = last ?? {};
+  const far = elements ? (100 * elements.done) / Math.max(1, elements.total) : last?.progress?.percent;
+  const percent = task.state === "RUNNING_EXECUTION" ? far : undefined;
   return (
     <button
       type="button"

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { CSSProperties } from "react";
+import { type CSSProperties, Fragment } from "react";
 import { useTranslation } from "react-i18next";
 import { School } from "@/parts/School";
 import { styleOf } from "@/parts/State";
@@ -13,6 +13,8 @@ import { Actions } from "./Actions";
 
 /** Of runs with so many tasks the story is read at once: it says who asked. */
 export const STORY_TASKS_MAX = 300;
+/** Of the runs that a run triggered the newest are named. */
+const TRIGGERED_MAX = 8;
 /** The owner of a run that nobody drives: in a line, or between two masters. */
 const NOBODY = "0";
 
@@ -41,6 +43,9 @@ export function RunHeader() {
         <span className="pill" data-s={styleOf(run.state)} title={run.state}>
           {t(`parts:state.${run.state}`)}
         </span>
+        {run.ending_as && !ENDED.includes(run.state) && (
+          <span className="mute">{t("cleansUp", { state: t(`parts:state.${run.ending_as}`) })}</span>
+        )}
         <Chain />
         <Actions />
       </div>
@@ -51,6 +56,7 @@ export function RunHeader() {
         </span>
         <Times />
         <Trigger />
+        <Triggered />
         <span className="opt">
           {run.project && run.workflow ? (
             <Link
@@ -109,13 +115,14 @@ function Trigger() {
   const { run, tasks } = useRun();
   const story = useQuery({ ...storyOf(run.id), enabled: tasks.length <= STORY_TASKS_MAX });
   const asked = story.data?.events.findLast((event) => event.kind === "ASKED" && event.by != null);
+  const [above, task] = run.parent_id ? [run.parent_id, run.parent_task] : [run.started_by_id, run.started_by_task];
   return (
     <span className="opt">
-      {run.parent_id ? (
+      {above ? (
         <>
-          {t("partOf")}{" "}
-          <Link to="/runs/$id" params={{ id: run.parent_id }} search={{ task: run.parent_task ?? undefined }}>
-            {run.parent_id}/{run.parent_task}
+          {t(run.parent_id ? "partOf" : "startedBy")}{" "}
+          <Link to="/runs/$id" params={{ id: above }} search={{ task: task ?? undefined }}>
+            {task || run.parent_id ? `${above}/${task ?? ""}` : t("endOf", { id: above })}
           </Link>{" "}
         </>
       ) : (
@@ -124,6 +131,27 @@ function Trigger() {
       <b>
         <Moment at={run.started_at} />
       </b>
+    </span>
+  );
+}
+
+/** The runs of other workflows that its end started. */
+function Triggered() {
+  const { t } = useTranslation("run");
+  const { triggered = [] } = useRun().run;
+  if (triggered.length === 0) return null;
+  return (
+    <span className="opt">
+      {t("triggered")}{" "}
+      {triggered.slice(-TRIGGERED_MAX).map(({ id, workflow }, place) => (
+        <Fragment key={id}>
+          {place > 0 && ", "}
+          <Link to="/runs/$id" params={{ id }}>
+            {t("child", { id, workflow: workflow ?? "" })}
+          </Link>
+        </Fragment>
+      ))}
+      {triggered.length > TRIGGERED_MAX && ` ${t("moreChildren", { count: triggered.length - TRIGGERED_MAX })}`}
     </span>
   );
 }

@@ -9,6 +9,7 @@ import { count } from "@/parts/time";
 import { useRun } from "../context";
 import type { TaskView } from "../model";
 import type { Attempt } from "../queries";
+import { Elements } from "./Elements";
 import { LogRows } from "./LogRows";
 import { LogReader } from "./reader";
 import { firstError, useLogSearch } from "./useLogSearch";
@@ -36,7 +37,9 @@ export function LogPane({ task, isTall }: Props) {
       onChange={(id) => go({ attempt: id, task: task.name, at: undefined })}
     />
   );
-  if (attempt === undefined || ["DELAY_EXECUTION", "QUEUED", "DISPATCH"].includes(attempt.state))
+  if (attempt?.elements != null) return <Elements task={task} elements={attempt.elements} isTall={isTall} />;
+  const hasLooked = attempt?.looks != null;
+  if (attempt === undefined || (!hasLooked && ["DELAY_EXECUTION", "QUEUED", "DISPATCH"].includes(attempt.state)))
     return (
       <Panel title={t("log")} remark={task.name} className="log" end={all.length > 1 && numbers}>
         <div className="fact">
@@ -74,7 +77,8 @@ interface AttemptProps {
   task: string;
 }
 
-function OfAttempt({ attempt, numbers, isTall, task }: AttemptProps) {
+/** The log of one attempt. */
+export function OfAttempt({ attempt, numbers, isTall, task }: AttemptProps) {
   const { t } = useTranslation("run");
   const { search, go, nodeName } = useRun();
   const [said, setSaid] = useState("");

@@ -93,12 +93,14 @@ function InLine({ id }: { id: string }) {
   const { t } = useTranslation("run");
   const line = useQuery(lineOf(id));
   if (line.data === undefined) return null;
-  const { serial_key: key, place, before, older_command_id: older } = line.data;
+  const { serial_key: key, max_active: atOnce, place, before, older_command_id: older } = line.data;
   const shown = before?.slice(0, BEFORE_MAX) ?? [];
   return (
     <>
       <p>
-        {key ? t("lineOfKey", { key }) : t("lineOfAll")} {place ? t("place", { place: count(place) }) : ""}
+        {key ? t("lineOfKey", { key }) : t("lineOfAll")}{" "}
+        {atOnce && atOnce > 1 ? t("atOnce", { number: count(atOnce) }) : ""}{" "}
+        {place ? t("place", { place: count(place) }) : ""}
       </p>
       <ul className="also">
         {shown.map((each) => (

@@ -1,0 +1,223 @@
+"""`went_back`: that the database is an earlier state of the one that nodes wrote to, and how work goes on then.
+
+A standby that was promoted without the last commits of the primary, a restored dump and a restored snapshot of a
+machine are such states. What was confirmed after them is gone, and ids that were given are given again. A node knows by
+its own beat: it was confirmed with a higher number than its row has now, and the database is at another place in its
+history; or a run or an attempt that it has is not there. The other place keeps a row that a person has edited from
+stopping the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+
+from dao.cluster.nodes import Me
+from dao.postgres.database import FencedTransaction
+from dao.postgres.engine import AsyncConnection
+from dao.postgres.notify import NODE, notify
+from model.ids import WorkflowInstanceId
+from model.runs.states import WorkflowState
+
+FORGOTTEN_AFTER_S = 3600.0
+"""The row of a node that beat more recently was not deleted because it ended long ago."""
+KNOWN_MAX = 1_000
+ID_STEP = 1_000_000_000
+"""Ids go on at the next but one multiple: more than a day of work at full load is given no id twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in its history a database is: the timeline, which a promotion changes, the position in its log, and the
+    table of the beats, which a restored dump makes anew. `at_s` is its time, `restored_s` when a person last said that
+    it was restored (0: never), both in seconds since 1970."""
+
+    timeline: str
+    position: int
+    table: int
+    at_s: float = 0.0
+    restored_s: float = 0.0
+
+    def may_precede(self, before: Place) -> bool:
+        """Whether it may be earlier than `before`, which was read earlier, and nobody has said so since."""
+        is_elsewhere = (self.timeline, self.table) != (before.timeline, before.table)
+        return self.restored_s <= before.at_s and (is_elsewhere or self.position < before.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Some of the runs and attempts that a node knows, by id. Rows of `runs` and `running` must be there."""
+
+    runs: Sequence[int] = ()
+    """Of a master: runs that it drives, whose start was confirmed."""
+    running: Sequence[int] = ()
+    """Of a worker: attempts that it has."""
+    attempts: Sequence[int] = ()
+    """Of a worker: attempts that have a log in its folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What a node found, with the ids of what it knew and is gone."""
+
+    noticed_at: datetime
+    node: str
+    why: str
+    runs: list[int]
+    attempts: list[int]
+
+
+_PLACE = text("""
+    SELECT left(pg_walfile_name(at), 8) AS timeline, CAST(at - '0/0' AS bigint) AS position,
+           CAST(CAST(to_regclass('node_beat') AS oid) AS bigint) AS beats,
+           extract(epoch FROM clock_timestamp())::float8 AS at_s,
+           coalesce((SELECT extract(epoch FROM restored_at) FROM cluster WHERE isfinite(restored_at)), 0)::float8
+               AS restored_s
+    FROM pg_current_wal_insert_lsn() AS at
+""")
+_COMPARE = text("""
+    SELECT n.id IS NOT NULL AS is_there, b.beat_no,
+           (SELECT min(k.id) FROM unnest(CAST(:runs AS bigint[])) AS k (id)
+            WHERE NOT EXISTS (SELECT FROM workflow_instance i WHERE i.id = k.id)) AS run,
+           (SELECT min(k.id) FROM unnest(CAST(:running AS bigint[])) AS k (id)
+            WHERE NOT EXISTS (SELECT FROM task_instance t WHERE t.id = k.id)) AS attempt
+    FROM (SELECT 1) AS one LEFT JOIN node n ON n.id = :epoch AND n.incarnation = :incarnation    -- index: node_pkey
+         LEFT JOIN node_beat b ON b.node_id = n.id
+""")
+_RECORD = text("""
+    INSERT INTO went_back (node, why, runs, attempts)
+    VALUES (:node, :why,
+            ARRAY(SELECT id FROM unnest(CAST(:runs AS bigint[])) AS k (id)
+                  WHERE k.id > (SELECT coalesce(min(id), 0) FROM workflow_instance)         -- older ones were deleted
+                    AND NOT EXISTS (SELECT FROM workflow_instance i WHERE i.id = k.id) ORDER BY id),
+            ARRAY(SELECT DISTINCT id FROM unnest(CAST(:attempts AS bigint[])) AS k (id)
+                  WHERE k.id > (SELECT coalesce(min(id), 0) FROM task_instance)
+                    AND NOT EXISTS (SELECT FROM task_instance t WHERE t.id = k.id) ORDER BY id))
+    RETURNING runs, attempts
+""")
+_LAST_ATTEMPT = text("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM task_instance_id_seq")
+_NOTICES = text("SELECT noticed_at, node, why, runs, attempts FROM went_back ORDER BY id")
+_FORGET = text("DELETE FROM went_back")
+_RESTORED = text("UPDATE cluster SET restored_at = clock_timestamp()")
+_UNFINISHED = text("""
+    SELECT i.id, coalesce(d.name, i.workflow_code::text), coalesce(i.requested_state, i.state)
+    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE i.ended_at IS NULL ORDER BY i.id                                    -- index: workflow_instance_unfinished
+""")
+_MOVE_IDS = text("""
+    SELECT count(setval(format('%I.%I', schemaname, sequencename)::regclass,
+                        (coalesce(last_value, 0) / :step + 2) * :step))
+    FROM pg_sequences WHERE schemaname = current_schema() AND data_type = 'bigint'::regtype
+""")
+_SET_ASIDE = text("""
+    WITH gone AS (
+        DELETE FROM command
+        WHERE parent IS NULL AND type IS DISTINCT FROM 'RECOVER_TOLERANCE_FAULT_PROCESS'
+          AND NOT EXISTS (SELECT FROM error_command e WHERE e.command_id = command.id)
+        RETURNING *
+    ), recorded AS (
+        INSERT INTO command_history (command_id, type, outcome, master_id, created_at, created_by)
+        SELECT id, coalesce(left(type, 100), ''), 'ERROR', 0,
+               CASE WHEN isfinite(created_at) THEN created_at ELSE clock_timestamp() END, created_by
+        FROM gone
+        ON CONFLICT (command_id) DO NOTHING  -- an id that was handled before: its master would refuse it too
+    )
+    INSERT INTO error_command
+        (command_id, type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy,
+         worker_group, created_at, created_by, reason, master_id, warning_type, alert_group, environment, dry_run,
+         task_depend_type, start_tasks, schedule_time, time_zone, schedule_id, parent, traceparent)
+    SELECT id, type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy,
+           worker_group, created_at, created_by, :reason, 0, warning_type, alert_group, environment, dry_run,
+           task_depend_type, start_tasks, schedule_time, time_zone, schedule_id, parent, traceparent
+    FROM gone
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A run that goes on in this state of the database. `state` includes what was requested of its owner."""
+
+    id: WorkflowInstanceId
+    workflow: str
+    state: WorkflowState
+
+
+async def place(connection: AsyncConnection) -> Place:
+    """Where in its history the database is now."""
+    row = (await connection.execute(_PLACE)).one()
+    return Place(row.timeline, row.position, row.beats, row.at_s, row.restored_s)
+
+
+async def why_back(
+    connection: AsyncConnection, me: Me, began: Place, beat_no: int, silent_s: float, known: Known
+) -> str | None:
+    """Why the database is an earlier state of the one in which our life began; None if it is not, as far as we know.
+
+    Args:
+        began: where in its history it was when our life began.
+        beat_no: the number of our last confirmed beat.
+        silent_s: how long ago that was.
+        known: what must be there.
+    """
+    if not (await place(connection)).may_precede(began):
+        return None
+    values = {
+        "epoch": me.epoch,
+        "incarnation": me.incarnation,
+        "runs": list(known.runs[:KNOWN_MAX]),
+        "running": list(known.running[:KNOWN_MAX]),
+    }
+    row = (await connection.execute(_COMPARE, values)).one()
+    if not row.is_there and silent_s < FORGOTTEN_AFTER_S:
+        return f"{me} is not in it, and beat {silent_s:.0f} s ago"
+    if row.beat_no is not None and row.beat_no < beat_no:
+        return f"beat {beat_no} of {me} was confirmed, and its last one here is {row.beat_no}"
+    if row.run is not None:
+        return f"run {row.run}, which {me} drove, is not in it"
+    if row.attempt is not None:
+        return f"attempt {row.attempt}, which {me} ran, is not in it"
+    return None
+
+
+async def last_attempt(connection: AsyncConnection) -> int:
+    """The highest id that an attempt has been given; 0 before the first."""
+    return int((await connection.execute(_LAST_ATTEMPT)).scalar_one())
+
+
+async def record(connection: AsyncConnection, me: Me, why: str, known: Known) -> Known:
+    """Stop all nodes until a person has looked. Returns what of `known` is gone; only some of it is looked up."""
+    values = {
+        "node": str(me),
+        "why": why,
+        "runs": list(known.runs[:KNOWN_MAX]),
+        "attempts": [*known.running[:KNOWN_MAX], *known.attempts[:KNOWN_MAX]],
+    }
+    row = (await connection.execute(_RECORD, values)).one()
+    return Known(runs=row.runs, attempts=row.attempts)
+
+
+async def notices(connection: AsyncConnection) -> list[Notice]:
+    """What nodes found, in the order in which they did; none if the database did not go back, as far as they know."""
+    return [Notice(*row) for row in (await connection.execute(_NOTICES)).all()]
+
+
+async def begin_anew(connection: FencedTransaction) -> None:
+    """Go on with ids that were never given, and let nodes join again once this is committed."""
+    await connection.execute(_MOVE_IDS, {"step": ID_STEP})
+    await connection.execute(_FORGET)
+    await connection.execute(_RESTORED)
+    await notify(connection, NODE)
+
+
+async def unfinished(connection: AsyncConnection) -> list[Unfinished]:
+    """All runs that have not ended, by id."""
+    rows = (await connection.execute(_UNFINISHED)).all()
+    return [Unfinished(WorkflowInstanceId(id_), name, WorkflowState(state)) for id_, name, state in rows]
+
+
+async def set_commands_aside(connection: FencedTransaction, reason: str) -> int:
+    """Make error commands of the waiting ones that somebody asked for: they can be retried. Returns how many."""
+    return (await connection.execute(_SET_ASIDE, {"reason": reason})).rowcount

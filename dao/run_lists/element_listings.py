@@ -1,0 +1,131 @@
+"""The elements of tasks with `each`, for people: pages of them, and how many are in which state. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from dao.postgres.engine import AsyncConnection
+from dao.postgres.tables import task_instance
+from dao.run_lists import run_listings as listings
+from dao.run_lists.run_listings import Run, TaskRun
+from dao.runs import lookups
+from model.definitions.each import elements_of, read_stored
+from model.errors import Refused
+from model.ids import TaskCode, TaskInstanceId, WorkflowInstanceId
+from model.runs.elements import ELEMENTS_MAX, KEPT, element_code, is_element, task_named_in
+from model.runs.states import TaskState
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """How far a task is: of its `total` elements so many are `done` (succeeded or skipped), have failed, run on
+    workers, or wait for one; the others have not begun. `first_failed` and `first_queued` are the indexes of the first
+    that failed or wait."""
+
+    total: int
+    done: int
+    failed: int
+    running: int
+    queued: int
+    first_failed: int | None = None
+    first_queued: int | None = None
+
+
+_PAGE = text("""
+    task_instance.workflow_instance_id = :run AND task_instance.flag = 'YES'          -- index: task_instance_valid
+    AND task_instance.task_code BETWEEN :lowest AND :highest
+    AND (CAST(:states AS text[]) IS NULL OR task_instance.state = ANY(CAST(:states AS text[])))
+""")
+_COUNTS = text("""
+    SELECT workflow_instance_id AS run, (-task_code) / :most AS code, state, count(*) AS number,
+           (-max(task_code)) % :most AS first
+    FROM task_instance
+    WHERE workflow_instance_id = ANY(CAST(:runs AS bigint[])) AND task_code < 0       -- index: task_instance_valid
+      AND flag = 'YES'
+    GROUP BY 1, 2, 3
+""")
+_LISTS = text("SELECT id, parameter_values FROM task_instance WHERE id = ANY(CAST(:ids AS bigint[]))")
+_FAILED = frozenset({TaskState.FAILURE, TaskState.KILL, TaskState.NEED_FAULT_TOLERANCE})
+_QUEUED = frozenset({TaskState.QUEUED, TaskState.DELAY_EXECUTION})
+_WHOSE = text("SELECT workflow_instance_id, task_code FROM task_instance WHERE id = :id")
+
+
+async def page(
+    connection: AsyncConnection,
+    run: WorkflowInstanceId,
+    task: TaskCode,
+    limit: int,
+    after: int | None = None,
+    states: Sequence[TaskState] = (),
+) -> list[TaskRun]:
+    """The last attempts of up to `limit` elements of a task, by their index, from the one after `after` on."""
+    values = {
+        "run": run,
+        "lowest": element_code(task, ELEMENTS_MAX - 1),
+        "highest": element_code(task, 0 if after is None else min(after + 1, ELEMENTS_MAX)),
+        "states": list(states) or None,
+    }
+    query = listings.tasks().where(_PAGE.bindparams(**values)).order_by(task_instance.c.task_code.desc()).limit(limit)
+    return [listings.read_task(row) for _, *row in (await connection.execute(query)).all()]
+
+
+async def elements(
+    connection: AsyncConnection, attempts: Mapping[WorkflowInstanceId, Sequence[TaskRun]]
+) -> dict[TaskInstanceId, Elements]:
+    """How far the tasks of these runs are that have elements which have begun, by the attempt that counts."""
+    counts: dict[tuple[int, int], dict[TaskState, tuple[int, int]]] = {}
+    for row in (await connection.execute(_COUNTS, {"runs": list(attempts), "most": ELEMENTS_MAX})).all():
+        counts.setdefault((row.run, row.code), {})[TaskState(row.state)] = (row.number, row.first)
+    wholes = {
+        each.id: counts[run, each.code]
+        for run, own in attempts.items()
+        for each in own
+        if each.valid and (run, each.code) in counts
+    }
+    found = {}
+    for id_, row in (await connection.execute(_LISTS, {"ids": list(wholes)})).all() if wholes else ():
+        with suppress(Refused):  # it has never had a list, or somebody has damaged that
+            total = len(elements_of(read_stored(row)[0]))
+            found[TaskInstanceId(id_)] = _elements(total, wholes[TaskInstanceId(id_)])
+    return found
+
+
+def _elements(total: int, states: Mapping[TaskState, tuple[int, int]]) -> Elements:
+    def count(wanted: Collection[TaskState]) -> int:
+        return sum(number for state, (number, _) in states.items() if state in wanted)
+
+    def first(wanted: Collection[TaskState]) -> int | None:
+        return min((index for state, (_, index) in states.items() if state in wanted), default=None)
+
+    running = count((TaskState.DISPATCH, TaskState.RUNNING_EXECUTION))
+    return Elements(total, count(KEPT), count(_FAILED), running, count(_QUEUED), first(_FAILED), first(_QUEUED))
+
+
+async def run_of(connection: AsyncConnection, id_: TaskInstanceId) -> tuple[Run, list[TaskRun]]:
+    """The run of an attempt, and all attempts of its tasks; of elements those of the one whose attempt this is.
+
+    Raises `NotFound`.
+    """
+    row = (await connection.execute(_WHOSE, {"id": id_})).first()
+    if row is None:
+        raise lookups.no_task(id_)
+    run, code = WorkflowInstanceId(row.workflow_instance_id), TaskCode(row.task_code)
+    attempts = await listings.attempts(connection, [run], code if is_element(code) else None)
+    return await listings.run_head(connection, run), attempts[run]
+
+
+async def attempts_named(
+    connection: AsyncConnection, run: WorkflowInstanceId, tasks: Sequence[TaskRun], name: str
+) -> list[TaskRun]:
+    """All attempts of the element that has this name, of one of these tasks; none if it has another form."""
+    of = task_named_in(name)
+    whole = next((each for each in tasks if each.name == of), None)
+    if whole is None:
+        return []
+    code = element_code(whole.code, int(name[len(whole.name) + 1 : -1]))
+    found = (await listings.attempts(connection, [run], code))[run]
+    return [each for each in found if each.code == code]

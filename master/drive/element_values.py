@@ -1,0 +1,110 @@
+"""The parameters of the elements of a task with `each`: what all see, and what each one adds. Pure.
+
+They are computed once, when the task begins, and stand in its row: a later owner, who has heard of other ends in
+between, makes the same values of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from master.drive.parameters import Parameters, Seen
+from model.definitions.each import EACH, EACH_INDEX, elements_of, listed, read_stored, stored
+from model.definitions.plan import PlannedTask
+from model.errors import Refused
+from model.parameters.json_values import JsonPath, Missing, part_of, text_of
+from model.parameters.parameters import parameter_variable, references
+from model.parameters.results import bases
+
+CHARACTERS_MAX = 256_000_000
+"""So much may the values of all elements of one task be together: each row has its own copy."""
+
+
+class ElementValues:
+    """The values of one task's elements, made with `of`, or from the task's row with `restored`."""
+
+    __slots__ = ("_base", "_json", "_local", "_parameters", "_parts", "_shared", "_task", "elements", "stored")
+
+    def __init__(
+        self, task: PlannedTask, parameters: Parameters, text: str, shared: Mapping[str, str], json_names: Sequence[str]
+    ) -> None:
+        self._task = task
+        self._parameters = parameters
+        self._shared = shared
+        self._json = json_names
+        self._base = json.dumps(shared, ensure_ascii=False)
+        self._parts = _parts_named_in(task)
+        self._local = _uses_element(task)
+        self.elements: list[Any] = elements_of(text)
+        self.stored = stored(text, shared, json_names)
+        """What the row of the task has."""
+        if len(self._base) * len(self.elements) > CHARACTERS_MAX:
+            raise Refused(
+                f"each of the {len(self.elements):,} elements would get values of {len(self._base):,} characters, and "
+                f"all together at most {CHARACTERS_MAX:,}; make the parameters smaller, or the list shorter"
+            )
+
+    @classmethod
+    def of(cls, task: PlannedTask, parameters: Parameters) -> ElementValues:
+        """Those of a task that begins now. Raises `Refused`."""
+        assert task.each is not None, "it has no elements"
+        values, names = parameters.with_json(task.code, local=not _uses_element(task))
+        if task.uses_builtins:
+            values = {**parameters.builtins(), **values}
+        text = listed(task.each, values)
+        shared = {name: value for name, value in values.items() if value != text or _is_named(name, task)}
+        return cls(task, parameters, text, shared, sorted(name for name in names if name in shared))
+
+    @classmethod
+    def restored(cls, task: PlannedTask, parameters: Parameters, row: str) -> ElementValues:
+        """Those of a task that has begun, from its row. Raises `Refused`."""
+        return cls(task, parameters, *read_stored(row))
+
+    def text(self, index: int) -> str:
+        """The value of one element as text."""
+        return text_of(self.elements[index])
+
+    def seen(self, index: int) -> Seen:
+        """All that one element sees. Raises `Refused` if it has no part of its own that the task names."""
+        element = self.elements[index]
+        own = {EACH: text_of(element), EACH_INDEX: str(index)}
+        names = [] if isinstance(element, str) else [EACH]
+        for name, steps in self._parts:
+            try:
+                part = part_of(element, steps)
+            except Missing:
+                raise Refused(f"${{{name}}} has no value: this element has no such part") from None
+            own[name] = text_of(part)
+            if not isinstance(part, str):
+                names.append(name)
+        if self._local:
+            own = {**self._parameters.local(self._task, {**self._shared, **own}), **own}
+        if self._shared:
+            text = f"{self._base[:-1]}, {json.dumps(own, ensure_ascii=False)[1:]}"
+        else:
+            text = json.dumps(own, ensure_ascii=False)
+        return Seen(text, (*self._json, *names))
+
+
+def _parts_named_in(task: PlannedTask) -> list[tuple[str, JsonPath]]:
+    """The parts of its element that a task names outside its local parameters, and the way to each."""
+    return [
+        (reference.name, steps)
+        for reference in task.references
+        if reference.task is None and reference.of is None
+        for base, steps in bases(reference.name)
+        if base == EACH
+    ]
+
+
+def _uses_element(task: PlannedTask) -> bool:
+    """Whether a local parameter is made of the element, so that all are made anew for each."""
+    return any(f"${{{EACH}" in param.value for param in task.inputs)
+
+
+def _is_named(name: str, task: PlannedTask) -> bool:
+    """Whether a task uses a value that is its list: else its elements go without, since each would have a copy."""
+    text = "".join((task.params, *(param.value for param in task.inputs)))
+    return parameter_variable(name) in text or any(base == name for each in references(text) for base, _ in bases(each))

@@ -1,0 +1,171 @@
+"""The elements of a task with `each`, while it is under way: which begins next, and how the task ends. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+
+from master.drive.element_values import ElementValues
+from master.drive.results import TEXTS
+from model.choices import OnElementFailure
+from model.definitions.plan import PlannedTask
+from model.ids import TaskCode
+from model.parameters.json_values import looks_like_json
+from model.parameters.outputs import OutParameters
+from model.parameters.parameters import PARAMETERS_BYTES_MAX
+from model.runs.elements import KEPT, element_name
+from model.runs.instances import AttemptEnd, TaskAttempt
+from model.runs.states import TaskState
+
+T = TaskState
+ROOM = PARAMETERS_BYTES_MAX - 1_000
+
+
+class Elements:
+    """The elements of one attempt of a task.
+
+    Args:
+        begin: begins the next attempt of an element; one that cannot begin is over at once, as a FAILURE.
+        given_by: what an element that printed these outputs passes on.
+        named: the names of values that other tasks want of it, if the list is empty.
+    """
+
+    __slots__ = (
+        "_begin",
+        "_ended",
+        "_given",
+        "_given_by",
+        "_named",
+        "_next",
+        "_task",
+        "_under_way",
+        "attempt",
+        "values",
+    )
+
+    def __init__(
+        self,
+        task: PlannedTask,
+        attempt: int,
+        values: ElementValues,
+        begin: Callable[[int], TaskAttempt],
+        given_by: Callable[[str | None], Mapping[str, str]],
+        named: Iterable[str] = (),
+    ) -> None:
+        self.attempt = attempt
+        self.values = values
+        self._task = task
+        self._begin = begin
+        self._given_by = given_by
+        self._named = tuple(named)
+        self._under_way: set[int] = set()
+        self._ended: dict[int, TaskState] = {}
+        self._given: dict[int, str] = {}
+        self._next = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether none is under way and none will begin."""
+        return not self._under_way and (len(self._ended) == len(self.values.elements) or self._stops)
+
+    @property
+    def may_be_last(self) -> bool:
+        """Whether at most one is under way, and no other has to begin."""
+        return len(self._under_way) <= 1 and len(self._ended) + 1 >= len(self.values.elements)
+
+    @property
+    def _stops(self) -> bool:
+        """Whether one has failed, after which no other begins."""
+        assert self._task.each is not None, "it has no elements"
+        stops = self._task.each.on_failure is OnElementFailure.STOP
+        return stops and not KEPT.issuperset(self._ended.values())
+
+    def counts(self, index: int, text: str | None) -> bool:
+        """Whether an attempt with this value is one of the element with this index."""
+        return index < len(self.values.elements) and text == self.values.text(index)
+
+    def under_way(self, index: int) -> None:
+        """The last attempt of an element is under way, or its end is about to be told."""
+        self._under_way.add(index)
+
+    def ended(self, index: int, state: TaskState, outputs: str | None = None) -> None:
+        """An element has ended, and no other attempt of it follows."""
+        self._under_way.discard(index)
+        self._ended[index] = state
+        if outputs:
+            self._given[index] = outputs
+
+    def paused(self, index: int) -> None:
+        """An element was held back: it has not begun."""
+        self._under_way.discard(index)
+
+    def start_more(self) -> list[TaskAttempt]:
+        """Begin as many as may be under way at once, in order."""
+        assert self._task.each is not None, "it has no elements"
+        effects = []
+        while (
+            len(self._under_way) < self._task.each.parallel
+            and self._next < len(self.values.elements)
+            and not self._stops
+        ):
+            if self._next not in self._under_way and self._next not in self._ended:
+                attempt = self._begin(self._next)
+                effects.append(attempt)
+                if attempt.state is T.FAILURE:
+                    self._ended[self._next] = T.FAILURE
+                else:
+                    self._under_way.add(self._next)
+            self._next += 1
+        return effects
+
+    def end(self, *, as_paused: bool, dry_run: bool = False) -> AttemptEnd | None:
+        """How the task ends if no other element is to begin; None while one is under way.
+
+        With elements that never began it ends as PAUSE if `as_paused`, else as KILL. A `dry_run` gives no values.
+        """
+        if self._under_way:
+            return None
+        if not self.is_over:
+            if as_paused:
+                return self._end(T.PAUSE)
+            return self._end(T.KILL, reason="its workflow was stopped")
+        failed = [index for index in sorted(self._ended) if self._ended[index] not in KEPT]
+        if failed:
+            killed = all(self._ended[index] is T.KILL for index in failed)
+            return self._end(T.KILL if killed else T.FAILURE, reason=self._why(failed, killed=killed))
+        if self._ended and all(state is T.SKIPPED for state in self._ended.values()):
+            return self._end(T.SKIPPED, reason="all its elements were skipped")
+        outputs, reason = (None, "") if dry_run else self._outputs()
+        return self._end(T.SUCCESS, outputs, reason)
+
+    def _end(self, state: TaskState, outputs: str | None = None, reason: str = "") -> AttemptEnd:
+        return AttemptEnd(TaskCode(self._task.code), self.attempt, state, outputs, reason)
+
+    def _why(self, failed: list[int], *, killed: bool) -> str:
+        count, first = len(self.values.elements), element_name(self._task.name, failed[0])
+        said = f"{len(failed):,} of {count:,} elements {'were killed' if killed else 'failed'}, the first is {first}"
+        never = count - len(self._ended)
+        return f"{said}; {never:,} did not begin, since on_failure is stop" if never else said
+
+    def _outputs(self) -> tuple[str | None, str]:
+        """A list for each name that an element gave: of its values in the order of the elements, null where there is
+        none. What is too large for a run is left out, which a sentence says."""
+        count = len(self.values.elements)
+        types = OutParameters.recorded_in(self._task.parameter_types).types
+        lists: dict[str, list[str]] = {name: ["null"] * count for name in (*(self._task.outputs or ()), *self._named)}
+        for index in range(count):
+            for name, value in self._given_by(self._given.get(index)).items():
+                is_json = types.get(name) not in TEXTS and looks_like_json(value)
+                of_name = lists.setdefault(name, ["null"] * count)
+                of_name[index] = value if is_json else json.dumps(value, ensure_ascii=False)
+        room, outputs, left_out = ROOM, {}, []
+        for name, listed in lists.items():
+            text = f"[{', '.join(listed)}]"
+            size = len(json.dumps({name: text}, ensure_ascii=False).encode())
+            if size > room:
+                left_out.append(f'"{name}" ({size:,} bytes)')
+                continue
+            room -= size
+            outputs[name] = text
+        said = f"too large to be passed on: {', '.join(left_out)}" if left_out else ""
+        return json.dumps(outputs, ensure_ascii=False) if outputs else None, said

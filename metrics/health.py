@@ -1,0 +1,65 @@
+"""What a process says of its own health to supervisors, load balancers and people.
+
+It *lives* while its loop turns and it tries to beat; it is *ready* while it has all that it needs to take work. A
+server that is away makes it not ready, and no more: a restart would not bring that server back. Who asks is in another
+thread (`metrics/responder.py`), so that a loop that hangs is told from outside: a check reads values and waits for
+nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+Check = Callable[[], str | None]
+"""What is missing, in words; None = nothing."""
+
+PULSE_S_MAX = 10.0
+"""A loop that has not turned for so long hangs."""
+
+
+def _not_joined() -> str:
+    return "it has not begun its work"
+
+
+class Health:
+    """The health of one process; `pulse` is called by its loop, about once a second.
+
+    Args:
+        begun: set once it has begun its work; from then on it stops gracefully, and counts as started.
+    """
+
+    def __init__(self, begun: asyncio.Event | None = None) -> None:
+        self.begun = begun or asyncio.Event()
+        self._pulse_s = time.monotonic()
+        self._lives: Sequence[Check] = ()
+        self._ready: Sequence[Check] = (_not_joined,)
+
+    def pulse(self) -> None:
+        """The loop turns."""
+        self._pulse_s = time.monotonic()
+
+    def why_dead(self) -> list[str]:
+        """Why it does not live; empty if it does."""
+        silent_s = time.monotonic() - self._pulse_s
+        hangs = [f"its loop has not turned for {silent_s:.0f} s"] if silent_s > PULSE_S_MAX else []
+        return hangs + _missing(self._lives)
+
+    def why_not_ready(self) -> list[str]:
+        """What it lacks to take work; empty if nothing."""
+        return self.why_dead() + _missing(self._ready)
+
+    @contextmanager
+    def judged_by(self, *, lives: Sequence[Check] = (), ready: Sequence[Check]) -> Iterator[None]:
+        """Have these checks for the block, which is its work; before and after it, it is not ready."""
+        self._lives, self._ready = lives, ready
+        try:
+            yield
+        finally:
+            self._lives, self._ready = (), (_not_joined,)
+
+
+def _missing(checks: Sequence[Check]) -> list[str]:
+    return [why for check in checks if (why := check()) is not None]

@@ -1,0 +1,146 @@
+"""`each`: a task runs once for each element of a list, which is written down, a parameter or a result. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from model.choices import OnElementFailure
+from model.errors import Refused
+from model.logic.catalog import LOGIC_TYPES
+from model.parameters.json_values import parse_json
+from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room, references, replace_references
+from model.parameters.results import bases
+from model.parameters.secret_values import has_sealed
+from model.parameters.text import plain_data
+from model.runs.elements import ELEMENTS_MAX, MAPPED_CODE_MAX, PARALLEL_DEFAULT
+
+if TYPE_CHECKING:
+    from model.definitions.workflow import TaskSpec
+
+EACH = "each"
+EACH_INDEX = "each_index"
+"""The parameters that an element has beside those of its task: its value, and its place in the list, from 0."""
+
+
+def _short(value: Any) -> Any:
+    return {"over": value} if isinstance(value, str | list | tuple) else value
+
+
+def _storable(value: Any) -> Any:
+    """Dates of YAML as text, as in parameters."""
+    return json.loads(json.dumps(value, default=str)) if isinstance(value, list | tuple) else value
+
+
+class Each(BaseModel):
+    """The list: JSON, or a text with references that becomes JSON. At most `parallel` elements are under way at once.
+
+    `on_failure`: whether others still begin after one has failed.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    over: Annotated[
+        str | list[Any],
+        BeforeValidator(_storable, json_schema_input_type=str | list[Any]),
+        AfterValidator(plain_data),
+    ]
+    parallel: int = Field(PARALLEL_DEFAULT, strict=True, ge=1, le=ELEMENTS_MAX)
+    on_failure: OnElementFailure = OnElementFailure.CONTINUE
+
+    @property
+    def written(self) -> str:
+        """The list as text."""
+        return self.over if isinstance(self.over, str) else json.dumps(self.over, ensure_ascii=False)
+
+
+EachField = Annotated[Each, BeforeValidator(_short, json_schema_input_type=str | list[Any] | Each)]
+
+
+def unfit_for_each(task: TaskSpec) -> str | None:
+    """Why a task cannot have `each`, as a sentence; None if it can, or has none."""
+    if task.each is None:
+        return None
+    if task.type in LOGIC_TYPES:
+        return f"a {task.type} task runs in the master and has no each; remove it, or see DYNAMIC for workflows"
+    if task.stream:
+        return "a stream runs until it is stopped, so it has no each; remove it"
+    if task.is_closing:
+        return f"a task with {'on_exit' if task.on_exit else 'teardown'} has no each; remove it"
+    if task.code is not None and task.code > MAPPED_CODE_MAX:
+        return f"the code of a task with each is at most {MAPPED_CODE_MAX}; give it another"
+    if own := {param.name for param in task.local_params} & {EACH, EACH_INDEX}:
+        return f'the local parameter "{min(own)}" is what each calls its elements; give it another name'
+    if isinstance(task.each.over, list) and len(task.each.over) > ELEMENTS_MAX:
+        return too_many(len(task.each.over))
+    if isinstance(task.each.over, str) and not references(task.each.over):
+        try:
+            listed(task.each, {})
+        except Refused as error:
+            return str(error)
+    return None
+
+
+def too_many(count: int) -> str:
+    """The sentence for a list with so many elements."""
+    return f"each has {count:,} elements, and at most {ELEMENTS_MAX:,} are possible; split the list, or group elements"
+
+
+def is_of_element(name: str) -> bool:
+    """Whether a reference in a task with `each` names the element, or a part of it."""
+    return any(base in (EACH, EACH_INDEX) for base, _ in bases(name))
+
+
+def listed(each: Each, values: Mapping[str, str]) -> str:
+    """The list as JSON text, its references replaced by these values. In a list that is written down, a value stays
+    within its text. Raises `Refused` if it is no list, too long or too large."""
+    room = Room("the elements of each", PARAMETERS_BYTES_MAX)
+    if isinstance(each.over, list):
+        text = json.dumps(_replaced(each.over, values, room), ensure_ascii=False)
+    else:
+        text = replace_references(each.over, values, room.take)
+    if has_sealed(text):
+        raise Refused("each names a SECRET, which nothing shows; name it in params, where each element has it too")
+    elements = elements_of(text)
+    if len(elements) > ELEMENTS_MAX:
+        raise Refused(too_many(len(elements)))
+    return text
+
+
+def stored(text: str, values: Mapping[str, str], json_names: Sequence[str]) -> str:
+    """What the row of a task has of its elements: the list, what all of them see, and the names of what is JSON."""
+    return json.dumps({EACH: text, "values": dict(values), "json": list(json_names)}, ensure_ascii=False)
+
+
+def read_stored(row: str) -> tuple[str, dict[str, str], list[str]]:
+    """The same, from the row. Raises `Refused`."""
+    try:
+        known = json.loads(row)
+        return str(known[EACH]), dict(known["values"]), list(known["json"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise Refused("what its row has of its elements is damaged") from None
+
+
+def elements_of(text: str) -> list[Any]:
+    """The elements of a list. Raises `Refused`."""
+    try:
+        found = parse_json(text)
+    except Refused:
+        found = None
+    if not isinstance(found, list):
+        shown = text if len(text) <= 60 else f"{text[:60]}..."
+        raise Refused(f'each needs a JSON list such as ["a", "b"], not {shown!r}')
+    return found
+
+
+def _replaced(part: Any, values: Mapping[str, str], room: Room) -> Any:
+    if isinstance(part, str):
+        return replace_references(part, values, room.take)
+    if isinstance(part, list):
+        return [_replaced(each, values, room) for each in part]
+    if isinstance(part, dict):
+        return {name: _replaced(each, values, room) for name, each in part.items()}
+    return part

@@ -1,0 +1,60 @@
+"""`triggers`: events that start a workflow, beside people and its schedules. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from model.choices import TriggeringEnd
+from model.fields import Name
+
+TRIGGERS_MAX = 20
+UPDATES_MAX = 20
+EVENT = "event"
+"""The parameter in which a run finds what started it: a JSON object."""
+
+
+class TriggerSpec(BaseModel):
+    """One event: a run of a `workflow` ends in one of `states`, or a task updates a `dataset`, in the `project` of the
+    workflow that it starts, unless it names another. Or a webhook comes that is signed with the SECRET parameter
+    `webhook` (`model/runs/webhooks.py`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    workflow: Name | None = None
+    dataset: Name | None = None
+    webhook: Name | None = None
+    project: Name | None = None
+    states: tuple[TriggeringEnd, ...] = (TriggeringEnd.SUCCESS,)
+
+    @property
+    def words(self) -> str:
+        """What it waits for."""
+        if self.webhook is not None:
+            return f'a webhook signed with "{self.webhook}"'
+        what = f'dataset "{self.dataset}"' if self.dataset is not None else f'workflow "{self.workflow}"'
+        return what if self.project is None else f'{what} of project "{self.project}"'
+
+
+Triggers = Annotated[tuple[TriggerSpec, ...], Field(max_length=TRIGGERS_MAX)]
+
+
+def unfit_trigger(triggers: Sequence[TriggerSpec]) -> str | None:
+    """What is wrong with these, as a sentence; None if nothing is."""
+    for place, trigger in enumerate(triggers):
+        if [trigger.workflow, trigger.dataset, trigger.webhook].count(None) != 2:
+            return (
+                "each trigger names either a workflow, a dataset or a webhook; write - workflow: NAME, - dataset: NAME "
+                "or - webhook: SECRET"
+            )
+        if trigger.workflow is None and "states" in trigger.model_fields_set:
+            return f"states are those of runs, and {trigger.words} has none; remove them"
+        if trigger.webhook is not None and trigger.project is not None:
+            return f"{trigger.words} is sent to this workflow, in no project; remove project"
+        if not trigger.states:
+            return f"the trigger of {trigger.words} waits for no state; write states: [FAILURE], or leave them out"
+        if trigger in triggers[:place]:
+            return f"two triggers wait for {trigger.words}; one is enough"
+    return None

@@ -1,0 +1,45 @@
+"""Paths of files in a project, which are also those in the folder of a task."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+PATH_BYTES_MAX = 1_000
+NAME_BYTES_MAX = 255
+OF_SHOAL = ("script.sh", "script.py")
+"""What a task's own script is called in its folder."""
+
+
+def fault_of_path(path: str) -> str | None:
+    """Why no file can have this path, as the end of a sentence; None if one can."""
+    names = path.split("/")
+    if path.startswith("/"):
+        return "is absolute; write it from the project's top, such as sql/load.sql"
+    if any(name in ("", ".", "..") for name in names):
+        return 'has an empty name, "." or ".." in it; write it from the project\'s top, such as sql/load.sql'
+    if not path.isprintable() or "\\" in path:
+        return "has a character in it that is not printable, or a backslash"
+    if len(path.encode()) > PATH_BYTES_MAX or any(len(name.encode()) > NAME_BYTES_MAX for name in names):
+        return f"is too long: at most {PATH_BYTES_MAX} bytes, and {NAME_BYTES_MAX} a name"
+    if path in OF_SHOAL or names[0].lower().startswith((".shoal", "shoal_")):
+        return "is a name that Shoal uses in the folder of a task; give it another"
+    return None
+
+
+def _file_path(path: str) -> str:
+    if (fault := fault_of_path(path)) is not None:
+        raise ValueError(fault)
+    return path
+
+
+def _file_or_folder(path: str) -> str:
+    if (fault := fault_of_path(path.removesuffix("/"))) is not None:
+        raise ValueError(fault)
+    return path
+
+
+FilePath = Annotated[str, AfterValidator(_file_path)]
+FileOrFolder = Annotated[str, AfterValidator(_file_or_folder)]
+"""A path; with a slash at its end a folder: all files below it."""

@@ -1,0 +1,84 @@
+"""JSON values, and the parts of them that a path names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from model.errors import Refused
+
+JsonPath = tuple[str | int, ...]
+"""Names of fields and indexes of lists, from the outside in."""
+
+_SCALAR = re.compile(r"true|false|-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+class Missing(Exception):
+    """The JSON has nothing at that path."""
+
+
+def parse_json(text: str) -> Any:
+    """The JSON of a text, numbers with a point as they were written. Raises `Refused` for invalid JSON."""
+    try:
+        return json.loads(text, parse_float=_WrittenFloat)
+    except (ValueError, RecursionError):
+        raise Refused("it is not JSON") from None
+
+
+def part_of(given: Any, path: Sequence[str | int]) -> Any:
+    """What stands at the path. Raises `Missing`."""
+    for step in path:
+        kind = dict if isinstance(step, str) else list
+        if not isinstance(given, kind):  # a text also has indexes: its characters
+            raise Missing
+        within: Any = given
+        try:
+            given = within[step]
+        except LookupError:
+            raise Missing from None
+    return given
+
+
+def text_of(given: Any) -> str:
+    """A JSON value as text: a text as it is, null as an empty text, anything else as JSON."""
+    if isinstance(given, str):
+        return given
+    if isinstance(given, _WrittenFloat):
+        return given.written
+    return "" if given is None else json.dumps(given, ensure_ascii=False)
+
+
+def is_container(text: str) -> bool:
+    """Whether a text is a JSON list or object."""
+    return text.lstrip(" \t\r\n").startswith(("[", "{")) and is_json(text)
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is any JSON value."""
+    try:
+        json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def looks_like_json(text: str) -> bool:
+    """Whether a text is a JSON list, object, number, true or false."""
+    return _SCALAR.fullmatch(text) is not None or is_container(text)
+
+
+def _refused(word: str) -> None:
+    raise ValueError(word)  # NaN and Infinity, which Python reads and JSON has not
+
+
+class _WrittenFloat(float):
+    """Retains how it was written: version 1.10 is not 1.1."""
+
+    written: str
+
+    def __new__(cls, written: str) -> _WrittenFloat:
+        made = super().__new__(cls, written)
+        made.written = written
+        return made

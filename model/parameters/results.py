@@ -1,0 +1,123 @@
+"""What `${...}` names beside a parameter: a value of one task, or a part of a JSON value. Pure.
+
+    ${load.rows}                     the value `rows` of the task `load`
+    ${tasks["load files"].rows}      of a task whose name is not made of letters, digits and _
+    ${load.files[0].name}            a part of a JSON value
+    ${files[0].name}, ${stats.rows}  a part of the parameter `files` or `stats`
+    ${files[0]["a key"]}             a key that is not made of letters, digits and _
+
+A parameter that has the whole as its name wins; then a task; then a part of a parameter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from model.errors import Refused
+from model.parameters.json_values import JsonPath, Missing, looks_like_json, parse_json, part_of, text_of
+
+TASKS = "tasks"
+SHORT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""A task name that may begin a reference."""
+_BUILT_IN = "system."
+_QUOTED_TASK = re.compile(r"tasks\[(?:\"([^\"]*)\"|'([^']*)')\](?:\.(.+))?", re.DOTALL)
+_HEAD = re.compile(r"[A-Za-z0-9_.]+")
+_STEP = re.compile(r"\.([A-Za-z0-9_]+)|\[(-?[0-9]+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]")
+_BASH_ELEMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\]]*\]")
+
+
+def may_be_more(name: str) -> bool:
+    """Whether a reference may name more than a parameter."""
+    return ("." in name or "[" in name) and not name.startswith(_BUILT_IN)
+
+
+def is_of_bash(name: str) -> bool:
+    """Whether `${name}` is an element of an array to bash, which a script means then."""
+    return _BASH_ELEMENT.fullmatch(name) is not None
+
+
+def named_task(name: str) -> tuple[str, str] | None:
+    """The name of the task that a reference names if there is one, and what follows it; None if it names none."""
+    if quoted := _QUOTED_TASK.fullmatch(name):
+        return quoted[1] if quoted[1] is not None else quoted[2], quoted[3] or ""
+    task, dot, rest = name.partition(".")
+    return (task, rest) if dot and rest and SHORT_NAME.fullmatch(task) else None
+
+
+def names_task_by_quotes(name: str) -> bool:
+    """Whether a reference has the form that only tasks have."""
+    return _QUOTED_TASK.fullmatch(name) is not None
+
+
+def written(task: str, rest: str) -> str:
+    """A reference to a value of a task, as one writes it."""
+    return f"${{{task}.{rest}}}" if SHORT_NAME.fullmatch(task) and task != "system" else quoted(task, rest)
+
+
+def quoted(task: str, rest: str) -> str:
+    """The same in the form that only tasks have."""
+    return f"${{{TASKS}[{_in_quotes(task)}].{rest}}}"
+
+
+def _in_quotes(text: str) -> str:
+    quote = "'" if '"' in text else '"'
+    return f"{quote}{text}{quote}"
+
+
+def bases(name: str) -> Iterator[tuple[str, JsonPath]]:
+    """The names of values that a text may begin with, and the steps from there, the longest name first."""
+    head = _HEAD.match(name)
+    if head is None:
+        return
+    steps = tuple(_steps(name[head.end() :]))
+    base = head[0]
+    inner: JsonPath = ()
+    while True:
+        yield base, (*inner, *steps)
+        base, dot, last = base.rpartition(".")
+        if not dot:
+            return
+        inner = (last, *inner)
+
+
+class Found(NamedTuple):
+    """What a reference found among values: the value that it begins with, the steps from there, and what stands there
+    as text, None if nothing does. `is_json`: what stands there is not a text, by what JSON says of a part, or by the
+    look of a whole value."""
+
+    base: str
+    steps: JsonPath
+    text: str | None
+    is_json: bool = False
+
+
+def find(values: Mapping[str, str], name: str) -> Found | None:
+    """What a reference names among these values; None if it begins with none of them."""
+    for base, steps in bases(name):
+        if base not in values:
+            continue
+        if not steps:
+            return Found(base, steps, values[base], looks_like_json(values[base]))
+        try:
+            part = part_of(_parsed(values[base]), steps)
+        except (Refused, Missing):
+            return Found(base, steps, None)
+        return Found(base, steps, text_of(part), not isinstance(part, str))
+    return None
+
+
+def said_of(steps: JsonPath) -> str:
+    """Steps as one writes them."""
+    return "".join(f"[{step if isinstance(step, int) else _in_quotes(step)}]" for step in steps)
+
+
+_parsed = lru_cache(maxsize=8)(parse_json)
+"""A task may name many parts of one value."""
+
+
+def _steps(text: str) -> Iterator[str | int]:
+    for field, place, quoted, in_single in _STEP.findall(text):
+        yield int(place) if place else field or quoted or in_single

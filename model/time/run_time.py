@@ -1,0 +1,25 @@
+"""The time that a run is for, by which its parameters are computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from model.time.intervals import Interval
+from model.time.zones import zone
+
+
+@dataclass(frozen=True, slots=True)
+class RunTime:
+    """`at` is the schedule time, aware; for a manual start the time of the start. Days and hours are those of
+    `time_zone`. `interval` is that of its schedule, if it has one."""
+
+    at: datetime
+    time_zone: str
+    interval: Interval | None = None
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone that `time_zone` names. Raises `Refused`."""
+        return zone(self.time_zone)

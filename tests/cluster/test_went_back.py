@@ -1,0 +1,195 @@
+"""The database becomes an earlier state of itself under a cluster: nothing is done twice, and a person decides."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.cluster.cluster import Cluster
+from tests.eventually import eventually
+from tests.servers.postgres import PostgresServer, binaries
+from tests.shoal.command_line import CommandLine
+
+SCHEMA = Path(__file__).parents[2] / "sql" / "schema.sql"
+SLEEPS = [{"name": "a", "type": "SHELL", "params": {"script": "sleep 300"}}]
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    with PostgresServer(fsync=False) as made:
+        with made.connect() as connection:
+            connection.execute("CREATE DATABASE shoal")
+        with made.connect("shoal") as connection:
+            connection.execute(SCHEMA.read_bytes())
+            connection.execute("SELECT setval(format('%I', sequencename)::regclass, 3000000000) FROM pg_sequences")
+        yield made
+        made.resume()
+
+
+@contextmanager
+def cluster_at(url: str, folder: Path) -> Iterator[Cluster]:
+    with Cluster(url, url, folder) as made:
+        made.define(7, "journals", tasks=[{"name": "a", "type": "SHELL", "params": {"script": made.journal.script()}}])
+        made.define(8, "sleeps", tasks=SLEEPS)
+        yield made
+
+
+def dump(server: PostgresServer, file: Path) -> None:
+    _run("pg_dump", server, "--format=custom", f"--file={file}", "shoal")
+
+
+def restore(server: PostgresServer, file: Path) -> None:
+    """Beside it, and then in its place: whoever is connected loses the database, and finds the other one."""
+    with server.connect() as connection:
+        connection.execute("CREATE DATABASE restored")
+        _run("pg_restore", server, "--exit-on-error", "--dbname=restored", str(file))
+        connection.execute("ALTER DATABASE shoal ALLOW_CONNECTIONS false")
+        connection.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = 'shoal'")
+        connection.execute("ALTER DATABASE shoal RENAME TO gone")
+        connection.execute("ALTER DATABASE restored RENAME TO shoal")
+
+
+def _run(program: str, server: PostgresServer, *arguments: str) -> None:
+    where = ["--host=127.0.0.1", f"--port={server.port}", "--username=shoal"]
+    environment = {"PGPASSWORD": server.password}
+    call = [str(binaries() / program), *where, *arguments]
+    done = subprocess.run(call, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+async def _has_stopped(cluster: Cluster) -> None:
+    """All nodes are fenced, and no command is taken."""
+    await eventually(lambda: cluster.one("SELECT count(*) FROM went_back") > 0, within_s=30)
+    assert cluster.one("SELECT count(*) FROM node WHERE state IN ('ALIVE', 'LEAVING')") == 0
+    with pytest.raises(psycopg.OperationalError, match="shoal db restored"):
+        cluster.start(7)
+    assert cluster.one("SELECT count(*) FROM alert WHERE kind = 'DATABASE_WENT_BACK'") == 1
+
+
+async def test_a_dump_that_is_restored_under_a_cluster_stops_it_until_a_person_has_looked(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    with cluster_at(server.url("shoal"), tmp_path) as cluster:
+        shoal = CommandLine.at(server.url("shoal"))
+        master, worker = await cluster.master(), await cluster.worker()
+        cluster.start(7, 3)
+        await cluster.all_ends()
+        dump(server, tmp_path / "dump")
+        cluster.start(7, 4)
+        await cluster.all_ends()
+        lost = [id_ for (id_,) in cluster.rows("SELECT id FROM task_instance ORDER BY id DESC LIMIT 4")]
+        restore(server, tmp_path / "dump")
+        await _has_stopped(cluster)
+        assert any(node.events("database_went_back") for node in (master, worker))
+        doctor = await shoal("doctor")
+        assert doctor.code == 1
+        assert "the database has what it confirmed" in doctor.out
+        await eventually(lambda: cluster.one("SELECT count(*) FROM went_back WHERE node LIKE 'worker%%'"), within_s=30)
+        told = await shoal("db", "restored")
+        assert told.code == 0, told.err
+        assert f"Gone, as far as nodes know: 4 attempts, {', '.join(map(str, sorted(lost)))}." in told.out
+        assert "No run is unfinished." in told.out
+        await eventually(lambda: len(cluster.slots()) == 1, within_s=60)
+        cluster.start(7, 4)
+        await cluster.all_ends()
+        cluster.check_exactly_once(7)
+        assert set(cluster.journal.runs().values()) == {1}, "no key belongs to two tasks"
+        assert cluster.one("SELECT max(id) FROM workflow_instance") > 5 * 10**9
+
+
+async def test_a_worker_that_starts_on_a_restored_dump_has_logs_of_attempts_to_come(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    with cluster_at(server.url("shoal"), tmp_path) as cluster:
+        shoal, folder = CommandLine.at(server.url("shoal")), {"SHOAL_WORKER__FOLDER": str(tmp_path / "worker")}
+        (await cluster.worker(**folder)).kill()
+        dump(server, tmp_path / "dump")
+        master, worker = await cluster.master(), await cluster.worker(**folder)
+        cluster.start(7)
+        await cluster.all_ends()
+        master.kill()
+        worker.kill()
+        restore(server, tmp_path / "dump")
+        master = await cluster.master()
+        worker = cluster.begin("worker", folder)
+        await eventually(lambda: worker.events("database_went_back"), within_s=30)
+        await eventually(lambda: "the worker's folder" in cluster.one("SELECT why FROM went_back"))
+        await eventually(lambda: master.events("fenced"), within_s=30)
+        assert (await shoal("db", "restored")).code == 0
+        await eventually(lambda: worker.events("joined"), within_s=60)
+        cluster.start(7)
+        await cluster.all_ends()
+
+
+async def test_a_promotion_that_lost_commits_stops_the_cluster_and_hold_pauses_what_would_run_again(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    with PostgresServer(fsync=False, primary=server) as standby:
+        hosts = f"host=127.0.0.1,127.0.0.1&port={server.port},{standby.port}"
+        url = f"postgresql+psycopg://shoal:{server.password}@/shoal?{hosts}"
+        with cluster_at(url, tmp_path) as cluster:
+            await cluster.master()
+            await cluster.worker()
+            cluster.start(8, 2)
+            running = "SELECT count(*) FROM task_instance WHERE state = 'RUNNING_EXECUTION'"
+            await eventually(lambda: cluster.one(running), until=2, within_s=30)
+            await eventually(lambda: _row(standby, running), until=2, within_s=30)
+            standby.part_from_primary()
+            await eventually(lambda: _row(standby, "SELECT count(*) FROM pg_stat_wal_receiver"), until=0, within_s=30)
+            cluster.start(7, 3)
+            await eventually(lambda: cluster.one("SELECT count(*) FROM workflow_instance WHERE state = 'SUCCESS'") == 3)
+            server.kill()
+            standby.promote()
+            await _has_stopped(cluster)
+            told = await CommandLine.at(url)("db", "restored", "--hold")
+            assert told.code == 0, told.err
+            assert "2 unfinished runs, each was paused:" in told.out
+            paused = "SELECT count(*) FROM workflow_instance WHERE state = 'PAUSE'"
+            await eventually(lambda: cluster.one(paused), until=2, within_s=60)
+            assert cluster.one(running) == 0
+            cluster.start(7, 3)
+            await eventually(lambda: cluster.one("SELECT count(*) FROM workflow_instance WHERE state = 'SUCCESS'") == 3)
+            assert set(cluster.journal.runs().values()) == {1}, "no key belongs to two tasks"
+
+
+def _row(server: PostgresServer, query: str) -> object:
+    with server.connect("shoal") as connection:
+        row = connection.execute(query).fetchone()
+    assert row is not None
+    return row[0]
+
+
+@pytest.mark.parametrize("end", [PostgresServer.kill, PostgresServer.pause], ids=["killed", "frozen"])
+async def test_a_promotion_that_lost_nothing_stops_nobody(
+    server: PostgresServer, tmp_path: Path, end: Callable[[PostgresServer], None]
+) -> None:
+    """The former primary is the first host of the URL."""
+    with PostgresServer(fsync=False, primary=server) as standby:
+        with server.connect() as connection:
+            connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            connection.execute("ALTER SYSTEM SET synchronous_commit = 'remote_apply'")
+            connection.execute("SELECT pg_reload_conf()")
+        hosts = f"host=127.0.0.1,127.0.0.1&port={server.port},{standby.port}"
+        url = f"postgresql+psycopg://shoal:{server.password}@/shoal?{hosts}"
+        with cluster_at(url, tmp_path) as cluster:
+            master = await cluster.master()
+            await cluster.worker()
+            cluster.start(7, 5)
+            await cluster.all_ends()
+            end(server)
+            with standby.connect() as connection:
+                connection.execute("ALTER SYSTEM SET synchronous_standby_names = ''")
+                connection.execute("ALTER SYSTEM SET synchronous_commit = 'on'")
+            standby.promote()
+            cluster.ask_at(standby.url("shoal"))
+            await eventually(lambda: cluster.one("SELECT NOT pg_is_in_recovery()"), within_s=30)
+            cluster.start(7, 5)
+            await cluster.all_ends()
+            cluster.check_exactly_once(10)
+            assert cluster.rows("SELECT why FROM went_back") == []
+            assert master.events("fenced") == []

@@ -1,0 +1,155 @@
+"""Scenarios of `triggers`: a run's end, or the success of a task that updates a dataset, starts other workflows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from typing import Any
+
+import pytest
+
+from tests.eventually import eventually
+from tests.scenarios.engine import BY_HAND, WITHIN_S, Engine
+from tests.shoal.command_line import CommandLine
+
+WORK = {"name": "work", **BY_HAND}
+LOAD = {"name": "load", "updates": ["orders"]}
+
+
+def count(engine: Engine, workflow: int) -> int:
+    """How many runs of it there are, or are asked for."""
+    query = """SELECT (SELECT count(*) FROM workflow_instance WHERE workflow_code = %s)
+                    + (SELECT count(*) FROM command WHERE workflow_code = %s AND type = 'START_PROCESS')"""
+    return int(engine.cluster.one(query, workflow, workflow))
+
+
+async def triggered(engine: Engine, workflow: int, nth: int = 1) -> int:
+    """Its nth run, once that has ended."""
+    query = """SELECT id FROM workflow_instance WHERE workflow_code = %s AND ended_at IS NOT NULL
+               ORDER BY id OFFSET %s LIMIT 1"""
+    ((run,),) = await eventually(lambda: engine.cluster.rows(query, workflow, nth - 1), within_s=WITHIN_S)
+    return int(run)
+
+
+def event(engine: Engine, run: int) -> dict[str, Any]:
+    params = json.loads(engine.cluster.one("SELECT params FROM workflow_instance WHERE id = %s", run))
+    return dict(json.loads(params["event"]))
+
+
+async def report(engine: Engine, workflow: int, state: str) -> int:
+    run = await engine.begin(workflow)
+    await engine.claim(run, "work")
+    engine.report(run, "work", state)
+    assert await engine.end(run) == state
+    return run
+
+
+async def test_the_end_of_a_run_starts_the_workflows_that_wait_for_it(engine: Engine) -> None:
+    name = f"source {engine.next_code()}"
+    source = engine.define(WORK, name=name)
+    after_success = engine.define({"name": "a", "params": {"write": "${event.run}"}}, triggers=[{"workflow": name}])
+    states = {"workflow": name, "project": "default", "states": ["FAILURE", "STOP"]}
+    after_others = engine.define({"name": "a"}, triggers=[states])
+    elsewhere = engine.define({"name": "a"}, triggers=[{"workflow": name, "project": "another"}])
+    offline = engine.define({"name": "a"}, triggers=[{"workflow": name}])
+    engine.cluster.rows("UPDATE workflow_definition SET release_state = 'OFFLINE' WHERE code = %s", offline)
+    run = await report(engine, source, "SUCCESS")
+    started = await triggered(engine, after_success)
+    known = event(engine, started)
+    assert known.pop("schedule_time")
+    assert known == {"kind": "workflow", "project": "default", "workflow": name, "run": str(run), "state": "SUCCESS"}
+    assert engine.values(started, "a")["event.run"] == str(run)
+    failed = await report(engine, source, "FAILURE")
+    assert event(engine, await triggered(engine, after_others))["run"] == str(failed)
+    await engine.change("REPEAT_RUNNING", failed)
+    await engine.claim(failed, "work")
+    engine.report(failed, "work", "SUCCESS")
+    assert event(engine, await triggered(engine, after_success, 2))["run"] == str(failed)
+    assert [count(engine, each) for each in (after_success, after_others, elsewhere, offline)] == [2, 1, 0, 0]
+
+
+async def test_a_success_that_updates_a_dataset_starts_what_waits_for_it_once(engine: Engine) -> None:
+    dataset, other = f"orders {engine.next_code()}", f"items {engine.next_code()}"
+    load = {"name": "load", "updates": [dataset, other], "params": {"fail_attempts": 1}, "retry_times": 1}
+    source = engine.define(load, {**WORK, "after": ["load"]})
+    both = engine.define({"name": "a"}, triggers=[{"dataset": dataset}, {"dataset": other}])
+    run = await engine.begin(source)
+    known = event(engine, await triggered(engine, both))
+    assert known.pop("schedule_time")
+    assert sorted(known.pop("datasets")) == sorted([dataset, other])
+    expected = {"kind": "dataset", "project": "default", "workflow": f"workflow {source}", "task": "load"}
+    assert known == {**expected, "run": str(run)}
+    await engine.claim(run, "work")
+    engine.report(run, "work", "FAILURE")
+    assert await engine.end(run) == "FAILURE"
+    await engine.change("START_FAILURE_TASK_PROCESS", run)
+    await engine.claim(run, "work")
+    engine.report(run, "work", "SUCCESS")
+    assert await engine.end(run) == "SUCCESS"
+    only = {"start_tasks": "load", "task_depend_type": "TASK_ONLY"}
+    await engine.run(source, "START_CURRENT_TASK_PROCESS", dry_run=True, **only)
+    assert count(engine, both) == 1
+    await engine.change("EXECUTE_TASK", run, start_tasks="load")
+    await triggered(engine, both, 2)
+
+
+async def test_both_runs_say_what_triggered_what(engine: Engine) -> None:
+    name, dataset = f"source {engine.next_code()}", f"orders {engine.next_code()}"
+    source = engine.define({**LOAD, "updates": [dataset]}, name=name)
+    after_end = engine.define({"name": "a"}, name=f"after {name}", triggers=[{"workflow": name}])
+    after_load = engine.define({"name": "a"}, triggers=[{"dataset": dataset}])
+    run = await engine.run(source)
+    by_end, by_load = await triggered(engine, after_end), await triggered(engine, after_load)
+    shell = CommandLine.at(engine.cluster.environment["SHOAL_DATABASE_URL"])
+    assert f"Started by: the end of run {run}" in (await shell("show", str(by_end))).out
+    assert f"Started by: run {run}, task load" in (await shell("show", str(by_load))).out
+    page = (await shell("show", str(run))).out
+    assert f"Triggered: run {by_end} of after {name} (SUCCESS)" in page
+    assert f"run {by_load} (SUCCESS)" in page
+    listed = json.loads((await shell("runs", "--trigger", "event", "--json", "--workflow", f"after {name}")).out)
+    assert str(by_end) in json.dumps(listed)
+
+
+async def test_workflows_that_trigger_each_other_in_a_circle_end_after_a_hundred_runs(engine: Engine) -> None:
+    name = f"circle {engine.next_code()}"
+    one = engine.define({"name": "a"}, name=name, triggers=[{"workflow": f"{name} back"}])
+    other = engine.define({"name": "a"}, name=f"{name} back", triggers=[{"workflow": name}])
+    await engine.begin(one)
+    query = "SELECT reason FROM error_command WHERE workflow_code = ANY(%s)"
+    ((reason,),) = await eventually(lambda: engine.cluster.rows(query, [one, other]), within_s=WITHIN_S)
+    assert "100 runs have triggered one another" in reason
+    assert count(engine, one) + count(engine, other) == 101
+
+
+async def test_an_event_that_somebody_makes_up_by_sql_is_refused(engine: Engine) -> None:
+    command = engine.ask("START_PROCESS", engine.define({"name": "a"}), parent="1/0/0/1/event")
+    assert "leave parent out" in await engine.refused(command)
+
+
+@pytest.mark.parametrize("kind", ["datasets", "ends"])
+async def test_masters_that_are_killed_start_each_triggered_run_once(fresh: Engine, kind: str) -> None:
+    """A chain of three workflows, whatever becomes of their masters meanwhile."""
+    await fresh.cluster.worker()
+    is_dataset = kind == "datasets"
+    middle = {"dataset": "raw"} if is_dataset else {"workflow": "first"}
+    last = {"dataset": "clean"} if is_dataset else {"workflow": "second"}
+    first = fresh.define({"name": "a", "updates": ["raw"]}, {"name": "b", "after": ["a"]}, name="first")
+    second = fresh.define({"name": "a", "updates": ["clean"]}, name="second", triggers=[middle])
+    third = fresh.define({"name": "a"}, name="third", triggers=[last])
+    masters = [await fresh.cluster.master() for _ in range(2)]
+    commands = [fresh.ask("START_PROCESS", first) for _ in range(40)]
+    for _ in range(4):
+        await asyncio.sleep(0.15)
+        masters.pop(0).signal(signal.SIGKILL)
+        masters.append(await fresh.cluster.master())
+    for command in commands:
+        run = await fresh.done(command)
+        assert run is not None
+        assert await fresh.end(run) == "SUCCESS"
+    idle = """SELECT (SELECT count(*) FROM command) + (SELECT count(*) FROM workflow_instance WHERE ended_at IS NULL)"""
+    await eventually(lambda: fresh.cluster.one(idle), until=0, within_s=WITHIN_S)
+    runs = "SELECT count(*) FROM workflow_instance WHERE workflow_code = %s AND state = 'SUCCESS'"
+    assert [fresh.cluster.one(runs, each) for each in (first, second, third)] == [40, 40, 40]
+    sources = "SELECT count(DISTINCT split_part(started_by, '/', 1)) FROM workflow_instance WHERE workflow_code = %s"
+    assert [fresh.cluster.one(sources, each) for each in (second, third)] == [40, 40]

@@ -1,0 +1,73 @@
+"""`shoal db restored`: refused under nodes that work, else all goes on, or is paused or stopped first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from dao.postgres.database import Database
+from tests.dao.scene import Scene
+from tests.dao.test_nodes import beat
+from tests.shoal.command_line import CommandLine
+
+FATES = {
+    "--hold": {"RUNNING_EXECUTION": "READY_PAUSE", "SERIAL_WAIT": "PAUSE", "READY_STOP": "READY_STOP"},
+    "--drop": {"RUNNING_EXECUTION": "READY_STOP", "SERIAL_WAIT": "STOP", "READY_STOP": "READY_STOP"},
+}
+
+
+@pytest_asyncio.fixture
+async def scene(database_url: str) -> AsyncIterator[Scene]:
+    database = Database(database_url, application_name="shoal-test")
+    yield Scene(database)
+    await database.close()
+
+
+async def test_it_is_refused_while_a_node_works_with_the_database(scene: Scene, database_url: str) -> None:
+    me = await scene.worker()
+    await scene.sql("UPDATE node SET process_boot = 'of another machine'")
+    await beat(scene, me, 0)
+    answer = await CommandLine.at(database_url)("db", "restored")
+    assert answer.code == 2
+    assert f"nodes work with this database: {me}" in answer.err.replace("\n", " ")
+    assert await scene.sql("SELECT state FROM node") == ["ALIVE"]
+
+
+@pytest.mark.parametrize("fate", FATES)
+async def test_unfinished_runs_are_halted_and_waiting_commands_set_aside(
+    scene: Scene, database_url: str, fate: str
+) -> None:
+    me, states = await scene.master(), FATES[fate]
+    runs = {state: await scene.instance(me) for state in states}
+    for state, run in runs.items():
+        await scene.sql("ALTER TABLE workflow_instance DISABLE TRIGGER USER")
+        await scene.sql("UPDATE workflow_instance SET state = :state WHERE id = :run", state=state, run=run)
+        await scene.sql("ALTER TABLE workflow_instance ENABLE TRIGGER USER")
+    await scene.sql("UPDATE node_beat SET beaten_at = beaten_at - interval '1 hour'")
+    await scene.sql("UPDATE node SET process_boot = 'of another machine'")
+    await scene.sql("DELETE FROM command")
+    await scene.sql("INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 7)")
+    answer = await CommandLine.at(database_url)("db", "restored", fate, "--json")
+    assert answer.code == 0, answer.err
+    told: dict[str, Any] = json.loads(answer.out)
+    assert told["commands_set_aside"] == 1
+    assert {run["id"]: run["state"] for run in told["runs"]} == {run: state for state, run in runs.items()}
+    for state, run in runs.items():
+        asked = await scene.sql(
+            "SELECT coalesce(requested_state, state) FROM workflow_instance WHERE id = :run", run=run
+        )
+        assert asked == [states[state]]
+    assert await scene.sql("SELECT count(*) FROM error_command WHERE reason LIKE 'set aside%'") == [1]
+    assert await scene.sql("SELECT state FROM node") == ["FENCED"]
+
+
+async def test_commands_that_waited_are_named_where_no_run_is_unfinished(scene: Scene, database_url: str) -> None:
+    await scene.sql("INSERT INTO command (type, workflow_code) VALUES ('START_PROCESS', 7)")
+    answer = await CommandLine.at(database_url)("db", "restored", "--hold")
+    assert answer.code == 0, answer.err
+    assert "1 command that waited: shoal errors\n" in answer.out
+    assert "No run is unfinished.\n" in answer.out

@@ -1,0 +1,38 @@
+"""The statements of `dao/cluster/went_back.py`, on a database that is promoted before each look, and loses nothing.
+
+So what a node takes for lost is a false alarm, which would stop the whole cluster.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+from dao.cluster.nodes import Me
+from dao.cluster.went_back import FORGOTTEN_AFTER_S, Known, Place
+from tests.simulation.tables import Transaction
+
+_timelines = count()
+
+
+def place(tx: Transaction) -> Place:
+    return Place(f"{next(_timelines):08X}", 0, 1)
+
+
+def why_back(tx: Transaction, me: Me, began: Place, beat_no: int, silent_s: float, known: Known) -> str | None:
+    """Reads the node, its beat, and whether what it knows is there."""
+    node, beat = tx.get(tx.server.nodes, me.epoch), tx.get(tx.server.beats, me.epoch)
+    if (node is None or node.incarnation != me.incarnation) and silent_s < FORGOTTEN_AFTER_S:
+        return f"{me} is not in it"
+    if beat is not None and beat.beat_no < beat_no:
+        return f"beat {beat_no} of {me} is gone"
+    runs = [f"run {id_}" for id_ in known.runs if tx.get(tx.server.instances, id_) is None]
+    attempts = [f"attempt {id_}" for id_ in known.running if tx.get(tx.server.tasks, id_) is None]
+    return next(iter([*runs, *attempts]), None)
+
+
+def last_attempt(tx: Transaction) -> int:
+    return max(tx.server.tasks.rows, default=0)
+
+
+def record(tx: Transaction, me: Me, why: str, known: Known) -> Known:
+    raise AssertionError(f"{me} stops all nodes, and nothing was lost: {why}")

@@ -1,0 +1,54 @@
+"""Tasks with elements, under all faults; and proof that the simulation would see one that is run twice or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from master.claim import revival
+from master.drive.elements import Elements
+from tests.simulation.run import run
+from tests.simulation.workload import run_elements
+from tests.simulation.world import World
+
+SEEDS = 12
+
+
+def disturbed(world: World) -> None:
+    """Runs of tasks with elements, while all the faults happen."""
+    run_elements(world)
+
+
+@pytest.mark.timeout(300)
+def test_every_element_ends_once_and_its_task_as_they_do() -> None:
+    verdicts = [run(seed, also=disturbed) for seed in range(SEEDS)]
+    assert [(each.seed, each.violation) for each in verdicts if each.violation] == []
+
+
+def forgotten(_self: Elements, _index: int, _text: str | None) -> bool:
+    """As if no row were of an element."""
+    return False
+
+
+def too_early(self: Elements) -> bool:
+    """As if a task were over when none of its elements is under way."""
+    return not self._under_way
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("name", "wrong"), [("counts", forgotten), ("is_over", property(too_early))])
+def test_elements_that_run_again_or_never_are_seen(
+    monkeypatch: pytest.MonkeyPatch, name: str, wrong: Callable[..., Any] | property
+) -> None:
+    monkeypatch.setattr(Elements, name, wrong)
+    found = (run(seed, also=disturbed).violation or "" for seed in range(4 * SEEDS))
+    assert any(violation.startswith("I36") for violation in found)
+
+
+@pytest.mark.timeout(300)
+def test_a_rerun_that_begins_every_element_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(revival, "KEPT", frozenset())
+    found = (run(seed, also=disturbed).violation or "" for seed in range(4 * SEEDS))
+    assert any(violation.startswith("I36") for violation in found)

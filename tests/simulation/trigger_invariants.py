@@ -1,0 +1,96 @@
+"""What must hold of triggers: each event starts each workflow that waits for it once, and nothing else does.
+
+Judged from the committed rows alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from dao.runs.triggers import TRIGGER
+from model.runs.states import TaskState
+from tests.simulation.definitions import TRIGGERED, TRIGGERING, specs
+from tests.simulation.tables import Change, Values
+
+if TYPE_CHECKING:
+    from tests.simulation.server import Server
+
+_GIVEN_UP = ("be driven", "masters died")
+"""Of a run that ends for such a reason nobody takes note any more."""
+
+
+@cache
+def _updates(workflow: int) -> dict[int, tuple[str, ...]]:
+    """The datasets that its tasks update, by code."""
+    return {task.code or 0: task.updates for task in specs()[workflow].coded().tasks if task.updates}
+
+
+@cache
+def _after_end(workflow: int, state: str) -> tuple[int, ...]:
+    name = f"w{workflow}"
+    waits = {code: specs()[code].triggers for code in TRIGGERED}
+    return tuple(
+        code for code, all_ in waits.items() if any(each.workflow == name and state in each.states for each in all_)
+    )
+
+
+@cache
+def _after_update(datasets: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(code for code in TRIGGERED if any(each.dataset in datasets for each in specs()[code].triggers))
+
+
+class TriggerInvariants:
+    """Of all runs; `broken` is called with the number of an invariant and what broke it."""
+
+    def __init__(self, broken: Callable[[str, str], None]) -> None:
+        self._broken = broken
+        self._told: set[tuple[str, str]] = set()
+        """The attempts that started a workflow: their places, and the workflow."""
+        self.server: Server
+
+    def committed(self, changes: Sequence[Change]) -> None:
+        """I37: the end of a run starts what waits for it, in its transaction; the success of an attempt does once,
+        before its run ends."""
+        asked: Counter[tuple[str, str]] = Counter()
+        for row, before, after in changes:
+            if row.table.name == "command" and before is None and after is not None and after.row.created_by == TRIGGER:
+                place = after.row.parent.rsplit("/", 2)[0]
+                asked[place, after.row.workflow_code] += 1
+        due: Counter[tuple[str, str]] = Counter()
+        for row, before, after in changes:
+            if row.table.name != "workflow_instance" or after is None:
+                continue
+            if after.workflow_code in (*TRIGGERING, *TRIGGERED) and _is_end(before, after):
+                due.update((f"{row.id}/0/0", str(code)) for code in _after_end(after.workflow_code, after.state))
+        ends = Counter({key: count for key, count in asked.items() if key[0].endswith("/0/0")})
+        if ends != due:
+            self._broken("I37", f"ends of runs were to start {dict(due)}, and started {dict(ends)}")
+        for key in asked:
+            if key not in ends and (key in self._told or asked[key] > 1):
+                self._broken("I37", f"attempt {key[0]} started workflow {key[1]} twice")
+            self._told.add(key)
+        for row, before, after in changes:
+            if row.table.name == "workflow_instance" and after is not None and _is_end(before, after):
+                self._all_told(row.id, after)
+
+    def _all_told(self, run: int, after: Values) -> None:
+        updates = _updates(after.workflow_code) if after.workflow_code in (*TRIGGERING, *TRIGGERED) else {}
+        if any(each in (after.reason or "") for each in _GIVEN_UP):
+            return
+        for row in self.server.tasks.by_key.get(run, ()) if updates else ():
+            task = row.values
+            if task is None or task.state is not TaskState.SUCCESS or not task.flag or task.task_code not in updates:
+                continue
+            place = f"{run}/{task.task_code}/{task.attempt}"
+            if missing := [
+                code for code in _after_update(updates[task.task_code]) if (place, str(code)) not in self._told
+            ]:
+                self._broken("I37", f"attempt {place} has succeeded, its run has ended, and {missing} did not start")
+
+
+def _is_end(before: Values | None, after: Values) -> bool:
+    """Whether it has ended; one that a rerun began and that is over in the same transaction has ended again."""
+    return bool(after.state.is_final) and (before is None or before.ended_s != after.ended_s)

@@ -1,0 +1,1 @@
+"""Files of projects on a worker: kept by their hash, put into the folders of tasks."""

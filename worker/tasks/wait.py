@@ -1,0 +1,328 @@
+"""WAIT: looks whether something is there, and looks again later. Between two looks the task is in the database only.
+
+Each kind has a class. A look for a file or by a request that changes nothing runs in the worker's process, or below a
+keeper if it has a tenant; one by SQL or by another request always does so, and a script as that of a SHELL task. A
+moment is not looked for: the database's clock decides when it has come (`dao/tasks/looks.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import glob
+import re
+from abc import abstractmethod
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from model.cluster.means import is_passing
+from model.errors import Refused, Unavailable
+from model.fields import Minutes
+from model.runs.looks import Again
+from model.runs.states import TaskState
+from worker.statements.binding import reference
+from worker.statements.thread import run_in_thread, run_on_own_loop
+from worker.tasks.http import HttpTask
+from worker.tasks.inserted import as_written, mark, plain, put_in
+from worker.tasks.plugin import Task, TaskContext, TaskParams, TaskResult
+from worker.tasks.shell import ShellTask
+from worker.tasks.sql import SqlTask
+
+NOT_YET_CODE = 1
+"""The exit code of a script that found nothing, as of `test` and `grep -q`."""
+SHORTEST_PAUSE_S = 1
+ANSWER_BYTES_MAX = 1_048_576
+"""The longest answer that a look reads in the worker's process, as an HTTP task by default."""
+CLOSING_S_MAX = 1.0
+"""How long a cancelled look waits for its connection to be closed."""
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_MAGIC = re.compile(r"[*?\[]")
+_TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
+
+
+class OnTimeout(StrEnum):
+    """What becomes of a task whose thing is not there at its timeout."""
+
+    FAIL = "FAIL"
+    SKIP = "SKIP"
+
+
+class SqlLook(BaseModel):
+    """A query: what it looks for is there if the first column of its first row is neither empty, false nor 0."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    datasource: str
+    sql: str | list[str]
+
+
+class Thing(BaseModel):
+    """What a task waits for: exactly one of these. `time` is a time of the schedule time's day, such as 06:30, or a
+    date with a time."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: Annotated[str, Field(min_length=1, max_length=4_000)] | None = None
+    http: HttpTask.Params | None = None
+    sql: SqlLook | None = None
+    script: Annotated[str, Field(min_length=1)] | None = None
+    time: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if len(self.model_fields_set) != 1 or None in (getattr(self, name) for name in self.model_fields_set):
+            raise ValueError(f"must have exactly one of {', '.join(type(self).model_fields)}")
+        return self
+
+
+class WaitTask(Task):
+    """One look of a WAIT task."""
+
+    class Params(TaskParams):
+        """It looks `every` so often; each pause is `backoff` times as long as the one before it, up to `max_every`. It
+        waits no longer than `timeout` (0: forever), and one look takes no longer than `look_timeout`."""
+
+        for_: Thing = Field(alias="for")
+        every: Minutes = 0.5
+        backoff: float = Field(default=1, ge=1, le=10)
+        max_every: Minutes = 60
+        timeout: Minutes = 0
+        on_timeout: OnTimeout = OnTimeout.FAIL
+        look_timeout: Minutes = 1
+
+        @model_validator(mode="after")
+        def _has_pauses(self) -> Self:
+            for name in ("every", "look_timeout"):
+                if getattr(self, name) * 60 < SHORTEST_PAUSE_S:
+                    raise ValueError(f"{name} must be at least {SHORTEST_PAUSE_S} s; write it as 30s or 5m")
+            return self
+
+    params: Params
+
+    @classmethod
+    def of(cls, params: TaskParams) -> Task:
+        """The look for the kind of thing that it waits for."""
+        assert isinstance(params, cls.Params)
+        (kind,) = params.for_.model_fields_set
+        return _OF_KIND[kind](params)
+
+    @classmethod
+    def insert(cls, name: str, value: str) -> str:
+        """The value with its place marked: what is safe differs between a script, a request and a path."""
+        return mark(name, value)
+
+    @property
+    def again(self) -> Again:
+        """As its parameters say."""
+        params = self.params
+        return Again(
+            params.every * 60,
+            params.backoff,
+            max(params.max_every, params.every) * 60,
+            params.timeout * 60 or None,
+            TaskState.SKIPPED if params.on_timeout is OnTimeout.SKIP else TaskState.FAILURE,
+            self.at_s,
+        )
+
+    at_s: float | None = None
+    """The moment that it waits for, in seconds since 1970, once its look knows it; None for another thing."""
+
+    async def run(self, context: TaskContext) -> TaskResult:
+        """Look once. A look that takes too long is a failure: the next one could only take as long."""
+        limit_s = self.params.look_timeout * 60
+        try:
+            async with asyncio.timeout(limit_s) as limit:
+                result = await self.look(context)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return TaskResult.failure(f"a look took longer than its look_timeout of {limit_s:g} s")
+        if result.state is TaskState.DELAY_EXECUTION:
+            context.log.write(f"[shoal] {_now()} not yet: {context.masked(result.reason)}\n")
+        else:
+            context.log.write(f"[shoal] {_now()} looked: {result.state}\n")
+        return result
+
+    @abstractmethod
+    async def look(self, context: TaskContext) -> TaskResult:
+        """Look once, for as long as it takes."""
+
+
+class FileWait(WaitTask):
+    """A look for a file or folder, on the worker, as the task's tenant. Gives out its path: `file`."""
+
+    below_keeper = True
+    starts_processes = False
+
+    @property
+    def only_looks(self) -> bool:
+        """Unless its pattern leads through many folders: nothing in the worker's process could end such a search."""
+        folder, _, _ = put_in(self.params.for_.file or "", lambda _name, value: _MAGIC.sub("", value)).rpartition("/")
+        return _MAGIC.search(folder) is None
+
+    async def look(self, context: TaskContext) -> TaskResult:  # noqa: ARG002 - others need it
+        """Whether there is one of that path, or of that pattern if its author wrote one."""
+        marked = self.params.for_.file or ""
+        shown, path = as_written(marked), plain(marked)
+        if not path.startswith("/"):
+            raise Refused(f"for.file: {shown} must begin with /: the folder of a task is new each time")
+        if "\0" in path:
+            raise Refused(f"for.file: {shown} contains a NUL")
+        is_pattern = _MAGIC.search(put_in(marked, lambda _name, _value: "")) is not None
+        pattern = put_in(marked, lambda _name, value: glob.escape(value)) if is_pattern else None
+        # In a thread: a file system of the network may hang, and the limit of a look must be kept all the same.
+        found = await run_in_thread(lambda: _found(path, pattern, shown), lambda: None, 0)
+        if found is None:
+            return TaskResult.in_vain(f"file {shown}: no such file")
+        return TaskResult.success({"file": found})
+
+
+class HttpWait(WaitTask):
+    """A look by a request. Gives out what the HTTP task gives."""
+
+    below_keeper = True
+    starts_processes = False
+
+    @property
+    def only_looks(self) -> bool:
+        """If it asks by a method that changes nothing, for an answer that takes the worker little memory and time."""
+        request = self.params.for_.http
+        return request is not None and request.method in _SAFE and request.response_bytes_max <= ANSWER_BYTES_MAX
+
+    @classmethod
+    def prepare(cls) -> None:
+        """See `HttpTask`."""
+        HttpTask.prepare()
+
+    async def look(self, context: TaskContext) -> TaskResult:
+        """Whether the answer is the expected one; no answer is none."""
+        assert self.params.for_.http is not None
+        task = HttpTask(self.params.for_.http)
+        # In a thread: a name server may not answer, and an answer of a megabyte is read without a pause.
+        result = await run_on_own_loop(lambda: task.run(context), CLOSING_S_MAX)
+        return result if result.state is TaskState.SUCCESS else TaskResult.in_vain(result.reason)
+
+
+class SqlWait(WaitTask):
+    """A look by a query. Gives out the columns of its first row."""
+
+    below_keeper = True
+    starts_processes = False
+
+    @classmethod
+    def prepare(cls) -> None:
+        """See `SqlTask`."""
+        SqlTask.prepare()
+
+    def _task(self) -> SqlTask:
+        """Its statements take marks of another kind."""
+        given = self.params.for_.sql
+        assert given is not None
+
+        def referring(text: str) -> str:
+            return put_in(text, lambda name, _value: reference(name))
+
+        sql = referring(given.sql) if isinstance(given.sql, str) else [referring(each) for each in given.sql]
+        return SqlTask(SqlTask.Params(datasource=referring(given.datasource), sql=sql, limit=1))
+
+    def data_source(self, values: Mapping[str, str]) -> str:
+        """The one that it names."""
+        return self._task().data_source(values)
+
+    async def look(self, context: TaskContext) -> TaskResult:
+        """Whether the query says so; a data source that is not reachable says nothing yet."""
+        given = self.params.for_.sql
+        assert given is not None
+        where = f"data source {as_written(given.datasource)}"
+        try:
+            result = await self._task().run(context)
+        except Unavailable as error:
+            return TaskResult.in_vain(str(error))
+        if not result.outputs:
+            return TaskResult.in_vain(f"{where}: the query gave no row")
+        first = next(iter(result.outputs.values()))
+        return result if _is_true(first) else TaskResult.in_vain(f"{where}: the query gave {first[:100] or 'nothing'}")
+
+
+class ScriptWait(WaitTask):
+    """A look by a bash script: exit code 0 = it is there, 1 = not yet; any other is a failure. Gives out what it prints
+    by `setValue`."""
+
+    runs_one_process = True
+
+    async def look(self, context: TaskContext) -> TaskResult:
+        """Run the script."""
+        result = await ShellTask(ShellTask.Params(script=self.params.for_.script or "")).run(context)
+        if result.state is TaskState.FAILURE and result.exit_code == NOT_YET_CODE:
+            said = context.log.last_line()
+            return TaskResult.in_vain("the script ended with exit code 1" + (f": {said}" if said else ""))
+        return result
+
+
+class TimeWait(WaitTask):
+    """Waits for a moment: it finds out which."""
+
+    starts_processes = False
+
+    async def look(self, context: TaskContext) -> TaskResult:
+        """Say which moment it waits for; whether it has come decides the database."""
+        assert context.local_time is not None, "the worker gives it"
+        at = moment_of(plain(self.params.for_.time or ""), context.local_time())
+        self.at_s = at.timestamp()
+        return TaskResult.in_vain(f"it is not {at.isoformat(' ')} yet")
+
+
+_OF_KIND: Mapping[str, type[WaitTask]] = {
+    "file": FileWait,
+    "http": HttpWait,
+    "sql": SqlWait,
+    "script": ScriptWait,
+    "time": TimeWait,
+}
+
+
+def _found(path: str, pattern: str | None, shown: str) -> str | None:
+    if pattern is not None:
+        return min(glob.iglob(pattern), default=None)  # noqa: PTH207 - pathlib takes no absolute pattern
+    try:
+        Path(path).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if is_passing(error):
+            raise
+        raise Refused(f"file {shown}: {error.strerror}") from None
+    return path
+
+
+def _is_true(text: str) -> bool:
+    if text.strip().lower() in ("", "false"):
+        return False
+    with suppress(ValueError):
+        return float(text) != 0
+    return True
+
+
+def moment_of(text: str, local_time: datetime) -> datetime:
+    """The moment that a text means in the zone of `local_time`: a time of its day, or a date with a time, which may
+    have an offset of its own. Raises `Refused`."""
+    text = text.strip()
+    try:
+        if _TIME_OF_DAY.fullmatch(text):
+            return datetime.combine(local_time.date(), time.fromisoformat(text), local_time.tzinfo)
+        at = datetime.fromisoformat(text)
+        at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise Refused(
+            f'for.time: "{text[:100]}" is no time; write 06:30, or $[yyyy-MM-dd+1] 06:30, or 2026-01-31T06:30:00+01:00'
+        ) from None
+    return at if at.tzinfo is not None else at.replace(tzinfo=local_time.tzinfo)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
