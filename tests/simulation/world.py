@@ -134,7 +134,8 @@ class World:
         self.failing = drawn.choice((0.0, 0.15, 0.4))
         self.lasts_s = drawn.choice(((0.01, 0.2), (0.01, 0.2, 1.0, 4.0), LASTING))
         """Between nothing and one of these a task takes."""
-        self._hosts = drawn.choice((1, 9, 9))
+        self.hosts = drawn.choice((1, 9, 9))
+        """On how many machines the nodes are."""
         limits = self.draw("limits")
         runs, self._capacity = limits.choice((ROOM_FOR_ALL, ROOM_FOR_ALL, 1, 2, 4)), limits.choice((2, 2, 1, 4))
         self.has_streams = self.draw("has streams").random() < 0.15 and self.has("streams")
@@ -147,7 +148,8 @@ class World:
         names = [f"master{n}" for n in range(masters)] + [f"worker{n}" for n in range(workers)]
         self._last_lives: dict[str, Epoch] = {}
         self._names_clash = self.draw("names").random() < 0.1 and self.has("names")
-        self._timings_differ = self.draw("timings").random() < 0.25 and self.has("timings")
+        self.timings_differ = self.draw("timings").random() < 0.25 and self.has("timings")
+        """Whether each process lives by times of its own."""
         self.names = [name for name in names if name in ("master0", "worker0") or self.has(name)]
 
     def draw(self, *what: object) -> Random:
@@ -168,7 +170,7 @@ class World:
         if name in self.living:
             return
         random, pid = self.random, len(self.processes) + 1
-        host = f"host{(int(name[-1]) + 4 * (name[0] == 'w')) % self._hosts}"
+        host = f"host{(int(name[-1]) + 4 * (name[0] == 'w')) % self.hosts}"
         process = Process(name, pid, host, random.uniform(10, 1e6), random.uniform(0.97, 1.03))
         process.disturbed_s = self.loop.now
         self.processes[pid] = process
@@ -181,12 +183,12 @@ class World:
     @property
     def is_one_machine(self) -> bool:
         """Whether all processes see each other in /proc."""
-        return self._hosts == 1
+        return self.hosts == 1
 
     def timing_of(self, process: Process) -> Timing:
         """In some seeds a person changes the cluster's times all the while, and each process lives by those with which
         it started: workers by longer or shorter ones than the masters, who judge them."""
-        if not self._timings_differ:
+        if not self.timings_differ:
             return TIMING
         drawn = self.draw("timing", process.name, process.pid)
         fence_s = drawn.choice((5.5, 8.0, 11.0))
