@@ -21,6 +21,7 @@ from master.drive.dependents import Dependents
 from master.drive.driver import Driver
 from master.membership.membership import Membership
 from master.schedule_timer import Schedules
+from master.streams import Streams
 from model.backoff import Backoff
 from model.cluster.master_settings import MasterSettings
 from model.errors import Fenced, ShoalError
@@ -37,7 +38,7 @@ DUE_PAUSE_S = 0.02
 
 
 class Poller:
-    """Wakes the command loop and the driver, and queues attempts whose time has come."""
+    """Wakes the command loop, the driver and what cares for streams, and queues attempts whose time has come."""
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class Poller:
         loop: CommandLoop,
         dependents: Dependents,
         schedules: Schedules,
+        streams: Streams,
         settings: MasterSettings,
         poll: asyncio.Event,
     ) -> None:
@@ -56,6 +58,7 @@ class Poller:
         self._loop = loop
         self._dependents = dependents
         self._schedules = schedules
+        self._streams = streams
         self._settings = settings
         self._poll_now = poll
         self._held_up = Backoff(DUE_PAUSE_S, settings.look_every.total_seconds())
@@ -100,6 +103,7 @@ class Poller:
         if waiting.dependents or self._driver.transactions.announces_ends:  # once more after the last end, to drop it
             self._dependents.walk_on()
         self._driver.transactions.announces_ends = waiting.dependents
+        self._streams.notice(any_to_do=waiting.streams)
         if waiting.mine:
             self._loop.wake.set()
         if waiting.events:

@@ -125,10 +125,10 @@ class Master:
         loop = CommandLoop(life, membership, driver, self._settings, claim)
         life.known = loop.known
         schedules = Schedules(life, membership, self._settings)
-        poller = Poller(life, membership, driver, loop, dependents, schedules, self._settings, poll)
+        streams = Streams(life, membership, self._settings)
+        poller = Poller(life, membership, driver, loop, dependents, schedules, streams, self._settings, poll)
         watcher = Watcher(life, driver, self._settings)
         duties = Duties(life, membership, self._settings)
-        streams = Streams(life, membership, self._settings)
         ears = Listener(
             self._joining.database_url,
             nodes.application_name(NodeKind.MASTER, life.me.epoch),

@@ -48,13 +48,24 @@ class Streams:
         self._every_s = settings.look_every.total_seconds()
         self._after_s = settings.rebalance_after.total_seconds()
         self._uneven_since_s: dict[str, float] = {}
+        self._any_to_do = asyncio.Event()
+
+    def notice(self, *, any_to_do: bool) -> None:
+        """Take note of whether there are streams, or anything is asked of them (`Poller`)."""
+        if any_to_do:
+            self._any_to_do.set()
+        else:
+            self._any_to_do.clear()
+            self._uneven_since_s.clear()
 
     async def run(self) -> None:
-        """Poll until cancelled. Raises `Fenced`."""
+        """Care for them at most once a look, until cancelled. Raises `Fenced`."""
         while True:
+            await self._any_to_do.wait()
+            self._any_to_do.clear()
             try:
                 if is_turn_of(self._membership.slot, NAME):
-                    await self._poll()
+                    await self._care()
                 else:
                     self._uneven_since_s.clear()
             except Fenced:
@@ -65,11 +76,7 @@ class Streams:
                 log.warning("streams_wait", error=str(error))
             await asyncio.sleep(self._every_s)
 
-    async def _poll(self) -> None:
-        async with self._life.database.reading() as connection:
-            if not await streams.any_to_do(connection):
-                self._uneven_since_s.clear()
-                return
+    async def _care(self) -> None:
         with blaming_the_data():
             async with self._life.writing() as connection:
                 if await streams.try_lock(connection):

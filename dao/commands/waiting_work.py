@@ -44,7 +44,10 @@ _WORK_WAITS = text("""
            (SELECT min(workflow_instance_id) FROM task_instance
             WHERE state = 'RUNNING_EXECUTION' AND task_type = 'DEPENDENT') IS NOT NULL AS dependents,
            (SELECT id FROM schedule WHERE state = 'ONLINE' AND problem IS NULL
-            ORDER BY coalesce(next_fire_at, 'epoch'), id LIMIT 1) IS NOT NULL AS schedules
+            ORDER BY coalesce(next_fire_at, 'epoch'), id LIMIT 1) IS NOT NULL AS schedules,
+           EXISTS (SELECT FROM stream_restart) OR EXISTS (SELECT FROM rebalance)
+           OR EXISTS (SELECT FROM task_instance                                    -- index: task_instance_stream
+                      WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')) AS streams
 """)
 
 
@@ -53,8 +56,9 @@ class WaitingWork:
     """What one check of the tables found for a master; `due_in_s`: seconds until a waiting attempt is due.
 
     `suspect` is whether any suspect command waits (`dao/commands/deadly_commands.py`), `dependents` whether any
-    DEPENDENT task waits, `schedules` whether any schedule of any master will fire, and `stray_events` whether there are
-    events for a master that is gone while another master owns their runs.
+    DEPENDENT task waits, `schedules` whether any schedule of any master will fire, `stray_events` whether there are
+    events for a master that is gone while another master owns their runs, and `streams` whether there are streams, or
+    anything is asked of them.
     """
 
     mine: bool
@@ -65,6 +69,7 @@ class WaitingWork:
     dependents: bool = False
     schedules: bool = False
     stray_events: bool = False
+    streams: bool = False
 
 
 async def work_waits(
@@ -78,7 +83,4 @@ async def work_waits(
         "id_step": id_step,
         "master": master,
     }
-    row = (await connection.execute(_WORK_WAITS, values)).one()
-    return WaitingWork(
-        row.mine, row.aged, row.events, row.suspect, row.due_in_s, row.dependents, row.schedules, row.stray_events
-    )
+    return WaitingWork(**(await connection.execute(_WORK_WAITS, values)).one()._mapping)

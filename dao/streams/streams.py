@@ -55,11 +55,6 @@ class FirstInLine(NamedTuple):
     is_stream: bool
 
 
-_ANY = text("""
-    SELECT EXISTS (SELECT FROM stream_restart) OR EXISTS (SELECT FROM rebalance)
-           OR EXISTS (SELECT FROM task_instance                                     -- index: task_instance_stream
-                      WHERE stream IS NOT NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION'))
-""")
 # Two masters may believe that it is their turn. The lock ends with the transaction, and a frozen one with its session.
 _TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(hashtextextended('shoal streams ' || current_schema(), 0))")
 _LIVING = text("""
@@ -214,11 +209,6 @@ class AskedRestart:
     restart: Restart
     asked_by: str
     id: TaskInstanceId | None
-
-
-async def any_to_do(connection: AsyncConnection) -> bool:
-    """Whether there are streams, or anything is asked of them."""
-    return bool((await connection.execute(_ANY)).scalar_one())
 
 
 async def try_lock(connection: FencedTransaction) -> bool:

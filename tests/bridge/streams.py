@@ -68,8 +68,6 @@ async def wear_out(p: Program) -> None:
 async def care(p: Program) -> None:
     """As the master whose turn it is does for all."""
     await p.licensed(NodeKind.MASTER)
-    if not await p.call(streams.any_to_do):
-        return
     await p.call(streams.try_lock)
     asked = await p.call(streams.restarts)
     for each in asked:

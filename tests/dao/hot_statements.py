@@ -150,7 +150,7 @@ HOT = VIEWS | {
     ),
     "idle look of a master": Hot(
         lambda c: waiting_work.work_waits(c, Slot(0, 2), timedelta(days=1), 1, Epoch(77)),
-        {"command_pkey", "command_age"},
+        {"command_pkey", "command_age", "task_instance_stream"},
         2_100,
     ),
     "idle look without a slot": Hot(
@@ -346,7 +346,6 @@ HOT = VIEWS | {
     "who is first in the lines of pools": Hot(
         lambda c: streams.first_in_line(c), {"pool_line_kind", "task_instance_pkey", "task_instance_stream"}, 400
     ),
-    "whether there are streams": Hot(lambda c: streams.any_to_do(c), {"task_instance_stream"}, 10),
     "handover of streams": Hot(
         lambda c: streams.hand_over(licensed(c), dict.fromkeys([TaskInstanceId(1), TaskInstanceId(2)], "it moves")),
         {"task_instance_pkey"},

@@ -57,7 +57,7 @@ def looking(life: Life) -> Iterator[None]:
     nobody: Any = SimpleNamespace(
         wake=asyncio.Event(), notice=lambda **_: None, slot=None, any_online=True, walk_on=lambda: None
     )
-    poller = Poller(life, nobody, idle_driver(life, look), nobody, nobody, nobody, MasterSettings(), look)
+    poller = Poller(life, nobody, idle_driver(life, look), nobody, nobody, nobody, nobody, MasterSettings(), look)
     task = asyncio.create_task(poller.run())
     try:
         yield

@@ -9,6 +9,7 @@ from model.cluster.slots import Slot
 from model.ids import Epoch
 from tests.simulation.statements.commands import deadly_commands
 from tests.simulation.statements.runs import dependencies
+from tests.simulation.statements.streams import streams
 from tests.simulation.statements.tasks import task_events, task_timers
 from tests.simulation.tables import Transaction
 
@@ -29,4 +30,5 @@ def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_ste
         any(dependencies.waits(task) for _, task in tx.scan(server.tasks.unfinished)),
         any(each.state == "ONLINE" and each.problem is None for _, each in tx.scan(server.schedules.rows)),
         any(task_events.is_owned(tx, run) for _, _, run in task_events.strays(tx)),
+        bool(streams.queued_or_running(tx) or list(tx.scan(server.stream_restarts.rows))),
     )

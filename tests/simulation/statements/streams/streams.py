@@ -22,7 +22,7 @@ LATELY_S = 60.0
 RESTARTS_FOR_S = 600.0
 
 
-def _living(tx: Transaction) -> list[Values]:
+def queued_or_running(tx: Transaction) -> list[Values]:
     return [
         task
         for _, task in tx.scan(tx.server.tasks.unfinished)
@@ -38,10 +38,6 @@ def _waits_for_long(tx: Transaction, task: Values) -> bool:
 def _is_short(tx: Transaction, task: Values) -> bool:
     free = Counter(each.pool for _, each in tx.scan(tx.server.resources.rows) if each.holder is None)
     return any(free[pool] < number for pool, number in json.loads(task.resources or "{}").items())
-
-
-def any_to_do(tx: Transaction) -> bool:
-    return bool(_living(tx) or list(tx.scan(tx.server.stream_restarts.rows)))
 
 
 def try_lock(tx: Transaction) -> bool:
@@ -64,7 +60,7 @@ def living(tx: Transaction) -> list[LivingStream]:
             pools=tuple(json.loads(task.resources or "{}")),
             waits_for_pool=_waits_for_long(tx, task) or (task.state is T.QUEUED and _is_short(tx, task)),
         )
-        for task in sorted(_living(tx), key=lambda each: -each.id)
+        for task in sorted(queued_or_running(tx), key=lambda each: -each.id)
     ]
 
 
@@ -113,7 +109,7 @@ def _streams(tx: Transaction, ids: Iterable[TaskInstanceId]) -> list[tuple[Row, 
 
 
 def restarts(tx: Transaction) -> list[AskedRestart]:
-    moving = [task for task in _living(tx) if _moves(tx, task)]
+    moving = [task for task in queued_or_running(tx) if _moves(tx, task)]
     return [
         _restart(tx, run, code, asked, moving)
         for (run, code), asked in sorted((row.id, asked) for row, asked in tx.scan(tx.server.stream_restarts.rows))
