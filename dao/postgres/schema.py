@@ -43,6 +43,17 @@ class Upgraded:
     changed: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Planned:
+    """What `upgrade` would do: the version that is there, 0 for none, the one that this program needs, the scripts in
+    between, and the living nodes for which those that do not go with them would not run."""
+
+    version: int
+    needed: int
+    scripts: tuple[Script, ...]
+    in_the_way: tuple[str, ...]
+
+
 _LIVING = text("""
     SELECT lower(n.kind) || ' ' || n.address || ' (epoch ' || n.id || ')'
     FROM node n JOIN node_beat b ON b.node_id = n.id
@@ -126,6 +137,27 @@ init = upgrade
 """`shoal db init` and `shoal db upgrade` differ only in what their user expects to happen."""
 
 
+async def plan(database: Database, folder: Traversable | None = None) -> Planned:
+    """What `upgrade` would do now. Takes no lock and changes nothing.
+
+    Raises:
+        Refused: the schema is newer than this program.
+        Unavailable: the database does not answer.
+    """
+    scripts = read_scripts(folder)
+    async with database.reading() as connection:
+        applied = await _applied(connection)
+        living = await _living(connection) if applied else []
+    if not applied:
+        return Planned(0, scripts.version, (scripts.schema,), ())
+    if applied[-1].version > scripts.version:
+        raise Refused(_too_new(applied[-1], scripts))
+    version = applied[-1].version
+    missing = tuple(each for each in scripts.upgrades if each.version > version)
+    must_stop = any(not each.old_nodes_may_run for each in missing)
+    return Planned(version, scripts.version, missing, tuple(living) if must_stop else ())
+
+
 async def check(database: Database, folder: Traversable | None = None) -> None:
     """Return if the schema is the one that this program works with.
 
@@ -165,14 +197,17 @@ async def _refuse_encoding(connection: AsyncConnection, database: Database) -> N
 
 
 async def _refuse_while_nodes_live(connection: AsyncConnection, script: Script) -> None:
-    living = list((await connection.execute(_LIVING, {"within_s": BEATS_WITHIN_S})).scalars())
-    if living:
+    if living := await _living(connection):
         more = f" and {len(living) - 5} more" if len(living) > 5 else ""
         raise Refused(
             f"the upgrade {script.name} does not go with nodes of the former schema, and these live: "
             f"{', '.join(living[:5])}{more}; stop them first; "
             f"if all were killed, say shoal db upgrade --nobody-runs"
         )
+
+
+async def _living(connection: AsyncConnection) -> list[str]:
+    return list((await connection.execute(_LIVING, {"within_s": BEATS_WITHIN_S})).scalars())
 
 
 async def _applied(connection: AsyncConnection) -> list[_Applied]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
@@ -12,7 +14,7 @@ from dao.cluster import cluster, node_listings
 from dao.postgres import address, schema, schema_scripts
 from dao.postgres import roles as dao_roles
 from model.cluster import timing as times_of_nodes
-from model.errors import Refused, Unavailable
+from model.errors import Denied, Refused, Unavailable
 from model.runs.states import WorkflowState
 from service.words import counted, exact, plain
 from shoal import psql as psql_program
@@ -24,13 +26,15 @@ from shoal.cluster import registry_move, restoring
 from shoal.config import logging
 
 SHOWN_MAX = 20
+WAIT_STEP_S = 0.5
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the group `db`."""
     group = typer.Typer(no_args_is_help=True, help="The database: create, upgrade and check its schema.")
     verb(group, "shoal db init --database-url postgresql+psycopg://user:password@host/name", local=True)(init)
-    verb(group, "shoal db upgrade", local=True)(upgrade)
+    verb(group, "shoal db upgrade", "shoal db upgrade --plan", local=True)(upgrade)
+    verb(group, "shoal db wait --within 300", local=True)(wait)
     verb(group, "shoal db check", local=True)(check)
     verb(group, "shoal db psql", "shoal db psql -f sql/seed/commands_100.sql", passes_on=True, local=True)(psql)
     verb(group, "shoal db url", local=True)(url)
@@ -58,9 +62,32 @@ async def upgrade(
     nobody_runs: Annotated[
         bool, typer.Option("--nobody-runs", help="No node is alive, whatever the rows say: all were killed.")
     ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only list the scripts that would run, and the nodes that must stop first.")
+    ] = False,
 ) -> None:
     """Upgrade an older schema. Safe to run twice, and concurrently."""
-    await _upgrade(call, nobody_runs=nobody_runs)
+    if plan:
+        await _show_plan(call)
+    else:
+        await _upgrade(call, nobody_runs=nobody_runs)
+
+
+async def wait(
+    call: Invocation,
+    within: Annotated[float, typer.Option(min=0, help="Give up after so many seconds.")] = 60,
+) -> None:
+    """Wait until the database answers and has the schema that this program needs."""
+    deadline_s = time.monotonic() + within
+    while True:
+        try:
+            await check(call)
+        except (Refused, Denied, Unavailable):
+            if call.settings.database_url is None or time.monotonic() > deadline_s:
+                raise
+        else:
+            return
+        await asyncio.sleep(WAIT_STEP_S)
 
 
 async def check(call: Invocation) -> None:
@@ -206,6 +233,31 @@ def _times(changes: Sequence[str]) -> dict[str, object]:
             )
         found[name] = value.strip()
     return found
+
+
+async def _show_plan(call: Invocation) -> None:
+    async with call.database() as database:
+        planned = await schema.plan(database)
+    if call.as_json:
+        scripts = [
+            {"version": each.version, "script": each.name, "old_nodes_may_run": each.old_nodes_may_run}
+            for each in planned.scripts
+        ]
+        versions = {"schema_version": planned.version, "needed_version": planned.needed}
+        output.print_json({**versions, "scripts": scripts, "in_the_way": list(planned.in_the_way)})
+        return
+    has = f"has schema version {planned.version}" if planned.version else "has no Shoal schema"
+    output.say(f"The database {database.shown} {has}, and this program needs version {planned.needed}.")
+    if not planned.scripts:
+        output.say("Nothing is to do.")
+        return
+    output.table(
+        Column("VERSION", [str(each.version) for each in planned.scripts], right=True),
+        Column("SCRIPT", [each.name for each in planned.scripts]),
+        Column("NODES MEANWHILE", ["may run" if each.old_nodes_may_run else "must stop" for each in planned.scripts]),
+    )
+    if planned.in_the_way:
+        output.say(f"Stop these first: {', '.join(planned.in_the_way)}.")
 
 
 async def _upgrade(call: Invocation, *, nobody_runs: bool = False) -> None:

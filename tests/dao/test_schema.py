@@ -155,6 +155,23 @@ async def test_a_script_with_which_old_nodes_must_not_run_does_not_run_while_one
     assert (await schema.upgrade(empty_database, folder, nobody_runs=True)).ran == ("drop",)
 
 
+async def test_a_plan_names_what_would_run_and_who_must_stop_first_and_changes_nothing(
+    empty_database: Database, folder: Path
+) -> None:
+    assert [each.name for each in (await schema.plan(empty_database, folder)).scripts] == ["schema"]
+    await schema.init(empty_database, folder)
+    assert await schema.plan(empty_database, folder) == schema.Planned(NOW, NOW, (), ())
+    master = await Scene(empty_database).master()
+    an_upgrade(folder, NEXT, "widen", "-- old nodes: may run\nALTER TABLE node ADD COLUMN more int;")
+    assert (await schema.plan(empty_database, folder)).in_the_way == ()
+    an_upgrade(folder, NEXT + 1, "drop", "-- old nodes: must stop\nALTER TABLE node DROP COLUMN log_url;")
+    planned = await schema.plan(empty_database, folder)
+    assert [(each.name, each.old_nodes_may_run) for each in planned.scripts] == [("widen", True), ("drop", False)]
+    assert (planned.version, planned.needed) == (NOW, NEXT + 1)
+    assert planned.in_the_way == (f"master 10.0.0.1:5678 (epoch {master.epoch})",)
+    assert (await schema.upgrade(empty_database, folder, nobody_runs=True)).ran == ("widen", "drop")
+
+
 async def test_a_script_that_was_changed_after_it_ran_is_said(empty_database: Database, folder: Path) -> None:
     await schema.init(empty_database, folder)
     an_upgrade(folder, NEXT, "add_note", "CREATE TABLE note (a int);")

@@ -65,6 +65,7 @@ MORE = {
     "project set": ["name=value"],
     "alert channel set": ["mailto://127.0.0.1?from=shoal@example.org&to=ops@example.org"],
     "alert channel test": ["--wait", "0"],
+    "db wait": ["--within", "0"],
     "datasource set": ["sqlite:////nothing"],
     "environment set": [str(EXAMPLE)],
     "errors delete": ["1"],
@@ -132,7 +133,7 @@ CONDITIONS = {
         "; grant it (docs/reference/roles.md), or name another user",
         77,
         {"doctor": 1},
-        frozenset({"db check", "db roles", "token make"}) | MADE_BY_THEM,
+        frozenset({"db check", "db roles", "db wait", "token make"}) | MADE_BY_THEM,
     ),
     "no right on the schema": Condition(
         "{outsider}", "may not use its schema public; grant it", 77, {"doctor": 1}, MADE_BY_THEM
