@@ -33,9 +33,9 @@ $(BIN)/python:
 	@echo 'Making a virtual environment in $(VENV) ...'
 	@$(PYTHON) -m venv --without-pip $(VENV)
 
-$(VENV)/.ready: $(BIN)/python requirements.lock pyproject.toml
-	@echo 'Installing what Shoal runs on, $(words $(shell grep -o "^[a-z0-9.-]*==" requirements.lock)) packages of requirements.lock:'
-	@$(PIP) install --require-hashes -r requirements.lock $(NAMES)
+$(VENV)/.ready: $(BIN)/python requirements-local.lock pyproject.toml
+	@echo 'Installing what Shoal runs on, $(words $(shell grep -o "^[a-z0-9.-]*==" requirements-local.lock)) packages of requirements-local.lock:'
+	@$(PIP) install --require-hashes -r requirements-local.lock $(NAMES)
 	@echo 'Installing Shoal ...'
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
@@ -117,8 +117,8 @@ put-back: setup-dev servers ## Put bugs of the past back, each in a copy of the 
 chaos-promises: setup-dev servers ## A killed master with 1,000 runs, a sleeping one, a minute without database.
 	TEST_PATIENCE=1 $(BIN)/python -m pytest tests/chaos/promises.py $(ARGS)
 
-# The wheel is tried as a user installs it: apart from this tree, with the libraries of the lock alone.
-release: setup-dev $(PAGE) ## The packages of this version in dist/, tried in an environment of their own.
+# The wheel is tried as production installs it: apart from this tree, with the libraries of its lock alone.
+release: setup-dev servers $(PAGE) ## The packages of this version in dist/, tried in an environment of their own.
 	rm -rf dist build/release
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/python -m venv build/release
@@ -149,8 +149,9 @@ format: setup-dev ## Put the code into its format.
 	$(BIN)/python ui/page.py format
 
 lock: ## Resolve the versions again (needs uv: pip install uv).
-	$(LOCK) --upgrade --extra build pyproject.toml -o requirements.lock
-	$(LOCK) --extra build --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	$(LOCK) --upgrade pyproject.toml -o requirements.lock
+	$(LOCK) --extra build --extra local -c requirements.lock pyproject.toml -o requirements-local.lock
+	$(LOCK) --extra build --extra dev -c requirements-local.lock pyproject.toml -o requirements-dev.lock
 	$(LOCK) ui/node.in -o ui/node.lock
 	$(LOCK) tests/servers/s3.in -o tests/servers/s3.lock
 	$(BIN)/python ui/page.py lock

@@ -24,7 +24,7 @@ def test_the_extras_of_the_package_are_those_that_setup_takes() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     known = re.search(r"(?m)^KNOWN_EXTRAS := (.*)$", MAKEFILE)
     assert known is not None
-    assert set(known[1].split()) == set(extras) - {"build", "dev"}
+    assert set(known[1].split()) == set(extras) - {"build", "dev", "local"}
 
 
 def test_setup_installs_several_extras_at_the_versions_of_the_lock() -> None:

