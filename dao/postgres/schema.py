@@ -61,9 +61,11 @@ _LIVING = text("""
     ORDER BY n.id
 """)
 _IS_THERE = text("SELECT to_regclass('schema_version') IS NOT NULL")
-_CLOSED = text("""
-    SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relname = 'schema_version' AND NOT has_schema_privilege(n.oid, 'USAGE') LIMIT 1
+_ELSEWHERE = text("""
+    SELECT quote_ident(n.nspname) AS schema, quote_ident(current_database()) AS database,
+           has_schema_privilege(n.oid, 'USAGE') AS is_open
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relname = 'schema_version' ORDER BY is_open LIMIT 1
 """)
 _APPLIED = text("SELECT version, name, checksum, program FROM schema_version ORDER BY version")
 _RECORD = text("""
@@ -169,11 +171,16 @@ async def check(database: Database, folder: Traversable | None = None) -> None:
     scripts = read_scripts(folder)
     async with database.reading() as connection:
         applied = await _applied(connection)
-        closed = None if applied else (await connection.execute(_CLOSED)).scalar()
-    if closed is not None:
+        elsewhere = None if applied else (await connection.execute(_ELSEWHERE)).first()
+    if elsewhere is not None and not elsewhere.is_open:
         raise Denied(
-            f"this user of the database {database.shown} may not use its schema {closed}; "
+            f"this user of the database {database.shown} may not use its schema {elsewhere.schema}; "
             "grant it: docs/reference/roles.md"
+        )
+    if elsewhere is not None:
+        raise Refused(
+            f"the tables of Shoal in the database {database.shown} are in its schema {elsewhere.schema}, which is not "
+            f"in the search_path; ALTER DATABASE {elsewhere.database} SET search_path = {elsewhere.schema}"
         )
     if not applied:
         raise Refused(f"the database {database.shown} has no Shoal schema; run `shoal db init`")

@@ -196,6 +196,15 @@ async def test_a_missing_schema_is_told_with_its_cure(empty_database: Database) 
     assert password not in str(raised.value)
 
 
+async def test_a_schema_that_the_search_path_lacks_is_told_with_its_cure(empty_database: Database) -> None:
+    """A dump has no settings of its database: they are missing after it was restored."""
+    scene = Scene(empty_database)
+    await scene.sql('CREATE SCHEMA "Jobs"')
+    await scene.sql('CREATE TABLE "Jobs".schema_version (version int)')
+    with pytest.raises(Refused, match=r'in its schema "Jobs".*ALTER DATABASE empty SET search_path = "Jobs"'):
+        await schema.check(empty_database)
+
+
 async def test_an_older_schema_is_told_with_its_cure(database: Database, folder: Path) -> None:
     an_upgrade(folder, NEXT, "add_note", "CREATE TABLE note (a int);")
     with pytest.raises(Refused, match=f"has schema version {NOW}, this program needs {NEXT}; run `shoal db upgrade`"):
