@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
-from pydantic_settings import NoDecode
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from dao.secrets.secret_file import OTHERS, read_closed
 from model.errors import Refused
+from model.listed import LISTED
 
 if TYPE_CHECKING:
     from dao.secrets.vault import Vault
@@ -23,12 +23,7 @@ FILE_NAME = "secret-keys"
 """The key file in the data folder of `shoal up`."""
 
 
-def _split(given: Any) -> Any:
-    """An environment variable contains the keys as one text, `new,old`."""
-    return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given
-
-
-Keys = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_split)]
+Keys = Annotated[tuple[SecretStr, ...], *LISTED]
 
 
 class SecretSettings(BaseModel):
