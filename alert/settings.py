@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic_settings import NoDecode
+from pydantic import BaseModel, ConfigDict, Field
 
 from model.cluster.timing import Duration
-
-
-def _split(given: Any) -> Any:
-    """An environment variable contains several values as one text, `a,b`."""
-    return tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
-
-
-Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+from model.listed import Names
 
 
 class AlertSettings(BaseModel):

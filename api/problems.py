@@ -15,10 +15,9 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from api import languages
-from model.definitions.problems import InvalidWorkflow
+from model.definitions.problems import Invalid
 from model.errors import Denied, ShoalError, TooMany
 from model.parameters.declared import WrongParameters
-from model.pools.spec import InvalidPool
 from service.error_codes import NOT_FOUND, Kind, kind_of
 from service.fields import fault_of
 from service.workflows.workflow_file import BadWorkflowFile
@@ -109,7 +108,7 @@ def _errors(error: ShoalError) -> list[FieldError]:
             return [
                 FieldError(pointer=_pointer(("body", "params", each.name)), detail=each.sentence) for each in faults
             ]
-        case InvalidWorkflow() | InvalidPool():
+        case Invalid():
             problems = error.problems[:ERRORS_MAX]
             return [FieldError(pointer=_pointer(("body", *each.where)), detail=each.sentence) for each in problems]
         case _:

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic_settings import NoDecode
+from pydantic import BaseModel, ConfigDict, Field
+
+from model.listed import Names
 
 DEFAULT_PORT = 7465
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-
-
-def _split(given: Any) -> Any:
-    """An environment variable contains several values as one text, `a,b`."""
-    return tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
-
-
-Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
 
 class ApiSettings(BaseModel):

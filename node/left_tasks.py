@@ -31,7 +31,7 @@ from dao.cluster.node_rows import NodeRow
 from model.cluster.means import is_passing
 from model.cluster.nodes import NodeKind, ProcessIdentity
 from model.ids import Epoch
-from registry.process import is_gone, place_of, this_process
+from registry.process import Stat, is_gone, place_of, stat_of, this_process
 
 log = structlog.get_logger()
 
@@ -177,11 +177,6 @@ def _what_remains(ending: asyncio.Future[int]) -> str | None:
     return f"{left} processes could not be killed" if left else None
 
 
-class _Process(NamedTuple):
-    parent: int
-    started: int
-
-
 class _Search:
     """Searches for living processes that have the mark, and their descendants.
 
@@ -195,7 +190,7 @@ class _Search:
         self._since = since
         self._known: dict[tuple[int, int], bool] = {}
 
-    def living(self) -> dict[int, _Process]:
+    def living(self) -> dict[int, Stat]:
         """Those that live now, by pid."""
         living = {pid: stat for pid in _pids() if (stat := _stat(pid)) is not None and stat.started >= self._since}
         family = {pid for pid, process in living.items() if pid != os.getpid() and self._is_marked(pid, process)}
@@ -207,7 +202,7 @@ class _Search:
         self._known |= {(pid, living[pid].started): True for pid in family}
         return {pid: living[pid] for pid in family}
 
-    def _is_marked(self, pid: int, process: _Process) -> bool:
+    def _is_marked(self, pid: int, process: Stat) -> bool:
         key = (pid, process.started)
         if key not in self._known:
             found = _carries(pid, self._mark)
@@ -221,16 +216,15 @@ def _pids() -> list[int]:
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
 
 
-def _stat(pid: int) -> _Process | None:
+def _stat(pid: int) -> Stat | None:
     """None for a process that has ended, including a zombie."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_bytes()
+        stat = stat_of(pid)
     except OSError as error:
         if is_passing(error):
             raise
         return None
-    fields = text[text.rindex(b")") + 2 :].split()
-    return None if fields[0] in b"ZX" else _Process(int(fields[1]), int(fields[19]))
+    return None if stat.is_corpse else stat
 
 
 def _carries(pid: int, mark: bytes) -> bool | None:

@@ -22,7 +22,7 @@ def _boot() -> str:
 
 def this_process() -> ProcessIdentity:
     """The identity of the running process."""
-    return ProcessIdentity(f"{_boot()}/{os.geteuid()}", os.getpid(), _stat(os.getpid()).started)
+    return ProcessIdentity(f"{_boot()}/{os.geteuid()}", os.getpid(), stat_of(os.getpid()).started)
 
 
 def place_of(process: ProcessIdentity) -> tuple[str, int | None]:
@@ -41,25 +41,26 @@ def is_gone(process: ProcessIdentity) -> bool:
     if not is_here(process):
         return False
     try:
-        stat = _stat(process.pid)
+        stat = stat_of(process.pid)
     except OSError:
         return not _is_taken(process.pid)
     return stat.is_corpse or stat.started != process.started
 
 
-class _Stat(NamedTuple):
+class Stat(NamedTuple):
     """Facts of /proc/PID/stat; `started` is its field 22."""
 
     is_corpse: bool
+    parent: int
     started: int
 
 
-def _stat(pid: int) -> _Stat:
+def stat_of(pid: int) -> Stat:
     """Raises OSError when there is no such process, or we may not see it."""
-    stat = Path(f"/proc/{pid}/stat").read_text()
-    # The command's name may contain spaces and brackets: the fields are counted from its last bracket.
-    fields = stat[stat.rindex(")") + 2 :].split()
-    return _Stat(fields[0] in "ZX", int(fields[19]))
+    stat = Path(f"/proc/{pid}/stat").read_bytes()
+    # The command's name may be any bytes, spaces and brackets too: the fields are counted from its last bracket.
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    return Stat(fields[0] in b"ZX", int(fields[1]), int(fields[19]))
 
 
 def _is_taken(pid: int) -> bool:

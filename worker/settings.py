@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic_settings import NoDecode
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from model.cluster.load import WorkerLoadSettings
 from model.cluster.nodes import WhenFenced
 from model.cluster.timing import Duration
 from model.fields import DEFAULT_WORKER_GROUP, GroupName
-
-
-def _split(given: Any) -> Any:
-    """An environment variable or a flag contains a list as one text, `gpu,default`."""
-    return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given
+from model.listed import LISTED
 
 
 def _each_once(groups: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(groups))
 
 
-Groups = Annotated[tuple[GroupName, ...], NoDecode, BeforeValidator(_split), AfterValidator(_each_once)]
+Groups = Annotated[tuple[GroupName, ...], *LISTED, AfterValidator(_each_once)]
 
 TenantName = Annotated[str, Field(pattern=r"^(\*|[A-Za-z_][A-Za-z0-9_.-]{0,31})$")]
 OneTenant = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,31}$")]
-Tenants = Annotated[tuple[TenantName, ...], NoDecode, BeforeValidator(_split)]
+Tenants = Annotated[tuple[TenantName, ...], *LISTED]
 
 
 class WorkerSettings(BaseModel):

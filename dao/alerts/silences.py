@@ -8,7 +8,6 @@ from datetime import datetime
 
 from sqlalchemy import text
 
-from dao.postgres.database import database_time
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
 from model.errors import NotFound
@@ -88,11 +87,6 @@ async def insert(connection: AsyncConnection, new: NewSilence, by: str) -> Silen
     """Make one."""
     await notify(connection, ALERT_CHANGED)
     return Silence(*(await connection.execute(_INSERT, {**vars(new), "by": by})).one())
-
-
-async def now(connection: AsyncConnection) -> datetime:
-    """The database's time, aware UTC."""
-    return await database_time(connection)
 
 
 async def end(connection: AsyncConnection, silence: Silence) -> None:

@@ -36,7 +36,6 @@ class TakenBy:
     name: str
     runs: int
     tasks: int
-    first_at: datetime
     last_at: datetime
 
 
@@ -71,7 +70,7 @@ _GONE = text("""
 """)
 _BY_WHOM = text("""
     SELECT o.master_id, coalesce(nullif(n.name, ''), n.address, o.master_id::text), count(DISTINCT o.run),
-           coalesce(sum(own.tasks), 0)::int, min(o.handled_at), max(o.handled_at)
+           coalesce(sum(own.tasks), 0)::int, max(o.handled_at)
     FROM taken_from(:epoch, CAST(:since AS timestamptz), :read) AS o LEFT JOIN node n ON n.id = o.master_id
     CROSS JOIN LATERAL (
         SELECT count(*) AS tasks FROM task_instance t                           -- index: task_instance_attempt

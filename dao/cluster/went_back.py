@@ -19,8 +19,6 @@ from dao.cluster.nodes import Me
 from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import NODE, notify
-from model.ids import WorkflowInstanceId
-from model.runs.states import WorkflowState
 
 FORGOTTEN_AFTER_S = 3600.0
 """The row of a node that beat more recently was not deleted because it ended long ago."""
@@ -102,47 +100,11 @@ _LAST_ATTEMPT = text("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM
 _NOTICES = text("SELECT noticed_at, node, why, runs, attempts FROM went_back ORDER BY id")
 _FORGET = text("DELETE FROM went_back")
 _RESTORED = text("UPDATE cluster SET restored_at = clock_timestamp()")
-_UNFINISHED = text("""
-    SELECT i.id, coalesce(d.name, i.workflow_code::text), coalesce(i.requested_state, i.state)
-    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
-    WHERE i.ended_at IS NULL ORDER BY i.id                                    -- index: workflow_instance_unfinished
-""")
 _MOVE_IDS = text("""
     SELECT count(setval(format('%I.%I', schemaname, sequencename)::regclass,
                         (coalesce(last_value, 0) / :step + 2) * :step))
     FROM pg_sequences WHERE schemaname = current_schema() AND data_type = 'bigint'::regtype
 """)
-_SET_ASIDE = text("""
-    WITH gone AS (
-        DELETE FROM command
-        WHERE parent IS NULL AND type IS DISTINCT FROM 'RECOVER_TOLERANCE_FAULT_PROCESS'
-          AND NOT EXISTS (SELECT FROM error_command e WHERE e.command_id = command.id)
-        RETURNING *
-    ), recorded AS (
-        INSERT INTO command_history (command_id, type, outcome, master_id, created_at, created_by)
-        SELECT id, coalesce(left(type, 100), ''), 'ERROR', 0,
-               CASE WHEN isfinite(created_at) THEN created_at ELSE clock_timestamp() END, created_by
-        FROM gone
-        ON CONFLICT (command_id) DO NOTHING  -- an id that was handled before: its master would refuse it too
-    )
-    INSERT INTO error_command
-        (command_id, type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy,
-         worker_group, created_at, created_by, reason, master_id, warning_type, alert_group, environment, dry_run,
-         task_depend_type, start_tasks, schedule_time, time_zone, schedule_id, parent, traceparent)
-    SELECT id, type, workflow_code, workflow_version, workflow_instance_id, params, priority, failure_strategy,
-           worker_group, created_at, created_by, :reason, 0, warning_type, alert_group, environment, dry_run,
-           task_depend_type, start_tasks, schedule_time, time_zone, schedule_id, parent, traceparent
-    FROM gone
-""")
-
-
-@dataclass(frozen=True, slots=True)
-class Unfinished:
-    """A run that goes on in this state of the database. `state` includes what was requested of its owner."""
-
-    id: WorkflowInstanceId
-    workflow: str
-    state: WorkflowState
 
 
 async def place(connection: AsyncConnection) -> Place:
@@ -210,14 +172,3 @@ async def begin_anew(connection: FencedTransaction) -> None:
     await connection.execute(_FORGET)
     await connection.execute(_RESTORED)
     await notify(connection, NODE)
-
-
-async def unfinished(connection: AsyncConnection) -> list[Unfinished]:
-    """All runs that have not ended, by id."""
-    rows = (await connection.execute(_UNFINISHED)).all()
-    return [Unfinished(WorkflowInstanceId(id_), name, WorkflowState(state)) for id_, name, state in rows]
-
-
-async def set_commands_aside(connection: FencedTransaction, reason: str) -> int:
-    """Make error commands of the waiting ones that somebody asked for: they can be retried. Returns how many."""
-    return (await connection.execute(_SET_ASIDE, {"reason": reason})).rowcount

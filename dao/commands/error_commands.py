@@ -8,6 +8,9 @@ from datetime import datetime
 
 from sqlalchemy import text
 
+from dao.commands import commands
+from dao.commands.commands import Outcome
+from dao.postgres.database import FencedTransaction
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import changed
 from model.changes import Changes
@@ -114,6 +117,13 @@ _RETRY = text("""
     )
     SELECT EXISTS (SELECT FROM gone) AS found, (SELECT id FROM asked) AS id
 """)
+_TO_SET_ASIDE = text("""
+    SELECT id, EXISTS (SELECT FROM command_history h WHERE h.command_id = command.id) AS was_handled
+    FROM command
+    WHERE parent IS NULL AND type IS DISTINCT FROM 'RECOVER_TOLERANCE_FAULT_PROCESS'
+      AND NOT EXISTS (SELECT FROM error_command e WHERE e.command_id = command.id)
+    ORDER BY id FOR UPDATE
+""")
 _DROP = text("DELETE FROM error_command WHERE command_id = ANY(CAST(:ids AS bigint[]))")
 
 _ID_MAX = 2**63 - 1
@@ -167,6 +177,15 @@ async def drop_error_commands(connection: AsyncConnection, ids: Collection[Comma
     dropped = int((await connection.execute(_DROP, {"ids": list(ids)})).rowcount)
     await changed(connection, Changes(errors=True))
     return dropped
+
+
+async def set_commands_aside(connection: FencedTransaction, reason: str) -> int:
+    """Make error commands of the waiting ones that somebody asked for: they can be retried. Returns how many."""
+    was_handled = {CommandId(id_): was for id_, was in (await connection.execute(_TO_SET_ASIDE)).all()}
+    refused = [Outcome(row, None, reason) for row in await commands.take(connection, list(was_handled))]
+    await commands.record(connection, [each for each in refused if not was_handled[each.row.id]], Epoch(0), None)
+    await commands.record_errors(connection, [each for each in refused if was_handled[each.row.id]], Epoch(0))
+    return len(refused)
 
 
 def _not_found(id_: int) -> NotFound:

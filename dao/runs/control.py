@@ -55,6 +55,15 @@ class Locked:
 
 
 @dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A run that has not ended. `state` includes what was requested of its owner."""
+
+    id: WorkflowInstanceId
+    workflow: str
+    state: WorkflowState
+
+
+@dataclass(frozen=True, slots=True)
 class Revival:
     """How a run leaves its final state. `executing` limits it to some tasks, None does not; with `keeps_executing` the
     limit stays unchanged. With `keeps_ending` one that was paused while it cleaned up goes on with that. `waits`: for
@@ -93,6 +102,11 @@ _LOCK = text("""
 _SERIAL = text("""
     SELECT DISTINCT workflow_code, serial_key FROM workflow_instance
     WHERE id = ANY(CAST(:ids AS bigint[])) AND execution_type <> 'PARALLEL'
+""")
+_UNFINISHED = text("""
+    SELECT i.id, coalesce(d.name, i.workflow_code::text), coalesce(i.requested_state, i.state)
+    FROM workflow_instance i LEFT JOIN workflow_definition d ON d.code = i.workflow_code
+    WHERE i.ended_at IS NULL ORDER BY i.id                                    -- index: workflow_instance_unfinished
 """)
 _ASK_HALT = text("""
     WITH asked AS (
@@ -196,6 +210,12 @@ async def serial_lines(connection: AsyncConnection, ids: Collection[WorkflowInst
     """The lines of those of these runs whose workflows are not PARALLEL."""
     rows = (await connection.execute(_SERIAL, {"ids": list(ids)})).all()
     return {Line(WorkflowCode(code), key) for code, key in rows}
+
+
+async def unfinished(connection: AsyncConnection) -> list[Unfinished]:
+    """All runs that have not ended, by id."""
+    rows = (await connection.execute(_UNFINISHED)).all()
+    return [Unfinished(WorkflowInstanceId(id_), name, WorkflowState(state)) for id_, name, state in rows]
 
 
 async def ask_halt(connection: FencedTransaction, states: Mapping[WorkflowInstanceId, WorkflowState]) -> None:

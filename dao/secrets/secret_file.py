@@ -12,6 +12,8 @@ from pathlib import Path
 from model.errors import InvalidSettings
 
 BYTES_MAX = 100_000
+EVERYBODY, OTHERS = 0o007, 0o077
+"""Who must have no rights: everybody but a group, or all but the owner."""
 
 
 def read_secret(path: Path, setting: str) -> str:
@@ -20,18 +22,24 @@ def read_secret(path: Path, setting: str) -> str:
     Raises:
         InvalidSettings: the file of this setting cannot be read, is open to everybody, or has no text.
     """
+    text = read_closed(path, setting, EVERYBODY, "correct the path").strip()
+    if not text:
+        raise InvalidSettings(f"{setting} {path} is empty; write the secret into it")
+    return text
+
+
+def read_closed(path: Path, setting: str, to: int, cure: str) -> str:
+    """The text of a file that is closed `to` whom it must be. Raises `InvalidSettings`, with the cure for no file."""
     try:
         with path.open("rb") as file:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode):
-                raise InvalidSettings(f"{setting} {path} is no file; name the file that has the secret")
-            if facts.st_mode & 0o007:
-                raise InvalidSettings(f"{setting} {path} is open to every user of this machine; chmod 600 it")
-            text = file.read(BYTES_MAX).decode().strip()
+                raise InvalidSettings(f"{setting} {path} is no file; {cure}")
+            if facts.st_mode & to:
+                whom = "every user" if to == EVERYBODY else "other users"
+                raise InvalidSettings(f"{setting} {path} is open to {whom} of this machine; chmod 600 it")
+            return file.read(BYTES_MAX).decode()
     except OSError as error:
-        raise InvalidSettings(f"{setting} {path} cannot be read: {error.strerror}; correct the path") from None
+        raise InvalidSettings(f"{setting} {path} cannot be read: {error.strerror}; {cure}") from None
     except UnicodeDecodeError:
         raise InvalidSettings(f"{setting} {path} is not UTF-8; write the secret as text") from None
-    if not text:
-        raise InvalidSettings(f"{setting} {path} is empty; write the secret into it")
-    return text

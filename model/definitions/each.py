@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from model.choices import OnElementFailure
 from model.errors import Refused
 from model.logic.catalog import LOGIC_TYPES
-from model.parameters.json_values import parse_json
+from model.parameters.json_values import parse_json, with_texts
 from model.parameters.parameters import PARAMETERS_BYTES_MAX, Room, references, replace_references
 from model.parameters.results import bases
 from model.parameters.secret_values import has_sealed
@@ -99,7 +99,9 @@ def listed(each: Each, values: Mapping[str, str]) -> str:
     within its text. Raises `Refused` if it is no list, too long or too large."""
     room = Room("the elements of each", PARAMETERS_BYTES_MAX)
     if isinstance(each.over, list):
-        text = json.dumps(_replaced(each.over, values, room), ensure_ascii=False)
+        text = json.dumps(
+            with_texts(each.over, lambda text: replace_references(text, values, room.take)), ensure_ascii=False
+        )
     else:
         text = replace_references(each.over, values, room.take)
     if has_sealed(text):
@@ -134,13 +136,3 @@ def elements_of(text: str) -> list[Any]:
         shown = text if len(text) <= 60 else f"{text[:60]}..."
         raise Refused(f'each needs a JSON list such as ["a", "b"], not {shown!r}')
     return found
-
-
-def _replaced(part: Any, values: Mapping[str, str], room: Room) -> Any:
-    if isinstance(part, str):
-        return replace_references(part, values, room.take)
-    if isinstance(part, list):
-        return [_replaced(each, values, room) for each in part]
-    if isinstance(part, dict):
-        return {name: _replaced(each, values, room) for name, each in part.items()}
-    return part

@@ -1,4 +1,4 @@
-"""What is wrong with a workflow definition: one sentence for each problem, with its place.
+"""What is wrong with a workflow definition, or a pool: one sentence for each problem, with its place.
 
 The messages of pydantic are translated from Python's terms to those of a workflow's author.
 """
@@ -21,8 +21,7 @@ from model.parameters.declared import LongForm
 if TYPE_CHECKING:
     from model.definitions.workflow import WorkflowSpec
 
-_WRONG_TASK = "wrong_task"
-_WRONG_FIELD = "wrong_field"
+_WRONG = "wrong_here"
 
 
 class Problem(BaseModel):
@@ -34,12 +33,16 @@ class Problem(BaseModel):
     sentence: str
 
 
-class InvalidWorkflow(Refused):
-    """A definition that cannot be saved or run."""
+class Invalid(Refused):
+    """Content that cannot be saved, with all its problems."""
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
         super().__init__("; ".join(problem.sentence for problem in problems[:20]))
+
+
+class InvalidWorkflow(Invalid):
+    """A definition that cannot be saved or run."""
 
     @classmethod
     def of(
@@ -56,14 +59,24 @@ def faults_of_task_names(spec: WorkflowSpec) -> Iterator[Problem]:
             yield Problem(where=("tasks", place, "name"), sentence=f"task {place + 1}: {fault}")
 
 
+def wrong(where: tuple[str | int, ...], sentence: str) -> PydanticCustomError:
+    """For a validator to raise: a place, and what is wrong there beside the rest."""
+    return PydanticCustomError(_WRONG, "{sentence}", {"where": where, "sentence": sentence})
+
+
+def raised(part: Any) -> Problem | None:
+    """The problem that a validator raised by `wrong`; None for an error of pydantic's own."""
+    return Problem(**part["ctx"]) if part["type"] == _WRONG else None
+
+
 def wrong_task(task: int, sentence: str) -> PydanticCustomError:
     """For a validator to raise: the index of a task, and what is wrong with it beside the others."""
-    return PydanticCustomError(_WRONG_TASK, "{sentence}", {"task": task, "sentence": sentence})
+    return wrong(("tasks", task), sentence)
 
 
 def wrong_field(field: str, sentence: str) -> PydanticCustomError:
     """For a validator to raise: a field of the workflow, and what is wrong with it beside the others."""
-    return PydanticCustomError(_WRONG_FIELD, "{sentence}", {"field": field, "sentence": sentence})
+    return wrong((field,), sentence)
 
 
 _SAID = {
@@ -109,10 +122,8 @@ def _problem(model: type[BaseModel], content: Mapping[str, Any], part: Any, besi
     where = tuple(step for step in part["loc"] if step != "[key]")
     is_apart = where[:1] == ("declared",) and "declared" not in content
     written = ("params", *where[1:]) if is_apart else where
-    if part["type"] == _WRONG_TASK:
-        return Problem(where=("tasks", part["ctx"]["task"]), sentence=part["ctx"]["sentence"])
-    if part["type"] == _WRONG_FIELD:
-        return Problem(where=(part["ctx"]["field"],), sentence=part["ctx"]["sentence"])
+    if (problem := raised(part)) is not None:
+        return problem
     message = _SAID.get(part["type"], str(part["msg"]).removeprefix("Value error, "))
     if part["type"] == "too_long":
         message = f"must not have more than {part['ctx']['max_length']} entries"
@@ -124,7 +135,7 @@ def _problem(model: type[BaseModel], content: Mapping[str, Any], part: Any, besi
         field = "resources" if is_pool else "local_params" if "local_params" in where else str(where[-1])
         message = _PATTERNS.get(field, _NO_CONTROL)
     if part["type"] == "extra_forbidden":
-        message = f"there is no field {_quoted(where[-1])}{_inside(where)}{_near(model, where, beside)}"
+        message = f"there is no field {quoted(where[-1])}{_inside(where)}{_near(model, where, beside)}"
     elif part["type"] == "missing":
         message = f'the field "{where[-1]}"{_inside(where)} is missing'
     elif fields := _fields(written):
@@ -142,7 +153,7 @@ def _inside(where: tuple[str | int, ...]) -> str:
     if where[:-1] == ("defaults",):
         return ' in "defaults"'
     if len(where) == 3 and where[0] == "declared":
-        return f" of the parameter {_quoted(where[1])}"
+        return f" of the parameter {quoted(where[1])}"
     is_in_part = len(where) == 4 and where[0] == "tasks" and where[2] in ("each", "readiness")
     return f' in "{where[2]}"' if is_in_part else ""
 
@@ -163,11 +174,12 @@ def _task_of(content: Mapping[str, Any], where: tuple[str | int, ...]) -> str:
     if len(where) < 2 or where[0] != "tasks" or not isinstance(where[1], int):
         return ""
     try:
-        return f"task {_quoted(content['tasks'][where[1]]['name'])}: "
+        return f"task {quoted(content['tasks'][where[1]]['name'])}: "
     except (KeyError, TypeError, IndexError):
         return f"task {where[1] + 1}: "
 
 
-def _quoted(name: object) -> str:
+def quoted(name: object) -> str:
+    """A name in a sentence, cut if it is too long to be one."""
     shown = str(name)[:NAME_LENGTH_MAX]
     return f'"{shown}"' if shown.isprintable() else ascii(shown)

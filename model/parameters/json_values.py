@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from model.errors import Refused
@@ -39,6 +39,20 @@ def part_of(given: Any, path: Sequence[str | int]) -> Any:
         except LookupError:
             raise Missing from None
     return given
+
+
+def with_leaves(given: Any, change: Callable[[Any], Any]) -> Any:
+    """The same lists and objects, with `change` of each other value in them; the names of fields stay."""
+    if isinstance(given, list):
+        return [with_leaves(each, change) for each in given]
+    if isinstance(given, dict):
+        return {name: with_leaves(each, change) for name, each in given.items()}
+    return change(given)
+
+
+def with_texts(given: Any, change: Callable[[str], str]) -> Any:
+    """The same JSON value, with `change` of each text in it."""
+    return with_leaves(given, lambda each: change(each) if isinstance(each, str) else each)
 
 
 def text_of(given: Any) -> str:

@@ -13,8 +13,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from model.definitions.problems import Problem
-from model.errors import Refused
+from model.definitions.problems import Invalid, Problem, quoted, raised, wrong
 from model.fields import POOL_NAME, POOL_NAME_LENGTH_MAX
 from model.logic.fields import model_at
 from model.near import nearest
@@ -28,7 +27,6 @@ RESOURCE_NAME_LENGTH_MAX = 200
 DATA_BYTES_MAX = 8_192
 """Of one resource. A task gets the data of all that it holds in one environment variable, which takes 128 KB."""
 
-_WRONG_HERE = "wrong_here"
 _NO_OBJECT = "its data must be an object such as {host: 10.0.0.1, port: 3128}, or nothing"
 
 
@@ -39,7 +37,7 @@ def fault_of_pool_name(name: object) -> str | None:
     if len(name) <= POOL_NAME_LENGTH_MAX and re.fullmatch(POOL_NAME, name):
         return None
     return (
-        f"the name {_quoted(name)} is none of a pool; write 1 to {POOL_NAME_LENGTH_MAX} of a to z, A to Z, 0 to 9 and "
+        f"the name {quoted(name)} is none of a pool; write 1 to {POOL_NAME_LENGTH_MAX} of a to z, A to Z, 0 to 9 and "
         f"_ . -, a letter or digit first, since it is a part of the variable in which a task finds its resources"
     )
 
@@ -74,18 +72,16 @@ def _named(given: Any) -> Any:
     if not isinstance(given, list | tuple):
         return given
     if len(given) > RESOURCES_MAX:
-        raise _wrong(("resources",), f'field "resources": must not have more than {RESOURCES_MAX} resources')
+        raise wrong(("resources",), f'field "resources": must not have more than {RESOURCES_MAX} resources')
     named: dict[Any, Any] = {}
     for place, name in enumerate(given):
         if not isinstance(name, str):
-            raise _wrong(
+            raise wrong(
                 ("resources", place),
                 f"resource {place + 1} must be a name, a text; to give a resource data, write a mapping of names",
             )
         if name in named:
-            raise _wrong(
-                ("resources", place), f"the resource {_quoted(name)} stands there twice; give each its own name"
-            )
+            raise wrong(("resources", place), f"the resource {quoted(name)} stands there twice; give each its own name")
         named[name] = None
     return named
 
@@ -115,17 +111,17 @@ class PoolSpec(BaseModel):
     @model_validator(mode="after")
     def _has_one_kind(self) -> Self:
         if self.resources is not None and self.count is not None:
-            raise _wrong(("count",), "a pool has `resources` or a `count`, not both; remove one of them")
+            raise wrong(("count",), "a pool has `resources` or a `count`, not both; remove one of them")
         if self.resources is None and self.count is None:
-            raise _wrong((), "a pool needs `resources` (names, with data of each) or a `count` of places; write one")
+            raise wrong((), "a pool needs `resources` (names, with data of each) or a `count` of places; write one")
         if self.check is not None and self.resources is None:
-            raise _wrong(("check",), "the places of a `count` have nothing to check; name `resources`, or remove it")
+            raise wrong(("check",), "the places of a `count` have nothing to check; name `resources`, or remove it")
         return self
 
     @model_validator(mode="after")
     def _check_has_values(self) -> Self:
         if self.check is not None and (fault := misfit(self.check, self.resources or {})) is not None:
-            raise _wrong(*fault)
+            raise wrong(*fault)
         return self
 
     @classmethod
@@ -145,16 +141,8 @@ class PoolSpec(BaseModel):
         return len(self.resources) if self.resources is not None else self.count or 0
 
 
-class InvalidPool(Refused):
+class InvalidPool(Invalid):
     """A pool that cannot be saved."""
-
-    def __init__(self, problems: list[Problem]) -> None:
-        self.problems = problems
-        super().__init__("; ".join(problem.sentence for problem in problems[:20]))
-
-
-def _wrong(where: tuple[str | int, ...], sentence: str) -> PydanticCustomError:
-    return PydanticCustomError(_WRONG_HERE, "{sentence}", {"where": where, "sentence": sentence})
 
 
 _SAID = {
@@ -181,20 +169,20 @@ _ELSEWHERE = {
 
 
 def _problem(part: Any, beside: tuple[str, ...]) -> Problem:
+    if (problem := raised(part)) is not None:
+        return problem
     where = tuple(step for step in part["loc"] if step != "[key]")
     kind, said = part["type"], str(part["msg"]).removeprefix("Value error, ")
-    if kind == _WRONG_HERE:
-        return Problem(where=part["ctx"]["where"], sentence=part["ctx"]["sentence"])
     said = _SAID.get(kind, said)
     if kind == "extra_forbidden":
-        return Problem(where=where, sentence=f"there is no field {_quoted(where[-1])}{_near(where, beside)}")
+        return Problem(where=where, sentence=f"there is no field {quoted(where[-1])}{_near(where, beside)}")
     if kind == "too_short":
         said = "must not be empty; name a resource"
     elif kind in ("too_long", "string_too_long"):
         what = "resources" if kind == "too_long" else "characters"
         said = f"must not have more than {part['ctx']['max_length']} {what}"
     if len(where) > 1 and where[0] == "resources":
-        return Problem(where=where, sentence=f"resource {_quoted(where[1])}: {said}")
+        return Problem(where=where, sentence=f"resource {quoted(where[1])}: {said}")
     field = ".".join(map(str, where))
     return Problem(
         where=where, sentence=f'field "{field}": {said[:1].lower()}{said[1:]}' if where else f"a pool {said}"
@@ -207,11 +195,6 @@ def _near(where: tuple[str | int, ...], beside: tuple[str, ...]) -> str:
     meant = _ELSEWHERE.get(str(where[-1]).lower())
     near = meant if meant in fields else nearest(str(where[-1]), fields)
     return f', did you mean "{near}"?' if near else f"; known are {', '.join(fields)}"
-
-
-def _quoted(name: object) -> str:
-    shown = str(name)[:RESOURCE_NAME_LENGTH_MAX]
-    return f'"{shown}"' if shown.isprintable() else ascii(shown)
 
 
 def faults_of_variables(name: str, others: Mapping[str, str]) -> Iterator[str]:

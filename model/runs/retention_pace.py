@@ -8,8 +8,6 @@ from enum import StrEnum
 KEPT_DAYS = 90
 """Unless the project or the masters' settings say otherwise; 0 = forever."""
 KEPT_DAYS_MAX = 36_500
-AUDIT_KEPT_DAYS_MIN = 90
-"""An audit row is kept for so long at least: who may shorten the time of a project must not erase what he did in it."""
 DEPENDENT_REACH = timedelta(days=64)
 """Further back than any cycle of a DEPENDENT task reaches: the first day of last month, and two days for zones."""
 READ_MAX = 500

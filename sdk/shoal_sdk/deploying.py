@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from shoal_sdk.definition_text import yaml_of
 from shoal_sdk.errors import Refused, SdkError, WrongFlow
-from shoal_sdk.exchange import Ask, Exchange, change, found_workflow, get, pages, segment
+from shoal_sdk.exchange import Ask, Exchange, answered, change, found_workflow, get, pages, segment
 from shoal_sdk.flows import Flow
 
 DEFAULT_PROJECT = "default"
@@ -103,7 +103,7 @@ def deployed(
             yield from change("PUT", f"/projects/{segment(project)}/file", body)
     sentences += yield from _saved(to_save)
     for other in gone:
-        answer = yield Ask("GET", f"/workflow-definitions/{other['code']}")
+        answer = yield from answered(Ask("GET", f"/workflow-definitions/{other['code']}"))
         yield from change("DELETE", f"/workflow-definitions/{other['code']}", version=answer.etag)
     return Deployed(states, sentences)
 
@@ -113,7 +113,7 @@ def _planned(flow: Rendered, origin: str) -> Exchange[Planned]:
     if found is None:
         return Planned(flow, "new")
     code = str(found["code"])
-    answer = yield Ask("GET", f"/workflow-definitions/{code}")
+    answer = yield from answered(Ask("GET", f"/workflow-definitions/{code}"))
     stored = (yield from get(f"/workflow-definitions/{code}/export"))["yaml"]
     where = f'workflow "{flow.name}" of project "{flow.project}"'
     head = _HEAD.match(stored)
@@ -179,7 +179,7 @@ def _saved(planned: Sequence[Planned]) -> Exchange[list[str]]:
     # One transaction saves all or none, but asks for no versions: these are compared at the last moment, and after it.
     for each in planned:
         if each.code is not None:
-            answer = yield Ask("GET", f"/workflow-definitions/{each.code}")
+            answer = yield from answered(Ask("GET", f"/workflow-definitions/{each.code}"))
             if answer.etag != each.version:
                 raise SdkError(f'"{each.flow.name}" was changed meanwhile; nothing is saved, deploy again')
     files = [{"name": each.flow.name, "content": each.flow.text} for each in planned]

@@ -1,6 +1,7 @@
 """What the clients ask of a server, without doing it: each request is a step of a generator that gets its answer.
 
-So `Client` and `AsyncClient` share every decision: which requests, with which keys, and what an answer means.
+So `Client` and `AsyncClient` share every decision: which requests, with which keys, what an answer means, and when to
+ask again. They differ only in how they send a request and wait.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 import uuid
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Ask:
-    """A request; the generator gets its `Answer`. A change has a key, so that it may be sent again."""
+    """A request; the generator gets its `Answer` or what is wrong. A change has a key, so that it may be sent again."""
 
     method: str
     path: str
@@ -57,10 +59,36 @@ class Answer:
 Exchange = Generator[Ask | Pause, Any, T]
 
 
+class Patience:
+    """How often a server that is away is asked again."""
+
+    def __init__(self) -> None:
+        self._until_s, self._pause_s = 0.0, 0.1
+
+    def pause(self, error: SdkError) -> Pause:
+        """What to do before it is asked again. Raises the error: it is an answer, or has lasted too long."""
+        now_s, pause_s = time.monotonic(), self._pause_s
+        self._until_s = self._until_s or now_s + RETRY_WITHIN_S
+        if not isinstance(error, Unavailable) or now_s + pause_s > self._until_s:
+            raise error
+        self._pause_s = min(2 * pause_s, PAUSE_S_MAX)
+        return Pause(pause_s)
+
+
+def answered(ask: Ask) -> Exchange[Answer]:
+    """The answer, asked for again while the server is away. Raises `Refused`, `Unavailable`."""
+    patience = Patience()
+    while True:
+        answer: Answer | SdkError = yield ask
+        if isinstance(answer, Answer):
+            return answer
+        yield patience.pause(answer)
+
+
 def get(path: str, **query: Any) -> Exchange[Any]:
     """The JSON at a path. Raises `Refused`."""
-    answer: Answer = yield Ask("GET", path, {name: value for name, value in query.items() if value is not None})
-    return answer.json
+    asked = Ask("GET", path, {name: value for name, value in query.items() if value is not None})
+    return (yield from answered(asked)).json
 
 
 def change(
@@ -75,8 +103,7 @@ def change(
         Refused: it is not done; status 412 if it has another version.
     """
     headers = {"Idempotency-Key": key or str(uuid.uuid4()), "If-Match": version or "*"}
-    answer: Answer = yield Ask(method, path, query, body, headers)
-    return answer.json
+    return (yield from answered(Ask(method, path, query, body, headers))).json
 
 
 def pages(path: str, **query: Any) -> Exchange[list[Any]]:
@@ -130,8 +157,10 @@ class Server:
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.verify = parts.scheme == "https"
 
-    def answer(self, response: httpx.Response) -> Answer:
-        """What a response says. Raises `Refused`, and `Unavailable` for what may pass."""
+    def answer(self, response: httpx.Response | httpx.HTTPError) -> Answer | SdkError:
+        """What a response says: `Refused`, and `Unavailable` for what may pass, if it is none that was asked for."""
+        if isinstance(response, httpx.HTTPError):
+            return Unavailable(f"the server {self.url} does not answer: {response or type(response).__name__}")
         if response.is_success:
             return Answer(response.json() if response.content else None, response.headers.get("ETag"))
         try:
@@ -139,14 +168,10 @@ class Server:
             code, detail = str(problem["code"]), str(problem["detail"])
         except (ValueError, KeyError, TypeError):
             sentence = f"the server {self.url} answered {response.status_code}, and not as Shoal does; is it one?"
-            raise (Unavailable if response.status_code >= 500 else Refused)(sentence) from None
+            return Unavailable(sentence) if response.status_code >= 500 else Refused(sentence)
         if response.status_code in (429, 503):
-            raise Unavailable(detail)
-        raise Refused(detail, code, response.status_code)
-
-    def away(self, error: httpx.HTTPError) -> Unavailable:
-        """The error for no answer."""
-        return Unavailable(f"the server {self.url} does not answer: {error or type(error).__name__}")
+            return Unavailable(detail)
+        return Refused(detail, code, response.status_code)
 
 
 def _stored_token(scheme: str, netloc: str, path: str) -> str | None:

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,6 +17,7 @@ from shoal_sdk.types_of_values import UNKNOWN
 
 FINAL = frozenset({"SUCCESS", "FAILURE", "STOP", "PAUSE"})
 LOOK_EVERY_S, LOOK_EVERY_S_MAX = 0.1, 1.0
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -41,27 +42,54 @@ class Asked:
         return cls(flow.name, flow.project or project, given, flow.built().result, flow.hints.get("return", UNKNOWN))
 
 
-def started(asked: Asked, key: str | None) -> Exchange[str]:
-    """The id of the command. Raises `Refused`."""
+class Followed(Generic[R]):
+    """A run that was started: what both clients ask about it. `id` is a string of digits."""
+
+    def __init__(self, id_: str, asked: Asked) -> None:
+        self.id = id_
+        self._asked = asked
+        self._last: Mapping[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<run {self.id} of {self._asked.name}>"
+
+    def _end(self, timeout_s: float | None = None) -> Exchange[Mapping[str, Any]]:
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        self._last = yield from ended(self.id, deadline_s)
+        return self._last
+
+    def _state(self) -> Exchange[str]:
+        return str((self._last or (yield from get(f"/workflow-instances/{self.id}")))["state"])
+
+    def _result(self) -> Exchange[R]:
+        value: R = result_of(self._last or (yield from self._end()), self._asked)
+        return value
+
+    def _attempt(self, task: str) -> Exchange[tuple[str, str]]:
+        found = yield from get("/task-instances:find", name=f"{self.id}/{task}")
+        return str(found["id"]), str(found["state"])
+
+
+def started(
+    what: Flow[..., Any] | Start[Any] | str, key: str | None, project: str | None, params: Mapping[str, Any]
+) -> Exchange[tuple[str, Asked]]:
+    """The id of the run, once a master takes it. Raises `Refused`, `WrongFlow`."""
+    asked = Asked.of(what, project, params)
     found = yield from found_workflow(asked.name, asked.project)
     if found is None:
         of = f' in project "{asked.project}"' if asked.project else ""
         raise Refused(f'there is no workflow "{asked.name}"{of}; deploy it first: shoal-sdk deploy FILE', status=404)
     body = {"params": dict(asked.params)}
     answer = yield from change("POST", f"/workflow-definitions/{found['code']}/runs", body, key=key, wait=5)
-    return str(answer["command_id"])
-
-
-def run_of(command: str, deadline_s: float | None) -> Exchange[str]:
-    """The id of the run that a command started, once a master took it. Raises `Refused`, `SdkError` at the deadline."""
-    pause_s = LOOK_EVERY_S
+    command, pause_s = str(answer["command_id"]), LOOK_EVERY_S
     while True:
         fate = yield from get(f"/commands/{command}")
         if fate.get("reason") is not None:
             raise Refused(f"command {command} was refused: {fate['reason']}")
         if fate.get("run_id") is not None:
-            return str(fate["run_id"])
-        pause_s = yield from _paused(pause_s, deadline_s, f"no master took command {command} in time")
+            return str(fate["run_id"]), asked
+        yield Pause(pause_s)
+        pause_s = min(pause_s * 1.2, LOOK_EVERY_S_MAX)
 
 
 def ended(run: str, deadline_s: float | None) -> Exchange[Mapping[str, Any]]:
@@ -71,14 +99,11 @@ def ended(run: str, deadline_s: float | None) -> Exchange[Mapping[str, Any]]:
         found: Mapping[str, Any] = yield from get(f"/workflow-instances/{run}")
         if found["state"] in FINAL:
             return found
-        pause_s = yield from _paused(pause_s, deadline_s, f"run {run} is {found['state']} after the time to wait")
-
-
-def _paused(pause_s: float, deadline_s: float | None, sentence: str) -> Exchange[float]:
-    if deadline_s is not None and time.monotonic() + pause_s > deadline_s:
-        raise SdkError(f"{sentence}; wait again, or see why: shoal why RUN")
-    yield Pause(pause_s)
-    return min(pause_s * 1.2, LOOK_EVERY_S_MAX)
+        if deadline_s is not None and time.monotonic() + pause_s > deadline_s:
+            state = found["state"]
+            raise SdkError(f"run {run} is {state} after the time to wait; wait again, or see why: shoal why RUN")
+        yield Pause(pause_s)
+        pause_s = min(pause_s * 1.2, LOOK_EVERY_S_MAX)
 
 
 def result_of(run: Mapping[str, Any], asked: Asked) -> Any:

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.alerts import silences
+from dao.postgres import database
 from model import fields
 from model.accounts.rights import Right
 from model.alerts.alerts import AlertKind
@@ -81,7 +82,7 @@ async def add_silence(call: Call, body: NewSilence) -> SilenceAnswer:
         raise Refused("a workflow belongs to a project; name the project too")
     subject = _permitted(call, Subject(KIND, None, body.project))
     async with call.changing(subject) as change:
-        now = await silences.now(change.connection)
+        now = await database.database_time(change.connection)
         ends_at = body.ends_at
         if ends_at is not None and ends_at <= (body.starts_at or now):
             raise Refused("the silence would end before it begins; give a later ends_at")
@@ -102,7 +103,7 @@ async def end_silence(call: Call, id: Id) -> SilenceAnswer:
         await silences.end(change.connection, silence)
         change.before = {"ends_at": f"{silence.ends_at:%FT%TZ}"}
         change.answer = SilenceAnswer.model_validate(silence).model_copy(
-            update={"ends_at": min(silence.ends_at, await silences.now(change.connection))}
+            update={"ends_at": min(silence.ends_at, await database.database_time(change.connection))}
         )
     return change.answered(SilenceAnswer)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from model.cluster.node_rates import Beat, NodeRate, Rates, following, rates_of
 from registry.clock import boottime_s
+from service.fields import Answer, Moment
 
 if TYPE_CHECKING:
     from dao.cluster.cluster_figures import ClusterFigures
@@ -28,24 +29,30 @@ GAP_S = 60.0
 """After so long without a reading the rates begin again: they would be means of a time that nobody watched."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """The figures at a time of the database; see `FiguresAnswer`. The rates are None where they are not known yet."""
+class FiguresAnswer(Answer):
+    """The figures of the cluster at a time.
 
-    at: datetime
+    `runs` that are unfinished, `commands` that wait and the seconds that the oldest has waited, attempts that are
+    `queued` and the seconds that the oldest has waited, attempts that are `running`; each counted up to 50,000. A
+    second, all nodes together: commands that masters took, attempts that workers started, and whose end was reported.
+    `lag_s`: the mean seconds from the end of a task to the start of what follows it; left out while no task starts. All
+    rates are left out where they are not known yet.
+    """
+
+    at: Moment
     runs: int
     commands: int
     oldest_command_s: float
     queued: int
     oldest_queued_s: float
     running: int
-    commands_per_s: float | None
-    started_per_s: float | None
-    ended_per_s: float | None
-    lag_s: float | None
+    commands_per_s: float | None = None
+    started_per_s: float | None = None
+    ended_per_s: float | None = None
+    lag_s: float | None = None
 
     @classmethod
-    def of(cls, at: datetime, found: ClusterFigures, rates: Rates | None) -> Sample:
+    def of(cls, at: datetime, found: ClusterFigures, rates: Rates | None) -> FiguresAnswer:
         """The numbers of it that are kept."""
         return cls(
             at=at,
@@ -66,7 +73,7 @@ class Sample:
 class Samples:
     """The samples of the last hour, oldest first, and the way to a new one."""
 
-    kept: deque[Sample] = field(default_factory=lambda: deque(maxlen=KEPT_MAX))
+    kept: deque[FiguresAnswer] = field(default_factory=lambda: deque(maxlen=KEPT_MAX))
     _nodes: dict[Epoch, NodeRate] = field(default_factory=dict)
     _reading: asyncio.Task[None] | None = None
     _rests_until_s: float = float("-inf")
@@ -104,4 +111,4 @@ class Samples:
         while self.kept and self.kept[0].at < now - KEPT:
             self.kept.popleft()
         shown = now.replace(microsecond=now.microsecond // 1000 * 1000)  # as answers write it: it comes back as `since`
-        self.kept.append(Sample.of(shown, found, rates_of(self._nodes.values())))
+        self.kept.append(FiguresAnswer.of(shown, found, rates_of(self._nodes.values())))

@@ -12,32 +12,9 @@ from pydantic import Field
 
 from model.accounts.rights import Right
 from service.call import Call
-from service.cluster.figure_samples import EVERY_S
+from service.cluster.figure_samples import EVERY_S, FiguresAnswer
 from service.fields import Answer, Asked, Moment
 from service.operation import operation
-
-
-class FiguresAnswer(Answer):
-    """The figures of the cluster at a time.
-
-    `runs` that are unfinished, `commands` that wait and the seconds that the oldest has waited, attempts that are
-    `queued` and the seconds that the oldest has waited, attempts that are `running`; each counted up to 50,000. A
-    second, all nodes together: commands that masters took, attempts that workers started, and whose end was reported.
-    `lag_s`: the mean seconds from the end of a task to the start of what follows it; left out while no task starts. All
-    rates are left out where they are not known yet.
-    """
-
-    at: Moment
-    runs: int
-    commands: int
-    oldest_command_s: float
-    queued: int
-    oldest_queued_s: float
-    running: int
-    commands_per_s: float | None = None
-    started_per_s: float | None = None
-    ended_per_s: float | None = None
-    lag_s: float | None = None
 
 
 class FiguresPage(Answer):
@@ -62,7 +39,5 @@ async def list_cluster_figures(call: Call, query: FiguresQuery) -> FiguresPage:
     await samples.renew(call.backend.database)
     return FiguresPage(
         every_s=EVERY_S,
-        items=[
-            FiguresAnswer.model_validate(each) for each in samples.kept if query.since is None or each.at > query.since
-        ],
+        items=[each for each in samples.kept if query.since is None or each.at > query.since],
     )

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, ConfigDict
 
 from dao.cluster.node_rows import NodeRow
 from dao.pools.pool_listings import PoolCounts
-
-
-def _id(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-Id = Annotated[str, BeforeValidator(_id)]
-IdOrNone = Annotated[str | None, BeforeValidator(_id)]
+from service.fields import WrittenId
 
 
 class _Patch(BaseModel):
@@ -32,10 +25,10 @@ class RunPatch(_Patch):
     """A run now. `project` and `workflow` are None if its definition was deleted. `parent` is one of the same
     project: who watches may not see another."""
 
-    id: Id
+    id: WrittenId
     project: str | None
     workflow: str | None
-    workflow_code: Id
+    workflow_code: WrittenId
     workflow_version: int
     state: str
     requested_state: str | None
@@ -43,19 +36,19 @@ class RunPatch(_Patch):
     started_at: datetime | None
     ended_at: datetime | None
     reason: str | None
-    parent: IdOrNone
+    parent: WrittenId | None
 
 
 class TaskPatch(_Patch):
     """An attempt of a task now. `valid`: no other attempt took its place."""
 
-    id: Id
-    code: Id
+    id: WrittenId
+    code: WrittenId
     name: str
     type: str
     attempt: int
     state: str
-    worker: IdOrNone
+    worker: WrittenId | None
     queued_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
@@ -66,7 +59,7 @@ class TaskPatch(_Patch):
 class DefinitionPatch(_Patch):
     """A workflow definition now."""
 
-    code: Id
+    code: WrittenId
     project: str
     name: str
     version: int
@@ -78,7 +71,7 @@ class NodePatch(_Patch):
     """A master or worker now. `slot` is CURRENT/TOTAL, of a master that has one; `status` is NORMAL or BUSY, or None
     before its first beat."""
 
-    id: Id
+    id: WrittenId
     kind: str
     name: str
     address: str
@@ -90,7 +83,7 @@ class NodePatch(_Patch):
     def of(cls, node: NodeRow) -> NodePatch:
         """Of this node."""
         return cls(
-            id=str(node.epoch),
+            id=node.epoch,
             kind=node.kind,
             name=node.name,
             address=node.address,

@@ -36,7 +36,7 @@ class Reader:
     def __init__(self) -> None:
         self._nodes: dict[str, NodePatch] = {}
         self._pools: dict[str, tuple[PoolCounts, int]] = {}
-        self._sent: dict[int, dict[str, int]] = {}
+        self._sent: dict[int, dict[int, int]] = {}
 
     def reset(self) -> None:
         """Listeners are told to read everything again."""

@@ -98,7 +98,7 @@ async def with_first_run(call: Call, asked: BackfillAnswer, query: WaitQuery) ->
     """An answer with the run of the first date, as far as the time that may be waited allows it."""
     if asked.command_id is None:
         return asked
-    taken = await once_taken(call, CommandAsked(command_id=asked.command_id), query.wait)
+    taken = await once_taken(call, CommandAsked(command_id=asked.command_id), query)
     shared = {name: getattr(taken, name) for name in AskedFor.model_fields}
     return asked.model_copy(update={**shared, "first_run_id": taken.run_id})
 

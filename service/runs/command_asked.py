@@ -14,6 +14,7 @@ from model.ids import CommandId
 from service.call import Call
 from service.fields import Answer, Id
 from service.runs.answers import NewerVersionAnswer, OlderBelowAnswer, RunAnswer
+from service.runs.requests import WaitQuery
 
 LOOK_EVERY_S = 0.05
 
@@ -69,16 +70,16 @@ async def _with_place(call: Call, asked: AnyCommand) -> AnyCommand:
     return asked.model_copy(update={"slot": str(place.slot) if place.slot else None, "owner": place.owner})
 
 
-async def once_taken(call: Call, asked: AnyCommand, wait_s: float) -> AnyCommand:
-    """The answer once a master has taken the command, or after `wait_s` seconds.
+async def once_taken(call: Call, asked: AnyCommand, query: WaitQuery) -> AnyCommand:
+    """The answer once a master has taken the command, or after the time that may be waited.
 
     The command is inserted: that nobody can be asked about it is no error of the request.
     """
     asked = await _with_place(call, asked)
-    if not wait_s:
+    if not query.wait:
         return asked
     try:
-        async with asyncio.timeout(wait_s):
+        async with asyncio.timeout(query.wait):
             while True:
                 found = await _fate(call, asked)
                 if found.is_taken:

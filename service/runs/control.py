@@ -45,13 +45,8 @@ class TaskForced(Answer):
     run_state: WorkflowState
 
 
-async def with_run(call: Call, asked: CommandAsked, query: WaitQuery) -> CommandAsked:
-    """An answer with the run, as far as the time that may be waited allows it."""
-    return await once_taken(call, asked, query.wait)
-
-
 @operation(
-    "POST", "/workflow-definitions/{code}/runs", Right.OPERATE, "workflow-instances", status=202, completes=with_run
+    "POST", "/workflow-definitions/{code}/runs", Right.OPERATE, "workflow-instances", status=202, completes=once_taken
 )
 async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> CommandAsked:
     """Start a workflow: one command, which the master of its slot takes."""
@@ -75,11 +70,11 @@ async def start_run(call: Call, code: Id, body: StartRun, query: WaitQuery) -> C
     )
     asked = StartAsked(call, WorkflowCode(code), Start(new, body.params, body.tasks), _said(body, "params"))
     answer = await call.backend.batches.ask(start_all, asked)
-    return await once_taken(call, answer, query.wait)
+    return await once_taken(call, answer, query)
 
 
 @operation(
-    "POST", "/workflow-instances/{id}/rerun", Right.OPERATE, "workflow-instances", status=202, completes=with_run
+    "POST", "/workflow-instances/{id}/rerun", Right.OPERATE, "workflow-instances", status=202, completes=once_taken
 )
 async def rerun_run(call: Call, id: Id, body: RerunRun, query: WaitQuery) -> CommandAsked:
     """Run an ended run again, in the same run: all of it, only what failed, or some tasks. It keeps its version unless
@@ -95,7 +90,7 @@ async def rerun_run(call: Call, id: Id, body: RerunRun, query: WaitQuery) -> Com
         start_tasks=json.dumps(list(body.tasks)) if body.tasks else None,
         task_depend_type=body.depend,
     )
-    return await _change_run(call, new, query.wait, _said(body), newest=body.newest)
+    return await _change_run(call, new, query, _said(body), newest=body.newest)
 
 
 def rerun_type(*, failed: bool, tasks: Sequence[str]) -> CommandType:
@@ -106,30 +101,28 @@ def rerun_type(*, failed: bool, tasks: Sequence[str]) -> CommandType:
 
 
 @operation(
-    "POST", "/workflow-instances/{id}/pause", Right.OPERATE, "workflow-instances", status=202, completes=with_run
+    "POST", "/workflow-instances/{id}/pause", Right.OPERATE, "workflow-instances", status=202, completes=once_taken
 )
 async def pause_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
     """Pause a run: running tasks finish, no new ones begin."""
-    return await _change_run(
-        call, NewCommand(CommandType.PAUSE, workflow_instance_id=WorkflowInstanceId(id)), query.wait
-    )
-
-
-@operation("POST", "/workflow-instances/{id}/stop", Right.OPERATE, "workflow-instances", status=202, completes=with_run)
-async def stop_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
-    """Stop a run: running tasks are killed."""
-    return await _change_run(
-        call, NewCommand(CommandType.STOP, workflow_instance_id=WorkflowInstanceId(id)), query.wait
-    )
+    return await _change_run(call, NewCommand(CommandType.PAUSE, workflow_instance_id=WorkflowInstanceId(id)), query)
 
 
 @operation(
-    "POST", "/workflow-instances/{id}/resume", Right.OPERATE, "workflow-instances", status=202, completes=with_run
+    "POST", "/workflow-instances/{id}/stop", Right.OPERATE, "workflow-instances", status=202, completes=once_taken
+)
+async def stop_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
+    """Stop a run: running tasks are killed."""
+    return await _change_run(call, NewCommand(CommandType.STOP, workflow_instance_id=WorkflowInstanceId(id)), query)
+
+
+@operation(
+    "POST", "/workflow-instances/{id}/resume", Right.OPERATE, "workflow-instances", status=202, completes=once_taken
 )
 async def resume_run(call: Call, id: Id, query: WaitQuery) -> CommandAsked:
     """Resume a paused or stopped run: tasks that were paused or killed run again, succeeded ones do not."""
     new = NewCommand(CommandType.RECOVER_SUSPENDED_PROCESS, workflow_instance_id=WorkflowInstanceId(id))
-    return await _change_run(call, new, query.wait)
+    return await _change_run(call, new, query)
 
 
 @operation("POST", "/task-instances/{id}/force-success", Right.OPERATE, "task-instances")
@@ -154,7 +147,7 @@ async def force_task_success(call: Call, id: Id) -> TaskForced:
 
 
 async def _change_run(
-    call: Call, new: NewCommand, wait_s: float, said: dict[str, Any] | None = None, *, newest: bool = False
+    call: Call, new: NewCommand, query: WaitQuery, said: dict[str, Any] | None = None, *, newest: bool = False
 ) -> CommandAsked:
     assert new.workflow_instance_id is not None
     visible = call.caller.projects_with(Right.VIEW)
@@ -173,7 +166,7 @@ async def _change_run(
         change.after = {"command": str(asked.command_id), **(said or {})}
         if version is not None:
             change.before["version"], change.after["version"] = run.version, version
-    return await once_taken(call, change.answered(CommandAsked), wait_s)
+    return await once_taken(call, change.answered(CommandAsked), query)
 
 
 async def insert_change(change: Change, run: Run, new: NewCommand) -> CommandAsked:

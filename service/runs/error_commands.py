@@ -94,11 +94,6 @@ class RetriedCommand(CommandAsked):
     id: Id
 
 
-async def with_fate(call: Call, retried: RetriedCommand, query: WaitQuery) -> RetriedCommand:
-    """An answer with what became of the new command, as far as the time that may be waited allows it."""
-    return await once_taken(call, retried, query.wait)
-
-
 class SkippedAnswer(Answer):
     """An error command that is still there, and why."""
 
@@ -135,7 +130,7 @@ async def get_error_command(call: Call, id: Id) -> ErrorCommandAnswer:
     return ErrorCommandAnswer.of(found.error)
 
 
-@operation("POST", "/error-commands/{id}/retry", Right.OPERATE, TAG, status=202, completes=with_fate)
+@operation("POST", "/error-commands/{id}/retry", Right.OPERATE, TAG, status=202, completes=once_taken)
 async def retry_error_command(call: Call, id: Id, body: CorrectedCommand, query: WaitQuery) -> RetriedCommand:
     """Ask again for what an error command asked for, as it was or corrected; the error command is deleted."""
     [found] = await _read(call, [id], retried=True)
@@ -150,7 +145,7 @@ async def retry_error_command(call: Call, id: Id, body: CorrectedCommand, query:
         change.after = {"command": str(new), **said, **({"params": sorted(body.params)} if body.params else {})}
         change.answer = RetriedCommand(id=id, command_id=new)
         await _record_corrected(call, change, found, corrections)
-    return await with_fate(call, change.answered(RetriedCommand), query)
+    return await once_taken(call, change.answered(RetriedCommand), query)
 
 
 @operation("DELETE", "/error-commands/{id}", Right.OPERATE, TAG, status=204)

@@ -6,15 +6,15 @@ A key file has one key per line, first the one that encrypts; `#` begins a comme
 from __future__ import annotations
 
 import os
-import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
-from pydantic_settings import NoDecode
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from model.errors import InvalidSettings, Refused
+from dao.secrets.secret_file import OTHERS, read_closed
+from model.errors import Refused
+from model.listed import LISTED
 
 if TYPE_CHECKING:
     from dao.secrets.vault import Vault
@@ -22,15 +22,8 @@ if TYPE_CHECKING:
 FILE_NAME = "secret-keys"
 """The key file in the data folder of `shoal up`."""
 
-FILE_BYTES_MAX = 100_000
 
-
-def _split(given: Any) -> Any:
-    """An environment variable contains the keys as one text, `new,old`."""
-    return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given
-
-
-Keys = Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_split)]
+Keys = Annotated[tuple[SecretStr, ...], *LISTED]
 
 
 class SecretSettings(BaseModel):
@@ -63,18 +56,7 @@ def open_vault(settings: SecretSettings) -> Vault:
 def read_key_file(path: Path) -> list[str]:
     """The keys of a file. Raises `InvalidSettings`: it cannot be read, or is accessible to other users."""
     cure = "fix secrets.key_file, or make one with `shoal secret add-key FILE`"
-    try:
-        with path.open("rb") as file:
-            facts = os.fstat(file.fileno())
-            if not stat.S_ISREG(facts.st_mode):
-                raise InvalidSettings(f"the key file {path} is no file; {cure}")
-            if facts.st_mode & 0o077:
-                raise InvalidSettings(
-                    f"the key file {path} can be read by others than its owner; close it with chmod 600"
-                )
-            lines = file.read(FILE_BYTES_MAX).decode(errors="replace").splitlines()
-    except OSError as error:
-        raise InvalidSettings(f"the key file {path} cannot be read ({error.strerror}); {cure}") from None
+    lines = read_closed(path, "the key file", OTHERS, cure).splitlines()
     return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 

@@ -29,7 +29,6 @@ from service.call import Call, Subject
 from service.fields import Asked, Text
 from service.operation import operation
 from service.runs.command_asked import CommandAsked, once_taken
-from service.runs.control import with_run
 from service.runs.requests import WaitQuery
 from service.workflows.apply_saving import save_all
 from service.workflows.reach import check_reach
@@ -66,7 +65,7 @@ class TryTask(Asked):
     time_zone: Annotated[Text, Field(max_length=100)] = "UTC"
 
 
-@operation("POST", "/task-definitions:try", Right.EDIT, "workflow-definitions", status=202, completes=with_run)
+@operation("POST", "/task-definitions:try", Right.EDIT, "workflow-definitions", status=202, completes=once_taken)
 async def try_task(call: Call, body: TryTask, query: WaitQuery) -> CommandAsked:
     """Run one task once, with sample parameters, and save no workflow."""
     call.permit(body.project)
@@ -92,7 +91,7 @@ async def try_task(call: Call, body: TryTask, query: WaitQuery) -> CommandAsked:
         change.id = saved.head.code
         change.after = {"command": str(command), "type": spec.tasks[0].type}
         change.answer = CommandAsked(command_id=command, workflow=name)
-    return await once_taken(call, change.answered(CommandAsked), query.wait)
+    return await once_taken(call, change.answered(CommandAsked), query)
 
 
 def _spec(body: TryTask, types: TaskTypes) -> WorkflowSpec:

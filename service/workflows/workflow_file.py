@@ -24,6 +24,7 @@ from model.errors import Refused
 from model.fields import NAME_LENGTH_MAX, Name
 from model.files.task_files import problems_of_paths
 from model.near import nearest
+from model.parameters.json_values import with_leaves
 from model.parameters.secret_values import SEALED_TEXT, has_sealed
 from model.scripts.normal_form import changed_scripts
 from service.schedules.schedule_entry import ScheduleEntry, problem_of_field, problems_of
@@ -285,13 +286,7 @@ def _list(value: Any) -> list[Any]:
 
 def plain(value: Any) -> Any:
     """Content as it was read, with numbers instead of how they were written."""
-    if isinstance(value, Number):
-        return value.value
-    if isinstance(value, dict):
-        return {name: plain(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [plain(each) for each in value]
-    return value
+    return with_leaves(value, lambda each: each.value if isinstance(each, Number) else each)
 
 
 def task_content(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -299,7 +294,7 @@ def task_content(given: Mapping[str, Any]) -> dict[str, Any]:
     with a leading zero is a text: for some readers of YAML 010 is 8."""
     content: dict[str, Any] = plain(given)
     if "params" in given:
-        content["params"] = _texts(given["params"])
+        content["params"] = with_leaves(given["params"], _leading_zero_kept)
     if given.get("type") == "SUB_PROCESS" and isinstance(given.get("params"), dict):
         content["params"] |= _written_params(given["params"])
     match given.get("local_params"):
@@ -329,15 +324,10 @@ def _written_entry(given: Any) -> Any:
 
 def _written(value: Any) -> Any:
     """A parameter is a text: a number becomes its original spelling."""
-    return value.written if isinstance(value, Number) else _texts(value)
+    return value.written if isinstance(value, Number) else with_leaves(value, _leading_zero_kept)
 
 
-def _texts(value: Any) -> Any:
-    """The same as `plain`, but numbers with a leading zero are texts."""
+def _leading_zero_kept(value: Any) -> Any:
     if isinstance(value, Number):
         return value.written if _LEADING_ZERO.match(value.written) else value.value
-    if isinstance(value, dict):
-        return {name: _texts(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_texts(each) for each in value]
     return value

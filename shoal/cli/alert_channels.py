@@ -15,7 +15,7 @@ from service.cluster import clock
 from service.words import counted, plain, when
 from shoal.cli import exit_codes
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, print_json, print_result, say, table
+from shoal.cli.output import Column, answer_fields, hint, needs_table, print_json, print_result, say, table
 from shoal.cli.secrets import read_secret
 from shoal.cli.verbs import verb
 
@@ -163,9 +163,9 @@ async def list_all(call: Invocation) -> None:
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = (await client.ask(alert_channels.list_channels)).items
-    if call.as_json or not found:
-        fields = [answer_fields(each) for each in found]
-        print_result(call, fields, "There is no channel yet.", "Save one: shoal alert channel set NAME --group default")
+    if not needs_table(
+        call, found, "There is no channel yet.", "Save one: shoal alert channel set NAME --group default"
+    ):
         return
     table(
         Column("CHANNEL", [each.name for each in found]),

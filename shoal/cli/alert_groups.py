@@ -11,7 +11,7 @@ from service.alerts import groups
 from service.cluster import clock
 from service.words import when
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, print_result, table
+from shoal.cli.output import Column, answer_fields, hint, needs_table, print_result, table
 from shoal.cli.verbs import verb
 
 Name = Annotated[str, typer.Argument(metavar="GROUP", help="The group's name.")]
@@ -57,9 +57,7 @@ async def list_all(call: Invocation) -> None:
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = (await client.ask(groups.list_alert_groups)).items
-    if call.as_json or not found:
-        fields = [answer_fields(each) for each in found]
-        print_result(call, fields, "There is no alert group yet.", "Save one: shoal alert group set default CHANNEL")
+    if not needs_table(call, found, "There is no alert group yet.", "Save one: shoal alert group set default CHANNEL"):
         return
     table(
         Column("GROUP", [each.name for each in found]),

@@ -8,7 +8,7 @@ import typer
 
 from service.alerts import rules
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, print_result, table
+from shoal.cli.output import Column, answer_fields, needs_table, print_result, table
 from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
 
@@ -64,9 +64,7 @@ async def list_all(
             ),
             LIST_MAX,
         )
-    if call.as_json or not found:
-        fields = [answer_fields(each) for each in found]
-        print_result(call, fields, "There is no alert rule yet.", "Save one: shoal alert rule set NAME TEXT")
+    if not needs_table(call, found, "There is no alert rule yet.", "Save one: shoal alert rule set NAME TEXT"):
         return
     table(
         Column("PROJECT", [each.project for each in found]),

@@ -13,7 +13,7 @@ from service.alerts import silences as alert_silences
 from service.cluster import clock
 from service.words import past_or_ahead, plain
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, print_result, table
+from shoal.cli.output import Column, answer_fields, needs_table, print_result, table
 from shoal.cli.verbs import verb
 
 
@@ -74,9 +74,7 @@ async def list_all(
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = (await client.ask(alert_silences.list_silences, alert_silences.SilencesQuery(past=past))).items
-    if call.as_json or not found:
-        fields = [answer_fields(each) for each in found]
-        print_result(call, fields, "There is no silence.", "Make one: shoal alert silence add 2h --project PROJECT")
+    if not needs_table(call, found, "There is no silence.", "Make one: shoal alert silence add 2h --project PROJECT"):
         return
     table(
         Column("SILENCE", [each.id for each in found], right=True),

@@ -15,7 +15,7 @@ from service.alerts import history
 from service.cluster import clock
 from service.words import counted, past_or_ahead, plain, when
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, print_json, print_result, say, table
+from shoal.cli.output import Column, answer_fields, hint, needs_table, print_json, print_result, say, table
 from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
 
@@ -74,8 +74,7 @@ async def list_all(
             ),
             limit,
         )
-    if call.as_json or not found:
-        print_result(call, [answer_fields(each) for each in found], "There is no such alert.")
+    if not needs_table(call, found, "There is no such alert."):
         return
     table(
         Column("ALERT", [each.id for each in found], right=True),

@@ -14,7 +14,7 @@ from service.accounts import audit_pages
 from service.cluster import clock
 from service.words import when
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, print_result, table
+from shoal.cli.output import Column, needs_table, table
 from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
 
@@ -55,8 +55,7 @@ async def audit(
             ),
             limit,
         )
-    if call.as_json or not found:
-        print_result(call, [answer_fields(each) for each in found], "The audit has no such entry.")
+    if not needs_table(call, found, "The audit has no such entry."):
         return
     table(
         Column("WHEN", [when(each.at, now, utc=call.utc) for each in found], right=True),

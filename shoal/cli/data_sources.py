@@ -13,7 +13,7 @@ from service.cluster import clock
 from service.secrets import data_sources
 from service.words import when
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, print_result, table
+from shoal.cli.output import Column, hint, needs_table, print_result, table
 from shoal.cli.secrets import read_secret
 from shoal.cli.verbs import verb
 
@@ -78,9 +78,7 @@ async def list_all(call: Invocation) -> None:
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = (await client.ask(data_sources.list_data_sources)).items
-    if call.as_json or not found:
-        fields = [answer_fields(each) for each in found]
-        print_result(call, fields, "There is no data source yet.", "Save one: shoal datasource set NAME")
+    if not needs_table(call, found, "There is no data source yet.", "Save one: shoal datasource set NAME"):
         return
     table(
         Column("DATA SOURCE", [each.name for each in found]),

@@ -25,9 +25,7 @@ async def duties(call: Invocation) -> None:
     async with call.client() as client:
         found = (await client.ask(cluster_duties.list_duties)).items
         now = (await client.ask(clock.read_clock)).now
-    if call.as_json or not found:
-        fields = [output.answer_fields(each) for each in found]
-        output.print_result(call, fields, "There are no duties yet.", "The first master adds them: shoal master")
+    if not output.needs_table(call, found, "There are no duties yet.", "The first master adds them: shoal master"):
         return
     output.table(
         Column("DUTY", [each.name for each in found]),

@@ -15,7 +15,7 @@ from service.cluster import clock
 from service.secrets import environments as stored_environments
 from service.words import when
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, print_result, table
+from shoal.cli.output import Column, hint, needs_table, print_result, table
 from shoal.cli.secrets import read_secret
 from shoal.cli.verbs import verb
 
@@ -62,9 +62,7 @@ async def list_all(call: Invocation) -> None:
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = (await client.ask(stored_environments.list_environments)).items
-    if call.as_json or not found:
-        fields = [answer_fields(each) for each in found]
-        print_result(call, fields, "There is no environment yet.", "Save one: shoal environment set NAME FILE")
+    if not needs_table(call, found, "There is no environment yet.", "Save one: shoal environment set NAME FILE"):
         return
     table(
         Column("ENVIRONMENT", [each.name for each in found]),

@@ -44,10 +44,8 @@ async def errors(
     async with call.client() as client:
         now = (await client.ask(clock.read_clock)).now
         found = [each async for each in _error_commands(client, limit)]
-    if call.as_json or not found:
-        others = "What waits: shoal queue   What ran: shoal runs"
-        fields = [output.answer_fields(each) for each in found]
-        output.print_result(call, fields, "There is no error command.", others)
+    others = "What waits: shoal queue   What ran: shoal runs"
+    if not output.needs_table(call, found, "There is no error command.", others):
         return
     output.table(
         Column("COMMAND", [each.id for each in found], right=True),

@@ -16,7 +16,7 @@ from service.cluster import clock
 from service.projects import files
 from service.words import counted, when
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, print_result, table
+from shoal.cli.output import Column, answer_fields, hint, needs_table, print_result, table
 from shoal.cli.verbs import verb
 
 Project = Annotated[str, typer.Option(help="Which project.")]
@@ -81,8 +81,7 @@ async def list_all(
             cursor = page.next_cursor
             if cursor is None:
                 break
-    if call.as_json or not found:
-        print_result(call, [answer_fields(each) for each in found], "There is no file yet.", "Save one: shoal file put")
+    if not needs_table(call, found, "There is no file yet.", "Save one: shoal file put"):
         return
     table(
         Column("FILE", [each.path for each in found]),

@@ -10,7 +10,7 @@ import typer
 from model.accounts.rights import Role
 from service.accounts import project_access
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, print_result, table
+from shoal.cli.output import Column, answer_fields, hint, needs_table, print_result, table
 from shoal.cli.verbs import verb
 
 Project = Annotated[str, typer.Option(help="Which project.")]
@@ -31,9 +31,7 @@ async def list_all(call: Invocation, project: Project = "default") -> None:
     async with call.client() as client:
         found = (await client.ask(project_access.list_members, project)).items
     how = f"shoal member set NAME VIEWER|OPERATOR|EDITOR|OWNER --project {quote(project)}"
-    if call.as_json or not found:
-        fields = [answer_fields(each) for each in found]
-        print_result(call, fields, f'Project "{project}" has no members.', f"Give it one: {how}")
+    if not needs_table(call, found, f'Project "{project}" has no members.', f"Give it one: {how}"):
         return
     table(
         Column("NAME", [each.name for each in found]),

@@ -67,9 +67,7 @@ async def list_workers(call: Invocation) -> None:
     """List the living workers: their groups, and how full they are."""
     async with call.client() as client:
         found = (await client.ask(members.list_workers)).items
-    if call.as_json or not found:
-        fields = [output.answer_fields(worker) for worker in found]
-        output.print_result(call, fields, "No worker is alive.", "Start one: shoal worker")
+    if not output.needs_table(call, found, "No worker is alive.", "Start one: shoal worker"):
         return
     because = [worker.busy_because for worker in found]
     states = [worker.condition for worker in found]

@@ -147,6 +147,14 @@ def print_result(call: Invocation, fields: object, sentence: str, next_step: str
         hint(next_step)
 
 
+def needs_table(call: Invocation, found: Sequence[BaseModel], none: str, next_step: str = "") -> bool:
+    """Whether a list is to be printed as a table. Else it is printed: in JSON, or that there is `none`."""
+    if found and not call.as_json:
+        return True
+    print_result(call, [answer_fields(each) for each in found], none, next_step)
+    return False
+
+
 def print_json(value: object) -> None:
     """Print one JSON document."""
     text = json.dumps(value, ensure_ascii=not shows_all(sys.stdout), indent=2, default=_as_json)

@@ -48,9 +48,7 @@ async def list_all(call: Invocation) -> None:
             lambda limit, cursor: client.ask(resource_pools.list_pools, requests.PoolQuery(limit=limit, cursor=cursor)),
             LIST_MAX,
         )
-    if call.as_json or not found:
-        fields = [output.answer_fields(each) for each in found]
-        output.print_result(call, fields, "There is no resource pool yet.", "Make one: shoal pool apply FILE")
+    if not output.needs_table(call, found, "There is no resource pool yet.", "Make one: shoal pool apply FILE"):
         return
     output.table(
         Column("POOL", [each.name for each in found]),

@@ -53,10 +53,9 @@ async def runs(
             page = await client.ask(listing.list_runs, asked.model_copy(update=more))
             runs += page.items
     hidden = f"{counted(hidden_count, 'child run')} not shown: the same with --children" if hidden_count else ""
-    if call.as_json or not runs:
-        none = "No run matches." if given or hidden else "There is no run yet."
-        how = hidden or "Start one: shoal run NAME   What can be started: shoal workflow list"
-        output.print_result(call, [output.answer_fields(run) for run in runs], none, how)
+    none = "No run matches." if given or hidden else "There is no run yet."
+    how = hidden or "Start one: shoal run NAME   What can be started: shoal workflow list"
+    if not output.needs_table(call, runs, none, how):
         return
     _print_runs(call, runs, now)
     for each in refused:

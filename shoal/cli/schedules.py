@@ -74,10 +74,9 @@ async def list_all(
             ),
             LIST_MAX,
         )
-    if call.as_json or not found:
-        none = "No schedule matches." if project or workflow or state else "There is no schedule."
-        how = 'Add one: shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin'
-        output.print_result(call, [output.answer_fields(each) for each in found], none, how)
+    none = "No schedule matches." if project or workflow or state else "There is no schedule."
+    how = 'Add one: shoal schedule add hello "0 0 5 * * ?" --zone Europe/Berlin'
+    if not output.needs_table(call, found, none, how):
         return
     output.table(
         Column("ID", [each.id for each in found], right=True),

@@ -65,10 +65,8 @@ async def _show_elements(
         ),
         ELEMENTS_MAX,
     )
-    if call.as_json or not found:
-        how = f"See its tasks: shoal show {run.id}"
-        shown = [output.answer_fields(each) for each in found]
-        output.print_result(call, shown, f'No element of task "{task}" matches.', how)
+    how = f"See its tasks: shoal show {run.id}"
+    if not output.needs_table(call, found, f'No element of task "{task}" matches.', how):
         return
     run_page.print_elements(found)
     output.hint(f"The log of one: shoal log {task_named(run.id, found[-1].name)}")

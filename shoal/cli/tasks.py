@@ -59,9 +59,8 @@ async def tasks(
             ),
             limit,
         )
-    if call.as_json or not found:
-        how = "See those of a run: shoal show RUN"
-        output.print_result(call, [output.answer_fields(each) for each in found], "No attempt of a task matches.", how)
+    how = "See those of a run: shoal show RUN"
+    if not output.needs_table(call, found, "No attempt of a task matches.", how):
         return
     _print_tasks(call, found, now)
     output.hint(f"Its log: shoal log {found[0].id}   Its run: shoal show {found[0].run_id}")

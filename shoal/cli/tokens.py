@@ -14,7 +14,7 @@ from service.accounts import own_account, own_tokens, people
 from service.cluster import clock
 from service.words import ahead, exact, when
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, print_result, table
+from shoal.cli.output import Column, answer_fields, hint, needs_table, print_result, table
 from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
 
@@ -45,9 +45,7 @@ async def list_all(call: Invocation, user: User = None) -> None:
             lambda size, cursor: client.ask(own_tokens.list_tokens, account, pages.PageQuery(limit=size, cursor=cursor))
         )
         now = (await client.ask(clock.read_clock)).now
-    if call.as_json or not found:
-        fields = [answer_fields(each) for each in found]
-        print_result(call, fields, "There is no token.", "Make one: shoal token make NAME --scope runs:write")
+    if not needs_table(call, found, "There is no token.", "Make one: shoal token make NAME --scope runs:write"):
         return
 
     def ends(token: own_tokens.TokenAnswer) -> str:

@@ -13,7 +13,7 @@ from service.accounts import people
 from service.cluster import clock
 from service.words import when
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, print_result, table
+from shoal.cli.output import Column, answer_fields, hint, needs_table, print_result, table
 from shoal.cli.secrets import read_secret
 from shoal.cli.verbs import verb
 from shoal.clients.pages import all_items
@@ -44,9 +44,7 @@ async def list_all(call: Invocation) -> None:
             lambda size, cursor: client.ask(people.list_users, pages.PageQuery(limit=size, cursor=cursor))
         )
         now = (await client.ask(clock.read_clock)).now
-    if call.as_json or not found:
-        fields = [answer_fields(each) for each in found]
-        print_result(call, fields, "There is no account yet.", "Make one: shoal user add NAME --admin")
+    if not needs_table(call, found, "There is no account yet.", "Make one: shoal user add NAME --admin"):
         return
     table(
         Column("NAME", [each.name for each in found]),

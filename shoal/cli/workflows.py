@@ -20,7 +20,7 @@ from shoal import workflow_files
 from shoal.cli import workflow_release, workflow_versions
 from shoal.cli.completion import complete_workflow
 from shoal.cli.invocation import Invocation
-from shoal.cli.output import Column, answer_fields, hint, print_json, print_result, say, state, table
+from shoal.cli.output import Column, answer_fields, hint, needs_table, print_json, say, state, table
 from shoal.cli.pool_changes import print_saved as print_pool
 from shoal.cli.values import Project
 from shoal.cli.verbs import verb
@@ -96,10 +96,9 @@ async def list_all(
             LIST_MAX,
         )
     heads = sorted(found, key=lambda head: (head.project, head.name))
-    if call.as_json or not heads:
-        how = "List all: shoal workflow list" if tag else "Save one: shoal workflow apply examples/hello.yaml"
-        none = "No workflow has these tags." if tag else "There is no workflow yet."
-        print_result(call, [answer_fields(head) for head in heads], none, how)
+    how = "List all: shoal workflow list" if tag else "Save one: shoal workflow apply examples/hello.yaml"
+    none = "No workflow has these tags." if tag else "There is no workflow yet."
+    if not needs_table(call, heads, none, how):
         return
     table(
         Column("CODE", [head.code for head in heads], right=True),

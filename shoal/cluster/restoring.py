@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dao.cluster import nodes, went_back
-from dao.cluster.went_back import Notice, Unfinished
+from dao.cluster.went_back import Notice
+from dao.commands import error_commands
 from dao.postgres.database import Database, FencedTransaction
 from dao.runs import control
+from dao.runs.control import Unfinished
 from model.errors import Refused
 from model.runs.states import WorkflowState
 from shoal.cluster.registry_move import may_live
@@ -45,10 +47,10 @@ async def restored(database: Database, settings: Settings, halt: WorkflowState |
             )
         alone = await nodes.fence_all(connection, "the database was restored")
         await went_back.begin_anew(alone)
-        runs, commands = await went_back.unfinished(connection), 0
+        runs, commands = await control.unfinished(connection), 0
         if halt is not None:
             await _halt(alone, runs, halt)
-            commands = await went_back.set_commands_aside(alone, _SET_ASIDE)
+            commands = await error_commands.set_commands_aside(alone, _SET_ASIDE)
     return Restored(notices, runs, commands)
 
 

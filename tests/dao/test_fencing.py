@@ -204,7 +204,6 @@ FENCES = {
     "went_back._FORGET": PEOPLE,
     "went_back._RECORD": STOPS,
     "went_back._RESTORED": PEOPLE,
-    "went_back._SET_ASIDE": PEOPLE,
     "nodes._BEAT_OF_WORKER": ITSELF,
     "fencing._FENCE": STATE,
     "gone_nodes._DELETE_ENDED": GONE,

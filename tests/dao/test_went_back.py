@@ -11,6 +11,7 @@ import pytest
 from dao.cluster import nodes, went_back
 from dao.cluster.nodes import Me
 from dao.cluster.went_back import Known, Place
+from dao.commands import error_commands
 from model.errors import Fenced, Unavailable
 from tests.dao.scene import Scene
 from tests.dao.test_nodes import beat
@@ -99,7 +100,7 @@ async def test_nobody_lives_joins_or_asks_until_a_person_has_looked_and_no_id_is
     async with scene.writing() as connection:
         alone = await nodes.fence_all(connection, "restored")
         await went_back.begin_anew(alone)
-        assert await went_back.set_commands_aside(alone, "aside") == 2
+        assert await error_commands.set_commands_aside(alone, "aside") == 2
     assert await scene.sql("SELECT reason, count(*) FROM error_command GROUP BY 1") == [("aside", 2)]
     outcomes = await scene.sql("SELECT outcome, count(*) FROM command_history GROUP BY 1 ORDER BY 1")
     assert outcomes == [("DONE", 1), ("ERROR", 1)], "one was handled before"

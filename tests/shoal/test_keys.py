@@ -58,12 +58,12 @@ def test_keys_of_the_settings_come_before_those_of_the_file(tmp_path: Path) -> N
 def test_a_file_that_others_may_read_is_refused(tmp_path: Path, mode: int) -> None:
     file = own_key_file(tmp_path)
     file.chmod(mode)
-    with pytest.raises(Refused, match="can be read by others than its owner; close it with chmod 600"):
+    with pytest.raises(Refused, match="is open to other users of this machine; chmod 600 it"):
         read_key_file(file)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"the key file .*/nix cannot be read \(No such file or directory\)"):
+    with pytest.raises(Refused, match=r"the key file .*/nix cannot be read: No such file or directory; fix"):
         read_key_file(tmp_path / "nix")
     with pytest.raises(Refused, match="cannot be written"):
         add_key(tmp_path / "nix" / "keys")

@@ -67,7 +67,7 @@ async def test_an_environment_is_set_from_a_file_or_standard_input(database_url:
         "environment list",
         "environment set x /nonexistent",
     )
-    assert (none.code, "cannot be read (No such file or directory)" in none.sentence) == (78, True)
+    assert (none.code, "cannot be read: No such file or directory" in none.sentence) == (78, True)
     assert (key.code, saved.code, missing.code) == (0, 0, 2)
     assert "spark" in listed.out
     assert (await _given(shoal, "export A=1\n", "environment", "set", "other")).code == 0

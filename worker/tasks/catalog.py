@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from model.cluster.means import is_passing
 from model.errors import Refused
 from model.near import nearest
+from model.parameters.json_values import with_texts
 from model.parameters.parameters import Room, replace_references
 from worker.launcher.errors import NoMeans
 from worker.tasks.plugin import Task
@@ -61,7 +62,7 @@ class TaskCatalog:
                 def filled_in(text: str) -> str:
                     return replace_references(in_time(text), values, insert)
 
-                params_json = json.dumps(_replaced(_parsed(type_name, params_json), filled_in))
+                params_json = json.dumps(with_texts(_parsed(type_name, params_json), filled_in))
             params = task_type.Params.model_validate_json(params_json)
         except ValidationError as error:
             raise Refused(f"{type_name} parameters: {_sentence(error)}") from None  # its own text contains the values
@@ -104,14 +105,3 @@ def _parsed(type_name: str, params_json: str) -> Any:
         return json.loads(params_json)
     except (ValueError, RecursionError) as error:
         raise Refused(f"{type_name} parameters: Invalid JSON: {error}") from None
-
-
-def _replaced(given: Any, filled_in: Callable[[str], str]) -> Any:
-    """The same structure with its texts filled in; the names of fields are not changed."""
-    if isinstance(given, str):
-        return filled_in(given)
-    if isinstance(given, list):
-        return [_replaced(each, filled_in) for each in given]
-    if isinstance(given, dict):
-        return {name: _replaced(each, filled_in) for name, each in given.items()}
-    return given

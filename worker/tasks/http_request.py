@@ -27,7 +27,7 @@ from xml.sax.saxutils import escape
 
 from model.choices import ParameterType
 from model.errors import Refused
-from model.parameters.json_values import is_json, looks_like_json
+from model.parameters.json_values import is_json, looks_like_json, with_texts
 from worker.tasks.inserted import Piece, as_written, pieces, plain, put_in
 
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"})
@@ -215,13 +215,7 @@ def _json_of(body: Any, types: Mapping[str, ParameterType]) -> str:
     """A structure as JSON. A text of it that is one value of type JSON becomes that, as it was written."""
     kept: list[str] = []
 
-    def filled_in(given: Any) -> Any:
-        if isinstance(given, list):
-            return [filled_in(each) for each in given]
-        if isinstance(given, dict):
-            return {name: filled_in(each) for name, each in given.items()}
-        if not isinstance(given, str):
-            return given
+    def filled_in(given: str) -> str:
         found = pieces(given)
         if len(found) != 1 or found[0].name is None or types.get(found[0].name) is not ParameterType.JSON:
             return plain(given)
@@ -230,7 +224,7 @@ def _json_of(body: Any, types: Mapping[str, ParameterType]) -> str:
         kept.append(found[0].text or "null")
         return _KEPT  # no value contains a NUL
 
-    parts = json.dumps(filled_in(body), ensure_ascii=False).split(json.dumps(_KEPT))
+    parts = json.dumps(with_texts(body, filled_in), ensure_ascii=False).split(json.dumps(_KEPT))
     return "".join(part for pair in zip_longest(parts, kept, fillvalue="") for part in pair)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from model.errors import Refused
+from model.parameters.json_values import with_texts
 from model.parameters.parameters import is_plain
 
 _MARK = re.compile("\0\\[([^\0]*)\0=([^\0]*)\0\\]")
@@ -61,14 +62,8 @@ def plain(text: str) -> str:
 
 
 def plain_all(given: Any) -> Any:
-    """The same JSON structure, each value unchanged inside its text. Names of fields contain no values."""
-    if isinstance(given, str):
-        return plain(given)
-    if isinstance(given, list):
-        return [plain_all(each) for each in given]
-    if isinstance(given, dict):
-        return {name: plain_all(each) for name, each in given.items()}
-    return given
+    """The same JSON value, each parameter's value unchanged inside its text."""
+    return with_texts(given, plain)
 
 
 def as_written(text: str) -> str:

@@ -1,0 +1,17 @@
+"""Settings with several values, which an environment variable or a flag has as one text: `a,b`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+from pydantic_settings import NoDecode
+
+
+def _split(given: Any) -> Any:
+    return tuple(part.strip() for part in given.split(",") if part.strip()) if isinstance(given, str) else given
+
+
+LISTED = (NoDecode, BeforeValidator(_split))
+"""What is said of such a type: `Annotated[tuple[X, ...], *LISTED]`."""
+Names = Annotated[tuple[str, ...], *LISTED]
