@@ -122,10 +122,12 @@ _TO_SET_ASIDE = text("""
     FROM command
     WHERE parent IS NULL AND type IS DISTINCT FROM 'RECOVER_TOLERANCE_FAULT_PROCESS'
       AND NOT EXISTS (SELECT FROM error_command e WHERE e.command_id = command.id)
-    ORDER BY id FOR UPDATE
+    ORDER BY id LIMIT :limit FOR UPDATE
 """)
 _DROP = text("DELETE FROM error_command WHERE command_id = ANY(CAST(:ids AS bigint[]))")
 
+SET_ASIDE_AT_ONCE = 1_000
+"""A queue may be larger than the memory of who sets it aside."""
 _ID_MAX = 2**63 - 1
 
 
@@ -181,11 +183,13 @@ async def drop_error_commands(connection: AsyncConnection, ids: Collection[Comma
 
 async def set_commands_aside(connection: FencedTransaction, reason: str) -> int:
     """Make error commands of the waiting ones that somebody asked for: they can be retried. Returns how many."""
-    was_handled = {CommandId(id_): was for id_, was in (await connection.execute(_TO_SET_ASIDE)).all()}
-    refused = [Outcome(row, None, reason) for row in await commands.take(connection, list(was_handled))]
-    await commands.record(connection, [each for each in refused if not was_handled[each.row.id]], Epoch(0), None)
-    await commands.record_errors(connection, [each for each in refused if was_handled[each.row.id]], Epoch(0))
-    return len(refused)
+    count, limit = 0, {"limit": SET_ASIDE_AT_ONCE}
+    while was_handled := dict(tuple(row) for row in (await connection.execute(_TO_SET_ASIDE, limit)).all()):
+        refused = [Outcome(row, None, reason) for row in await commands.take(connection, list(was_handled))]
+        await commands.record(connection, [each for each in refused if not was_handled[each.row.id]], Epoch(0), None)
+        await commands.record_errors(connection, [each for each in refused if was_handled[each.row.id]], Epoch(0))
+        count += len(refused)
+    return count
 
 
 def _not_found(id_: int) -> NotFound:
