@@ -22,7 +22,7 @@ def _shoal_sdk() -> Any:
         def __call__(self, *_args: Any, **_options: Any) -> Any:
             return self
 
-    texts = (str, datetime.date, datetime.time, uuid.UUID, decimal.Decimal, enum.Enum, pathlib.PurePath)
+    texts = (str, datetime.date, datetime.time, uuid.UUID, decimal.Decimal, pathlib.PurePath)
 
     def text(name: str) -> str:
         variable = "".join(each if each.isalnum() and each.isascii() else "_" for each in name)
@@ -42,14 +42,22 @@ def _shoal_sdk() -> Any:
     def texts_of(name: str) -> Any:
         return [None if each is None else each["text"] for each in value(name)]
 
+    def is_text(hint: Any) -> bool:
+        if isinstance(hint, type) and issubclass(hint, enum.Enum):
+            return all(isinstance(each.value, str) for each in hint)
+        return isinstance(hint, type) and issubclass(hint, texts)
+
+    def fields_of(given: Any, hint: Any) -> Any:
+        hints = typing.get_type_hints(hint)
+        return {name: typed(each, hints.get(name)) for name, each in given.items()}
+
     def typed(given: Any, hint: Any) -> Any:
         """A value as its parameter is annotated."""
         arguments: Any = getattr(hint, "__args__", ())
         origin: Any = getattr(hint, "__origin__", None)
         if isinstance(given, Written):
-            is_text = isinstance(hint, type) and issubclass(hint, texts)
             try:
-                given = str(given) if is_text else json.loads(given)
+                given = str(given) if is_text(hint) else json.loads(given)
             except ValueError:
                 given = str(given)
         if type(None) in arguments and given in (None, ""):
@@ -59,17 +67,26 @@ def _shoal_sdk() -> Any:
             return typed(given, kinds[0])
         if origin in (list, set, frozenset) and isinstance(given, list) and arguments:
             return origin(typed(each, arguments[0]) for each in given)
+        if origin is tuple and isinstance(given, list):
+            each_of = [arguments[0]] * len(given) if arguments[1:] == (...,) else list(arguments)
+            return tuple(map(typed, given, each_of)) if len(each_of) == len(given) else tuple(given)
         if origin is dict and isinstance(given, dict) and len(arguments) == 2:
-            return {name: typed(each, arguments[1]) for name, each in given.items()}
-        if not isinstance(hint, type) or given is None or isinstance(given, hint):
+            key: Any = Written if isinstance(arguments[0], type) else str  # in JSON each is a text
+            return {typed(key(name), arguments[0]): typed(each, arguments[1]) for name, each in given.items()}
+        if not isinstance(hint, type) or given is None:
             return given
+        if hasattr(hint, "__total__"):  # a TypedDict, which no value is an instance of
+            return fields_of(given, hint) if isinstance(given, dict) else given
+        if isinstance(given, hint):
+            return given
+        if hasattr(hint, "_fields") and isinstance(given, list):  # a NamedTuple
+            return hint(*map(typed, given, map(typing.get_type_hints(hint).get, hint._fields)))
         if hasattr(hint, "model_validate"):
             return hint.model_validate(given)
         if dataclasses.is_dataclass(hint) and isinstance(given, dict):
-            hints = typing.get_type_hints(hint)
-            return hint(**{name: typed(each, hints.get(name)) for name, each in given.items()})
+            return hint(**fields_of(given, hint))
         if hasattr(hint, "fromisoformat"):
-            return hint.fromisoformat(given)
+            return hint.fromisoformat(given[:-1] + "+00:00" if given.endswith("Z") else given)  # for Python 3.8
         made: Any = hint
         if issubclass(hint, (str, int, float, enum.Enum, pathlib.PurePath, uuid.UUID, decimal.Decimal)):
             return given if hint is bool else made(given)
