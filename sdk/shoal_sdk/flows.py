@@ -17,7 +17,7 @@ from shoal_sdk.errors import WrongFlow
 from shoal_sdk.options import TaskOptions, Time
 from shoal_sdk.refs import Origin, Path, Ref, origin_of
 from shoal_sdk.times import Cron
-from shoal_sdk.types_of_values import UNKNOWN, as_text, declared, hints_of
+from shoal_sdk.types_of_values import UNKNOWN, as_text, check_names, declared, hints_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -68,6 +68,7 @@ class Flow(Generic[P, R]):
         self._head = head
         update_wrapper(self, function)
         self._signature = inspect.signature(function)
+        check_names(f'flow "{self.name}"', self._signature)
         self.parameters = tuple(self._signature.parameters)
         self.hints = hints_of(function)
         self._is_building = False
@@ -189,6 +190,11 @@ class Flow(Generic[P, R]):
         if returned is None:
             return None
         origin = origin_of(returned) if isinstance(returned, Ref) else None
+        if origin is not None and origin.step is not None and not origin.base:
+            raise WrongFlow(
+                f'flow "{self.name}" returns all of task "{origin.step.name}"; return one of its outputs, as in '
+                "counted.rows"
+            )
         if origin is None or origin.step is None or not origin.base or origin.step not in builder.steps:
             raise WrongFlow(
                 f'flow "{self.name}" returns {returned!r}; return the result of one of its tasks, or nothing'

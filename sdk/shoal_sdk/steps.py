@@ -100,6 +100,8 @@ def subflow(flow: Flow[..., R], *, name: str | None = None, after: Any = (), **p
         WrongFlow: it has no such parameter.
     """
     builder = needed("subflow()")
+    if not isinstance(flow, Flow):
+        raise WrongFlow(f"subflow: {flow!r} is no flow; give a function with @flow")
     step = builder.place(name or flow.name, "SUB_PROCESS", {"workflow": flow.name}, is_named=name is not None)
     if flow.project is not None and flow.project != builder.project:
         step.params["project"] = flow.project
@@ -137,6 +139,8 @@ def wait_for(
         timeout: how long it waits at most.
     """
     builder = needed("wait_for()")
+    if not isinstance(workflow, str | Flow):
+        raise WrongFlow(f"wait_for: {workflow!r} is no flow; give a function with @flow, or a workflow's name")
     other = workflow if isinstance(workflow, str) else workflow.name
     project = project or (None if isinstance(workflow, str) else workflow.project)
     given = {"workflow": other, "project": project, "task": task, "at": at}

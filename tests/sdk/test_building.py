@@ -6,18 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 import shoal_sdk
 from service.workflows.definition_files import parse_files
-from shoal_sdk import NotAValueYet, WrongFlow, branch, cel, each, flow, in_task, shell, task
+from shoal_sdk import in_task
 from shoal_sdk.definition_text import yaml_of
 from shoal_sdk.testing import failed, simulate
 from tests.sdk import sales
@@ -77,62 +75,6 @@ def test_a_simulated_run_takes_the_branch_that_shoal_takes() -> None:
     assert broken.states()["publish"] == "NEVER"
     assert broken.states()["clean_up"] == "SUCCESS", "it runs when the others are done, however they ended"
     assert simulate(weekly, at="2026-01-31", results={"notify": "well"}).result == "well"
-
-
-LIES: dict[str, Callable[[Any], Any]] = {
-    "use branch(": lambda ref: 1 if ref else 2,
-    "use each(": lambda ref: [item for item in ref],  # noqa: C416
-    "write ${on}": lambda ref: f"{ref}",
-    "use branch(condition": lambda ref: bool(ref == "a"),
-    "size({it})": len,
-    "do that in a task": lambda ref: ref + "x",
-}
-
-
-@pytest.mark.parametrize("cure", LIES)
-def test_a_result_used_as_a_value_says_what_to_write(cure: str) -> None:
-    @flow
-    def wrong(on: str) -> None:
-        LIES[cure](on)
-
-    with pytest.raises(NotAValueYet) as caught:
-        wrong.spec()
-    assert cure in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def _inner() -> Any:
-    @task
-    def inner() -> int:
-        return 1
-
-    return inner
-
-
-WRONG: dict[str, Callable[[Any], Any]] = {
-    'Loaded has no field "rowz"': lambda on: load(on, "t").rowz,  # type: ignore[attr-defined]
-    "put it at the top of its file": lambda _: _inner()(),
-    'load: "bad" is no condition': lambda on: branch("bad", then=load(on, "t")),
-    "exactly one list": lambda _: each(sales.measure),
-    "is a parameter of the flow": lambda _: shell("s", "echo ${on}", on="2026"),
-    "give plain data": lambda on: load(on, object()),  # type: ignore[arg-type]
-    "missing a required argument": lambda on: load(on),  # type: ignore[call-arg]
-    "subflow(weekly": lambda on: weekly(on),
-    "{y} is not given": lambda on: branch(cel("{y} > 1", x=on), then=load(on, "t")),
-    "rename the parameter": lambda _: shell("s", "true", outputs={"on": str}),
-    'two tasks "s"': lambda _: (shell("s", "true"), shell("s", "true")),
-}
-
-
-@pytest.mark.parametrize("sentence", WRONG)
-def test_a_wrong_flow_is_refused_in_a_sentence(sentence: str) -> None:
-    @flow
-    def wrong(on: str) -> None:
-        WRONG[sentence](on)
-
-    with pytest.raises((WrongFlow, AttributeError)) as caught:
-        wrong.spec()
-    assert sentence.removeprefix("load: ").replace('"bad" is', "is") in str(caught.value)
 
 
 def test_all_that_a_flow_imports_is_there_in_a_task() -> None:
