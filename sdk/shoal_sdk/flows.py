@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, overload
@@ -28,7 +29,7 @@ RETURNED = "returned"
 @dataclass(frozen=True)
 class Result:
     """Where the result of a flow is: the value `out` of the task `task`, and the path into its JSON. `name` is the
-    value of the run for a flow above."""
+    value of the run for a flow above; `rival` is another task that gives a value of that name."""
 
     task: str
     out: str
@@ -36,6 +37,7 @@ class Result:
     name: str
     is_json: bool
     of_texts: bool = False
+    rival: str | None = None
 
 
 @dataclass(frozen=True)
@@ -141,8 +143,7 @@ class Flow(Generic[P, R]):
     def _check_names(self, builder: Builder) -> None:
         """What a task gives would be seen in place of a parameter of the same name."""
         for step in builder.steps:
-            outs = {each["name"] for each in step.local_params if each.get("direct") == "OUT"} | set(step.outputs or ())
-            if taken := sorted(outs & set(self.parameters)):
+            if taken := sorted(_given_by(step) & set(self.parameters)):
                 raise WrongFlow(
                     f'flow "{self.name}": its parameter "{taken[0]}" has the name of what task "{step.name}" gives; '
                     "rename the parameter"
@@ -199,13 +200,29 @@ class Flow(Generic[P, R]):
             raise WrongFlow(
                 f'flow "{self.name}" returns {returned!r}; return the result of one of its tasks, or nothing'
             )
-        if not origin.is_exact:  # such as a column of sql()
-            return Result(origin.step.name, origin.base, origin.path, origin.base, is_json=False)
-        call = origin.step.params["script"]
-        call.names = (*call.names, RETURNED)
-        out = next(each for each in origin.step.local_params if each.get("direct") == "OUT")
-        origin.step.local_params.append({**out, "name": RETURNED})
-        return Result(origin.step.name, origin.base, origin.path, RETURNED, is_json=True, of_texts=origin.of_texts)
+        step, others = origin.step, [each for each in builder.steps if each is not origin.step]
+        if not origin.is_exact or step.child is not None:  # such as a column of sql()
+            rival = next((each.name for each in others if origin.base in _given_by(each)), None)
+            return Result(step.name, origin.base, origin.path, origin.base, origin.is_exact, rival=rival)
+        taken = {name for each in others for name in _given_by(each)}
+        name = next(each for each in _returned_names() if each not in taken)
+        call = step.params["script"]
+        call.names = (*call.names, name)
+        out = next(each for each in step.local_params if each.get("direct") == "OUT")
+        step.local_params.append({**out, "name": name})
+        return Result(step.name, origin.base, origin.path, name, is_json=True, of_texts=origin.of_texts)
+
+
+def _given_by(step: Step) -> set[str]:
+    """The names of what a task gives, as far as the flow says."""
+    named = {each["name"] for each in step.local_params if each.get("direct") == "OUT"} | set(step.outputs or ())
+    return named | ({step.child.name} if step.child is not None else set())
+
+
+def _returned_names() -> Iterator[str]:
+    """`returned`, and others for a flow whose subflows give that too: its run would give one of these values."""
+    yield RETURNED
+    yield from (f"{RETURNED}_{number}" for number in itertools.count(2))
 
 
 def _outputs(result: Result | None) -> dict[str, Any]:

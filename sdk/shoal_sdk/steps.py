@@ -115,6 +115,11 @@ def subflow(flow: Flow[..., R], *, name: str | None = None, after: Any = (), **p
     result = flow.built().result
     if result is None:
         return cast(R, whole(step))
+    if result.rival is not None:
+        raise WrongFlow(
+            f'flow "{flow.name}" returns "{result.name}" of task "{result.task}", and task "{result.rival}" gives one '
+            "too; let the flow return the result of a @task that takes it"
+        )
     step.child = result
     annotation = flow.hints.get("return", UNKNOWN)
     return cast(R, Ref(Origin(step, result.name, result.path, annotation, is_exact=result.is_json)))

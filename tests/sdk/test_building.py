@@ -9,16 +9,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 import shoal_sdk
 from service.workflows.definition_files import parse_files
-from shoal_sdk import in_task
+from shoal_sdk import WrongFlow, in_task
 from shoal_sdk.definition_text import yaml_of
 from shoal_sdk.testing import failed, simulate
-from tests.sdk import sales
+from tests.sdk import sales, subflows
 from tests.sdk.sales import Loaded, daily_sales, extract, load, weekly
 from worker.tasks.catalog import TaskCatalog
 
@@ -86,3 +87,14 @@ def test_code_that_shoal_would_replace_stays_as_it_is() -> None:
     script = next(each for each in daily_sales.spec()["tasks"] if each["name"] == "load")["params"]["script"]
     assert "SystemExit" not in script, "the main program does not run in a task"
     assert "def daily_sales" not in script
+
+
+def test_a_flow_returns_what_its_subflow_returned() -> None:
+    assert subflows.told_by_subflow.spec()["outputs"] == ["returned"]
+    assert simulate(subflows.told_by_subflow, at="2026-01-31", results={"told": "well"}).result == "well"
+
+
+def test_what_a_flow_returns_is_not_taken_for_what_its_subflow_returned() -> None:
+    assert subflows.told_beside_subflows.spec()["outputs"] == ["returned_2"]
+    with pytest.raises(WrongFlow, match='and task "told" gives one too; let the flow return the result of a @task'):
+        subflows.beside_two.spec()
