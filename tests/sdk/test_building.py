@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 
 import shoal_sdk
 from service.workflows.definition_files import parse_files
-from shoal_sdk import WrongFlow, in_task
+from shoal_sdk import WrongFlow, flow, http, in_task, shell
 from shoal_sdk.definition_text import yaml_of
 from shoal_sdk.testing import failed, simulate
 from tests.sdk import sales, subflows
@@ -87,6 +87,18 @@ def test_code_that_shoal_would_replace_stays_as_it_is() -> None:
     script = next(each for each in daily_sales.spec()["tasks"] if each["name"] == "load")["params"]["script"]
     assert "SystemExit" not in script, "the main program does not run in a task"
     assert "def daily_sales" not in script
+
+
+def test_a_request_takes_values_by_name() -> None:
+    @flow
+    def asking(base: str) -> None:
+        found = shell("find", "true", outputs={"id": int, "user": str})
+        http("ask", "${base}/${id}?of=${user}", headers={"X-Id": "${id}"}, user=found.user, password="p", id=found.id)
+
+    (_, task) = asking.spec()["tasks"]
+    assert task["local_params"] == [{"name": "id", "type": "LONG", "value": "${find.id}"}]
+    assert {"user", "password", "headers"} < set(task["params"])
+    assert "id" not in task["params"]
 
 
 def test_a_flow_returns_what_its_subflow_returned() -> None:
