@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from ruamel.yaml import YAML
 
 import shoal_sdk
 from service.workflows.definition_files import parse_files
-from shoal_sdk import WrongFlow, flow, http, in_task, shell
+from shoal_sdk import WrongFlow, errors, flow, http, in_task, shell
 from shoal_sdk.definition_text import yaml_of
 from shoal_sdk.testing import failed, simulate
 from tests.sdk import sales, subflows
@@ -79,8 +80,19 @@ def test_a_simulated_run_takes_the_branch_that_shoal_takes() -> None:
 
 
 def test_all_that_a_flow_imports_is_there_in_a_task() -> None:
-    stands_in = in_task._shoal_sdk().module
-    assert set(shoal_sdk.__all__) <= set(vars(stands_in))
+    stands_in = in_task._shoal_sdk().modules
+    public = {
+        "shoal_sdk": shoal_sdk.__all__,
+        "shoal_sdk.errors": _own(errors),
+        "shoal_sdk.testing": ["Simulated", "failed", "simulate"],
+    }
+    for name, names in public.items():
+        assert set(names) <= set(vars(stands_in[name]))
+    assert set(public) == set(stands_in)
+
+
+def _own(module: ModuleType) -> list[str]:
+    return [name for name, each in vars(module).items() if getattr(each, "__module__", "") == module.__name__]
 
 
 def test_code_that_shoal_would_replace_stays_as_it_is() -> None:

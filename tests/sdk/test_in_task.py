@@ -8,8 +8,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple, Protocol, TypedDict
 
 from shoal_sdk import flow, task
 
@@ -26,6 +27,12 @@ class City(TypedDict):
 
     name: str
     since: datetime.date
+
+
+class Sized(Protocol):
+    """Something that no value is asked for."""
+
+    def __len__(self) -> int: ...
 
 
 class Point(NamedTuple):
@@ -53,9 +60,13 @@ def travel(
     by: dict[Level, int],
     level: Level,
     moment: datetime.datetime,
+    days: Sequence[datetime.date],
+    of: Mapping[str, City],
+    anything: Any,
+    sized: Sized,
 ) -> str:
     """Says what it got."""
-    return repr((city, trip, point, pair, by, level, moment))
+    return repr((city, trip, point, pair, by, level, moment, days, of, anything, sized))
 
 
 DAY = datetime.date(2026, 1, 31)
@@ -67,7 +78,7 @@ MOMENT = datetime.datetime(2026, 1, 31, tzinfo=datetime.UTC)
 @flow
 def journey(level: Level = Level.HIGH) -> None:
     """Gives each kind of value."""
-    travel(CITY, TRIP, POINT, (2, DAY), {Level.LOW: 3}, level, MOMENT)
+    travel(CITY, TRIP, POINT, (2, DAY), {Level.LOW: 3}, level, MOMENT, [DAY], {"a": CITY}, {"b": 1}, "abc")
 
 
 def test_arguments_arrive_as_they_are_annotated() -> None:
@@ -76,5 +87,6 @@ def test_arguments_arrive_as_they_are_annotated() -> None:
     given = {**os.environ, "SHOAL_PARAM_arg_level": "2"}
     done = subprocess.run([sys.executable, "-c", script], env=given, capture_output=True, text=True, check=True)
     line = next(each for each in done.stdout.splitlines() if each.startswith("#{setValue(result="))
-    expected = repr((CITY, TRIP, POINT, (2, DAY), {Level.LOW: 3}, Level.HIGH, MOMENT))
+    others = ([DAY], {"a": CITY}, {"b": 1}, "abc")
+    expected = repr((CITY, TRIP, POINT, (2, DAY), {Level.LOW: 3}, Level.HIGH, MOMENT, *others))
     assert json.loads(line.removeprefix("#{setValue(result=").removesuffix(")}")) == {"text": expected}
