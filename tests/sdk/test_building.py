@@ -95,6 +95,11 @@ def _own(module: ModuleType) -> list[str]:
     return [name for name, each in vars(module).items() if getattr(each, "__module__", "") == module.__name__]
 
 
+def test_a_simulated_run_returns_nothing_that_nobody_gave() -> None:
+    assert simulate(weekly, at="2026-01-31").state == "SUCCESS"
+    assert simulate(weekly, at="2026-01-31").result is None
+
+
 def test_code_that_shoal_would_replace_stays_as_it_is() -> None:
     script = next(each for each in daily_sales.spec()["tasks"] if each["name"] == "load")["params"]["script"]
     assert "SystemExit" not in script, "the main program does not run in a task"
