@@ -44,7 +44,7 @@ def test_a_flow_is_a_definition_that_shoal_takes_and_always_the_same() -> None:
     parsed = parse_files([(each.name, each.yaml().encode()) for each in flows], TaskCatalog()).workflows
     for flow_, workflow in zip(flows, parsed, strict=True):
         assert [each.name for each in workflow.spec.tasks] == [each["name"] for each in flow_.spec()["tasks"]]
-    here = {**os.environ, "PYTHONPATH": f"{ROOT}", "PYTHONHASHSEED": "7"}
+    here = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'sdk'}", "PYTHONHASHSEED": "7"}
     again = "from tests.sdk.sales import daily_sales; import sys; sys.stdout.write(daily_sales.yaml())"
     done = subprocess.run([sys.executable, "-c", again], env=here, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == text
