@@ -165,7 +165,7 @@ def fault_of(fault: Mapping[str, Any]) -> str:
             return f"String should have at most {_characters(limits['max_length'])}"
         if fault["type"] == "too_short":
             return f"String should have at least {_characters(limits['min_length'])}"
-    return str(fault["msg"])
+    return str(fault["msg"]).removeprefix("Value error, ")
 
 
 def _characters(number: int) -> str:

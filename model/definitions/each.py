@@ -31,8 +31,12 @@ def _short(value: Any) -> Any:
 
 
 def _storable(value: Any) -> Any:
-    """Dates of YAML as text, as in parameters."""
-    return json.loads(json.dumps(value, default=str)) if isinstance(value, list | tuple) else value
+    """Dates of YAML as text, as in parameters. Raises `ValueError` for what is no list and no text."""
+    if isinstance(value, list | tuple):
+        return json.loads(json.dumps(value, default=str))
+    if not isinstance(value, str):
+        raise ValueError("must be a list such as [a, b], or a text such as ${list.files}")  # noqa: TRY004 - for pydantic
+    return value
 
 
 class Each(BaseModel):

@@ -49,7 +49,8 @@ def unfit_trigger(triggers: Sequence[TriggerSpec]) -> str | None:
                 "each trigger names either a workflow, a dataset or a webhook; write - workflow: NAME, - dataset: NAME "
                 "or - webhook: SECRET"
             )
-        if trigger.workflow is None and "states" in trigger.model_fields_set:
+        # The API writes the default too, and reads what it wrote.
+        if trigger.workflow is None and trigger.states != (TriggeringEnd.SUCCESS,):
             return f"states are those of runs, and {trigger.words} has none; remove them"
         if trigger.webhook is not None and trigger.project is not None:
             return f"{trigger.words} is sent to this workflow, in no project; remove project"

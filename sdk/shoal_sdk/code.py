@@ -17,7 +17,7 @@ from shoal_sdk.errors import WrongFlow
 FILE_BYTES_MAX, FILES_MAX = 2_097_152, 500
 SHIM = "shoal_sdk_in_task"
 """The module of a bundle that does in a task what `in_task.py` says."""
-BEGIN = '_shoal = _shoal_sdk()\n__import__("sys").modules["shoal_sdk"] = _shoal.module\n'
+BEGIN = '_shoal = _shoal_sdk()\n__import__("sys").modules.update(_shoal.modules)\n'
 """What stands before the code of a flow: from then on it imports what stands in for `shoal_sdk`."""
 _REFERENCE = re.compile(
     r"(?<!\$)(\$*)\$\{[A-Za-z_][A-Za-z0-9_.]*"

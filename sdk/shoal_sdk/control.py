@@ -78,11 +78,17 @@ def each(
         WrongFlow: not exactly one list is given.
     """
     builder = needed("each()")
+    if not isinstance(task, Task):
+        raise WrongFlow(f"each: {task!r} is no task; give a function with @task")
     if len(over) != 1:
         raise WrongFlow(f'each: give "{task.name}" exactly one list by name, and its other arguments in given={{...}}')
     ((name, elements),) = over.items()
+    if not isinstance(elements, Ref | list | tuple | set | frozenset):
+        raise WrongFlow(f'each: "{name}" is {elements!r}, and must be a list, or the result or parameter that has one')
+    if name in (given or {}):
+        raise WrongFlow(f'each: "{name}" is in given={{...}} too, which has the other arguments; remove it there')
     element = Ref(Origin(None, "each", (), task_hint(task, name)))
-    ref = origin_of(task.placed(builder, {name: element, **(given or {})}))
+    ref = origin_of(task.placed(builder, task.bound(**{name: element}, **(given or {}))))
     step = ref.step
     assert step is not None, "a task was placed"
     said: dict[str, Any] = {"over": builder.text_of(step, elements, f'each: the list "{name}"')}

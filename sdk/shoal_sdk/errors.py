@@ -2,7 +2,8 @@
 
 SdkError
 ├── WrongFlow        a flow is wrong: correct it as the sentence says
-│   └── NotAValueYet a result was used as a value while its flow was built
+│   ├── NotAValueYet a result was used as a value while its flow was built
+│   └── NoSuchPart   a result has no such field or output; an AttributeError too, for hasattr
 ├── Refused          the server answered that it will not: the sentence has the cause, `code` its number
 ├── Unavailable      the server does not answer: try again later
 └── RunFailed        a run ended, and not as SUCCESS
@@ -21,6 +22,10 @@ class WrongFlow(SdkError):
 
 class NotAValueYet(WrongFlow):
     """A result was used as a value while its flow is built: it is known only when the flow runs."""
+
+
+class NoSuchPart(WrongFlow, AttributeError):
+    """A result has no such field or output."""
 
 
 class Refused(SdkError):

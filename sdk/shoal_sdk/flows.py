@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, overload
@@ -17,7 +18,7 @@ from shoal_sdk.errors import WrongFlow
 from shoal_sdk.options import TaskOptions, Time
 from shoal_sdk.refs import Origin, Path, Ref, origin_of
 from shoal_sdk.times import Cron
-from shoal_sdk.types_of_values import UNKNOWN, as_text, declared, hints_of
+from shoal_sdk.types_of_values import UNKNOWN, as_text, check_names, declared, hints_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,7 +29,7 @@ RETURNED = "returned"
 @dataclass(frozen=True)
 class Result:
     """Where the result of a flow is: the value `out` of the task `task`, and the path into its JSON. `name` is the
-    value of the run for a flow above."""
+    value of the run for a flow above; `rival` is another task that gives a value of that name."""
 
     task: str
     out: str
@@ -36,6 +37,7 @@ class Result:
     name: str
     is_json: bool
     of_texts: bool = False
+    rival: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Flow(Generic[P, R]):
         self._head = head
         update_wrapper(self, function)
         self._signature = inspect.signature(function)
+        check_names(f'flow "{self.name}"', self._signature)
         self.parameters = tuple(self._signature.parameters)
         self.hints = hints_of(function)
         self._is_building = False
@@ -140,8 +143,7 @@ class Flow(Generic[P, R]):
     def _check_names(self, builder: Builder) -> None:
         """What a task gives would be seen in place of a parameter of the same name."""
         for step in builder.steps:
-            outs = {each["name"] for each in step.local_params if each.get("direct") == "OUT"} | set(step.outputs or ())
-            if taken := sorted(outs & set(self.parameters)):
+            if taken := sorted(_given_by(step) & set(self.parameters)):
                 raise WrongFlow(
                     f'flow "{self.name}": its parameter "{taken[0]}" has the name of what task "{step.name}" gives; '
                     "rename the parameter"
@@ -189,17 +191,38 @@ class Flow(Generic[P, R]):
         if returned is None:
             return None
         origin = origin_of(returned) if isinstance(returned, Ref) else None
+        if origin is not None and origin.step is not None and not origin.base:
+            raise WrongFlow(
+                f'flow "{self.name}" returns all of task "{origin.step.name}"; return one of its outputs, as in '
+                "counted.rows"
+            )
         if origin is None or origin.step is None or not origin.base or origin.step not in builder.steps:
             raise WrongFlow(
                 f'flow "{self.name}" returns {returned!r}; return the result of one of its tasks, or nothing'
             )
-        if not origin.is_exact:  # such as a column of sql()
-            return Result(origin.step.name, origin.base, origin.path, origin.base, is_json=False)
-        call = origin.step.params["script"]
-        call.names = (*call.names, RETURNED)
-        out = next(each for each in origin.step.local_params if each.get("direct") == "OUT")
-        origin.step.local_params.append({**out, "name": RETURNED})
-        return Result(origin.step.name, origin.base, origin.path, RETURNED, is_json=True, of_texts=origin.of_texts)
+        step, others = origin.step, [each for each in builder.steps if each is not origin.step]
+        if not origin.is_exact or step.child is not None:  # such as a column of sql()
+            rival = next((each.name for each in others if origin.base in _given_by(each)), None)
+            return Result(step.name, origin.base, origin.path, origin.base, origin.is_exact, rival=rival)
+        taken = {name for each in others for name in _given_by(each)}
+        name = next(each for each in _returned_names() if each not in taken)
+        call = step.params["script"]
+        call.names = (*call.names, name)
+        out = next(each for each in step.local_params if each.get("direct") == "OUT")
+        step.local_params.append({**out, "name": name})
+        return Result(step.name, origin.base, origin.path, name, is_json=True, of_texts=origin.of_texts)
+
+
+def _given_by(step: Step) -> set[str]:
+    """The names of what a task gives, as far as the flow says."""
+    named = {each["name"] for each in step.local_params if each.get("direct") == "OUT"} | set(step.outputs or ())
+    return named | ({step.child.name} if step.child is not None else set())
+
+
+def _returned_names() -> Iterator[str]:
+    """`returned`, and others for a flow whose subflows give that too: its run would give one of these values."""
+    yield RETURNED
+    yield from (f"{RETURNED}_{number}" for number in itertools.count(2))
 
 
 def _outputs(result: Result | None) -> dict[str, Any]:

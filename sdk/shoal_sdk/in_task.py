@@ -22,7 +22,7 @@ def _shoal_sdk() -> Any:
         def __call__(self, *_args: Any, **_options: Any) -> Any:
             return self
 
-    texts = (str, datetime.date, datetime.time, uuid.UUID, decimal.Decimal, enum.Enum, pathlib.PurePath)
+    texts = (str, datetime.date, datetime.time, uuid.UUID, decimal.Decimal, pathlib.PurePath)
 
     def text(name: str) -> str:
         variable = "".join(each if each.isalnum() and each.isascii() else "_" for each in name)
@@ -42,14 +42,32 @@ def _shoal_sdk() -> Any:
     def texts_of(name: str) -> Any:
         return [None if each is None else each["text"] for each in value(name)]
 
+    def is_text(hint: Any) -> bool:
+        if isinstance(hint, type) and issubclass(hint, enum.Enum):
+            return all(isinstance(each.value, str) for each in hint)
+        return isinstance(hint, type) and issubclass(hint, texts)
+
+    def stands_for(kind: Any, origin: Any) -> bool:
+        """Whether it is the origin of an annotation of such values, as that of `Sequence[int]` of lists."""
+        return isinstance(origin, type) and issubclass(kind, origin)
+
+    def is_one(given: Any, hint: Any) -> bool:
+        try:
+            return isinstance(given, hint)
+        except TypeError:  # such as Any and a Protocol, which nothing can be made of
+            return True
+
+    def fields_of(given: Any, hint: Any) -> Any:
+        hints = typing.get_type_hints(hint)
+        return {name: typed(each, hints.get(name)) for name, each in given.items()}
+
     def typed(given: Any, hint: Any) -> Any:
         """A value as its parameter is annotated."""
         arguments: Any = getattr(hint, "__args__", ())
         origin: Any = getattr(hint, "__origin__", None)
         if isinstance(given, Written):
-            is_text = isinstance(hint, type) and issubclass(hint, texts)
             try:
-                given = str(given) if is_text else json.loads(given)
+                given = str(given) if is_text(hint) else json.loads(given)
             except ValueError:
                 given = str(given)
         if type(None) in arguments and given in (None, ""):
@@ -57,19 +75,30 @@ def _shoal_sdk() -> Any:
         kinds = [each for each in arguments if each is not type(None)]
         if type(None) in arguments and len(kinds) == 1:
             return typed(given, kinds[0])
-        if origin in (list, set, frozenset) and isinstance(given, list) and arguments:
+        if origin in (set, frozenset) and isinstance(given, list) and arguments:
             return origin(typed(each, arguments[0]) for each in given)
-        if origin is dict and isinstance(given, dict) and len(arguments) == 2:
-            return {name: typed(each, arguments[1]) for name, each in given.items()}
-        if not isinstance(hint, type) or given is None or isinstance(given, hint):
+        if stands_for(list, origin) and isinstance(given, list) and arguments:
+            return [typed(each, arguments[0]) for each in given]
+        if origin is tuple and isinstance(given, list):
+            each_of = [arguments[0]] * len(given) if arguments[1:] == (...,) else list(arguments)
+            return tuple(map(typed, given, each_of)) if len(each_of) == len(given) else tuple(given)
+        if stands_for(dict, origin) and isinstance(given, dict) and len(arguments) == 2:
+            key: Any = Written if isinstance(arguments[0], type) else str  # in JSON each is a text
+            return {typed(key(name), arguments[0]): typed(each, arguments[1]) for name, each in given.items()}
+        if not isinstance(hint, type) or given is None:
             return given
+        if hasattr(hint, "__total__"):  # a TypedDict, which no value is an instance of
+            return fields_of(given, hint) if isinstance(given, dict) else given
+        if is_one(given, hint):
+            return given
+        if hasattr(hint, "_fields") and isinstance(given, list):  # a NamedTuple
+            return hint(*map(typed, given, map(typing.get_type_hints(hint).get, hint._fields)))
         if hasattr(hint, "model_validate"):
             return hint.model_validate(given)
         if dataclasses.is_dataclass(hint) and isinstance(given, dict):
-            hints = typing.get_type_hints(hint)
-            return hint(**{name: typed(each, hints.get(name)) for name, each in given.items()})
+            return hint(**fields_of(given, hint))
         if hasattr(hint, "fromisoformat"):
-            return hint.fromisoformat(given)
+            return hint.fromisoformat(given[:-1] + "+00:00" if given.endswith("Z") else given)  # for Python 3.8
         made: Any = hint
         if issubclass(hint, (str, int, float, enum.Enum, pathlib.PurePath, uuid.UUID, decimal.Decimal)):
             return given if hint is bool else made(given)
@@ -123,9 +152,9 @@ def _shoal_sdk() -> Any:
     stands_in = types.ModuleType("shoal_sdk")
     stands_in.__dict__.update(task=task, flow=task, current=current, ResultTooLarge=ResultTooLarge)
     inert = "AsyncClient Client Flow Task TaskOptions branch bundle cel cron day depends_on each http pool shell sql"
-    for name in (inert + " subflow wait_for wait_until when_done").split():
+    for name in (inert + " subflow wait_for wait_until when_done simulate failed Simulated").split():
         setattr(stands_in, name, Inert(name))
-    for name in ["NotAValueYet", "Refused", "RunFailed", "SdkError", "Unavailable", "WrongFlow"]:
+    for name in ["NoSuchPart", "NotAValueYet", "Refused", "RunFailed", "SdkError", "Unavailable", "WrongFlow"]:
         setattr(stands_in, name, type(name, (Exception,), {}))
     return types.SimpleNamespace(
         current=current,
@@ -135,7 +164,7 @@ def _shoal_sdk() -> Any:
         value=value,
         written=lambda name: Written(text(name)),
         secret=lambda variable: os.environ[variable],
-        module=stands_in,
+        modules=dict.fromkeys(["shoal_sdk", "shoal_sdk.errors", "shoal_sdk.testing"], stands_in),
     )
 
 

@@ -7,13 +7,12 @@ a flow that decided by it would be built from a value that is not there.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from shoal_sdk.errors import NotAValueYet, WrongFlow
+from shoal_sdk.errors import NoSuchPart, NotAValueYet, WrongFlow
 from shoal_sdk.types_of_values import UNKNOWN, field_of, plain
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ class Condition:
 
 def _joined(operator: str, left: Condition, right: Any) -> Condition:
     if not isinstance(right, Condition):
-        raise WrongFlow(f"{right!r} is no condition; compare a result with a value on both sides of & and |")
+        raise WrongFlow(f"{right!r} is no condition; compare it with a value, as in ok == True")
     return Condition(f"({left.cel}) {operator} ({right.cel})", left.refs + right.refs)
 
 
@@ -107,9 +106,15 @@ class Ref:
         object.__setattr__(self, "_shoal", origin)
 
     def __getattr__(self, name: str) -> Ref:
-        if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(name)  # protocols of Python ask for these, such as copy
+        if name == "_shoal" or (name.startswith("__") and name.endswith("__")):
+            raise AttributeError(name)  # protocols of Python ask for these, such as pickle
         return self._part(name)
+
+    def __copy__(self) -> Ref:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Ref:
+        return self
 
     def __getitem__(self, key: str | int) -> Ref:
         if not isinstance(key, str | int) or isinstance(key, bool):
@@ -126,9 +131,7 @@ class Ref:
             if not isinstance(step, str):
                 raise WrongFlow(f'task "{own.step.name}" gives values by name; write .name')
             if known is not None and step not in known:
-                raise AttributeError(
-                    f'task "{own.step.name}" has no output "{step}"; it has {", ".join(known) or "none"}'
-                )
+                raise NoSuchPart(f'task "{own.step.name}" has no output "{step}"; it has {", ".join(known) or "none"}')
             return Ref(Origin(own.step, step, (), (known or {}).get(step, UNKNOWN)))
         annotation = field_of(own.annotation, step)
         steps = (step, "text") if own.of_texts else (step,)
@@ -171,7 +174,25 @@ class Ref:
     def __add__(self, other: object) -> NoReturn:
         raise NotAValueYet(f"{self._shoal.said} cannot be computed with before the flow runs; {_IN_A_TASK}")
 
-    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __mod__ = __neg__ = __add__
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __mod__ = __rmod__ = __add__
+    __floordiv__ = __rfloordiv__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __divmod__ = __rdivmod__ = __add__
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __xor__ = __rxor__ = __add__
+
+    def __neg__(self) -> NoReturn:
+        raise NotAValueYet(f"{self._shoal.said} cannot be computed with before the flow runs; {_IN_A_TASK}")
+
+    __pos__ = __abs__ = __int__ = __float__ = __complex__ = __index__ = __trunc__ = __floor__ = __ceil__ = __neg__
+
+    def __round__(self, _digits: int = 0) -> NoReturn:
+        self.__neg__()
+
+    def __and__(self, _other: object) -> NoReturn:
+        raise WrongFlow(f"{self!r} is no condition; compare it with a value, as in ok == True")
+
+    __rand__ = __or__ = __ror__ = __and__
+
+    def __invert__(self) -> NoReturn:
+        self.__and__(None)
 
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
         return _compared(self, "==", other)
@@ -215,8 +236,8 @@ def in_cel(value: object) -> str:
     if isinstance(value, Ref):
         return origin_of(value).written()
     said = plain(value, "what a result is compared with")
-    if isinstance(said, float) and not math.isfinite(said):
-        raise WrongFlow(f"a condition cannot compare with {said}; give a finite number")
+    if isinstance(said, dict):
+        raise WrongFlow(f"a condition cannot compare with the dict {said!r}; compare parts, as in found.rows > 3")
     return '""' if said is None else json.dumps(said, ensure_ascii=False)
 
 

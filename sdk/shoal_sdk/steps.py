@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast
 
@@ -13,6 +14,12 @@ from shoal_sdk.refs import Origin, Ref
 from shoal_sdk.types_of_values import UNKNOWN, out_type
 
 R = TypeVar("R")
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)")
+_REQUEST = frozenset({
+    "headers", "user", "password", "query", "body", "timeout_s", "connect_timeout_s", "expected_status", "ca_file",
+    "body_contains", "body_not_contains", "output_body_characters", "response_bytes_max", "follow_redirects", "verify",
+})  # fmt: skip
+"""Fields of an HTTP task that are no parameters of `http`."""
 Outputs = Any
 """What stands for the values that a step gives: `counted.rows` is the one called `rows`."""
 
@@ -79,14 +86,16 @@ def http(
     Args:
         outputs: a name, and the path of its value in the response, such as `$.load.id`.
         request: other fields of an HTTP task: `headers`, `query`, `body`, `expected_status` and so on; results of
-            tasks may stand anywhere in them.
+            tasks may stand anywhere in them. Another name, which one of its texts has as `${name}`, is a value.
     """
-    params = {"url": url, "method": method, **request}
+    builder = needed("http()")
+    step = builder.place(name, "HTTP", {})
+    named = set(_REFERENCE.findall(str([url, *request.values()]))) - _REQUEST
+    builder.give(step, {each: value for each, value in request.items() if each in named})
+    params = {"url": url, "method": method, **{each: v for each, v in request.items() if each not in named}}
     if outputs:
         params["outputs"] = dict(outputs)
     known = {"status": int, "body": str, **dict.fromkeys(outputs or (), UNKNOWN)}
-    builder = needed("http()")
-    step = builder.place(name, "HTTP", {})
     step.params = builder.text_of(step, params, f'task "{name}"')
     return _finished(builder, step, known, options, after)
 
@@ -100,6 +109,8 @@ def subflow(flow: Flow[..., R], *, name: str | None = None, after: Any = (), **p
         WrongFlow: it has no such parameter.
     """
     builder = needed("subflow()")
+    if not isinstance(flow, Flow):
+        raise WrongFlow(f"subflow: {flow!r} is no flow; give a function with @flow")
     step = builder.place(name or flow.name, "SUB_PROCESS", {"workflow": flow.name}, is_named=name is not None)
     if flow.project is not None and flow.project != builder.project:
         step.params["project"] = flow.project
@@ -113,6 +124,11 @@ def subflow(flow: Flow[..., R], *, name: str | None = None, after: Any = (), **p
     result = flow.built().result
     if result is None:
         return cast(R, whole(step))
+    if result.rival is not None:
+        raise WrongFlow(
+            f'flow "{flow.name}" returns "{result.name}" of task "{result.task}", and task "{result.rival}" gives one '
+            "too; let the flow return the result of a @task that takes it"
+        )
     step.child = result
     annotation = flow.hints.get("return", UNKNOWN)
     return cast(R, Ref(Origin(step, result.name, result.path, annotation, is_exact=result.is_json)))
@@ -137,6 +153,8 @@ def wait_for(
         timeout: how long it waits at most.
     """
     builder = needed("wait_for()")
+    if not isinstance(workflow, str | Flow):
+        raise WrongFlow(f"wait_for: {workflow!r} is no flow; give a function with @flow, or a workflow's name")
     other = workflow if isinstance(workflow, str) else workflow.name
     project = project or (None if isinstance(workflow, str) else workflow.project)
     given = {"workflow": other, "project": project, "task": task, "at": at}

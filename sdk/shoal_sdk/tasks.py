@@ -12,7 +12,7 @@ from shoal_sdk.code import Call
 from shoal_sdk.errors import WrongFlow
 from shoal_sdk.options import Priority, TaskOptions, Time, options_of
 from shoal_sdk.refs import Origin, Ref, origin_of
-from shoal_sdk.types_of_values import UNKNOWN, Expression, hints_of, is_text, out_type, plain
+from shoal_sdk.types_of_values import UNKNOWN, Expression, check_names, hints_of, is_text, out_type, plain
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,15 +29,13 @@ class Task(Generic[P, R]):
         self.is_named = name is not None
         update_wrapper(self, function)
         self._signature = inspect.signature(function)
-        for each in self._signature.parameters.values():
-            if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY):
-                raise WrongFlow(f'task "{self.name}": its parameter "{each.name}" cannot be given by name; change it')
+        check_names(f'task "{self.name}"', self._signature)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Outside of a flow the function itself; in one, place a task, and return what stands for its result."""
         if (builder := building()) is None:
             return self.function(*args, **kwargs)
-        return cast(R, self.placed(builder, self._bound(args, kwargs)))
+        return cast(R, self.placed(builder, self.bound(*args, **kwargs)))
 
     def with_options(self, **options: Any) -> Task[P, R]:
         """The same task with other options, and with another `name`; see `TaskOptions`."""
@@ -51,7 +49,7 @@ class Task(Generic[P, R]):
         return {name: hints.get(name, UNKNOWN) for name in self._signature.parameters}
 
     def placed(self, builder: Builder, given: Mapping[str, Any]) -> Ref:
-        """Place the task with these arguments. Raises `WrongFlow` for one that cannot travel."""
+        """Place the task with these arguments, as `bound` has them. Raises `WrongFlow` for one that cannot travel."""
         step = builder.place(self.name, "PYTHON", {}, is_named=self.is_named)
         step.options = self.options
         step.result = hints_of(self.function).get("return", UNKNOWN)
@@ -64,7 +62,8 @@ class Task(Generic[P, R]):
         path = ("text",) if is_text(step.result) else ()
         return Ref(Origin(step, RESULT, path, step.result, is_exact=True))
 
-    def _bound(self, args: Any, kwargs: Any) -> Mapping[str, Any]:
+    def bound(self, *args: Any, **kwargs: Any) -> Mapping[str, Any]:
+        """Arguments by name. Raises `WrongFlow` for too few or too many."""
         try:
             return self._signature.bind(*args, **kwargs).arguments
         except TypeError as error:

@@ -67,7 +67,8 @@ def simulate(
     Args:
         at: the schedule time; without an offset in the zone of its schedule, else of the flow.
         results: what tasks give, by name: what the function returns, a dict of outputs for `shell`, `sql` and `http`, a
-            list for a task with `each`, or `failed`. Tasks that are not named succeed with an empty result.
+            list for a task with `each`, or `failed`. Tasks that are not named succeed with an empty result; if the flow
+            returns one of these, it is None.
         params: of the start.
     Raises:
         WrongFlow: the flow is wrong, or a result is of no task of it.
@@ -157,7 +158,9 @@ class _Simulation:
                     run.state, run.reason = str(effect.state), effect.reason
         _complete(plan, runnable, run)
         result = self._built.result
-        if result is not None and run.state == "SUCCESS" and result.out in given.get(result.task, {}):
+        if result is None or result.task not in self._results:
+            return run
+        if run.state == "SUCCESS" and result.out in given.get(result.task, {}):
             run.result = read_result(given[result.task][result.out], result, annotation)
         return run
 

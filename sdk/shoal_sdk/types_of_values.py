@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import types
 import typing
 from collections.abc import Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
-from inspect import Parameter
+from inspect import Parameter, Signature
 from pathlib import PurePath
 from typing import Any, Literal, Union
 from uuid import UUID
 
-from pydantic import SecretStr, TypeAdapter
+from pydantic import SecretStr, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from shoal_sdk.errors import WrongFlow
+from shoal_sdk.errors import NoSuchPart, WrongFlow
 
 UNKNOWN: Any = Parameter.empty
 """The annotation of what has none."""
@@ -89,8 +90,12 @@ def declared(name: str, annotation: Any, default: Any) -> Any:
 
 def plain(value: Any, what: str) -> Any:
     """The same as JSON has it: models, dataclasses, dates and sets become plain. Raises `WrongFlow`, naming `what`."""
+    if isinstance(value, SecretStr):
+        raise WrongFlow(f"{what} is a secret, which anyone could read there; make it a SecretStr parameter of the flow")
     try:
-        return to_jsonable_python(value)
+        said = to_jsonable_python(value)
+        json.dumps(said, allow_nan=False)
+        return said
     except (PydanticSerializationError, ValueError, RecursionError):
         raise WrongFlow(f"{what} is a {type(value).__name__}, which JSON cannot say; give plain data") from None
 
@@ -102,9 +107,8 @@ def as_text(value: Any, annotation: Any, what: str) -> str:
     if annotation is not UNKNOWN and not isinstance(value, Expression):
         try:
             value = TypeAdapter(annotation).validate_python(value)
-        except ValueError as error:
-            first = str(error).splitlines()[2].strip() if len(str(error).splitlines()) > 2 else str(error)
-            raise WrongFlow(f"{what} does not fit {shown(annotation)}: {first}") from None
+        except ValidationError as error:
+            raise WrongFlow(f"{what} does not fit {shown(annotation)}: {error.errors()[0]['msg']}") from None
     said = plain(value, what)
     if said is None:
         return ""
@@ -112,7 +116,7 @@ def as_text(value: Any, annotation: Any, what: str) -> str:
 
 
 def field_of(annotation: Any, step: str | int) -> Any:
-    """The annotation of what a path leads to; `UNKNOWN` if that cannot be told. Raises `AttributeError`."""
+    """The annotation of what a path leads to; `UNKNOWN` if that cannot be told. Raises `NoSuchPart`."""
     if isinstance(step, int):
         arguments = typing.get_args(annotation)
         origin = typing.get_origin(annotation)
@@ -122,7 +126,7 @@ def field_of(annotation: Any, step: str | int) -> Any:
         arguments = typing.get_args(annotation)
         return arguments[1] if typing.get_origin(annotation) is dict and len(arguments) == 2 else UNKNOWN
     if step not in fields:
-        raise AttributeError(f'{shown(annotation)} has no field "{step}"; it has {", ".join(fields) or "none"}')
+        raise NoSuchPart(f'{shown(annotation)} has no field "{step}"; it has {", ".join(fields) or "none"}')
     return fields[step]
 
 
@@ -141,6 +145,13 @@ def hints_of(thing: Any) -> dict[str, Any]:
         return typing.get_type_hints(thing)
     except (NameError, TypeError):
         return {}
+
+
+def check_names(whose: str, signature: Signature) -> None:
+    """Raises `WrongFlow` for a parameter that cannot be given by name."""
+    for each in signature.parameters.values():
+        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY):
+            raise WrongFlow(f'{whose}: its parameter "{each.name}" cannot be given by name; change it')
 
 
 def shown(annotation: Any) -> str:

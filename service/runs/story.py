@@ -125,8 +125,10 @@ def _of_command(command: HandledCommand, names: Mapping[Epoch, str]) -> Iterator
 
 
 def _of_attempt(attempt: TaskRun, names: Mapping[Epoch, str]) -> Iterator[StoryEvent]:
+    # The row of a task that runs in the master is written a moment after the task began.
+    queued_at = min(each for each in (attempt.queued_at, attempt.started_at, attempt.ended_at) if each is not None)
     queued = StoryEvent(
-        attempt.queued_at, EventKind.TASK_QUEUED, task=attempt.name, task_id=attempt.id, attempt=attempt.attempt
+        queued_at, EventKind.TASK_QUEUED, task=attempt.name, task_id=attempt.id, attempt=attempt.attempt
     )
     yield queued
     node = None if attempt.worker is None else names.get(attempt.worker)

@@ -263,7 +263,10 @@ def _layout(given: Any, spec: WorkflowSpec) -> Layout | None:
     try:
         layout = Layout.model_validate(given)
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors(include_url=False)]
+        faults = [
+            f"{'.'.join(map(str, part['loc']))}: {str(part['msg']).removeprefix('Value error, ')}"
+            for part in error.errors(include_url=False)
+        ]
     else:
         strangers = layout.strangers([task.name for task in spec.tasks])
         faults = [f'it has a place for the task "{name}", and there is no such task' for name in strangers]

@@ -11,12 +11,14 @@ from model.choices import Direct, FailureStrategy, Flag, Restart, StartWhen
 from model.definitions.defaults import WITHOUT_EXIT_CODES
 from model.definitions.problems import Problem
 from model.definitions.result_references import texts_of
+from model.definitions.triggers import EVENT
 from model.definitions.workflow import WorkflowSpec
 from model.files.task_files import WITHOUT_FOLDER
 from model.logic.catalog import LOGIC_TYPES
 from model.logic.dynamic import OUTPUT, own_output
 from model.near import nearest
 from model.parameters.builtin import builtin_names, closing_names
+from model.parameters.declared import lacking
 from model.parameters.parameters import parameter_variable, references
 from model.parameters.results import written
 from service.workflows.result_checks import doubtful_results
@@ -47,6 +49,7 @@ def doubts(spec: WorkflowSpec) -> Iterator[str]:
     yield from _one_output(spec)
     yield from _fields_without_effect(spec)
     yield from _kept_from_starting(spec)
+    yield from _triggered_in_vain(spec)
 
 
 def _fields_without_effect(spec: WorkflowSpec) -> Iterator[str]:
@@ -71,6 +74,15 @@ def _kept_from_starting(spec: WorkflowSpec) -> Iterator[str]:
                     f'task "{task.name}" (start_when: {task.start_when}) does not start after a failure, since '
                     "failure_strategy: END ends the run then; write CONTINUE"
                 )
+
+
+def _triggered_in_vain(spec: WorkflowSpec) -> Iterator[str]:
+    """Starts by triggers that will be refused: one gives nothing but `event`. A project may give values and secrets."""
+    for name in lacking(spec.declared, {EVENT: "given", **spec.params}) if spec.triggers else ():
+        yield f'triggers give no "{name}", which is required; give it a value here or in the project'
+    for trigger in spec.triggers:
+        if trigger.webhook in spec.params and trigger.webhook not in spec.secrets:
+            yield f'the key "{trigger.webhook}" of a webhook is no SECRET; write {trigger.webhook}: {{type: SECRET}}'
 
 
 def _one_output(spec: WorkflowSpec) -> Iterator[str]:

@@ -34,6 +34,7 @@ def test_a_list_and_a_reference_are_short_for_the_long_form() -> None:
     ("task", "said"),
     [
         ({"each": "a, b"}, "each needs a JSON list such as"),
+        ({"each": {"over": 3}}, 'field "each.over": must be a list such as [a, b], or a text such as ${list.files}'),
         ({"each": {"over": [1], "parallel": 0}}, "greater than or equal to 1"),
         ({"each": {"over": [1], "on_failure": "never"}}, "'continue' or 'stop'"),
         ({"each": {"list": [1]}}, 'there is no field "list"'),

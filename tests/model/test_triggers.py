@@ -28,6 +28,11 @@ def test_a_trigger_names_a_workflow_or_a_dataset() -> None:
     assert (second.dataset, list(second.states), second.project) == ("s3://b/o", ["SUCCESS"], "x")
 
 
+def test_what_is_written_as_json_with_all_defaults_is_read_again() -> None:
+    spec = parse([{"dataset": "a"}, {"webhook": "b"}, {"workflow": "c"}])
+    assert WorkflowSpec.model_validate_json(spec.model_dump_json()) == spec
+
+
 @every(
     ("triggers", "said"),
     [

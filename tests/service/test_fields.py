@@ -26,6 +26,7 @@ def test_what_is_no_id_is_refused(given: Any) -> None:
 
 
 class _Note(Asked):
+    id: Id | None = None
     text: Annotated[Text, Field(min_length=1, max_length=3)] = "a"
     names: Annotated[list[Text], Field(max_length=1, default_factory=list)]
 
@@ -36,9 +37,10 @@ class _Note(Asked):
         ({"text": "abcd"}, "text: String should have at most 3 characters"),
         ({"text": ""}, "text: String should have at least 1 character"),
         ({"names": ["a", "b"]}, "names: List should have at most 1 item after validation, not 2"),
+        ({"id": "abc"}, "id: an id is a whole number, written in digits"),
     ],
 )
-def test_the_length_of_a_text_is_one_of_characters(given: Any, said: str) -> None:
+def test_a_fault_is_said_without_the_words_of_pydantic(given: Any, said: str) -> None:
     with pytest.raises(Refused) as error:
         _Note.read(**given)
     assert str(error.value) == said

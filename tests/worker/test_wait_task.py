@@ -209,10 +209,13 @@ async def test_a_moment_is_left_to_the_clock_of_the_database(scene: Scene) -> No
     ("params", "why"),
     [
         ({}, "for: Field required"),
-        ({"for": {}}, "must have exactly one of file, http, sql, script, time"),
+        ({"for": {}}, "WAIT parameters: for: must have exactly one of file, http, sql, script, time"),
         ({"for": {"file": "/a", "time": "06:30"}}, "must have exactly one of"),
         ({"for": {"file": None}}, "must have exactly one of"),
-        ({"for": {"file": "/a"}, "every": "0.5s"}, "every must be at least 1 s; write it as 30s or 5m"),
+        (
+            {"for": {"file": "/a"}, "every": "0.5s"},
+            "WAIT parameters: every must be at least 1 s; write it as 30s or 5m",
+        ),
         ({"for": {"file": "/a"}, "look_timeout": 0}, "look_timeout must be at least 1 s"),
         ({"for": {"file": "/a"}, "backoff": 0.5}, "backoff: Input should be greater than or equal to 1"),
         ({"for": {"file": "/a"}, "on_timeout": "WAIT"}, "on_timeout: Input should be 'FAIL' or 'SKIP'"),

@@ -97,7 +97,12 @@ class TaskCatalog:
 def _sentence(error: ValidationError) -> str:
     """The errors without the given values, which may be secrets."""
     faults = error.errors(include_url=False, include_input=False, include_context=False)
-    return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'all of it'}: {fault['msg']}" for fault in faults)
+    return "; ".join(map(_fault, faults))
+
+
+def _fault(fault: Any) -> str:
+    where, said = ".".join(map(str, fault["loc"])), str(fault["msg"]).removeprefix("Value error, ")
+    return f"{where}: {said}" if where else said
 
 
 def _parsed(type_name: str, params_json: str) -> Any:
