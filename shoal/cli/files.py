@@ -122,6 +122,8 @@ def _files(given: Path) -> Iterator[tuple[str, Path]]:
         below = file.relative_to(path)
         hidden = any(part.startswith(".") or part == "__pycache__" for part in below.parts)
         if file.is_file() and not hidden:
+            if not file.resolve().is_relative_to(path.resolve()):
+                raise Refused(f"{file} is a link to a file outside of {path}; copy the file there, or remove the link")
             yield (named / below).as_posix(), file
 
 

@@ -94,6 +94,10 @@ async def test_what_is_wrong_with_files_is_said_before_anything_is_saved(engine:
     }.items():
         assert said in await apply(engine, here, "wrong", task, fails=True), task
     assert "wrong" not in await shoal(engine, "workflow", "list")
+    (here / "linked").mkdir()
+    (here / "linked" / "hosts").symlink_to("/etc/hosts")
+    (here / "linked" / "same").symlink_to(here / "linked" / "hosts")
+    assert "is a link to a file outside of linked" in await shoal(engine, "file", "put", "linked", fails=True)
     (here / "script.sh").touch()
     assert "is a name that Shoal uses" in await shoal(engine, "file", "put", "script.sh", fails=True)
 
