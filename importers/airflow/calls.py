@@ -87,7 +87,7 @@ def _arguments(reader: Reader, node: ast.Call) -> tuple[list[Any], dict[str, Any
             named.update(value)
         else:
             named[f"**{ast.unparse(each.value)}"] = value
-    return [reader.value(each) for each in node.args], named
+    return list(reader.parts(node.args)), named
 
 
 def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any], named: dict[str, Any]) -> Any:
@@ -122,15 +122,11 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
         case "getenv" | "get" if function.path in ("os.getenv", "os.environ.get") and given:
             return variable(reader, str(given[0]), given[1] if given[1:] else None)
         case "chain" | "chain_linear":
-            return _chained(given)
+            return _chained(reader, node, given, is_linear=function.name == "chain_linear")
         case "cross_downstream":
-            link(
-                *(
-                    named.get(name, each)
-                    for name, each in zip(("from_tasks", "to_tasks"), [*given, None, None], strict=False)
-                )
-            )
-            return None
+            ends = [named.get("from_tasks"), named.get("to_tasks")]
+            before, after = [*given, *(each for each in ends if each is not None), None, None][:2]
+            return _linked(reader, node, before, after)
         case "dict" if function.path == "dict" and not given:
             return named
         case "is_venv_installed":
@@ -148,6 +144,8 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
         case "range" if all(isinstance(each, int) for each in given) and len(made := range(*given)) <= RANGE_MAX:
             return list(made)
         case name if function.path == name and name in _KNOWN and not _unknown([*given, *named.values()]):
+            if name != "str" and any(map(reader.is_told, given)):
+                return reader.unknown(node)
             return _made(reader, node, _KNOWN[name], given, named)
     if _is_class(function.path) and ("task_id" in named or function.path.startswith(("airflow", "astronomer"))):
         return _operator(reader, node, function, named)
@@ -195,12 +193,9 @@ def _by_name(reader: Reader, node: ast.FunctionDef, given: list[Any], named: Map
 def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
     given, named = _arguments(reader, node)
     match holder, name:
-        case (Operator() | Group() | list(), "set_downstream"):
-            link(holder, given[0])
-            return None
-        case (Operator() | Group() | list(), "set_upstream"):
-            link(given[0], holder)
-            return None
+        case (Operator() | Group() | list(), "set_downstream" | "set_upstream"):
+            other = next(iter([*given, *named.values()]), None)
+            return _linked(reader, node, *((holder, other) if name == "set_downstream" else (other, holder)))
         case Operator(), "as_teardown":
             holder.is_teardown = True
             link([each for each in [named.get("setups")] if each is not None], holder)
@@ -218,6 +213,8 @@ def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
             over = {"": given[0]} if name == "expand_kwargs" and given else named
             return _operator(reader, node, holder.of, dict(holder.given), over)
         case str(), _ if name in _OF_TEXT and not _unknown([*given, *named.values()]):
+            if reader.is_told(holder) and not (name == "strip" and not given):
+                return reader.unknown(node)
             return _made(reader, node, getattr(holder, name), given, named)
         case dict(), _ if name in _OF_DICT:
             found = _made(reader, node, getattr(holder, name), given, named)
@@ -255,13 +252,22 @@ def _group(reader: Reader, name: str, given: Mapping[str, Any]) -> Group:
     return Group(".".join(filter(None, (outer, prefix))))
 
 
-def _chained(given: list[Any]) -> None:
-    for before, after in pairwise(given):
-        if isinstance(before, list | tuple) and isinstance(after, list | tuple) and len(before) == len(after):
-            for one, other in zip(before, after, strict=True):
-                link(one, other)
+def _chained(reader: Reader, node: ast.Call, given: list[Any], *, is_linear: bool) -> None:
+    """Draw the arrows of a chain; those between two lists are in pairs, unless it is linear."""
+    for before, after in pairwise([each for each in given if not isinstance(each, Label)]):
+        if not is_linear and isinstance(before, list | tuple) and isinstance(after, list | tuple):
+            if len(before) != len(after):
+                reader.note(node.lineno, "a chain of lists that are not equally long has no meaning in Airflow")
+            for one, other in zip(before, after, strict=False):
+                _linked(reader, node, one, other)
         else:
-            link(before, after)
+            _linked(reader, node, before, after)
+
+
+def _linked(reader: Reader, node: ast.Call, before: Any, after: Any) -> None:
+    """Draw the arrows that a call draws."""
+    reader.note_arrows(node, before, after)
+    link(before, after)
 
 
 def _positional(function: Function, given: list[Any]) -> dict[str, Any]:
@@ -292,7 +298,7 @@ def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:
     groups = [group] if isinstance(group, Group) else reader.groups
     operator.is_teardown = operator.given.pop("teardown", False) is True
     named = operator.given.pop("task_id", None)
-    if not isinstance(named, str):
+    if not isinstance(named, str) or reader.is_told(named):
         reader.note(operator.line, f"the task_id {named.text if isinstance(named, Unknown) else named} is not known")
         named = f"task_{operator.line}"
     wanted = ".".join(filter(None, (groups[-1].prefix if groups else "", named)))

@@ -90,6 +90,8 @@ def _flow(dag: Dag, reader: Reader, file: str, report: Report, passwords: Passwo
     about.begin("a workflow")
     if not dag.id:
         about.todo("dag_id", f"line {dag.line}: its dag_id is not known; name it")
+    elif reader.is_told(dag.id):
+        about.todo("dag_id", f"line {dag.line}: its dag_id {dag.id} has a variable in it; name it")
     names: dict[Operator, str] = {}
     for operator in dag.tasks:
         wanted = operator.id.replace(".", "_")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from importers.airflow import calls
+from importers.airflow import calls, comprehensions
 from importers.airflow.literals import operated
 from importers.airflow.values import Dag, Dotted, Function, Group, Label, Names, Operator, Output, Unknown, link
 
@@ -30,6 +30,14 @@ class Returned(Exception):
     def __init__(self, value: Any) -> None:
         super().__init__()
         self.value = value
+
+
+class _Next(Exception):
+    """A loop goes on with its next round."""
+
+
+class _Ended(Exception):
+    """A loop ends."""
 
 
 class Reader:
@@ -79,19 +87,23 @@ class Reader:
             case ast.Assign(targets, value):
                 found = self.value(value)
                 for target in targets:
-                    self._assign(target, found)
+                    self.assign(target, found)
             case ast.AnnAssign(target, _, value) if value is not None:
-                self._assign(target, self.value(value))
+                self.assign(target, self.value(value))
             case ast.AugAssign(target, operator, value):
-                self._assign(target, self._operated(operator, self.value(target), self.value(value), node))
+                self.assign(target, self._operated(operator, self.value(target), self.value(value), node))
             case ast.Expr(value):
                 found = self.value(value)
                 if self.current and isinstance(found, Unknown) and not calls.is_harmless(value):
                     self.note(node.lineno, f"what {found.text} makes is not known")
             case ast.With(items, body):
                 self._with(items, body)
-            case ast.For(target, over, body):
-                self._loop(target, over, body)
+            case ast.For(target, over, body, orelse):
+                self._loop(target, over, body, orelse)
+            case ast.Continue():
+                raise _Next
+            case ast.Break():
+                raise _Ended
             case ast.If(test, body, orelse):
                 self._if(test, body, orelse)
             case ast.FunctionDef():
@@ -100,23 +112,27 @@ class Reader:
                 self._bind(node.name, self._class(node))
             case ast.Return(value):
                 raise Returned(None if value is None else self.value(value))
-            case ast.Try(body):
-                self._all(body)
-            case ast.While():
-                self.note(node.lineno, "a while loop is not followed: what it makes is left out")
+            case ast.Try(body, _, orelse, finalbody):
+                self._all([*body, *orelse, *finalbody])
+            case ast.While() | ast.Match():
+                word = "while loop" if isinstance(node, ast.While) else "match"
+                self.note(node.lineno, f"a {word} is not followed: what it makes is left out")
+            case ast.AsyncFunctionDef(name, decorator_list=[_, *_]):
+                self.note(node.lineno, f"the function {name} is async, which is not followed")
 
     def _bind(self, name: str, value: Any) -> None:
         self._scopes[-1][name] = value
 
-    def _assign(self, target: ast.expr, value: Any) -> None:
+    def assign(self, target: ast.expr, value: Any) -> None:
+        """Give names, or places in lists and mappings, a value."""
         match target:
             case ast.Name(name):
                 self._bind(name, value)
             case ast.Tuple(parts) | ast.List(parts):
-                listed = self._listed(value)
+                listed = self.listed(value)
                 known = listed is not None and len(listed) == len(parts)
                 for place, part in enumerate(parts):
-                    self._assign(part, listed[place] if known and listed is not None else self.unknown(target))
+                    self.assign(part, listed[place] if known and listed is not None else self.unknown(target))
             case ast.Subscript(of, index):
                 holder = self.value(of)
                 if isinstance(holder, dict | list):
@@ -135,7 +151,7 @@ class Reader:
             value = self.value(item.context_expr)
             entered.append(value)
             if item.optional_vars is not None:
-                self._assign(item.optional_vars, value)
+                self.assign(item.optional_vars, value)
         for value in entered:
             if isinstance(value, Dag):
                 self.current.append(value)
@@ -148,23 +164,29 @@ class Reader:
             elif isinstance(value, Group):
                 self.groups.pop()
 
-    def _loop(self, target: ast.expr, over: ast.expr, body: list[ast.stmt]) -> None:
-        values = self._listed(self.value(over))
+    def _loop(self, target: ast.expr, over: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
+        values = self.listed(self.value(over))
         if values is None:
             self.note(over.lineno, f"the loop over {ast.unparse(over)} is not known: what it makes is left out")
             return
         for each in values:
-            if not self._round(over.lineno):
+            if not self.round(over.lineno):
                 return
-            self._assign(target, each)
-            self._all(body)
+            self.assign(target, each)
+            try:
+                self._all(body)
+            except _Next:
+                continue
+            except _Ended:
+                return
+        self._all(orelse)
 
     def _if(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
-        value = self.value(test)
-        if isinstance(value, Unknown):
+        is_true = self.truth(self.value(test))
+        if is_true is None:
             self.note(test.lineno, f"whether {ast.unparse(test)} is not known: what depends on it is left out")
         else:
-            self._all(body if value else orelse)
+            self._all(body if is_true else orelse)
 
     def _class(self, node: ast.ClassDef) -> Any:
         values = {}
@@ -210,7 +232,7 @@ class Reader:
             case ast.Attribute(of, name):
                 return self._attribute(node, self.value(of), name)
             case ast.List(parts) | ast.Tuple(parts) | ast.Set(parts):
-                found = list(self._parts(parts))
+                found = list(self.parts(parts))
                 return tuple(found) if isinstance(node, ast.Tuple) else found
             case ast.Dict(keys, values):
                 return self._dict(keys, values)
@@ -219,19 +241,19 @@ class Reader:
             case ast.BinOp(left, operator, right):
                 return self._operated(operator, self.value(left), self.value(right), node)
             case ast.Compare(left, [operator], [right]):
-                return self._operated(operator, self.value(left), self.value(right), node)
+                return self._compared(operator, self.value(left), self.value(right), node)
             case ast.BoolOp(operator, values):
                 return self._either(operator, [self.value(each) for each in values], node)
             case ast.UnaryOp(ast.USub(), operand) if isinstance(found := self.value(operand), int | float):
                 return -found
-            case ast.UnaryOp(ast.Not(), operand) if not isinstance(found := self.value(operand), Unknown):
-                return not found
-            case ast.IfExp(test, body, orelse) if not isinstance(found := self.value(test), Unknown):
-                return self.value(body if found else orelse)
+            case ast.UnaryOp(ast.Not(), operand) if (is_true := self.truth(self.value(operand))) is not None:
+                return not is_true
+            case ast.IfExp(test, body, orelse) if (is_true := self.truth(self.value(test))) is not None:
+                return self.value(body if is_true else orelse)
             case ast.Subscript(of, index):
                 return self._subscript(node, self.value(of), index)
-            case ast.ListComp(element, [ast.comprehension(target, over, tests)]):
-                return self._comprehension(node, element, target, over, tests)
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                return comprehensions.made(self, node)
             case ast.Call():
                 return calls.call(self, node)
             case ast.Starred(of):
@@ -243,6 +265,14 @@ class Reader:
     def unknown(self, node: ast.expr) -> Unknown:
         """What is not known of an expression."""
         return Unknown(ast.unparse(node), node.lineno)
+
+    def is_told(self, value: Any) -> bool:
+        """Whether a value is a text with a variable in it, which only a run knows."""
+        return isinstance(value, str) and any(f"${{{name}}}" in value for name in self.variables)
+
+    def truth(self, value: Any) -> bool | None:
+        """Whether a value counts as true; None if that is not known."""
+        return None if isinstance(value, Unknown | Output | Dotted) or self.is_told(value) else bool(value)
 
     def note(self, line: int, sentence: str) -> None:
         """Something could not be read; it belongs to the DAG around it, or to all of the file."""
@@ -265,7 +295,7 @@ class Reader:
 
     def inlined(self, function: Function, given: Mapping[str, Any]) -> Any:
         """What a function of the file returns with these arguments, as its body is followed."""
-        if len(self._scopes) > DEPTH_MAX or not self._round(function.node.lineno):
+        if len(self._scopes) > DEPTH_MAX or not self.round(function.node.lineno):
             return Unknown(function.node.name, function.node.lineno)
         self._scopes.append(dict(given))
         try:
@@ -276,7 +306,8 @@ class Reader:
             self._scopes.pop()
         return None
 
-    def _round(self, line: int) -> bool:
+    def round(self, line: int) -> bool:
+        """Count a round of a loop; whether any is left."""
         self._left -= 1
         if self._left == 0:
             self.note(line, f"its loops have more than {ROUNDS_MAX:,} rounds: the rest is left out")
@@ -304,10 +335,12 @@ class Reader:
                 return of
         return self.unknown(node)
 
-    def _parts(self, parts: list[ast.expr]) -> Iterator[Any]:
+    def parts(self, parts: list[ast.expr]) -> Iterator[Any]:
+        """The values of expressions in their order, those of `*each` one by one."""
         for each in parts:
             if isinstance(each, ast.Starred):
-                yield from self._listed(self.value(each.value)) or [self.unknown(each)]
+                listed = self.listed(self.value(each.value))
+                yield from [self.unknown(each)] if listed is None else listed
             else:
                 yield self.value(each)
 
@@ -352,11 +385,7 @@ class Reader:
     def _operated(self, operator: ast.AST, left: Any, right: Any, node: Any) -> Any:
         if isinstance(operator, ast.RShift | ast.LShift):
             before, after = (left, right) if isinstance(operator, ast.RShift) else (right, left)
-            for each in (before, after):
-                for part in each if isinstance(each, list | tuple) else [each]:
-                    if isinstance(part, Unknown | Function | Dotted):
-                        named = part.text if isinstance(part, Unknown) else ast.unparse(node)
-                        self.note(node.lineno, f"the arrows to and from {named} are left out: it is not known")
+            self.note_arrows(node, before, after)
             return self._shifted(before, after, right)
         if any(isinstance(each, Unknown | Operator | Dotted | Function | Group) for each in (left, right)):
             return Unknown(ast.unparse(node), node.lineno)
@@ -364,6 +393,21 @@ class Reader:
             return operated(operator, left, right)
         except (KeyError, TypeError, ValueError, ArithmeticError):
             return Unknown(ast.unparse(node), node.lineno)
+
+    def _compared(self, operator: ast.AST, left: Any, right: Any, node: ast.Compare) -> Any:
+        parts = [part for each in (left, right) for part in (each if isinstance(each, list | tuple) else [each])]
+        is_none = isinstance(operator, ast.Is | ast.IsNot)
+        if any(isinstance(part, Unknown) or (self.is_told(part) and not is_none) for part in parts):
+            return self.unknown(node)
+        return self._operated(operator, left, right, node)
+
+    def note_arrows(self, node: ast.expr, *ends: Any) -> None:
+        """Note the ends of arrows that are not known."""
+        for each in ends:
+            for part in each if isinstance(each, list | tuple) else [each]:
+                if isinstance(part, Unknown | Function | Dotted):
+                    named = part.text if isinstance(part, Unknown) else ast.unparse(node)
+                    self.note(node.lineno, f"the arrows to and from {named} are left out: it is not known")
 
     def _shifted(self, before: Any, after: Any, right: Any) -> Any:
         if isinstance(after, Label):
@@ -376,17 +420,18 @@ class Reader:
         return right
 
     def _either(self, operator: ast.boolop, values: list[Any], node: ast.expr) -> Any:
-        for value in values:
-            if isinstance(value, Unknown):
+        for value in values[:-1]:
+            is_true = True if self.is_told(value) and isinstance(operator, ast.Or) else self.truth(value)
+            if is_true is None:
                 return self.unknown(node)
-            if bool(value) == isinstance(operator, ast.Or):
+            if is_true == isinstance(operator, ast.Or):
                 return value
         return values[-1]
 
     def _subscript(self, node: ast.Subscript, of: Any, index: ast.expr) -> Any:
-        if isinstance(index, ast.Slice):
+        key = self._slice(index) if isinstance(index, ast.Slice) else self.value(index)
+        if self.is_told(of):
             return self.unknown(node)
-        key = self.value(index)
         match of:
             case Output(task, path) if isinstance(key, str | int):
                 return Output(task, f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}")
@@ -401,32 +446,24 @@ class Reader:
                 return calls.variable(self, str(key), None)
         return self.unknown(node)
 
-    def _comprehension(
-        self, node: ast.ListComp, element: ast.expr, target: ast.expr, over: ast.expr, tests: list[ast.expr]
-    ) -> Any:
-        values = self._listed(self.value(over))
-        if values is None:
-            return self.unknown(node)
-        found = []
-        with self._inner():
-            for each in values:
-                if not self._round(node.lineno):
-                    break
-                self._assign(target, each)
-                if all(self.value(test) is True for test in tests):
-                    found.append(self.value(element))
-        return found
+    def _slice(self, node: ast.Slice) -> Any:
+        bounds = [None if each is None else self.value(each) for each in (node.lower, node.upper, node.step)]
+        known = all(each is None or isinstance(each, int) for each in bounds)
+        return slice(*bounds) if known else Unknown(ast.unparse(node), node.lineno)
 
     @contextmanager
-    def _inner(self) -> Iterator[None]:
+    def inner(self) -> Iterator[None]:
+        """The names that are bound in it end with it."""
         self._scopes.append({})
         try:
             yield
         finally:
             self._scopes.pop()
 
-    @staticmethod
-    def _listed(value: Any) -> list[Any] | None:
+    def listed(self, value: Any) -> list[Any] | None:
+        """The elements of a value; None if they are not known."""
+        if self.is_told(value):
+            return None
         match value:
             case list() | tuple() | set() | range() | str():
                 return list(value)

@@ -1,0 +1,76 @@
+"""What makes the tasks and arrows of DAG files: chains, loops, comprehensions, and conditions on variables."""
+
+from __future__ import annotations
+
+from importers.report import Grade
+from tests.every import every
+from tests.importers.exports import said
+from tests.importers.test_airflow import arrows, imported, in_dag
+
+ABC = "a, b, c = [EmptyOperator(task_id=name) for name in 'abc']\n"
+IN_ROW = {"a": [], "b": ["a"], "c": ["b"]}
+
+
+@every(
+    "body",
+    [
+        "chain(*[a, b, c])",
+        "chain(a, *[b, c])",
+        "from airflow.sdk import chain_linear\nchain_linear([a], [b], [c])",
+        "a.set_downstream(task_or_task_list=b)\nc.set_upstream(task_or_task_list=[b])",
+        "cross_downstream([a], to_tasks=[b])\ncross_downstream(from_tasks=[b], to_tasks=[c])",
+        "row = [a, b, c]\nfor one, other in zip(row[:-1], row[1:]):\n    one >> other",
+    ],
+)
+def test_arrows_of_a_row_are_followed(body: str) -> None:
+    assert arrows(in_dag(ABC + body)) == IN_ROW
+
+
+@every(
+    ("body", "names"),
+    [
+        ("for x in 'abc':\n    if x == 'b':\n        continue\n    EmptyOperator(task_id=x)", "ac"),
+        ("for x in 'abc':\n    if x == 'b':\n        break\n    EmptyOperator(task_id=x)", "a"),
+        ("for x in 'ab':\n    EmptyOperator(task_id=x)\nelse:\n    EmptyOperator(task_id='c')", "abc"),
+        ("made = {x: EmptyOperator(task_id=x) for x in 'ab'}", "ab"),
+        ("made = [EmptyOperator(task_id=x + y) for x in 'a' for y in '12' if y != '1']", ["a2"]),
+        ("made = list(EmptyOperator(task_id=x) for x in 'ab')", "ab"),
+        ("try:\n    x = 'a'\nexcept Exception:\n    x = 'b'\nelse:\n    EmptyOperator(task_id=x)", "a"),
+    ],
+)
+def test_what_loops_and_comprehensions_make_is_there(body: str, names: list[str]) -> None:
+    assert list(arrows(in_dag(body))) == list(names)
+
+
+@every(
+    ("body", "said_"),
+    [
+        ("chain(EmptyOperator(task_id='a'), secret())", "the arrows to and from secret() are left out"),
+        ("EmptyOperator(task_id='a').set_upstream(secret())", "the arrows to and from secret() are left out"),
+        ("made = {x: EmptyOperator(task_id=x) for x in names()}\nEmptyOperator(task_id='a')", "names() is not known"),
+        ("match NAME:\n    case _:\n        EmptyOperator(task_id='b')\nEmptyOperator(task_id='a')", "a match is not"),
+        ("@task\nasync def a():\n    pass\nx = a()\nEmptyOperator(task_id='b')", "the function a is async"),
+        ("if Variable.get('env') == 'prod':\n    EmptyOperator(task_id='b')\nEmptyOperator(task_id='a')", "whether"),
+        ("if Variable.get('on', False):\n    EmptyOperator(task_id='b')\nEmptyOperator(task_id='a')", "whether"),
+        (
+            "for x in Variable.get('l').split(','):\n    EmptyOperator(task_id=x)\nEmptyOperator(task_id='a')",
+            "the loop",
+        ),
+        ("name = Variable.get('name')\nEmptyOperator(task_id=f'load_{name}')", "the task_id load_${name} is not known"),
+    ],
+)
+def test_what_only_a_run_knows_of_the_structure_is_to_be_done(body: str, said_: str) -> None:
+    found = in_dag(body)
+    assert any(said_ in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+def test_a_chain_of_lists_that_are_not_equally_long_is_no_arrow_to_all() -> None:
+    found = in_dag(ABC + "chain([a], [b, c])")
+    assert any("not equally long" in each for each in said(found, Grade.TODO))
+
+
+def test_a_dag_id_with_a_variable_in_it_has_to_be_named() -> None:
+    found = imported(
+        "name = Variable.get('team', 'x')\nwith DAG(f'{name}_d', schedule=None):\n    EmptyOperator(task_id='a')"
+    )
+    assert any("has a variable in it; name it" in each for each in said(found, Grade.TODO))
