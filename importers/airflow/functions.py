@@ -319,6 +319,8 @@ def _source(reader: Reader, node: ast.stmt) -> str:
         assert isinstance(bare, ast.FunctionDef)
         text = ast.get_source_segment(reader.text, node.body[0], padded=True)
         return ast.unparse(bare) if text is None else _with_body(bare, reader, node)
+    if node.col_offset:  # its later lines would keep their distance from another margin
+        return ast.unparse(node)
     return ast.get_source_segment(reader.text, node) or ast.unparse(node)
 
 
@@ -334,9 +336,19 @@ def _with_body(bare: ast.FunctionDef, reader: Reader, node: ast.FunctionDef) -> 
     begins = first.lineno - 1
     while written[begins - 1].strip().startswith("#"):
         begins -= 1
-    lines = written[begins : last.end_lineno]
+    texts = {at for each in node.body for at in _in_texts(each)}
     margin = first.col_offset
-    return "\n".join([head, *(f"    {line[margin:]}" if line[:margin].isspace() else line for line in lines)])
+    lines = []
+    for at, line in enumerate(written[begins : last.end_lineno], begins + 1):
+        lines.append(f"    {line[margin:]}" if line[:margin].isspace() and at not in texts else line)
+    return "\n".join([head, *lines])
+
+
+def _in_texts(node: ast.AST) -> Iterator[int]:
+    """The lines that begin inside a text of several lines, which are a part of it."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.JoinedStr) or (isinstance(each, ast.Constant) and isinstance(each.value, str | bytes)):
+            yield from range(each.lineno + 1, (each.end_lineno or each.lineno) + 1)
 
 
 def pushes(operator: Operator) -> bool:

@@ -11,7 +11,9 @@ from typing import Any
 from importers.airflow import python_tasks, sensors
 from importers.airflow.flow import Args, in_quotes, parameter_name
 from importers.airflow.values import Dotted, Label, Unknown
+from importers.table_names import with_names
 from model.errors import Refused
+from worker.statements.grammar import MYSQL, POSTGRES, SQLITE, STANDARD
 
 Convert = Callable[[Args], None]
 _SQL_CONNECTIONS = {
@@ -25,6 +27,8 @@ _SQL_CONNECTIONS = {
     "TrinoOperator": ("trino_conn_id", "trino_default"),
     "SQLExecuteQueryOperator": ("conn_id", "default"),
 }
+_GRAMMARS = {"PostgresOperator": POSTGRES, "RedshiftSQLOperator": POSTGRES, "MySqlOperator": MYSQL,
+             "SqliteOperator": SQLITE}  # fmt: skip
 
 
 def convert(args: Args) -> None:
@@ -117,7 +121,10 @@ def _statement(args: Args, given: Any) -> Any:
     if isinstance(parameters, dict):
         for name in parameters:
             text = text.replace(f"%({name})s", f"${{{name}}}")
-    return text
+    named = with_names(text, _GRAMMARS.get(args.operator.kind, STANDARD))
+    if named != text:
+        args.draft.about.changed("sql", "where ${name} names a table or column, it is !{name}")
+    return named
 
 
 def _http(args: Args) -> None:
