@@ -249,7 +249,11 @@ def _datetime(reader: Reader, node: ast.Call, given: list[Any], named: dict[str,
 def _group(reader: Reader, name: str, given: Mapping[str, Any]) -> Group:
     prefix = name if given.get("prefix_group_id", True) is not False else ""
     outer = reader.groups[-1].prefix if reader.groups else ""
-    return Group(".".join(filter(None, (outer, prefix))))
+    own = given.get("default_args")
+    defaults = {**(reader.groups[-1].defaults if reader.groups else {}), **(own if isinstance(own, dict) else {})}
+    if isinstance(own, Unknown):
+        reader.note(own.line, f"default_args {own.text} of the group {name} are not known")
+    return Group(".".join(filter(None, (outer, prefix))), defaults=defaults)
 
 
 def _chained(reader: Reader, node: ast.Call, given: list[Any], *, is_linear: bool) -> None:
@@ -296,6 +300,7 @@ def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:
     dag = operator.given.pop("dag", None)
     group = operator.given.pop("task_group", None)
     groups = [group] if isinstance(group, Group) else reader.groups
+    operator.given = {**(groups[-1].defaults if groups else {}), **operator.given}
     operator.is_teardown = operator.given.pop("teardown", False) is True
     named = operator.given.pop("task_id", None)
     if not isinstance(named, str) or reader.is_told(named):

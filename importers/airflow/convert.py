@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from importers import documents
-from importers.airflow import dags, tasks
+from importers.airflow import dags, joins, tasks
 from importers.airflow.flow import Flow
 from importers.airflow.reader import Reader
 from importers.airflow.templates import Templates
@@ -115,7 +115,8 @@ def _content(flow: Flow, options: Options) -> dict[str, Any]:
         tasks.convert(operator, flow)
     _after_what_is_used(flow)
     tasks.gated(flow)
-    tasks.joins(flow)
+    tasks.roots(flow)
+    joins.say(flow)
     if "after_last" in flow.fields and flow.fields.pop("execution_type", None) is not None:
         flow.fields.pop("max_active", None)
         flow.about.changed("max_active_runs", "its dates run one by one, by after_last")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import available_timezones
 
+from importers.airflow import unheeded
 from importers.airflow.flow import Flow, minutes, shown
 from importers.airflow.values import Dag, Dataset, Parameter, Timetable, Unknown
 from model.errors import Refused
@@ -42,6 +45,9 @@ def zone_of(dag: Dag) -> str:
     timetable = schedule_of(dag)
     if isinstance(timetable, Timetable) and timetable.zone:
         return timetable.zone
+    if isinstance(start, Unknown):
+        named = re.findall(r"""['"](\w+/[\w/]+)['"]""", start.text)
+        return next((each for each in named if each in available_timezones()), "UTC")
     return str(getattr(start.tzinfo, "key", "UTC")) if isinstance(start, datetime) and start.tzinfo else "UTC"
 
 
@@ -170,10 +176,14 @@ def _fires(flow: Flow, cron: str, *, is_third: bool, online: bool) -> None:
     dag, about = flow.dag, flow.about
     catches_up = dag.given.get("catchup", not is_third) is not False
     schedule: dict[str, Any] = {"cron": cron, "misfire": "FIRE_ALL" if catches_up else "FIRE_ONCE"}
-    if isinstance(end := dag.given.get("end_date"), datetime):
+    if isinstance(end := _dated(dag, "end_date"), datetime):
         schedule["end_time"] = _aware(end).isoformat()
         if flow.templates.intervals:
             about.changed("end_date", "there the run for the last interval follows it, here nothing fires after it")
+    elif isinstance(end, Unknown):
+        about.changed("end_date", f"line {end.line}: {end.text} is not known; write end_time")
+    if isinstance(known := dag.given.get("catchup"), Unknown):
+        about.changed("catchup", f"line {known.line}: {known.text} is not known; it is read as True")
     if not online:
         schedule["state"] = "OFFLINE"
     flow.fields["schedules"] = [schedule]
@@ -189,9 +199,14 @@ def _fires(flow: Flow, cron: str, *, is_third: bool, online: bool) -> None:
 
 
 def _start_of(dag: Dag) -> Any:
+    return _dated(dag, "start_date")
+
+
+def _dated(dag: Dag, name: str) -> Any:
+    """A date of the DAG, which may stand in its `default_args`."""
     defaults = dag.given.get("default_args")
-    inner = defaults.get("start_date") if isinstance(defaults, dict) else None
-    return dag.given.get("start_date", inner)
+    inner = defaults.get(name) if isinstance(defaults, dict) else None
+    return inner if dag.given.get(name) is None else dag.given[name]
 
 
 def _aware(time: datetime) -> datetime:
@@ -276,10 +291,8 @@ def _defaults(flow: Flow) -> None:
         flow.about.todo("default_args", f"line {defaults.line}: default_args {defaults.text} are not known")
         return
     for name, value in (defaults or {}).items() if isinstance(defaults, dict) else ():
-        if value in (None, False, [], {}):
-            continue
-        if name in ("email_on_failure", "email") or name.endswith("_callback") or name == "sla":
-            flow.about.changed(name, f"{name} of all its tasks: alert rules tell of failures and late runs")
-        elif name == "depends_on_past":
+        if (sentence := unheeded.of_defaults(name, value)) is not None:
+            flow.about.changed(name, sentence)
+        elif name in ("depends_on_past", "wait_for_downstream") and value not in (None, False):
             flow.fields["after_last"] = "succeeded"
             flow.about.changed(name, "a run waits for the success of the one before it as a whole, by after_last")

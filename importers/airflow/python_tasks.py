@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from datetime import datetime
+from itertools import combinations
 from typing import Any
 
 from importers.airflow.flow import Args, shown
@@ -19,6 +20,8 @@ PYTHON = frozenset(
     | {"PythonVirtualenvOperator", "ExternalPythonOperator"}
 )
 """Kinds of tasks that are a plain function."""
+CHOICES_MAX = 4
+"""Of so many tasks each combination is a case of a SWITCH."""
 NOT_YET = 75
 """The exit code of a sensor's script whose function is not satisfied: a Python that fails has another."""
 
@@ -52,7 +55,7 @@ def branch(args: Args) -> None:
         f"chosen = [{result}] if isinstance({result}, str) else list({result} or [])",
         '_give("branch", ",".join(sorted(chosen)))',
     ])  # fmt: skip
-    chosen = _several(args)
+    chosen = _several(args, [each.id for each in after])
     named = args.flow.names
     cases = [[each for each in after if each.id in ids] for ids in chosen]
     cases += [[each] for each in after]
@@ -103,10 +106,15 @@ def _gate(args: Args, cases: list[dict[str, Any]]) -> None:
     draft.about.changed("branch", f'a SWITCH "{name}" after it follows what it returns')
 
 
-def _several(args: Args) -> list[set[str]]:
-    """The lists of ids that a function returns as they are written."""
+def _several(args: Args, after: list[str]) -> list[set[str]]:
+    """The lists of ids that a function returns: as they are written, or all that it may make of those after it."""
     found: list[set[str]] = []
-    for each in ast.walk(_function(args).node):
+    node = _function(args).node
+    if _makes_lists(node):
+        if len(after) <= CHOICES_MAX:
+            return [set(ids) for size in range(len(after), 1, -1) for ids in combinations(after, size)]
+        args.draft.about.todo("branch", f"line {node.lineno}: add a case to the SWITCH for each list that it returns")
+    for each in ast.walk(node):
         if isinstance(each, ast.Return) and isinstance(each.value, ast.List | ast.Tuple):
             ids = {one.value for one in each.value.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)}
             if len(ids) > 1 and len(ids) == len(each.value.elts) and ids not in found:
@@ -116,6 +124,14 @@ def _several(args: Args) -> list[set[str]]:
                     "branch", f"line {each.lineno}: add a case to the SWITCH for each list that it returns"
                 )
     return found
+
+
+def _makes_lists(node: ast.FunctionDef) -> bool:
+    """Whether a function may return a list that is not written where it returns it."""
+    returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
+    is_open = any(isinstance(each, ast.Name | ast.ListComp | ast.Call | ast.BinOp | ast.Subscript) for each in returned)
+    inside = [each for each in ast.walk(node) if each not in returned]
+    return is_open and any(isinstance(each, ast.List | ast.ListComp) for each in (*inside, *returned))
 
 
 def _script(args: Args, ends: Any) -> None:

@@ -14,7 +14,19 @@ from typing import Any
 
 from importers.airflow import calls, comprehensions
 from importers.airflow.literals import operated
-from importers.airflow.values import Dag, Dotted, Function, Group, Label, Names, Operator, Output, Unknown, link
+from importers.airflow.values import (
+    Dag,
+    Dotted,
+    Function,
+    Group,
+    Label,
+    Names,
+    Operator,
+    Output,
+    Unknown,
+    between,
+    link,
+)
 
 ROUNDS_MAX = 10_000
 """Of all loops of a file, and calls of its functions."""
@@ -157,12 +169,16 @@ class Reader:
                 self.current.append(value)
             elif isinstance(value, Group):
                 self.groups.append(value)
+        earlier = [each for dag in self.current[-1:] for each in dag.tasks]
         self._all(body)
+        inside = Group("", [each for dag in self.current[-1:] for each in dag.tasks if each not in earlier])
         for value in reversed(entered):
             if isinstance(value, Dag):
                 self.current.pop()
             elif isinstance(value, Group):
                 self.groups.pop()
+            elif isinstance(value, Operator):
+                between(value, inside, earlier)
 
     def _loop(self, target: ast.expr, over: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
         values = self.listed(self.value(over))
@@ -209,7 +225,8 @@ class Reader:
             steps = (found.path if isinstance(found, Dotted) else ast.unparse(named)).split(".")
             given = {each.arg: self.value(each.value) for each in call.keywords if each.arg} if call else {}
             if steps[-1] in ("teardown", "setup"):
-                made.given["teardown"] = steps[-1] == "teardown"
+                made.kind = made.kind or "task"
+                made.given |= {**given, "teardown": steps[-1] == "teardown"}
             elif steps[-1] in ("dag", "task_group"):
                 made.kind = steps[-1]
                 if call is not None and call.args:
