@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from importers import documents
@@ -179,13 +180,16 @@ def _variables(flow: Flow) -> None:
     own = {name: default for name, default in flow.reader.variables.items() if f"${{{name}}}" in text}
     for name in sorted({*own, *flow.templates.variables}):
         if name not in flow.params:
-            default = own.get(name)
+            default = own.get(name) or flow.templates.defaults.get(name)
             flow.params[name] = {"type": "VARCHAR", "required": True} if default is None else default
             flow.about.changed(
                 "Variable",
                 f'the variable "{name}" is a parameter; give it to the project: shoal project set {name}=VALUE',
             )
     for name in sorted(flow.templates.params - flow.params.keys()):
+        if (default := flow.templates.defaults.get(name)) is not None:
+            flow.params[name] = default
+            continue
         flow.params[name] = {"type": "VARCHAR", "required": True}
         flow.about.changed("params", f'the parameter "{name}" has no default; a start must give it')
 
@@ -194,8 +198,9 @@ def _say_of_days(flow: Flow, is_third: bool) -> None:
     zone = dags.zone_of(flow.dag)
     if zone != "UTC":
         flow.about.changed("ds", f"days and times of a run are those of {zone}; in Airflow `ds` is the day in UTC")
-    if is_third and isinstance(dags.schedule_of(flow.dag), str):
-        flow.about.changed("ds", "`ds` is the day of the run, as in Airflow 3 without create_cron_data_intervals")
+    if is_third and isinstance(found := dags.schedule_of(flow.dag), str | timedelta):
+        option = f"create_{'cron' if isinstance(found, str) else 'delta'}_data_intervals"
+        flow.about.changed("ds", f"`ds` is the day of the run, as in Airflow 3 without {option}")
 
 
 def _is_third(reader: Reader) -> bool:

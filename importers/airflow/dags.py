@@ -52,13 +52,13 @@ def zone_of(dag: Dag) -> str:
 
 
 def has_intervals(dag: Dag, *, is_third: bool) -> bool:
-    """Whether its runs are for the time since the fire before. In Airflow 3 those of a cron expression are not."""
+    """Whether its runs are for the time since the fire before; in Airflow 3 only those of a timetable can be."""
     found = schedule_of(dag)
     if isinstance(found, Timetable):
         return found.intervals
-    if isinstance(found, str):
+    if isinstance(found, str | timedelta) or found is NOBODY:
         return not is_third and found not in ("@once", "@continuous")
-    return isinstance(found, timedelta | Unknown) or (found is NOBODY and not is_third)
+    return isinstance(found, Unknown)
 
 
 def convert(flow: Flow, *, is_third: bool, online: bool) -> None:

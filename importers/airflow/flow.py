@@ -10,7 +10,7 @@ from typing import Any
 
 from importers.airflow.reader import Reader
 from importers.airflow.templates import NoText, Templates
-from importers.airflow.values import Dag, Dotted, Operator, Output, Unknown
+from importers.airflow.values import Dag, Dotted, Function, Group, Operator, Output, Unknown
 from importers.draft import Draft
 from importers.passwords import Passwords
 from importers.report import About
@@ -176,6 +176,12 @@ def shown(value: Any) -> Any:
             return [shown(each) for each in value]
         case str() | int() | float() | bool() | None:
             return value
+        case Function(node):
+            return node.name
+        case Group(prefix):
+            return f"the group {prefix}".strip()
+        case Dag():
+            return value.id
     return str(value)
 
 

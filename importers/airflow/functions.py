@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any
 
 from importers.airflow.reader import Reader
-from importers.airflow.templates import NoText
-from importers.airflow.values import Function, Operator, Output, Unknown
+from importers.airflow.templates import NoText, is_path
+from importers.airflow.values import Function, Group, Operator, Output, Unknown
 
 GIVES = '''\
 def _give(name, value):
@@ -170,6 +170,7 @@ class _Context:
 
     def _instance(self, node: ast.FunctionDef) -> None:
         self.needs_instance = True
+        self._pushed(node)
         for each in ast.walk(node):
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "xcom_pull":
                 given = {one.arg: one.value for one in each.keywords}
@@ -183,6 +184,15 @@ class _Context:
                     self._made.problems.append(f"which result {ast.unparse(each)} asks for is not known")
                 else:
                     self.pulled[task, key or "return_value"] = found
+
+    def _pushed(self, node: ast.FunctionDef) -> None:
+        for each in ast.walk(node):
+            if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "xcom_push":
+                given = {one.arg: one.value for one in each.keywords}
+                key = _text_of(given.get("key", each.args[0] if each.args else None))
+                if key is None or not is_path(key):
+                    said = ast.unparse(each) if key is None else f'"{key}"'
+                    self._made.problems.append(f"{said} is no name for a value: letters, digits and _ are")
 
 
 def _text_of(node: ast.expr | None) -> str | None:
@@ -380,6 +390,8 @@ def as_python(
             return output(value)
         case Operator():
             return output(Output(value))
+        case Group() if value.value is not None:
+            return written(value.value)
         case str() if _ALL_PARAMS.fullmatch(value):
             return "{" + ", ".join(f"{name!r}: ${{{name}}}" for name in params) + "}"
         case str():
@@ -394,4 +406,4 @@ def as_python(
             return f"({inner},)" if isinstance(value, tuple) else f"[{inner}]"
         case Unknown(named):
             raise NoText(f"{named} is not known before it runs")
-    raise NoText(f"{value!r} cannot be written here")
+    raise NoText(f"{type(value).__name__.lower()} {getattr(value, 'name', '')}".strip() + " cannot be written here")

@@ -9,8 +9,8 @@ from shlex import quote, split
 from typing import Any
 
 from importers.airflow import python_tasks, sensors
-from importers.airflow.flow import Args, in_quotes, parameter_name
-from importers.airflow.values import Dotted, Label, Unknown
+from importers.airflow.flow import Args, in_quotes, parameter_name, shown
+from importers.airflow.values import Dotted, Label
 from importers.table_names import with_names
 from model.errors import Refused
 from worker.statements.grammar import MYSQL, POSTGRES, SQLITE, STANDARD
@@ -68,7 +68,7 @@ def _bash(args: Args) -> None:
 
 
 def _script(args: Args, command: str) -> str | dict[str, str]:
-    if command.rstrip().endswith((".sh", ".bash")) and "\n" not in command and " " not in command.strip():
+    if command.endswith((".sh", ".bash")) and "\n" not in command and " " not in command.strip():
         args.draft.about.todo("bash_command", f"put the file into the project: shoal file put {command.strip()}")
         return {"file": command.strip()}
     head = [f"cd {quote(args.text('cwd'))} || exit"] if args.has("cwd") else []
@@ -252,14 +252,14 @@ def _spark(args: Args) -> None:
     ):
         if args.has(own):
             params[name] = args.text(own)
-    for name, own in (("executor_cores", "executor_cores"), ("executors", "num_executors")):
+    for name, own in (("executor_cores", "executor_cores"), ("num_executors", "num_executors")):
         if (number := args.number(own)) is not None:
             params[name] = int(number)
     for name, own in (("jars", "jars"), ("py_files", "py_files"), ("files", "files")):
         if args.has(own):
             params[name] = [each for each in args.text(own).split(",") if each]
-    if args.has("conn_id"):
-        args.draft.about.changed("conn_id", f"the master of {args.text('conn_id')} is that of the worker; set `master`")
+    connection = args.text("conn_id", "spark_default")
+    args.draft.about.changed("conn_id", f"the master of the connection {connection} is not in the file; set `master`")
     args.draft.type, args.draft.params = "SPARK", params
     args.irrelevant("verbose", "name", "spark_binary", "conn_id", "total_executor_cores", "status_poll_interval")
 
@@ -267,12 +267,14 @@ def _spark(args: Args) -> None:
 def _docker(args: Args) -> None:
     words = ["docker", "run", "--rm"]
     words += [word for name, value in args.mapping("environment").items() for word in ("-e", f"{name}={value}")]
+    if args.has("network_mode"):
+        words += ["--network", args.text("network_mode")]
     command = args.known("command", [])
     inner = split(args.written("command", command)) if isinstance(command, str) else args.texts("command")
     script = " ".join([*(quote(each) for each in words), quote(args.text("image")), *(_quoted(each) for each in inner)])
     args.draft.about.changed("image", "it runs by `docker run` on the worker, which needs docker")
     args.draft.params = {"script": f"{script}\n"}
-    args.irrelevant("docker_url", "network_mode", "auto_remove", "tty", "api_version", "xcom_all", "mount_tmp_dir")
+    args.irrelevant("docker_url", "auto_remove", "tty", "api_version", "xcom_all", "mount_tmp_dir")
 
 
 def _quoted(text: str) -> str:
@@ -286,7 +288,7 @@ def _latest(args: Args) -> None:
 
 
 def _shown(value: Any) -> str:
-    return value.text if isinstance(value, Unknown) else str(value)
+    return str(shown(value))
 
 
 def _listed(value: Any) -> list[Any]:

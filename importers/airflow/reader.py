@@ -71,7 +71,8 @@ class Reader:
         """What it imports."""
         self.current: list[Dag] = []
         self.groups: list[Group] = []
-        self._scopes: list[dict[str, Any]] = [{"__name__": "imported", "TYPE_CHECKING": False}]
+        doc = ast.get_docstring(self.tree, clean=False)
+        self._scopes: list[dict[str, Any]] = [{"__name__": "imported", "TYPE_CHECKING": False, "__doc__": doc}]
         self._left = ROUNDS_MAX
 
     def read(self) -> list[Dag]:
@@ -232,6 +233,8 @@ class Reader:
                 if call is not None and call.args:
                     given["dag_id"] = self.value(call.args[0])
                 made.given |= given
+            elif steps[-1] == "asset":
+                self.note(node.lineno, f"the asset {node.name} has a DAG of its own, which is left out")
             elif "task" in steps:
                 made.kind = ".".join(steps[steps.index("task") :])
                 made.given |= given
@@ -413,8 +416,11 @@ class Reader:
 
     def _compared(self, operator: ast.AST, left: Any, right: Any, node: ast.Compare) -> Any:
         parts = [part for each in (left, right) for part in (each if isinstance(each, list | tuple) else [each])]
-        is_none = isinstance(operator, ast.Is | ast.IsNot)
-        if any(isinstance(part, Unknown) or (self.is_told(part) and not is_none) for part in parts):
+        if any(isinstance(part, Unknown) for part in parts):
+            return self.unknown(node)
+        if left is None or right is None:  # a task, or a variable, is never None
+            return operated(operator, left, right)
+        if any(map(self.is_told, parts)):
             return self.unknown(node)
         return self._operated(operator, left, right, node)
 
