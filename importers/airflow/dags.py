@@ -156,6 +156,13 @@ def _schedule(flow: Flow, *, is_third: bool, online: bool) -> None:
                 return
         case str():
             cron = _PRESETS.get(found, found)
+            if (fields := cron.split())[5:]:  # seconds come last there, and first in Quartz
+                if fields[5:] != ["0"]:
+                    about.todo("schedule", f'"{cron}" ends with seconds, and here a cron begins with them; write it')
+                    return
+                cron = " ".join(fields[:5])
+            if fields[4:] and "*" not in (fields[2], fields[4]) and "*" in fields[2][:1] + fields[4][:1]:
+                about.changed("schedule", f'"{cron}" fires there on days of either kind, here on those of both')
         case _ if found is NOBODY and is_third:
             return
         case _ if found is NOBODY:

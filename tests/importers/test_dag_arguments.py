@@ -206,3 +206,22 @@ def test_a_text_of_several_lines_in_a_function_stays_as_it_is() -> None:
     lines = [f"    {line}" for line in body.splitlines()[1:]]
     found = imported(f"{'with DAG(' + repr('d')}, {DAILY}):\n" + "\n".join(lines), HEAD)
     assert printed(tasks(found)["p"].params["script"]) == ["a", "                    b", "                c None"]
+
+
+@every(
+    ("cron", "grade"),
+    [
+        ("0 5 * * 1 0", Grade.SAME),
+        ("0 5 * * 1 30", Grade.TODO),
+        ("0 0 5 * * 1", Grade.TODO),
+        ("0 0 */2 * 1", Grade.CHANGED),
+        ("0 0 1 * */2", Grade.CHANGED),
+        ("0 0 1 * 1", Grade.SAME),
+        ("0 5 * * 1-5", Grade.SAME),
+    ],
+)
+def test_a_cron_of_six_fields_ends_with_seconds(cron: str, grade: Grade) -> None:
+    found = in_dag("EmptyOperator(task_id='a')", f"schedule='{cron}', start_date=datetime(2026, 1, 1), catchup=False")
+    assert found.report.grade_of(("dags.py", "d", "")) is grade
+    if grade is Grade.SAME:
+        assert workflow(found).schedules[0].cron == " ".join(cron.split()[:5])
