@@ -70,6 +70,15 @@ def is_harmless(node: ast.expr) -> bool:
     return not isinstance(node, ast.Call) or ast.unparse(node.func).lower().startswith(_HARMLESS)
 
 
+def takes_dag(reader: Reader, node: ast.expr) -> bool:
+    """Whether an expression is a call that is given a DAG, or makes a group: it may make tasks."""
+    if not isinstance(node, ast.Call):
+        return False
+    given = [*node.args, *(each.value for each in node.keywords)]
+    is_given = any(isinstance(each, ast.Name) and isinstance(reader.value(each), Dag) for each in given)
+    return is_given or any(each.arg == "group_id" for each in node.keywords)
+
+
 def variable(reader: Reader, name: str, default: Any) -> str:
     """A variable of Airflow or of the environment: a parameter."""
     known = default if isinstance(default, str | int | float) and not isinstance(default, bool) else None
@@ -187,7 +196,13 @@ def _by_name(reader: Reader, node: ast.FunctionDef, given: list[Any], named: Map
     for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
         if default is not None:
             found[each.arg] = reader.value(default)
-    return {**found, **dict(zip(names, given, strict=False)), **named}
+    found |= {**dict(zip(names, given, strict=False)), **named}
+    if node.args.vararg is not None:
+        found[node.args.vararg.arg] = tuple(given[len(names) :])
+    if node.args.kwarg is not None:
+        own = {*names, *(each.arg for each in node.args.kwonlyargs)}
+        found[node.args.kwarg.arg] = {name: value for name, value in named.items() if name not in own}
+    return found
 
 
 def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
@@ -211,6 +226,8 @@ def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
             return _task(reader, node, holder, dict(holder.partial), over)
         case Partial(), "expand" | "expand_kwargs":
             over = {"": given[0]} if name == "expand_kwargs" and given else named
+            if holder.of.name.endswith("PythonOperator") and list(over) == ["op_kwargs"]:
+                over = {"": over["op_kwargs"]}
             return _operator(reader, node, holder.of, dict(holder.given), over)
         case str(), _ if name in _OF_TEXT and not _unknown([*given, *named.values()]):
             if reader.is_told(holder) and not (name == "strip" and not given):

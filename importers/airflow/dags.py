@@ -96,7 +96,9 @@ def convert(flow: Flow, *, is_third: bool, online: bool) -> None:
     for name, value in given.items():
         if name in known or value in (None, False, [], {}):
             continue
-        if name.endswith("_callback") or name.startswith("sla"):
+        if name.startswith("**"):
+            about.todo(name, f"line {dag.line}: what {name} gives is not known")
+        elif name.endswith("_callback") or name.startswith("sla"):
             about.changed(name, "its callback is not called; alert rules tell of runs: shoal alert rule set")
         elif name in ("user_defined_macros", "user_defined_filters"):
             about.changed(
@@ -264,11 +266,11 @@ def _params(flow: Flow) -> None:
             flow.about.changed("params", sentence)
         if not isinstance(value, Parameter):
             unknown = {"type": "VARCHAR", "required": True}
-            flow.params[name] = unknown if isinstance(value, Unknown) else _written(value)
+            flow.params[name] = unknown if isinstance(value, Unknown) else declared_of(value)
             continue
         kind = value.schema.get("type")
         first = next((each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"), None)
-        declared: dict[str, Any] = {"type": _TYPES.get(str(first), "VARCHAR")}
+        declared: dict[str, Any] = {"type": _TYPES.get(str(first), _type_of(default))}
         if isinstance(default, Unknown):
             declared["required"] = True
         elif value.default is not None:
@@ -281,10 +283,22 @@ def _params(flow: Flow) -> None:
         flow.params[name] = declared
 
 
+def declared_of(value: Any) -> Any:
+    """A parameter with this value; it has a type where functions would get a text in place of the value."""
+    kind = _type_of(value)
+    return _written(value) if kind == "VARCHAR" else {"type": kind, "value": _written(value)}
+
+
+def _type_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "BOOLEAN"
+    return "JSON" if isinstance(value, dict) else "LIST" if isinstance(value, list | tuple) else "VARCHAR"
+
+
 def _written(value: Any) -> Any:
     return (
         json.dumps(shown(value))
-        if isinstance(value, dict | list | tuple | bool)
+        if isinstance(value, dict | list | tuple)
         else ""
         if value is None
         else str(shown(value))

@@ -7,7 +7,7 @@ import builtins
 import re
 import symtable
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -53,6 +53,7 @@ _TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "data_interval_start", "data_int
 _MOMENTS = ("data_interval_start", "data_interval_end", "logical_date", "execution_date")
 _ALL_PARAMS = re.compile(r"\{\{\s*(?:params|dag_run\.conf)\s*\}\}")
 _INSTANCES = ("ti", "task_instance")
+_DECORATORS = frozenset(("task", "dag", "task_group", "setup", "teardown", "asset", "apply_defaults"))
 
 
 @dataclass
@@ -285,7 +286,7 @@ def _bound(node: ast.stmt) -> Iterator[str]:
 
 
 def _free(node: ast.stmt) -> set[str]:
-    """The names that a statement reads from the file around it, without its decorators and annotations."""
+    """The names that a statement reads from the file around it, without its annotations."""
     bare = _without_head(node) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else node
     table = symtable.symtable(ast.unparse(ast.Module([bare], [])), "", "exec")
     own = {each.get_name() for each in table.get_symbols() if each.is_assigned() or each.is_imported()}
@@ -299,14 +300,19 @@ def _free(node: ast.stmt) -> set[str]:
 
 
 def _without_head(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
-    """A function without decorators and annotations."""
+    """A function without annotations, and without the decorators of Airflow."""
     bare = ast.parse(ast.unparse(node)).body[0]
     assert isinstance(bare, ast.FunctionDef | ast.AsyncFunctionDef)
-    bare.decorator_list, bare.returns = [], None
+    bare.decorator_list, bare.returns = [each for each in bare.decorator_list if not _is_airflows(each)], None
     for each in (*bare.args.posonlyargs, *bare.args.args, *bare.args.kwonlyargs, bare.args.vararg, bare.args.kwarg):
         if each is not None:
             each.annotation = None
     return bare
+
+
+def _is_airflows(decorator: ast.expr) -> bool:
+    named = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return not _DECORATORS.isdisjoint(ast.unparse(named).split("."))
 
 
 def _is_of_airflow(node: ast.stmt) -> bool:
@@ -323,14 +329,14 @@ def _foreign_modules(node: ast.stmt) -> Iterator[str]:
 
 
 def _source(reader: Reader, node: ast.stmt) -> str:
-    """The text of a statement as it is written, from the margin on, without decorators and annotations."""
+    """The text of a statement as it is written, from the margin on, without annotations."""
     if isinstance(node, ast.FunctionDef):
         bare = _without_head(node)
         assert isinstance(bare, ast.FunctionDef)
         text = ast.get_source_segment(reader.text, node.body[0], padded=True)
         return ast.unparse(bare) if text is None else _with_body(bare, reader, node)
-    if node.col_offset:  # its later lines would keep their distance from another margin
-        return ast.unparse(node)
+    if node.col_offset or getattr(node, "decorator_list", []):
+        return ast.unparse(node)  # later lines would keep another margin, and decorators stand before the text
     return ast.get_source_segment(reader.text, node) or ast.unparse(node)
 
 
@@ -338,7 +344,9 @@ def _with_body(bare: ast.FunctionDef, reader: Reader, node: ast.FunctionDef) -> 
     """The head without annotations, and the body as it is written, comments included."""
     if any(isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for each in node.body):
         return ast.unparse(bare)
+    decorators = "".join(f"@{ast.unparse(each)}\n" for each in bare.decorator_list)
     head = ast.unparse(ast.FunctionDef(bare.name, bare.args, [ast.Pass()], [], lineno=1)).partition("\n")[0]
+    head = decorators + head
     first, last = node.body[0], node.body[-1]
     if first.lineno == node.lineno:
         return ast.unparse(bare)
@@ -370,14 +378,14 @@ def pushes(operator: Operator) -> bool:
 
 
 def as_python(
-    value: Any, filled: Callable[[str], str], output: Callable[[Output], str], params: Collection[str]
+    value: Any, filled: Callable[[str], str], output: Callable[[Output], str], params: Mapping[str, bool]
 ) -> str:
     """A value as an expression of Python.
 
     Args:
         filled: what a template becomes. Raises `NoText`.
         output: the reference to a result.
-        params: the names of the DAG's parameters.
+        params: the names of the parameters, and whether each is a text.
     Raises:
         NoText: it is not known.
     """
@@ -393,7 +401,8 @@ def as_python(
         case Group() if value.value is not None:
             return written(value.value)
         case str() if _ALL_PARAMS.fullmatch(value):
-            return "{" + ", ".join(f"{name!r}: ${{{name}}}" for name in params) + "}"
+            texts = {True: "'${{{}}}'", False: "${{{}}}"}
+            return "{" + ", ".join(f"{name!r}: {texts[is_text].format(name)}" for name, is_text in params.items()) + "}"
         case str():
             return repr(filled(value))
         case None | bool() | int() | float():

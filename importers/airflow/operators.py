@@ -54,6 +54,7 @@ def _element(args: Args, name: str) -> str:
 def _bash(args: Args) -> None:
     commands = args.operator.over.get("bash_command")
     if isinstance(commands, list | tuple):
+        args.irrelevant("bash_command")
         # The elements are scripts, and no value is run as code: each has a branch of its own.
         cases = [f"{place})\n{args.written('bash_command', each)}\n;;" for place, each in enumerate(commands)]
         command = "\n".join(["case ${each_index} in", *cases, "esac"])
@@ -64,7 +65,7 @@ def _bash(args: Args) -> None:
     if codes:
         args.draft.fields["skip_exit_codes"] = codes
     args.draft.params = {"script": _script(args, command)}
-    args.irrelevant("output_encoding", "append_env", "do_xcom_push", "output_processor")
+    args.irrelevant("output_encoding", "append_env", "do_xcom_push", "xcom_push", "output_processor")
 
 
 def _script(args: Args, command: str) -> str | dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 from importers.airflow.flow import Args, shown
 from importers.airflow.functions import GIVES, VALUE, as_python, pushes, script_of
 from importers.airflow.templates import NoText
-from importers.airflow.values import Dotted, Function, Operator, Output, Unknown
+from importers.airflow.values import Dotted, Function, Operator, Output, Parameter, Unknown
 from importers.draft import Draft
 from model.errors import Refused
 
@@ -141,11 +141,12 @@ def _script(args: Args, ends: Any) -> None:
         return
     function = _function(args)
     arguments = {**_mapped(args), **_positional(args, function), **_named(args)}
+    params = _params(args)
     made = script_of(
         flow.reader,
         function,
         arguments,
-        lambda value: as_python(value, flow.templates.text, lambda output: _result(args, output), flow.params),
+        lambda value: as_python(value, flow.templates.text, lambda output: _result(args, output), params),
         ends,
         lambda id_, key: next((_result(args, Output(each, key)) for each in flow.names if each.id == id_), None),
     )
@@ -179,7 +180,7 @@ def _imported(args: Args, function: Dotted, ends: Any) -> None:
     written = []
     for key, value in values:
         try:
-            text = as_python(value, flow.templates.text, lambda output: _result(args, output), flow.params)
+            text = as_python(value, flow.templates.text, lambda output: _result(args, output), _params(args))
         except NoText as error:
             args.draft.about.todo("python_callable", f"line {args.operator.line}: its argument {key}{error}")
             text = "None"
@@ -198,6 +199,14 @@ def _imported(args: Args, function: Dotted, ends: Any) -> None:
     sentence = f"the workers' python3 needs {module}; of Airflow's context {name} gets nothing by itself"
     args.draft.about.changed("python_callable", sentence)
     args.irrelevant("provide_context", "do_xcom_push", "show_return_value_in_logs")
+
+
+def _params(args: Args) -> dict[str, bool]:
+    """The parameters of the DAG and of the task, and whether each is a text."""
+    own, shared = args.given.get("params"), args.flow.dag.given.get("params")
+    given = {**(shared if isinstance(shared, dict) else {}), **(own if isinstance(own, dict) else {})}
+    values = {name: each.default if isinstance(each, Parameter) else each for name, each in given.items()}
+    return {str(name): isinstance(values.get(name), str) for name in {**args.flow.params, **values}}
 
 
 def _mapped_by_name(args: Args) -> dict[str, Any]:

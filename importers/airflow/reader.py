@@ -99,6 +99,8 @@ class Reader:
                     self._bind(each.asname or each.name, Dotted(f"{module or ''}.{each.name}"))
             case ast.Assign(targets, value):
                 found = self.value(value)
+                if isinstance(found, Unknown) and calls.takes_dag(self, value):
+                    self.note(node.lineno, f"what {found.text} makes is not known")
                 for target in targets:
                     self.assign(target, found)
             case ast.AnnAssign(target, _, value) if value is not None:
@@ -107,7 +109,8 @@ class Reader:
                 self.assign(target, self._operated(operator, self.value(target), self.value(value), node))
             case ast.Expr(value):
                 found = self.value(value)
-                if self.current and isinstance(found, Unknown) and not calls.is_harmless(value):
+                is_near = bool(self.current) or calls.takes_dag(self, value)
+                if is_near and isinstance(found, Unknown) and not calls.is_harmless(value):
                     self.note(node.lineno, f"what {found.text} makes is not known")
             case ast.With(items, body):
                 self._with(items, body)
@@ -492,4 +495,6 @@ class Reader:
                 return list(value)
             case dict():
                 return list(value)
+            case Names(values):  # an Enum
+                return list(values.values())
         return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from importers.airflow import operators, python_tasks, unheeded
+from importers.airflow import dags, operators, python_tasks, unheeded
 from importers.airflow.flow import Args, Flow, minutes, shown
-from importers.airflow.values import Dataset, Dotted, Operator, Output, Unknown
+from importers.airflow.values import Dataset, Dotted, Operator, Output, Parameter, Unknown
 from importers.draft import Draft
 from model.logic.catalog import LOGIC_TYPES, NOT_OF_LOGIC
 from model.runs.looks import NOT_OF_WAITS
@@ -47,7 +47,10 @@ def convert(operator: Operator, flow: Flow) -> None:
     _mapped(args)
     _fitting(args)
     for name, value in args.rest().items():
-        draft.about.lost(name, f"line {operator.line}: {name} = {value} has no counterpart")
+        if name.startswith("**"):
+            draft.about.todo(name, f"line {operator.line}: what {name} gives is not known")
+        else:
+            draft.about.lost(name, f"line {operator.line}: {name} = {value} has no counterpart")
 
 
 def gated(flow: Flow) -> None:
@@ -128,9 +131,15 @@ def _fitting(args: Args) -> None:
 def _own_params(args: Args, given: Any) -> None:
     """The params of the task itself."""
     if isinstance(given, dict) and given:
-        own = {str(name): args.written(f"params.{name}", shown(value)) for name, value in given.items()}
+        own = {str(name): _own_param(args, name, value) for name, value in given.items()}
         args.draft.fields["local_params"] = {**own, **args.draft.fields.get("local_params", {})}
         args.flow.templates.params -= own.keys() - args.flow.params.keys()
+
+
+def _own_param(args: Args, name: Any, value: Any) -> Any:
+    default = value.default if isinstance(value, Parameter) else value
+    plain = isinstance(default, bool | dict | list | tuple)
+    return dags.declared_of(default) if plain else args.written(f"params.{name}", shown(default))
 
 
 def _is_default(args: Args, name: str) -> bool:
