@@ -7,7 +7,7 @@ import json
 import os.path
 import textwrap
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -107,6 +107,8 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             )
         case "timedelta" | "duration":
             return _made(reader, node, timedelta, given, named)
+        case "time" if function.path == "datetime.time":
+            return _made(reader, node, time, given, named)
         case "datetime" | "create":
             return _datetime(reader, node, given, named)
         case "timezone" | "Timezone" | "ZoneInfo" if given and isinstance(given[0], str):
@@ -119,11 +121,11 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return Parameter(given[0] if given else named.pop("default", None), named)
         case "Label" | "EdgeModifier":
             return Label()
-        case "CronTriggerTimetable" | "CronDataIntervalTimetable" if given and isinstance(given[0], str):
-            zone = named.get("timezone")
-            return Timetable(
-                given[0], zone if isinstance(zone, str) else None, function.name == "CronDataIntervalTimetable"
-            )
+        case "CronTriggerTimetable" | "CronDataIntervalTimetable" if "interval" not in named:
+            cron, zone = [*given, named.get("cron")][0], [*given, None, None][1] or named.get("timezone")
+            zone = "UTC" if isinstance(zone, Dotted) and zone.name.lower() == "utc" else zone
+            if isinstance(cron, str) and (zone is None or isinstance(zone, str)):
+                return Timetable(cron, zone, function.name == "CronDataIntervalTimetable")
         case "get" if function.path.endswith("Variable.get") and given and isinstance(given[0], str):
             return variable(
                 reader, given[0], named.get("default_var", named.get("default", given[1] if given[1:] else None))
@@ -254,6 +256,8 @@ def _made(reader: Reader, node: ast.Call, function: Any, given: list[Any], named
 
 def _datetime(reader: Reader, node: ast.Call, given: list[Any], named: dict[str, Any]) -> Any:
     zone = named.pop("tz", named.pop("tzinfo", None))
+    if isinstance(zone, Unknown):
+        return reader.unknown(node)
     found = _made(reader, node, datetime, given, named)
     if not isinstance(found, datetime):
         return found

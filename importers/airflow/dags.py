@@ -127,6 +127,8 @@ def _limits(flow: Flow) -> None:
     if isinstance(limit := given.get("dagrun_timeout"), timedelta):
         fields["timeout_minutes"] = minutes(limit.total_seconds())
         fields["timeout_strategy"] = "FAILED"
+    if True in (given.get("fail_stop"), given.get("fail_fast")):
+        fields["failure_strategy"] = "END"
     for name in ("max_active_tasks", "concurrency"):
         if given.get(name) is not None:
             about.changed(name, "how many of its tasks run at once is not limited; give them a pool")
@@ -203,7 +205,8 @@ def _fires(flow: Flow, cron: str, *, is_third: bool, online: bool) -> None:
         about.changed("catchup", sentence)
     elif isinstance(start, Unknown):
         about.changed(
-            "start_date", f"line {start.line}: {start.text} is not known; its times count from when it is saved"
+            "start_date",
+            f"line {start.line}: {start.text} is not known; its times count from when it is saved, in {zone_of(dag)}",
         )
 
 

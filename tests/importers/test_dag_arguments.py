@@ -8,6 +8,7 @@ from tests.importers.exports import said
 from tests.importers.test_airflow import DAILY, HEAD, arrows, imported, in_dag, tasks, workflow
 from tests.importers.test_functions_and_sensors import printed
 
+TIMETABLE = "import pendulum\nfrom airflow.timetables.trigger import CronTriggerTimetable"
 LOCAL = "run_as_user='bob'", "max_active_tis_per_dag=1", "executor_config={'a': 1}", "wait_for_downstream=True"
 
 
@@ -225,3 +226,31 @@ def test_a_cron_of_six_fields_ends_with_seconds(cron: str, grade: Grade) -> None
     assert found.report.grade_of(("dags.py", "d", "")) is grade
     if grade is Grade.SAME:
         assert workflow(found).schedules[0].cron == " ".join(cron.split()[:5])
+
+
+@every(
+    "more",
+    ["timezone='UTC', interval=timedelta(days=1)", "timezone=secret()"],
+)
+def test_a_timetable_that_is_not_known_as_a_whole_is_to_be_done(more: str) -> None:
+    given = f"schedule=CronTriggerTimetable('0 1 * * *', {more}), catchup=False"
+    found = in_dag("EmptyOperator(task_id='a')", given, TIMETABLE)
+    assert any("is not known; write schedules" in each for each in said(found, Grade.TODO))
+
+
+def test_a_timetable_by_names_and_a_dag_that_fails_fast() -> None:
+    given = "schedule=CronTriggerTimetable(cron='0 1 * * *', timezone=pendulum.UTC), catchup=False, fail_fast=True"
+    spec = workflow(in_dag("EmptyOperator(task_id='a')", given, TIMETABLE)).spec
+    assert (spec.time_zone, str(spec.failure_strategy)) == ("UTC", "END")
+
+
+def test_a_start_in_a_zone_that_is_not_known_says_which_one_counts() -> None:
+    given = "schedule='0 5 * * *', start_date=datetime(2026, 1, 1, tzinfo=secret()), catchup=False"
+    found = in_dag("EmptyOperator(task_id='a')", given)
+    assert any("from when it is saved, in UTC" in each for each in said(found, Grade.CHANGED))
+
+
+def test_a_sensor_waits_for_a_time_of_the_day() -> None:
+    before = "from datetime import time\nfrom airflow.sensors.time_sensor import TimeSensor"
+    made = tasks(in_dag("TimeSensor(task_id='a', target_time=time(9, 30))", before=before))
+    assert made["a"].params["for"] == {"time": "09:30"}
