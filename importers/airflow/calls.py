@@ -171,7 +171,7 @@ def _of_function(reader: Reader, node: ast.Call, function: Function, given: list
         dag = reader.add_dag(Dag({"dag_id": function.node.name, **function.given}, node.lineno))
         dag.doc = ast.get_docstring(function.node) or ""
         reader.current.append(dag)
-        reader.inlined(function, arguments)
+        reader.inlined(function, _as_params(dag, arguments))
         reader.current.pop()
         return dag
     if function.kind == "task_group":
@@ -188,6 +188,19 @@ def _of_function(reader: Reader, node: ast.Call, function: Function, given: list
     if function.kind:
         return _task(reader, node, function, {**function.partial, **_positional(function, given), **named})
     return reader.inlined(function, arguments)
+
+
+def _as_params(dag: Dag, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function that makes a DAG are its params. Of other values than texts the default stays."""
+    given = dag.given.setdefault("params", {}) if arguments else None
+    found = dict(arguments)
+    for name, value in arguments.items():
+        if isinstance(value, str) and isinstance(given, dict):
+            given.setdefault(name, value)
+            found[name] = f"{{{{ params.{name} }}}}"
+        elif value not in (None, (), {}):
+            dag.given[f"its argument {name}"] = value
+    return found
 
 
 def _by_name(reader: Reader, node: ast.FunctionDef, given: list[Any], named: Mapping[str, Any]) -> dict[str, Any]:

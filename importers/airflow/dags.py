@@ -217,8 +217,15 @@ def _start_of(dag: Dag) -> Any:
 def _dated(dag: Dag, name: str) -> Any:
     """A date of the DAG, which may stand in its `default_args`."""
     defaults = dag.given.get("default_args")
-    inner = defaults.get(name) if isinstance(defaults, dict) else None
-    return inner if dag.given.get(name) is None else dag.given[name]
+    found = dag.given.get(name)
+    if found is None and isinstance(defaults, dict):
+        found = defaults.get(name)
+    if not isinstance(found, str):
+        return found
+    try:
+        return _aware(datetime.fromisoformat(found))
+    except ValueError:
+        return Unknown(repr(found), dag.line)
 
 
 def _aware(time: datetime) -> datetime:

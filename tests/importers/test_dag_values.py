@@ -121,3 +121,22 @@ def test_decorators_of_functions_stay_and_those_of_airflow_go() -> None:
     script = tasks(found)["show"].params["script"]
     assert "@task" not in script
     assert printed(script) == ["7", "7"]
+
+
+def test_arguments_of_a_function_that_makes_a_dag_are_its_params() -> None:
+    found = imported("""
+        @dag(schedule=None, params={"x": "y"})
+        def d(url="http://a", count=3):
+            BashOperator(task_id="a", bash_command=f"curl {url} {count}")
+        d()
+    """)
+    assert workflow(found).spec.params == {"x": "y", "url": "http://a"}
+    assert tasks(found)["a"].params["script"] == "curl ${url} 3\n"
+    assert said(found, Grade.LOST) == ["its argument count = 3 has no counterpart"]
+
+
+def test_a_start_that_is_a_text_is_a_date() -> None:
+    found = in_dag("EmptyOperator(task_id='a')", "schedule='@daily', default_args={'start_date': '2020-01-08'}")
+    assert any("--from 2020-01-08" in each for each in said(found, Grade.CHANGED))
+    assert any("'soon' is not known" in each for each in said(in_dag("EmptyOperator(task_id='a')",
+        "schedule='@daily', start_date='soon', catchup=False"), Grade.CHANGED))  # fmt: skip
