@@ -46,7 +46,9 @@ class _Instance:
         _give(key, value)
 
     def xcom_pull(self, task_ids=None, key="return_value"):
-        return _PULLED[task_ids[0] if isinstance(task_ids, list) else task_ids, key]
+        if isinstance(task_ids, (list, tuple)):
+            return [_PULLED[each, key] for each in task_ids]
+        return _PULLED[task_ids, key]
 '''
 _TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "data_interval_start", "data_interval_end", "logical_date",
           "execution_date", "next_ds", "yesterday_ds", "tomorrow_ds", "run_id")  # fmt: skip
@@ -177,13 +179,16 @@ class _Context:
                 given = {one.arg: one.value for one in each.keywords}
                 if each.args:
                     given.setdefault("task_ids", each.args[0])
-                task, key = _text_of(given.get("task_ids")), _text_of(given.get("key"))
-                found = None
-                if task is not None and ("key" not in given or key is not None):
-                    found = self._pulled(task, key or "return_value")
-                if task is None or found is None:
-                    self._made.problems.append(f"which result {ast.unparse(each)} asks for is not known")
-                else:
+                tasks, key = given.get("task_ids"), _text_of(given.get("key"))
+                listed = tasks.elts if isinstance(tasks, ast.List | ast.Tuple) else [tasks]
+                is_own = given.keys() <= {"task_ids", "key"} and len(each.args) < 2
+                for task in map(_text_of, listed):
+                    found = None
+                    if task is not None and is_own and ("key" not in given or key is not None):
+                        found = self._pulled(task, key or "return_value")
+                    if task is None or found is None:
+                        self._made.problems.append(f"which result {ast.unparse(each)} asks for is not known")
+                        break
                     self.pulled[task, key or "return_value"] = found
 
     def _pushed(self, node: ast.FunctionDef) -> None:
@@ -196,9 +201,7 @@ class _Context:
                     self._made.problems.append(f"{said} is no name for a value: letters, digits and _ are")
 
 
-def _text_of(node: ast.expr | None) -> str | None:
-    if isinstance(node, ast.List) and len(node.elts) == 1:
-        node = node.elts[0]
+def _text_of(node: ast.AST | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 

@@ -111,7 +111,7 @@ class Templates:
             (r"var\.value\.([\w.]+)", self._variable),
             (rf"var\.value\.get\({_GIVEN}\)", self._variable),
             (r"var\.json\.([\w.]+)", self._variable),
-            (r"(?:ti|task_instance)\.xcom_pull\(([^()]*)\)", self._pulled),
+            (r"(?:ti|task_instance)\.xcom_pull\(([^()]*)\)((?:\[(?:\d+|'\w+'|\"\w+\")\])*)", self._pulled),
             (r"task_instance_key_str|ti\.key_str", lambda _: f"{self.dag_id}__${{system.task.definition.name}}__"
              f"{self.logical(_COMPACT)}"),
             (rf"({_START}|{_END})\.(add|subtract)\(([^()]*)\)(?:\.strftime\((['\"])([^'\"]*)\4\)|\.(?:to_date_string|date)\(\))",
@@ -191,7 +191,13 @@ class Templates:
             raise NoText(f"{{{{ {found[0]} }}}}: which task it asks is not known")
         if key and not is_path(key[1]):
             raise NoText(f'"{key[1]}" is no name for a value: letters, digits and _ are')
-        return f"${{{name}.{key[1] if key else 'return_value'}}}"
+        steps = re.findall(r"\w+", found[2])
+        if re.search(r"=\s*\[|^\s*\[", found[1]):  # a list of one
+            if steps[:1] != ["0"]:
+                raise NoText(f"{{{{ {found[0]} }}}}: it is a list there; ask for one task, or for its element [0]")
+            steps = steps[1:]
+        path = "".join(f"[{step}]" if step.isdigit() else f".{step}" for step in steps)
+        return f"${{{name}.{key[1] if key else 'return_value'}{path}}}"
 
 
 def _step(template: str, timedelta_arguments: str, *, is_back: bool) -> str:

@@ -140,3 +140,43 @@ def test_a_start_that_is_a_text_is_a_date() -> None:
     assert any("--from 2020-01-08" in each for each in said(found, Grade.CHANGED))
     assert any("'soon' is not known" in each for each in said(in_dag("EmptyOperator(task_id='a')",
         "schedule='@daily', start_date='soon', catchup=False"), Grade.CHANGED))  # fmt: skip
+
+
+def test_results_of_several_tasks_are_a_list() -> None:
+    found = in_dag(
+        """
+        one, two = [PythonOperator(task_id=name, python_callable=lambda: 1) for name in ("one", "two")]
+        [one, two] >> PythonOperator(task_id="best", python_callable=best)
+        """,
+        before="""
+        def best(ti):
+            print(max(ti.xcom_pull(task_ids=["one", "two"])), ti.xcom_pull(task_ids=["one"]), ti.xcom_pull("two"))
+        """,
+    )
+    script = tasks(found)["best"].params["script"]
+    assert printed(script.replace("${one.return_value_json}", "4").replace("${two.return_value_json}", "7")) == [
+        "7 [4] 7"
+    ]
+
+
+@every(
+    ("pull", "written"),
+    [
+        ("ti.xcom_pull(task_ids='p')['rows']", "${p.return_value.rows}"),
+        ("ti.xcom_pull(task_ids=['p'])[0]", "${p.return_value}"),
+        ("ti.xcom_pull('p', key='k')[1]['x']", "${p.k[1].x}"),
+        ("ti.xcom_pull(task_ids=['p'])", None),
+    ],
+)
+def test_steps_into_a_result_and_a_list_of_one(pull: str, written: str | None) -> None:
+    found = in_dag(f"""
+        @task
+        def p(ti):
+            ti.xcom_push("k", [1])
+            return {{"rows": 1}}
+        p() >> BashOperator(task_id="a", bash_command=\"\"\"echo {{{{ {pull} }}}}\"\"\")
+    """)
+    if written is None:
+        assert any("it is a list there" in each for each in said(found, Grade.TODO))
+    else:
+        assert tasks(found)["a"].params["script"] == f"echo {written}\n"
