@@ -142,6 +142,8 @@ def _script(args: Args, ends: Any) -> None:
     function = _function(args)
     arguments = {**_mapped(args), **_positional(args, function), **_named(args)}
     params = _params(args)
+    if isinstance(given := args.given.get("op_args"), list | tuple) and len(given) > len(_names(function)):
+        args.draft.about.todo("op_args", f"line {args.operator.line}: it takes more than it names; give them by name")
     made = script_of(
         flow.reader,
         function,
@@ -282,8 +284,12 @@ def _named(args: Args) -> dict[str, Any]:
 
 def _positional(args: Args, function: Function) -> dict[str, Any]:
     given = args.known("op_args", [])
-    names = [each.arg for each in (*function.node.args.posonlyargs, *function.node.args.args)]
-    return dict(zip(names, given if isinstance(given, list | tuple) else [], strict=False))
+    return dict(zip(_names(function), given if isinstance(given, list | tuple) else [], strict=False))
+
+
+def _names(function: Function) -> list[str]:
+    """The arguments that may be given by their place."""
+    return [each.arg for each in (*function.node.args.posonlyargs, *function.node.args.args)]
 
 
 def _mapped(args: Args) -> dict[str, Any]:
