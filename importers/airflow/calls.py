@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from importers.airflow.operations import note_arrows
 from importers.airflow.values import (
     Dag,
     Dataset,
@@ -304,7 +305,7 @@ def _chained(reader: Reader, node: ast.Call, given: list[Any], *, is_linear: boo
 
 def _linked(reader: Reader, node: ast.Call, before: Any, after: Any) -> None:
     """Draw the arrows that a call draws."""
-    reader.note_arrows(node, before, after)
+    note_arrows(reader, node, before, after)
     link(before, after)
 
 

@@ -12,20 +12,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from importers.airflow import calls, comprehensions
-from importers.airflow.literals import operated
+from importers.airflow import calls, comprehensions, definitions, operations
 from importers.airflow.values import (
     Dag,
     Dotted,
     Function,
     Group,
-    Label,
     Names,
     Operator,
     Output,
     Unknown,
     between,
-    link,
 )
 
 ROUNDS_MAX = 10_000
@@ -106,7 +103,7 @@ class Reader:
             case ast.AnnAssign(target, _, value) if value is not None:
                 self.assign(target, self.value(value))
             case ast.AugAssign(target, operator, value):
-                self.assign(target, self._operated(operator, self.value(target), self.value(value), node))
+                self.assign(target, operations.result(self, operator, self.value(target), self.value(value), node))
             case ast.Expr(value):
                 found = self.value(value)
                 is_near = bool(self.current) or calls.takes_dag(self, value)
@@ -123,9 +120,9 @@ class Reader:
             case ast.If(test, body, orelse):
                 self._if(test, body, orelse)
             case ast.FunctionDef():
-                self._bind(node.name, self._function(node))
+                self._bind(node.name, definitions.function_of(self, node))
             case ast.ClassDef():
-                self._bind(node.name, self._class(node))
+                self._bind(node.name, definitions.class_of(self, node))
             case ast.Return(value):
                 raise Returned(None if value is None else self.value(value))
             case ast.Try(body, _, orelse, finalbody):
@@ -208,41 +205,6 @@ class Reader:
         else:
             self._all(body if is_true else orelse)
 
-    def _class(self, node: ast.ClassDef) -> Any:
-        values = {}
-        for each in node.body:
-            match each:
-                case ast.Assign([ast.Name(name)], value):
-                    values[name] = self.value(value)
-                case ast.Expr(ast.Constant()) | ast.Pass():
-                    pass
-                case _:
-                    return Unknown(f"class {node.name}", node.lineno)
-        return Names(values)
-
-    def _function(self, node: ast.FunctionDef) -> Function:
-        made = Function(node)
-        for decorator in node.decorator_list:
-            call = decorator if isinstance(decorator, ast.Call) else None
-            named = call.func if call is not None else decorator
-            found = self.value(named)
-            steps = (found.path if isinstance(found, Dotted) else ast.unparse(named)).split(".")
-            given = {each.arg: self.value(each.value) for each in call.keywords if each.arg} if call else {}
-            if steps[-1] in ("teardown", "setup"):
-                made.kind = made.kind or "task"
-                made.given |= {**given, "teardown": steps[-1] == "teardown"}
-            elif steps[-1] in ("dag", "task_group"):
-                made.kind = steps[-1]
-                if call is not None and call.args:
-                    given["dag_id"] = self.value(call.args[0])
-                made.given |= given
-            elif steps[-1] == "asset":
-                self.note(node.lineno, f"the asset {node.name} has a DAG of its own, which is left out")
-            elif "task" in steps:
-                made.kind = ".".join(steps[steps.index("task") :])
-                made.given |= given
-        return made
-
     # ------------------------------------------------------------------------------------------- expressions
 
     def value(self, node: ast.expr) -> Any:
@@ -262,11 +224,11 @@ class Reader:
             case ast.JoinedStr(parts):
                 return self._joined(node, parts)
             case ast.BinOp(left, operator, right):
-                return self._operated(operator, self.value(left), self.value(right), node)
+                return operations.result(self, operator, self.value(left), self.value(right), node)
             case ast.Compare(left, [operator], [right]):
-                return self._compared(operator, self.value(left), self.value(right), node)
+                return operations.compared(self, operator, self.value(left), self.value(right), node)
             case ast.BoolOp(operator, values):
-                return self._either(operator, [self.value(each) for each in values], node)
+                return operations.either(self, operator, [self.value(each) for each in values], node)
             case ast.UnaryOp(ast.USub(), operand) if isinstance(found := self.value(operand), int | float):
                 return -found
             case ast.UnaryOp(ast.Not(), operand) if (is_true := self.truth(self.value(operand))) is not None:
@@ -404,55 +366,6 @@ class Reader:
     def _format(self, part: ast.FormattedValue) -> str:
         given = self.value(part.format_spec) if part.format_spec is not None else ""
         return given if isinstance(given, str) else ""
-
-    def _operated(self, operator: ast.AST, left: Any, right: Any, node: Any) -> Any:
-        if isinstance(operator, ast.RShift | ast.LShift):
-            before, after = (left, right) if isinstance(operator, ast.RShift) else (right, left)
-            self.note_arrows(node, before, after)
-            return self._shifted(before, after, right)
-        if any(isinstance(each, Unknown | Operator | Dotted | Function | Group) for each in (left, right)):
-            return Unknown(ast.unparse(node), node.lineno)
-        try:
-            return operated(operator, left, right)
-        except (KeyError, TypeError, ValueError, ArithmeticError):
-            return Unknown(ast.unparse(node), node.lineno)
-
-    def _compared(self, operator: ast.AST, left: Any, right: Any, node: ast.Compare) -> Any:
-        parts = [part for each in (left, right) for part in (each if isinstance(each, list | tuple) else [each])]
-        if any(isinstance(part, Unknown) for part in parts):
-            return self.unknown(node)
-        if left is None or right is None:  # a task, or a variable, is never None
-            return operated(operator, left, right)
-        if any(map(self.is_told, parts)):
-            return self.unknown(node)
-        return self._operated(operator, left, right, node)
-
-    def note_arrows(self, node: ast.expr, *ends: Any) -> None:
-        """Note the ends of arrows that are not known."""
-        for each in ends:
-            for part in each if isinstance(each, list | tuple) else [each]:
-                if isinstance(part, Unknown | Function | Dotted):
-                    named = part.text if isinstance(part, Unknown) else ast.unparse(node)
-                    self.note(node.lineno, f"the arrows to and from {named} are left out: it is not known")
-
-    def _shifted(self, before: Any, after: Any, right: Any) -> Any:
-        if isinstance(after, Label):
-            return Label([before])
-        if isinstance(before, Label):
-            for each in before.before:
-                link(each, after)
-        else:
-            link(before, after)
-        return right
-
-    def _either(self, operator: ast.boolop, values: list[Any], node: ast.expr) -> Any:
-        for value in values[:-1]:
-            is_true = True if self.is_told(value) and isinstance(operator, ast.Or) else self.truth(value)
-            if is_true is None:
-                return self.unknown(node)
-            if is_true == isinstance(operator, ast.Or):
-                return value
-        return values[-1]
 
     def _subscript(self, node: ast.Subscript, of: Any, index: ast.expr) -> Any:
         key = self._slice(index) if isinstance(index, ast.Slice) else self.value(index)
