@@ -63,6 +63,8 @@ def import_dags(files: Sequence[tuple[str, bytes]], types: TaskTypes, options: O
         if not found:
             why = "".join(f"; line {line}: {sentence}" for line, sentence in reader.early)
             about.refuse(f"no DAG was found in it; one that other files make is imported with these only{why}")
+        for line in reader.unreached() if found else ():
+            about.lost("DAG", f"line {line}: the DAG that is made there is left out: no code that is followed makes it")
         made += [
             (flow, _content(flow, options)) for flow in (_flow(dag, reader, file, report, passwords) for dag in found)
         ]

@@ -77,6 +77,13 @@ class Reader:
         self._all(self.tree.body)
         return self.dags
 
+    def unreached(self) -> list[int]:
+        """The lines where the file makes DAGs that were not read, such as those in a method."""
+        reached = {dag.line for dag in self.dags}
+        calls_ = [each for each in ast.walk(self.tree) if isinstance(each, ast.Call)]
+        lines = {each.lineno for each in calls_ if ast.unparse(each.func).rpartition(".")[2] == "DAG"}
+        return sorted(lines - reached)
+
     # ------------------------------------------------------------------------------------------- statements
 
     def _all(self, statements: list[ast.stmt]) -> None:

@@ -74,3 +74,19 @@ def test_a_dag_id_with_a_variable_in_it_has_to_be_named() -> None:
         "name = Variable.get('team', 'x')\nwith DAG(f'{name}_d', schedule=None):\n    EmptyOperator(task_id='a')"
     )
     assert any("has a variable in it; name it" in each for each in said(found, Grade.TODO))
+
+
+def test_a_dag_that_no_code_makes_that_is_followed_is_told() -> None:
+    found = imported("""
+        class Factory:
+            def build(self):
+                return DAG("other")
+        made = Factory().build()
+        with DAG("d", schedule=None):
+            EmptyOperator(task_id="a")
+    """)
+    assert any("the DAG that is made there is left out" in each for each in said(found, Grade.LOST))
+
+
+def test_a_comparison_with_none_raises_nothing() -> None:
+    assert list(arrows(in_dag("x = None < 3\ny = None in [1]\nEmptyOperator(task_id='a')"))) == ["a"]
