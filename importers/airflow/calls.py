@@ -120,6 +120,10 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return Dataset(str(named.get("name") or named.get("uri") or name))
         case "Param":
             return Parameter(given[0] if given else named.pop("default", None), named)
+        case "V1EnvVar" if {"name", "value"} == named.keys():
+            return named
+        case "V1ResourceRequirements" if named.keys() <= {"requests", "limits"} and not _unknown(list(named.values())):
+            return named
         case "Label" | "EdgeModifier":
             return Label()
         case "CronTriggerTimetable" | "CronDataIntervalTimetable" if "interval" not in named:

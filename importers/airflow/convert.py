@@ -14,7 +14,7 @@ from importers.airflow import dags, joins, tasks
 from importers.airflow.flow import Flow
 from importers.airflow.reader import Reader
 from importers.airflow.templates import Templates
-from importers.airflow.values import Dag, Function, Operator, Output
+from importers.airflow.values import Dag, Function, Operator, Output, Unknown
 from importers.catalog import Names
 from importers.imported import Imported, finished
 from importers.passwords import Hidden, Passwords
@@ -222,7 +222,8 @@ def _pulled(flow: Flow) -> Iterator[tuple[str, str]]:
         nodes = [operator.function.node] if operator.function is not None else []
         callable_ = operator.given.get("python_callable")
         nodes += [callable_.node] if isinstance(callable_, Function) else []
-        texts = [part for part in _parts_of(operator.given) if isinstance(part, str)]
+        parts = list(_parts_of(operator.given))
+        texts = [part.text if isinstance(part, Unknown) else part for part in parts if isinstance(part, str | Unknown)]
         texts += [ast.unparse(node) for node in nodes]
         for given in (match[1] for text in texts for match in _PULL.finditer(text)):
             key = re.search(rf"key\s*=\s*{_QUOTED}", given)

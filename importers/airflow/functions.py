@@ -95,6 +95,9 @@ def script_of(
     needs, missing = needed(reader, node)
     if missing:
         made.problems.append(f"its code uses {', '.join(missing)}, which does not stand by itself in the file")
+    for each in needs:
+        if any(isinstance(one, ast.Attribute) and one.attr in ("xcom_pull", "xcom_push") for one in ast.walk(each)):
+            made.problems.append(f"{getattr(each, 'name', 'its code')} asks for results too, which only it may do")
     made.modules = sorted({name for each in needs for name in foreign_modules(each)})
     if foreign := [ast.unparse(each) for each in needs if is_of_airflow(each)]:
         made.problems.append(f"its code uses Airflow ({'; '.join(foreign)}), which is not here")

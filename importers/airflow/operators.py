@@ -29,6 +29,7 @@ _SQL_CONNECTIONS = {
 }
 _GRAMMARS = {"PostgresOperator": POSTGRES, "RedshiftSQLOperator": POSTGRES, "MySqlOperator": MYSQL,
              "SqliteOperator": SQLITE}  # fmt: skip
+_ENTRY = {"name", "value"}
 
 
 def convert(args: Args) -> None:
@@ -109,8 +110,6 @@ def _sql(args: Args) -> None:
     args.irrelevant("database", "schema", "autocommit", "split_statements", "return_last", "show_return_value_in_logs",
                     "handler", "requires_result_fetch", "runtime_parameters", "hook_params",
                     "do_xcom_push")  # fmt: skip
-    if args.flow.is_pulled(args.operator):
-        args.draft.about.changed("return_value", "a later task gets the columns of the first row by name, not all rows")
 
 
 def _statement(args: Args, given: Any) -> Any:
@@ -208,6 +207,8 @@ def _pod(args: Args) -> None:
             params[name] = listed
     for name, own in (("env", "env_vars"), ("labels", "labels"), ("node_selector", "node_selector")):
         value = args.raw(own)
+        if isinstance(value, list) and all(isinstance(each, dict) and each.keys() == _ENTRY for each in value):
+            args.given[own] = value = {str(each["name"]): each["value"] for each in value}
         if isinstance(value, dict):
             params[name] = args.mapping(own)
         elif value:
@@ -217,6 +218,10 @@ def _pod(args: Args) -> None:
             params[name] = args.text(own)
     if (limit := args.number("startup_timeout_seconds")) is not None:
         params["start_timeout_s"] = limit
+    if isinstance(resources := args.raw("container_resources"), dict):
+        amounts = {name: dict(value) for name, value in resources.items() if isinstance(value, dict)}
+        params |= {name: {key: str(each) for key, each in value.items()} for name, value in amounts.items()}
+        args.given.pop("container_resources")
     for own in ("volumes", "volume_mounts", "tolerations", "secrets", "container_resources", "resources", "affinity",
                 "image_pull_secrets", "env_from", "configmaps", "init_containers", "full_pod_spec", "pod_template_file",
                 "security_context"):  # fmt: skip

@@ -46,6 +46,7 @@ def convert(operator: Operator, flow: Flow) -> None:
     _own_params(args, given.get("params"))
     _mapped(args)
     _fitting(args)
+    _results(args)
     for name, value in args.rest().items():
         if name.startswith("**"):
             draft.about.todo(name, f"line {operator.line}: what {name} gives is not known")
@@ -126,6 +127,20 @@ def _fitting(args: Args) -> None:
         for name in left_out:
             del draft.fields[name]
         draft.about.changed("", f"a {draft.type} task {why}, and has no {', no '.join(left_out)}")
+
+
+def _results(args: Args) -> None:
+    """A task whose results others use, and that gives none."""
+    keys = {key for task, key in args.flow.pulled if task == args.operator.id}
+    if args.operator.kind in python_tasks.PYTHON:
+        return
+    if args.draft.type == "PYTHON":  # it may push others
+        keys &= {"return_value"}
+    keys -= {"return_value"} if args.operator.kind in ("BashOperator", "@task.bash") else set()
+    for key in sorted(keys):
+        more = ": the columns of its first row are results, by their names" if args.draft.type == "SQL" else ""
+        sentence = f"its result {key} is used, and a {args.draft.type} task gives none of that name{more}"
+        args.draft.about.todo("xcom_pull", sentence)
 
 
 def _own_params(args: Args, given: Any) -> None:
