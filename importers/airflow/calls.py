@@ -258,6 +258,8 @@ def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
             return list(found) if name in ("items", "keys", "values") else found
         case list(), _ if name in _OF_LIST:
             return _made(reader, node, getattr(holder, name), given, named)
+        case datetime(), "strftime" | "isoformat":
+            return _made(reader, node, getattr(holder, name), given, named)
         case datetime(), "subtract" | "add":
             step = _made(reader, node, timedelta, given, named)
             if isinstance(step, timedelta):

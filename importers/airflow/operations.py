@@ -29,13 +29,11 @@ def result(reader: Reader, operator: ast.AST, left: Any, right: Any, node: Any) 
 def compared(reader: Reader, operator: ast.AST, left: Any, right: Any, node: ast.Compare) -> Any:
     """What a comparison gives."""
     parts = [part for each in (left, right) for part in (each if isinstance(each, list | tuple) else [each])]
-    if any(isinstance(part, Unknown) for part in parts):
+    if any(isinstance(part, Unknown) or reader.is_told(part) for part in parts):
         return reader.unknown(node)
     equals = isinstance(operator, ast.Is | ast.IsNot | ast.Eq | ast.NotEq)
-    if equals and (left is None or right is None):  # a task, or a variable, is never None
+    if equals and (left is None or right is None):  # a task is never None
         return operated(operator, left, right)
-    if any(map(reader.is_told, parts)):
-        return reader.unknown(node)
     return result(reader, operator, left, right, node)
 
 

@@ -49,6 +49,17 @@ class _Ended(Exception):
     """A loop ends."""
 
 
+def _spread(parts: list[ast.expr], listed: list[Any] | None) -> list[Any] | None:
+    """The values for names in a row, of which one may be `*rest`; None if they are not known."""
+    starred = [place for place, each in enumerate(parts) if isinstance(each, ast.Starred)]
+    if listed is None or len(listed) < len(parts) - len(starred) or (not starred and len(listed) > len(parts)):
+        return None
+    if not starred:
+        return listed
+    (first, last) = (starred[0], len(listed) - (len(parts) - starred[0] - 1))
+    return [*listed[:first], listed[first:last], *listed[last:]]
+
+
 class Reader:
     """One file.
 
@@ -150,9 +161,12 @@ class Reader:
                 self._bind(name, value)
             case ast.Tuple(parts) | ast.List(parts):
                 listed = self.listed(value)
-                known = listed is not None and len(listed) == len(parts)
-                for place, part in enumerate(parts):
-                    self.assign(part, listed[place] if known and listed is not None else self.unknown(target))
+                for each, found in zip(
+                    parts, _spread(parts, listed) or [self.unknown(target)] * len(parts), strict=True
+                ):
+                    self.assign(each.value if isinstance(each, ast.Starred) else each, found)
+            case ast.Subscript(ast.Call(ast.Name("globals")), index) if isinstance(name := self.value(index), str):
+                self._scopes[0][name] = value
             case ast.Subscript(of, index):
                 holder = self.value(of)
                 if isinstance(holder, dict | list):
@@ -232,6 +246,10 @@ class Reader:
                 return self._joined(node, parts)
             case ast.BinOp(left, operator, right):
                 return operations.result(self, operator, self.value(left), self.value(right), node)
+            case ast.NamedExpr(target, value):
+                found = self.value(value)
+                self.assign(target, found)
+                return found
             case ast.Compare(left, [operator], [right]):
                 return operations.compared(self, operator, self.value(left), self.value(right), node)
             case ast.BoolOp(operator, values):
@@ -251,6 +269,8 @@ class Reader:
             case ast.Starred(of):
                 return self.value(of)
             case ast.Lambda():
+                if any(isinstance(each, ast.keyword) and each.arg == "task_id" for each in ast.walk(node)):
+                    self.note(node.lineno, "the tasks that a lambda makes are left out")
                 return self.unknown(node)
         return self.unknown(node)
 

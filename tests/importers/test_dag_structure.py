@@ -90,3 +90,34 @@ def test_a_dag_that_no_code_makes_that_is_followed_is_told() -> None:
 
 def test_a_comparison_with_none_raises_nothing() -> None:
     assert list(arrows(in_dag("x = None < 3\ny = None in [1]\nEmptyOperator(task_id='a')"))) == ["a"]
+
+
+@every(
+    ("body", "expected"),
+    [
+        ("(a := EmptyOperator(task_id='a')) >> EmptyOperator(task_id='b')", {"a": [], "b": ["a"]}),
+        (
+            "a, *rest = [EmptyOperator(task_id=x) for x in 'abc']\na >> rest\nrest[0] >> rest[1]",
+            {"a": [], "b": ["a"], "c": ["a", "b"]},
+        ),
+        (
+            "for x in 'ab':\n    globals()[x] = EmptyOperator(task_id=x)\na >> b",
+            {"a": [], "b": ["a"]},
+        ),
+        ("EmptyOperator(task_id=f'a{datetime(2026, 1, 2).strftime(\"%Y%m\")}')", {"a202601": []}),
+    ],
+)
+def test_names_that_are_bound_in_other_ways_are_known(body: str, expected: dict[str, list[str]]) -> None:
+    assert arrows(in_dag(body)) == expected
+
+
+@every(
+    ("body", "said_"),
+    [
+        ("made = list(map(lambda x: EmptyOperator(task_id=x), 'ab'))", "the tasks that a lambda makes are left out"),
+        ("if Variable.get('x') is not None:\n    EmptyOperator(task_id='b')", "whether Variable.get('x') is not None"),
+    ],
+)
+def test_what_is_made_by_lambdas_and_by_variables_that_may_be_none_is_told(body: str, said_: str) -> None:
+    found = in_dag(f"{body}\nEmptyOperator(task_id='a')")
+    assert any(said_ in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
