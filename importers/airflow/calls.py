@@ -349,14 +349,12 @@ def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:
         named = f"task_{operator.line}"
     wanted = ".".join(filter(None, (groups[-1].prefix if groups else "", named)))
     of = dag if isinstance(dag, Dag) else reader.current[-1] if reader.current else None
+    operator.id = wanted
     if of is None:
-        reader.note(operator.line, f'the task "{wanted}" belongs to no DAG that is known')
+        reader.homeless.append(operator)
+        link(list(dict.fromkeys(operators_in(uses))), operator)
         return operator
-    taken = {each.id for each in of.tasks}
-    operator.id, number = wanted, 1
-    while operator.id in taken:
-        operator.id, number = f"{wanted}__{number}", number + 1
-    of.tasks.append(operator)
+    of.add(operator)
     for each in groups:
         each.tasks.append(operator)
     link(list(dict.fromkeys(operators_in(uses))), operator)

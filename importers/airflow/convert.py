@@ -102,6 +102,11 @@ def _flow(dag: Dag, reader: Reader, file: str, report: Report, passwords: Passwo
         while unique in names.values():
             unique, number = f"{wanted}_{number}", number + 1
         names[operator] = unique
+    for operator, unique in names.items():
+        for other in [each for each in operator.before if each not in names]:
+            operator.before.remove(other)
+            sentence = f'line {operator.line}: it comes after "{other.id}", which is a task of another DAG'
+            about.of_task(unique).todo("after", sentence)
     intervals = dags.has_intervals(dag, is_third=_is_third(reader))
     by_id = {operator.id: name for operator, name in names.items()}
     templates = Templates(intervals, dag.id, by_id.get)

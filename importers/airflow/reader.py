@@ -79,13 +79,21 @@ class Reader:
         """What it imports."""
         self.current: list[Dag] = []
         self.groups: list[Group] = []
+        self.homeless: list[Operator] = []
         doc = ast.get_docstring(self.tree, clean=False)
         self._scopes: list[dict[str, Any]] = [{"__name__": "imported", "TYPE_CHECKING": False, "__doc__": doc}]
         self._left = ROUNDS_MAX
 
     def read(self) -> list[Dag]:
-        """Its DAGs."""
+        """Its DAGs. A task that names none belongs to that of the tasks before and after it."""
         self._all(self.tree.body)
+        for _ in list(self.homeless):
+            for task in list(self.homeless):
+                if (near := next((dag for dag in self.dags if dag.is_near(task)), None)) is not None:
+                    near.add(task)
+                    self.homeless.remove(task)
+        for task in self.homeless:
+            self.note(task.line, f'the task "{task.id}" belongs to no DAG that is known')
         return self.dags
 
     def unreached(self) -> list[int]:

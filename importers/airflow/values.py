@@ -136,6 +136,17 @@ class Dag:
     """What could not be read: line and sentence."""
     doc: str = ""
 
+    def add(self, operator: Operator) -> None:
+        """Add a task; one whose name is taken gets another."""
+        taken, wanted, number = {each.id for each in self.tasks}, operator.id, 1
+        while operator.id in taken:
+            operator.id, number = f"{wanted}__{number}", number + 1
+        self.tasks.append(operator)
+
+    def is_near(self, operator: Operator) -> bool:
+        """Whether an arrow leads from or to one of its tasks."""
+        return any(each in operator.before or operator in each.before for each in self.tasks)
+
     @property
     def id(self) -> str:
         """Its name; empty if that is not known."""

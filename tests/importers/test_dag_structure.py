@@ -5,7 +5,7 @@ from __future__ import annotations
 from importers.report import Grade
 from tests.every import every
 from tests.importers.exports import said
-from tests.importers.test_airflow import arrows, imported, in_dag
+from tests.importers.test_airflow import DAILY, arrows, imported, in_dag
 
 ABC = "a, b, c = [EmptyOperator(task_id=name) for name in 'abc']\n"
 IN_ROW = {"a": [], "b": ["a"], "c": ["b"]}
@@ -121,3 +121,20 @@ def test_names_that_are_bound_in_other_ways_are_known(body: str, expected: dict[
 def test_what_is_made_by_lambdas_and_by_variables_that_may_be_none_is_told(body: str, said_: str) -> None:
     found = in_dag(f"{body}\nEmptyOperator(task_id='a')")
     assert any(said_ in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+def test_a_task_belongs_to_the_dag_of_those_around_it_and_to_no_other() -> None:
+    found = imported(f"""
+        one, two = DAG("d", {DAILY}), DAG("e", {DAILY})
+        a, b, c = EmptyOperator(task_id="a", dag=one), EmptyOperator(task_id="b"), EmptyOperator(task_id="c")
+        a >> b >> c
+        EmptyOperator(task_id="x", dag=two)
+    """)
+    assert arrows(found) == IN_ROW
+    found = imported(f"""
+        one, two = DAG("d", {DAILY}), DAG("e", {DAILY})
+        EmptyOperator(task_id="a", dag=one) >> EmptyOperator(task_id="b", dag=two)
+        EmptyOperator(task_id="alone")
+    """)
+    assert any('comes after "a", which is a task of another DAG' in each for each in said(found, Grade.TODO))
+    assert any('"alone" belongs to no DAG' in each for each in said(found, Grade.TODO))
