@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importers.report import Grade
 from tests.every import every
-from tests.importers.exports import said
+from tests.importers.exports import documents, said
 from tests.importers.test_airflow import imported, in_dag, tasks, workflow
 from tests.importers.test_functions_and_sensors import printed
 
@@ -180,3 +180,20 @@ def test_steps_into_a_result_and_a_list_of_one(pull: str, written: str | None) -
         assert any("it is a list there" in each for each in said(found, Grade.TODO))
     else:
         assert tasks(found)["a"].params["script"] == f"echo {written}\n"
+
+
+@every(
+    "name",
+    [
+        "Path(__file__).stem",
+        "pathlib.Path(__file__).stem",
+        "os.path.basename(__file__).replace('.py', '')",
+        "os.path.basename(__file__)[:-3]",
+        "os.path.splitext(os.path.basename(__file__))[0]",
+    ],
+)
+def test_a_dag_may_be_named_after_its_file(name: str) -> None:
+    found = imported(f"NAME = {name}\nwith DAG(NAME, schedule=None):\n    EmptyOperator(task_id='a')")
+    assert not found.report.has_todo
+    assert list(documents(found)) == ["dags"]
+    assert any("named after its file" in each for each in said(found, Grade.CHANGED))
