@@ -30,6 +30,7 @@ _SQL_CONNECTIONS = {
 _GRAMMARS = {"PostgresOperator": POSTGRES, "RedshiftSQLOperator": POSTGRES, "MySqlOperator": MYSQL,
              "SqliteOperator": SQLITE}  # fmt: skip
 _ENTRY = {"name", "value"}
+_IN_JINJA = re.compile(r"\{\{[^}]*?(?:params|conf|value)(?:\.get\(|\.|\[)['\"]?(\w+)")
 
 
 def convert(args: Args) -> None:
@@ -53,6 +54,8 @@ def _element(args: Args, name: str) -> str:
 
 
 def _bash(args: Args) -> None:
+    if isinstance(given := args.given.get("bash_command"), str):
+        args.given["bash_command"] = _with_own_variables(args, given)
     commands = args.operator.over.get("bash_command")
     if isinstance(commands, list | tuple):
         args.irrelevant("bash_command")
@@ -67,6 +70,14 @@ def _bash(args: Args) -> None:
         args.draft.fields["skip_exit_codes"] = codes
     args.draft.params = {"script": _script(args, command)}
     args.irrelevant("output_encoding", "append_env", "do_xcom_push", "xcom_push", "output_processor")
+
+
+def _with_own_variables(args: Args, command: str) -> str:
+    """A command in which `${name}` stays a variable of bash, where a parameter has its name too."""
+    own = args.given.get("params")
+    names = {*args.flow.params, *(own if isinstance(own, dict) else {}), *_IN_JINJA.findall(command)}
+    names -= args.flow.reader.variables.keys()
+    return re.sub(r"(?<!\$)\$\{(\w+)\}", lambda found: f"${found[0]}" if found[1] in names else found[0], command)
 
 
 def _script(args: Args, command: str) -> str | dict[str, str]:

@@ -131,3 +131,10 @@ def test_executors_networks_and_scripts_with_a_blank_behind_them() -> None:
     assert made["s"].params["num_executors"] == 4
     assert made["d"].params["script"] == "docker run --rm --network host i date\n"
     assert made["b"].params["script"] == "/opt/run.sh \n"
+
+
+def test_a_variable_of_bash_is_none_of_the_parameters() -> None:
+    command = "day=1; city=2; echo ${day} ${city} ${x} {{ params.day }} {{ dag_run.conf['city'] }}"
+    found = in_dag(f'BashOperator(task_id="a", bash_command="{command}")', f"{DAILY}, params={{'day': '7'}}")
+    script = tasks(found)["a"].params["script"]
+    assert script == "day=1; city=2; echo $${day} $${city} ${x} ${day} ${city}\n"
