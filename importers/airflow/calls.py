@@ -7,11 +7,12 @@ import json
 import os.path
 import textwrap
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from importers.airflow.operations import note_arrows
 from importers.airflow.values import (
     Dag,
     Dataset,
@@ -70,6 +71,15 @@ def is_harmless(node: ast.expr) -> bool:
     return not isinstance(node, ast.Call) or ast.unparse(node.func).lower().startswith(_HARMLESS)
 
 
+def takes_dag(reader: Reader, node: ast.expr) -> bool:
+    """Whether an expression is a call that is given a DAG, or makes a group: it may make tasks."""
+    if not isinstance(node, ast.Call):
+        return False
+    given = [*node.args, *(each.value for each in node.keywords)]
+    is_given = any(isinstance(each, ast.Name) and isinstance(reader.value(each), Dag) for each in given)
+    return is_given or any(each.arg == "group_id" for each in node.keywords)
+
+
 def variable(reader: Reader, name: str, default: Any) -> str:
     """A variable of Airflow or of the environment: a parameter."""
     known = default if isinstance(default, str | int | float) and not isinstance(default, bool) else None
@@ -87,7 +97,7 @@ def _arguments(reader: Reader, node: ast.Call) -> tuple[list[Any], dict[str, Any
             named.update(value)
         else:
             named[f"**{ast.unparse(each.value)}"] = value
-    return [reader.value(each) for each in node.args], named
+    return list(reader.parts(node.args)), named
 
 
 def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any], named: dict[str, Any]) -> Any:
@@ -98,6 +108,8 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             )
         case "timedelta" | "duration":
             return _made(reader, node, timedelta, given, named)
+        case "time" if function.path == "datetime.time":
+            return _made(reader, node, time, given, named)
         case "datetime" | "create":
             return _datetime(reader, node, given, named)
         case "timezone" | "Timezone" | "ZoneInfo" if given and isinstance(given[0], str):
@@ -108,13 +120,17 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
             return Dataset(str(named.get("name") or named.get("uri") or name))
         case "Param":
             return Parameter(given[0] if given else named.pop("default", None), named)
+        case "V1EnvVar" if {"name", "value"} == named.keys():
+            return named
+        case "V1ResourceRequirements" if named.keys() <= {"requests", "limits"} and not _unknown(list(named.values())):
+            return named
         case "Label" | "EdgeModifier":
             return Label()
-        case "CronTriggerTimetable" | "CronDataIntervalTimetable" if given and isinstance(given[0], str):
-            zone = named.get("timezone")
-            return Timetable(
-                given[0], zone if isinstance(zone, str) else None, function.name == "CronDataIntervalTimetable"
-            )
+        case "CronTriggerTimetable" | "CronDataIntervalTimetable" if "interval" not in named:
+            cron, zone = [*given, named.get("cron")][0], [*given, None, None][1] or named.get("timezone")
+            zone = "UTC" if isinstance(zone, Dotted) and zone.name.lower() == "utc" else zone
+            if isinstance(cron, str) and (zone is None or isinstance(zone, str)):
+                return Timetable(cron, zone, function.name == "CronDataIntervalTimetable")
         case "get" if function.path.endswith("Variable.get") and given and isinstance(given[0], str):
             return variable(
                 reader, given[0], named.get("default_var", named.get("default", given[1] if given[1:] else None))
@@ -122,15 +138,11 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
         case "getenv" | "get" if function.path in ("os.getenv", "os.environ.get") and given:
             return variable(reader, str(given[0]), given[1] if given[1:] else None)
         case "chain" | "chain_linear":
-            return _chained(given)
+            return _chained(reader, node, given, is_linear=function.name == "chain_linear")
         case "cross_downstream":
-            link(
-                *(
-                    named.get(name, each)
-                    for name, each in zip(("from_tasks", "to_tasks"), [*given, None, None], strict=False)
-                )
-            )
-            return None
+            ends = [named.get("from_tasks"), named.get("to_tasks")]
+            before, after = [*given, *(each for each in ends if each is not None), None, None][:2]
+            return _linked(reader, node, before, after)
         case "dict" if function.path == "dict" and not given:
             return named
         case "is_venv_installed":
@@ -148,6 +160,8 @@ def _of_import(reader: Reader, node: ast.Call, function: Dotted, given: list[Any
         case "range" if all(isinstance(each, int) for each in given) and len(made := range(*given)) <= RANGE_MAX:
             return list(made)
         case name if function.path == name and name in _KNOWN and not _unknown([*given, *named.values()]):
+            if name != "str" and any(map(reader.is_told, given)):
+                return reader.unknown(node)
             return _made(reader, node, _KNOWN[name], given, named)
     if _is_class(function.path) and ("task_id" in named or function.path.startswith(("airflow", "astronomer"))):
         return _operator(reader, node, function, named)
@@ -162,7 +176,7 @@ def _of_function(reader: Reader, node: ast.Call, function: Function, given: list
         dag = reader.add_dag(Dag({"dag_id": function.node.name, **function.given}, node.lineno))
         dag.doc = ast.get_docstring(function.node) or ""
         reader.current.append(dag)
-        reader.inlined(function, arguments)
+        reader.inlined(function, _as_params(dag, arguments))
         reader.current.pop()
         return dag
     if function.kind == "task_group":
@@ -181,6 +195,19 @@ def _of_function(reader: Reader, node: ast.Call, function: Function, given: list
     return reader.inlined(function, arguments)
 
 
+def _as_params(dag: Dag, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function that makes a DAG are its params. Of other values than texts the default stays."""
+    given = dag.given.setdefault("params", {}) if arguments else None
+    found = dict(arguments)
+    for name, value in arguments.items():
+        if isinstance(value, str) and isinstance(given, dict):
+            given.setdefault(name, value)
+            found[name] = f"{{{{ params.{name} }}}}"
+        elif value not in (None, (), {}):
+            dag.given[f"its argument {name}"] = value
+    return found
+
+
 def _by_name(reader: Reader, node: ast.FunctionDef, given: list[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a function by their names, with its defaults."""
     names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
@@ -189,18 +216,21 @@ def _by_name(reader: Reader, node: ast.FunctionDef, given: list[Any], named: Map
     for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
         if default is not None:
             found[each.arg] = reader.value(default)
-    return {**found, **dict(zip(names, given, strict=False)), **named}
+    found |= {**dict(zip(names, given, strict=False)), **named}
+    if node.args.vararg is not None:
+        found[node.args.vararg.arg] = tuple(given[len(names) :])
+    if node.args.kwarg is not None:
+        own = {*names, *(each.arg for each in node.args.kwonlyargs)}
+        found[node.args.kwarg.arg] = {name: value for name, value in named.items() if name not in own}
+    return found
 
 
 def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
     given, named = _arguments(reader, node)
     match holder, name:
-        case (Operator() | Group() | list(), "set_downstream"):
-            link(holder, given[0])
-            return None
-        case (Operator() | Group() | list(), "set_upstream"):
-            link(given[0], holder)
-            return None
+        case (Operator() | Group() | list(), "set_downstream" | "set_upstream"):
+            other = next(iter([*given, *named.values()]), None)
+            return _linked(reader, node, *((holder, other) if name == "set_downstream" else (other, holder)))
         case Operator(), "as_teardown":
             holder.is_teardown = True
             link([each for each in [named.get("setups")] if each is not None], holder)
@@ -216,13 +246,19 @@ def _of_object(reader: Reader, node: ast.Call, holder: Any, name: str) -> Any:
             return _task(reader, node, holder, dict(holder.partial), over)
         case Partial(), "expand" | "expand_kwargs":
             over = {"": given[0]} if name == "expand_kwargs" and given else named
+            if holder.of.name.endswith("PythonOperator") and list(over) == ["op_kwargs"]:
+                over = {"": over["op_kwargs"]}
             return _operator(reader, node, holder.of, dict(holder.given), over)
         case str(), _ if name in _OF_TEXT and not _unknown([*given, *named.values()]):
+            if reader.is_told(holder) and not (name == "strip" and not given):
+                return reader.unknown(node)
             return _made(reader, node, getattr(holder, name), given, named)
         case dict(), _ if name in _OF_DICT:
             found = _made(reader, node, getattr(holder, name), given, named)
             return list(found) if name in ("items", "keys", "values") else found
         case list(), _ if name in _OF_LIST:
+            return _made(reader, node, getattr(holder, name), given, named)
+        case datetime(), "strftime" | "isoformat":
             return _made(reader, node, getattr(holder, name), given, named)
         case datetime(), "subtract" | "add":
             step = _made(reader, node, timedelta, given, named)
@@ -240,6 +276,8 @@ def _made(reader: Reader, node: ast.Call, function: Any, given: list[Any], named
 
 def _datetime(reader: Reader, node: ast.Call, given: list[Any], named: dict[str, Any]) -> Any:
     zone = named.pop("tz", named.pop("tzinfo", None))
+    if isinstance(zone, Unknown):
+        return reader.unknown(node)
     found = _made(reader, node, datetime, given, named)
     if not isinstance(found, datetime):
         return found
@@ -252,16 +290,29 @@ def _datetime(reader: Reader, node: ast.Call, given: list[Any], named: dict[str,
 def _group(reader: Reader, name: str, given: Mapping[str, Any]) -> Group:
     prefix = name if given.get("prefix_group_id", True) is not False else ""
     outer = reader.groups[-1].prefix if reader.groups else ""
-    return Group(".".join(filter(None, (outer, prefix))))
+    own = given.get("default_args")
+    defaults = {**(reader.groups[-1].defaults if reader.groups else {}), **(own if isinstance(own, dict) else {})}
+    if isinstance(own, Unknown):
+        reader.note(own.line, f"default_args {own.text} of the group {name} are not known")
+    return Group(".".join(filter(None, (outer, prefix))), defaults=defaults)
 
 
-def _chained(given: list[Any]) -> None:
-    for before, after in pairwise(given):
-        if isinstance(before, list | tuple) and isinstance(after, list | tuple) and len(before) == len(after):
-            for one, other in zip(before, after, strict=True):
-                link(one, other)
+def _chained(reader: Reader, node: ast.Call, given: list[Any], *, is_linear: bool) -> None:
+    """Draw the arrows of a chain; those between two lists are in pairs, unless it is linear."""
+    for before, after in pairwise([each for each in given if not isinstance(each, Label)]):
+        if not is_linear and isinstance(before, list | tuple) and isinstance(after, list | tuple):
+            if len(before) != len(after):
+                reader.note(node.lineno, "a chain of lists that are not equally long has no meaning in Airflow")
+            for one, other in zip(before, after, strict=False):
+                _linked(reader, node, one, other)
         else:
-            link(before, after)
+            _linked(reader, node, before, after)
+
+
+def _linked(reader: Reader, node: ast.Call, before: Any, after: Any) -> None:
+    """Draw the arrows that a call draws."""
+    note_arrows(reader, node, before, after)
+    link(before, after)
 
 
 def _positional(function: Function, given: list[Any]) -> dict[str, Any]:
@@ -290,21 +341,20 @@ def _placed(reader: Reader, operator: Operator, uses: Any) -> Operator:
     dag = operator.given.pop("dag", None)
     group = operator.given.pop("task_group", None)
     groups = [group] if isinstance(group, Group) else reader.groups
+    operator.given = {**(groups[-1].defaults if groups else {}), **operator.given}
     operator.is_teardown = operator.given.pop("teardown", False) is True
     named = operator.given.pop("task_id", None)
-    if not isinstance(named, str):
+    if not isinstance(named, str) or reader.is_told(named):
         reader.note(operator.line, f"the task_id {named.text if isinstance(named, Unknown) else named} is not known")
         named = f"task_{operator.line}"
     wanted = ".".join(filter(None, (groups[-1].prefix if groups else "", named)))
     of = dag if isinstance(dag, Dag) else reader.current[-1] if reader.current else None
+    operator.id = wanted
     if of is None:
-        reader.note(operator.line, f'the task "{wanted}" belongs to no DAG that is known')
+        reader.homeless.append(operator)
+        link(list(dict.fromkeys(operators_in(uses))), operator)
         return operator
-    taken = {each.id for each in of.tasks}
-    operator.id, number = wanted, 1
-    while operator.id in taken:
-        operator.id, number = f"{wanted}__{number}", number + 1
-    of.tasks.append(operator)
+    of.add(operator)
     for each in groups:
         each.tasks.append(operator)
     link(list(dict.fromkeys(operators_in(uses))), operator)

@@ -6,14 +6,16 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import PurePath
 from typing import Any
 
 from importers import documents
-from importers.airflow import dags, tasks
+from importers.airflow import dags, joins, tasks
 from importers.airflow.flow import Flow
 from importers.airflow.reader import Reader
 from importers.airflow.templates import Templates
-from importers.airflow.values import Dag, Function, Operator, Output
+from importers.airflow.values import Dag, Function, Operator, Output, Unknown
 from importers.catalog import Names
 from importers.imported import Imported, finished
 from importers.passwords import Hidden, Passwords
@@ -23,6 +25,12 @@ from service.workflows.workflow_file import TaskTypes
 
 FORM = "DAG file"
 _PULL = re.compile(r"xcom_pull\(([^)]*)\)")
+_NAME_OF_FILE = re.compile(
+    r"(?:\w+\.)?Path\(__file__\)\.stem"
+    r"|(?:os\.path\.)?basename\(__file__\)"
+    r"(?:\.replace\('\.py', ''\)|\[:-3\]|\.split\('\.'\)\[0\]|\.removesuffix\('\.py'\))"
+    r"|(?:os\.path\.)?splitext\((?:os\.path\.)?basename\(__file__\)\)\[0\]"
+)
 _QUOTED = r"['\"]([^'\"]+)['\"]"
 
 
@@ -62,6 +70,8 @@ def import_dags(files: Sequence[tuple[str, bytes]], types: TaskTypes, options: O
         if not found:
             why = "".join(f"; line {line}: {sentence}" for line, sentence in reader.early)
             about.refuse(f"no DAG was found in it; one that other files make is imported with these only{why}")
+        for line in reader.unreached() if found else ():
+            about.lost("DAG", f"line {line}: the DAG that is made there is left out: no code that is followed makes it")
         made += [
             (flow, _content(flow, options)) for flow in (_flow(dag, reader, file, report, passwords) for dag in found)
         ]
@@ -85,11 +95,18 @@ def import_dags(files: Sequence[tuple[str, bytes]], types: TaskTypes, options: O
 
 
 def _flow(dag: Dag, reader: Reader, file: str, report: Report, passwords: Passwords) -> Flow:
+    written = dag.given.get("dag_id")
+    if is_file := isinstance(written, Unknown) and _NAME_OF_FILE.fullmatch(written.text) is not None:
+        dag.given["dag_id"] = PurePath(file).stem
     name = _workflow_name(dag.id or f"dag_of_line_{dag.line}")
     about = report.about(file, dag.id or name)
     about.begin("a workflow")
+    if is_file:
+        about.changed("dag_id", f"line {dag.line}: it is named after its file, as it was at the import")
     if not dag.id:
         about.todo("dag_id", f"line {dag.line}: its dag_id is not known; name it")
+    elif reader.is_told(dag.id):
+        about.todo("dag_id", f"line {dag.line}: its dag_id {dag.id} has a variable in it; name it")
     names: dict[Operator, str] = {}
     for operator in dag.tasks:
         wanted = operator.id.replace(".", "_")
@@ -97,6 +114,11 @@ def _flow(dag: Dag, reader: Reader, file: str, report: Report, passwords: Passwo
         while unique in names.values():
             unique, number = f"{wanted}_{number}", number + 1
         names[operator] = unique
+    for operator, unique in names.items():
+        for other in [each for each in operator.before if each not in names]:
+            operator.before.remove(other)
+            sentence = f'line {operator.line}: it comes after "{other.id}", which is a task of another DAG'
+            about.of_task(unique).todo("after", sentence)
     intervals = dags.has_intervals(dag, is_third=_is_third(reader))
     by_id = {operator.id: name for operator, name in names.items()}
     templates = Templates(intervals, dag.id, by_id.get)
@@ -113,7 +135,8 @@ def _content(flow: Flow, options: Options) -> dict[str, Any]:
         tasks.convert(operator, flow)
     _after_what_is_used(flow)
     tasks.gated(flow)
-    tasks.joins(flow)
+    tasks.roots(flow)
+    joins.say(flow)
     if "after_last" in flow.fields and flow.fields.pop("execution_type", None) is not None:
         flow.fields.pop("max_active", None)
         flow.about.changed("max_active_runs", "its dates run one by one, by after_last")
@@ -176,13 +199,16 @@ def _variables(flow: Flow) -> None:
     own = {name: default for name, default in flow.reader.variables.items() if f"${{{name}}}" in text}
     for name in sorted({*own, *flow.templates.variables}):
         if name not in flow.params:
-            default = own.get(name)
+            default = own.get(name) or flow.templates.defaults.get(name)
             flow.params[name] = {"type": "VARCHAR", "required": True} if default is None else default
             flow.about.changed(
                 "Variable",
                 f'the variable "{name}" is a parameter; give it to the project: shoal project set {name}=VALUE',
             )
     for name in sorted(flow.templates.params - flow.params.keys()):
+        if (default := flow.templates.defaults.get(name)) is not None:
+            flow.params[name] = default
+            continue
         flow.params[name] = {"type": "VARCHAR", "required": True}
         flow.about.changed("params", f'the parameter "{name}" has no default; a start must give it')
 
@@ -191,8 +217,9 @@ def _say_of_days(flow: Flow, is_third: bool) -> None:
     zone = dags.zone_of(flow.dag)
     if zone != "UTC":
         flow.about.changed("ds", f"days and times of a run are those of {zone}; in Airflow `ds` is the day in UTC")
-    if is_third and isinstance(dags.schedule_of(flow.dag), str):
-        flow.about.changed("ds", "`ds` is the day of the run, as in Airflow 3 without create_cron_data_intervals")
+    if is_third and isinstance(found := dags.schedule_of(flow.dag), str | timedelta):
+        option = f"create_{'cron' if isinstance(found, str) else 'delta'}_data_intervals"
+        flow.about.changed("ds", f"`ds` is the day of the run, as in Airflow 3 without {option}")
 
 
 def _is_third(reader: Reader) -> bool:
@@ -212,7 +239,8 @@ def _pulled(flow: Flow) -> Iterator[tuple[str, str]]:
         nodes = [operator.function.node] if operator.function is not None else []
         callable_ = operator.given.get("python_callable")
         nodes += [callable_.node] if isinstance(callable_, Function) else []
-        texts = [part for part in _parts_of(operator.given) if isinstance(part, str)]
+        parts = list(_parts_of(operator.given))
+        texts = [part.text if isinstance(part, Unknown) else part for part in parts if isinstance(part, str | Unknown)]
         texts += [ast.unparse(node) for node in nodes]
         for given in (match[1] for text in texts for match in _PULL.finditer(text)):
             key = re.search(rf"key\s*=\s*{_QUOTED}", given)

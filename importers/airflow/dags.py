@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import available_timezones
 
+from importers.airflow import unheeded
 from importers.airflow.flow import Flow, minutes, shown
 from importers.airflow.values import Dag, Dataset, Parameter, Timetable, Unknown
 from model.errors import Refused
@@ -42,17 +45,20 @@ def zone_of(dag: Dag) -> str:
     timetable = schedule_of(dag)
     if isinstance(timetable, Timetable) and timetable.zone:
         return timetable.zone
+    if isinstance(start, Unknown):
+        named = re.findall(r"""['"](\w+/[\w/]+)['"]""", start.text)
+        return next((each for each in named if each in available_timezones()), "UTC")
     return str(getattr(start.tzinfo, "key", "UTC")) if isinstance(start, datetime) and start.tzinfo else "UTC"
 
 
 def has_intervals(dag: Dag, *, is_third: bool) -> bool:
-    """Whether its runs are for the time since the fire before. In Airflow 3 those of a cron expression are not."""
+    """Whether its runs are for the time since the fire before; in Airflow 3 only those of a timetable can be."""
     found = schedule_of(dag)
     if isinstance(found, Timetable):
         return found.intervals
-    if isinstance(found, str):
+    if isinstance(found, str | timedelta) or found is NOBODY:
         return not is_third and found not in ("@once", "@continuous")
-    return isinstance(found, timedelta | Unknown) or (found is NOBODY and not is_third)
+    return isinstance(found, Unknown)
 
 
 def convert(flow: Flow, *, is_third: bool, online: bool) -> None:
@@ -90,7 +96,9 @@ def convert(flow: Flow, *, is_third: bool, online: bool) -> None:
     for name, value in given.items():
         if name in known or value in (None, False, [], {}):
             continue
-        if name.endswith("_callback") or name.startswith("sla"):
+        if name.startswith("**"):
+            about.todo(name, f"line {dag.line}: what {name} gives is not known")
+        elif name.endswith("_callback") or name.startswith("sla"):
             about.changed(name, "its callback is not called; alert rules tell of runs: shoal alert rule set")
         elif name in ("user_defined_macros", "user_defined_filters"):
             about.changed(
@@ -119,6 +127,8 @@ def _limits(flow: Flow) -> None:
     if isinstance(limit := given.get("dagrun_timeout"), timedelta):
         fields["timeout_minutes"] = minutes(limit.total_seconds())
         fields["timeout_strategy"] = "FAILED"
+    if True in (given.get("fail_stop"), given.get("fail_fast")):
+        fields["failure_strategy"] = "END"
     for name in ("max_active_tasks", "concurrency"):
         if given.get(name) is not None:
             about.changed(name, "how many of its tasks run at once is not limited; give them a pool")
@@ -150,6 +160,13 @@ def _schedule(flow: Flow, *, is_third: bool, online: bool) -> None:
                 return
         case str():
             cron = _PRESETS.get(found, found)
+            if (fields := cron.split())[5:]:  # seconds come last there, and first in Quartz
+                if fields[5:] != ["0"]:
+                    about.todo("schedule", f'"{cron}" ends with seconds, and here a cron begins with them; write it')
+                    return
+                cron = " ".join(fields[:5])
+            if fields[4:] and "*" not in (fields[2], fields[4]) and "*" in fields[2][:1] + fields[4][:1]:
+                about.changed("schedule", f'"{cron}" fires there on days of either kind, here on those of both')
         case _ if found is NOBODY and is_third:
             return
         case _ if found is NOBODY:
@@ -170,10 +187,14 @@ def _fires(flow: Flow, cron: str, *, is_third: bool, online: bool) -> None:
     dag, about = flow.dag, flow.about
     catches_up = dag.given.get("catchup", not is_third) is not False
     schedule: dict[str, Any] = {"cron": cron, "misfire": "FIRE_ALL" if catches_up else "FIRE_ONCE"}
-    if isinstance(end := dag.given.get("end_date"), datetime):
+    if isinstance(end := _dated(dag, "end_date"), datetime):
         schedule["end_time"] = _aware(end).isoformat()
         if flow.templates.intervals:
             about.changed("end_date", "there the run for the last interval follows it, here nothing fires after it")
+    elif isinstance(end, Unknown):
+        about.changed("end_date", f"line {end.line}: {end.text} is not known; write end_time")
+    if isinstance(known := dag.given.get("catchup"), Unknown):
+        about.changed("catchup", f"line {known.line}: {known.text} is not known; it is read as True")
     if not online:
         schedule["state"] = "OFFLINE"
     flow.fields["schedules"] = [schedule]
@@ -184,14 +205,27 @@ def _fires(flow: Flow, cron: str, *, is_third: bool, online: bool) -> None:
         about.changed("catchup", sentence)
     elif isinstance(start, Unknown):
         about.changed(
-            "start_date", f"line {start.line}: {start.text} is not known; its times count from when it is saved"
+            "start_date",
+            f"line {start.line}: {start.text} is not known; its times count from when it is saved, in {zone_of(dag)}",
         )
 
 
 def _start_of(dag: Dag) -> Any:
+    return _dated(dag, "start_date")
+
+
+def _dated(dag: Dag, name: str) -> Any:
+    """A date of the DAG, which may stand in its `default_args`."""
     defaults = dag.given.get("default_args")
-    inner = defaults.get("start_date") if isinstance(defaults, dict) else None
-    return dag.given.get("start_date", inner)
+    found = dag.given.get(name)
+    if found is None and isinstance(defaults, dict):
+        found = defaults.get(name)
+    if not isinstance(found, str):
+        return found
+    try:
+        return _aware(datetime.fromisoformat(found))
+    except ValueError:
+        return Unknown(repr(found), dag.line)
 
 
 def _aware(time: datetime) -> datetime:
@@ -242,11 +276,11 @@ def _params(flow: Flow) -> None:
             flow.about.changed("params", sentence)
         if not isinstance(value, Parameter):
             unknown = {"type": "VARCHAR", "required": True}
-            flow.params[name] = unknown if isinstance(value, Unknown) else _written(value)
+            flow.params[name] = unknown if isinstance(value, Unknown) else declared_of(value)
             continue
         kind = value.schema.get("type")
         first = next((each for each in (kind if isinstance(kind, list) else [kind]) if each != "null"), None)
-        declared: dict[str, Any] = {"type": _TYPES.get(str(first), "VARCHAR")}
+        declared: dict[str, Any] = {"type": _TYPES.get(str(first), _type_of(default))}
         if isinstance(default, Unknown):
             declared["required"] = True
         elif value.default is not None:
@@ -259,10 +293,22 @@ def _params(flow: Flow) -> None:
         flow.params[name] = declared
 
 
+def declared_of(value: Any) -> Any:
+    """A parameter with this value; it has a type where functions would get a text in place of the value."""
+    kind = _type_of(value)
+    return _written(value) if kind == "VARCHAR" else {"type": kind, "value": _written(value)}
+
+
+def _type_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "BOOLEAN"
+    return "JSON" if isinstance(value, dict) else "LIST" if isinstance(value, list | tuple) else "VARCHAR"
+
+
 def _written(value: Any) -> Any:
     return (
         json.dumps(shown(value))
-        if isinstance(value, dict | list | tuple | bool)
+        if isinstance(value, dict | list | tuple)
         else ""
         if value is None
         else str(shown(value))
@@ -276,10 +322,8 @@ def _defaults(flow: Flow) -> None:
         flow.about.todo("default_args", f"line {defaults.line}: default_args {defaults.text} are not known")
         return
     for name, value in (defaults or {}).items() if isinstance(defaults, dict) else ():
-        if value in (None, False, [], {}):
-            continue
-        if name in ("email_on_failure", "email") or name.endswith("_callback") or name == "sla":
-            flow.about.changed(name, f"{name} of all its tasks: alert rules tell of failures and late runs")
-        elif name == "depends_on_past":
+        if (sentence := unheeded.of_defaults(name, value)) is not None:
+            flow.about.changed(name, sentence)
+        elif name in ("depends_on_past", "wait_for_downstream") and value not in (None, False):
             flow.fields["after_last"] = "succeeded"
             flow.about.changed(name, "a run waits for the success of the one before it as a whole, by after_last")

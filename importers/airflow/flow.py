@@ -10,7 +10,7 @@ from typing import Any
 
 from importers.airflow.reader import Reader
 from importers.airflow.templates import NoText, Templates
-from importers.airflow.values import Dag, Dotted, Operator, Output, Unknown
+from importers.airflow.values import Dag, Dotted, Function, Group, Operator, Output, Unknown
 from importers.draft import Draft
 from importers.passwords import Passwords
 from importers.report import About
@@ -125,14 +125,24 @@ class Args:
         value = self.known(name, default)
         if isinstance(value, timedelta):
             return value.total_seconds()
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if value is None or value is default:
             return default
-        return float(value)
+        try:
+            return float(value if isinstance(value, str) and value.strip().isdecimal() else value + 0)
+        except TypeError:
+            self._say_odd(name, value, "number")
+            return default
 
     def flag(self, name: str, default: bool = False) -> bool:
         """The value as yes or no."""
         value = self.known(name, default)
-        return value if isinstance(value, bool) else default
+        if isinstance(value, bool) or value in (0, 1):
+            return bool(value)
+        self._say_odd(name, value, "yes or no")
+        return default
+
+    def _say_odd(self, name: str, value: Any, what: str) -> None:
+        self.draft.about.todo(name, f"line {self.operator.line}: {name} = {shown(value)} is no {what} that is known")
 
     def irrelevant(self, *names: str) -> None:
         """These say nothing of what the task does here."""
@@ -166,6 +176,12 @@ def shown(value: Any) -> Any:
             return [shown(each) for each in value]
         case str() | int() | float() | bool() | None:
             return value
+        case Function(node):
+            return node.name
+        case Group(prefix):
+            return f"the group {prefix}".strip()
+        case Dag():
+            return value.id
     return str(value)
 
 
@@ -188,5 +204,5 @@ def parameter_name(text: str) -> str:
 
 
 def in_quotes(text: str) -> str:
-    """A text as it stands between the double quotes of bash, which still replace `${...}`."""
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`")
+    """A text as it stands between the double quotes of bash, in which Shoal still replaces `${...}` and `$[...]`."""
+    return re.sub(r'[\\"`]|\$(?![{\[])', r"\\\g<0>", text)

@@ -9,9 +9,11 @@ from shlex import quote, split
 from typing import Any
 
 from importers.airflow import python_tasks, sensors
-from importers.airflow.flow import Args, in_quotes, parameter_name
-from importers.airflow.values import Dotted, Label, Unknown
+from importers.airflow.flow import Args, in_quotes, parameter_name, shown
+from importers.airflow.values import Dotted, Label
+from importers.table_names import with_names
 from model.errors import Refused
+from worker.statements.grammar import MYSQL, POSTGRES, SQLITE, STANDARD
 
 Convert = Callable[[Args], None]
 _SQL_CONNECTIONS = {
@@ -25,6 +27,10 @@ _SQL_CONNECTIONS = {
     "TrinoOperator": ("trino_conn_id", "trino_default"),
     "SQLExecuteQueryOperator": ("conn_id", "default"),
 }
+_GRAMMARS = {"PostgresOperator": POSTGRES, "RedshiftSQLOperator": POSTGRES, "MySqlOperator": MYSQL,
+             "SqliteOperator": SQLITE}  # fmt: skip
+_ENTRY = {"name", "value"}
+_IN_JINJA = re.compile(r"\{\{[^}]*?(?:params|conf|value)(?:\.get\(|\.|\[)['\"]?(\w+)")
 
 
 def convert(args: Args) -> None:
@@ -48,8 +54,11 @@ def _element(args: Args, name: str) -> str:
 
 
 def _bash(args: Args) -> None:
+    if isinstance(given := args.given.get("bash_command"), str):
+        args.given["bash_command"] = _with_own_variables(args, given)
     commands = args.operator.over.get("bash_command")
     if isinstance(commands, list | tuple):
+        args.irrelevant("bash_command")
         # The elements are scripts, and no value is run as code: each has a branch of its own.
         cases = [f"{place})\n{args.written('bash_command', each)}\n;;" for place, each in enumerate(commands)]
         command = "\n".join(["case ${each_index} in", *cases, "esac"])
@@ -60,11 +69,19 @@ def _bash(args: Args) -> None:
     if codes:
         args.draft.fields["skip_exit_codes"] = codes
     args.draft.params = {"script": _script(args, command)}
-    args.irrelevant("output_encoding", "append_env", "do_xcom_push", "output_processor")
+    args.irrelevant("output_encoding", "append_env", "do_xcom_push", "xcom_push", "output_processor")
+
+
+def _with_own_variables(args: Args, command: str) -> str:
+    """A command in which `${name}` stays a variable of bash, where a parameter has its name too."""
+    own = args.given.get("params")
+    names = {*args.flow.params, *(own if isinstance(own, dict) else {}), *_IN_JINJA.findall(command)}
+    names -= args.flow.reader.variables.keys()
+    return re.sub(r"(?<!\$)\$\{(\w+)\}", lambda found: f"${found[0]}" if found[1] in names else found[0], command)
 
 
 def _script(args: Args, command: str) -> str | dict[str, str]:
-    if command.rstrip().endswith((".sh", ".bash")) and "\n" not in command and " " not in command.strip():
+    if command.endswith((".sh", ".bash")) and "\n" not in command and " " not in command.strip():
         args.draft.about.todo("bash_command", f"put the file into the project: shoal file put {command.strip()}")
         return {"file": command.strip()}
     head = [f"cd {quote(args.text('cwd'))} || exit"] if args.has("cwd") else []
@@ -104,8 +121,6 @@ def _sql(args: Args) -> None:
     args.irrelevant("database", "schema", "autocommit", "split_statements", "return_last", "show_return_value_in_logs",
                     "handler", "requires_result_fetch", "runtime_parameters", "hook_params",
                     "do_xcom_push")  # fmt: skip
-    if args.flow.is_pulled(args.operator):
-        args.draft.about.changed("return_value", "a later task gets the columns of the first row by name, not all rows")
 
 
 def _statement(args: Args, given: Any) -> Any:
@@ -117,7 +132,10 @@ def _statement(args: Args, given: Any) -> Any:
     if isinstance(parameters, dict):
         for name in parameters:
             text = text.replace(f"%({name})s", f"${{{name}}}")
-    return text
+    named = with_names(text, _GRAMMARS.get(args.operator.kind, STANDARD))
+    if named != text:
+        args.draft.about.changed("sql", "where ${name} names a table or column, it is !{name}")
+    return named
 
 
 def _http(args: Args) -> None:
@@ -200,6 +218,8 @@ def _pod(args: Args) -> None:
             params[name] = listed
     for name, own in (("env", "env_vars"), ("labels", "labels"), ("node_selector", "node_selector")):
         value = args.raw(own)
+        if isinstance(value, list) and all(isinstance(each, dict) and each.keys() == _ENTRY for each in value):
+            args.given[own] = value = {str(each["name"]): each["value"] for each in value}
         if isinstance(value, dict):
             params[name] = args.mapping(own)
         elif value:
@@ -209,6 +229,10 @@ def _pod(args: Args) -> None:
             params[name] = args.text(own)
     if (limit := args.number("startup_timeout_seconds")) is not None:
         params["start_timeout_s"] = limit
+    if isinstance(resources := args.raw("container_resources"), dict):
+        amounts = {name: dict(value) for name, value in resources.items() if isinstance(value, dict)}
+        params |= {name: {key: str(each) for key, each in value.items()} for name, value in amounts.items()}
+        args.given.pop("container_resources")
     for own in ("volumes", "volume_mounts", "tolerations", "secrets", "container_resources", "resources", "affinity",
                 "image_pull_secrets", "env_from", "configmaps", "init_containers", "full_pod_spec", "pod_template_file",
                 "security_context"):  # fmt: skip
@@ -245,14 +269,14 @@ def _spark(args: Args) -> None:
     ):
         if args.has(own):
             params[name] = args.text(own)
-    for name, own in (("executor_cores", "executor_cores"), ("executors", "num_executors")):
+    for name, own in (("executor_cores", "executor_cores"), ("num_executors", "num_executors")):
         if (number := args.number(own)) is not None:
             params[name] = int(number)
     for name, own in (("jars", "jars"), ("py_files", "py_files"), ("files", "files")):
         if args.has(own):
             params[name] = [each for each in args.text(own).split(",") if each]
-    if args.has("conn_id"):
-        args.draft.about.changed("conn_id", f"the master of {args.text('conn_id')} is that of the worker; set `master`")
+    connection = args.text("conn_id", "spark_default")
+    args.draft.about.changed("conn_id", f"the master of the connection {connection} is not in the file; set `master`")
     args.draft.type, args.draft.params = "SPARK", params
     args.irrelevant("verbose", "name", "spark_binary", "conn_id", "total_executor_cores", "status_poll_interval")
 
@@ -260,12 +284,14 @@ def _spark(args: Args) -> None:
 def _docker(args: Args) -> None:
     words = ["docker", "run", "--rm"]
     words += [word for name, value in args.mapping("environment").items() for word in ("-e", f"{name}={value}")]
+    if args.has("network_mode"):
+        words += ["--network", args.text("network_mode")]
     command = args.known("command", [])
     inner = split(args.written("command", command)) if isinstance(command, str) else args.texts("command")
     script = " ".join([*(quote(each) for each in words), quote(args.text("image")), *(_quoted(each) for each in inner)])
     args.draft.about.changed("image", "it runs by `docker run` on the worker, which needs docker")
     args.draft.params = {"script": f"{script}\n"}
-    args.irrelevant("docker_url", "network_mode", "auto_remove", "tty", "api_version", "xcom_all", "mount_tmp_dir")
+    args.irrelevant("docker_url", "auto_remove", "tty", "api_version", "xcom_all", "mount_tmp_dir")
 
 
 def _quoted(text: str) -> str:
@@ -279,7 +305,7 @@ def _latest(args: Args) -> None:
 
 
 def _shown(value: Any) -> str:
-    return value.text if isinstance(value, Unknown) else str(value)
+    return str(shown(value))
 
 
 def _listed(value: Any) -> list[Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from datetime import datetime
+from itertools import combinations
 from typing import Any
 
 from importers.airflow.flow import Args, shown
 from importers.airflow.functions import GIVES, VALUE, as_python, pushes, script_of
 from importers.airflow.templates import NoText
-from importers.airflow.values import Dotted, Function, Operator, Output, Unknown
+from importers.airflow.values import Dotted, Function, Operator, Output, Parameter, Unknown
 from importers.draft import Draft
 from model.errors import Refused
 
@@ -19,6 +20,8 @@ PYTHON = frozenset(
     | {"PythonVirtualenvOperator", "ExternalPythonOperator"}
 )
 """Kinds of tasks that are a plain function."""
+CHOICES_MAX = 4
+"""Of so many tasks each combination is a case of a SWITCH."""
 NOT_YET = 75
 """The exit code of a sensor's script whose function is not satisfied: a Python that fails has another."""
 
@@ -52,7 +55,7 @@ def branch(args: Args) -> None:
         f"chosen = [{result}] if isinstance({result}, str) else list({result} or [])",
         '_give("branch", ",".join(sorted(chosen)))',
     ])  # fmt: skip
-    chosen = _several(args)
+    chosen = _several(args, [each.id for each in after])
     named = args.flow.names
     cases = [[each for each in after if each.id in ids] for ids in chosen]
     cases += [[each] for each in after]
@@ -103,10 +106,15 @@ def _gate(args: Args, cases: list[dict[str, Any]]) -> None:
     draft.about.changed("branch", f'a SWITCH "{name}" after it follows what it returns')
 
 
-def _several(args: Args) -> list[set[str]]:
-    """The lists of ids that a function returns as they are written."""
+def _several(args: Args, after: list[str]) -> list[set[str]]:
+    """The lists of ids that a function returns: as they are written, or all that it may make of those after it."""
     found: list[set[str]] = []
-    for each in ast.walk(_function(args).node):
+    node = _function(args).node
+    if _makes_lists(node):
+        if len(after) <= CHOICES_MAX:
+            return [set(ids) for size in range(len(after), 1, -1) for ids in combinations(after, size)]
+        args.draft.about.todo("branch", f"line {node.lineno}: add a case to the SWITCH for each list that it returns")
+    for each in ast.walk(node):
         if isinstance(each, ast.Return) and isinstance(each.value, ast.List | ast.Tuple):
             ids = {one.value for one in each.value.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)}
             if len(ids) > 1 and len(ids) == len(each.value.elts) and ids not in found:
@@ -118,6 +126,14 @@ def _several(args: Args) -> list[set[str]]:
     return found
 
 
+def _makes_lists(node: ast.FunctionDef) -> bool:
+    """Whether a function may return a list that is not written where it returns it."""
+    returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
+    is_open = any(isinstance(each, ast.Name | ast.ListComp | ast.Call | ast.BinOp | ast.Subscript) for each in returned)
+    inside = [each for each in ast.walk(node) if each not in returned]
+    return is_open and any(isinstance(each, ast.List | ast.ListComp) for each in (*inside, *returned))
+
+
 def _script(args: Args, ends: Any) -> None:
     flow = args.flow
     if args.operator.function is None and isinstance(found := args.given.get("python_callable"), Dotted):
@@ -125,11 +141,14 @@ def _script(args: Args, ends: Any) -> None:
         return
     function = _function(args)
     arguments = {**_mapped(args), **_positional(args, function), **_named(args)}
+    params = _params(args)
+    if isinstance(given := args.given.get("op_args"), list | tuple) and len(given) > len(_names(function)):
+        args.draft.about.todo("op_args", f"line {args.operator.line}: it takes more than it names; give them by name")
     made = script_of(
         flow.reader,
         function,
         arguments,
-        lambda value: as_python(value, flow.templates.text, lambda output: _result(args, output), flow.params),
+        lambda value: as_python(value, flow.templates.text, lambda output: _result(args, output), params),
         ends,
         lambda id_, key: next((_result(args, Output(each, key)) for each in flow.names if each.id == id_), None),
     )
@@ -163,7 +182,7 @@ def _imported(args: Args, function: Dotted, ends: Any) -> None:
     written = []
     for key, value in values:
         try:
-            text = as_python(value, flow.templates.text, lambda output: _result(args, output), flow.params)
+            text = as_python(value, flow.templates.text, lambda output: _result(args, output), _params(args))
         except NoText as error:
             args.draft.about.todo("python_callable", f"line {args.operator.line}: its argument {key}{error}")
             text = "None"
@@ -182,6 +201,14 @@ def _imported(args: Args, function: Dotted, ends: Any) -> None:
     sentence = f"the workers' python3 needs {module}; of Airflow's context {name} gets nothing by itself"
     args.draft.about.changed("python_callable", sentence)
     args.irrelevant("provide_context", "do_xcom_push", "show_return_value_in_logs")
+
+
+def _params(args: Args) -> dict[str, bool]:
+    """The parameters of the DAG and of the task, and whether each is a text."""
+    own, shared = args.given.get("params"), args.flow.dag.given.get("params")
+    given = {**(shared if isinstance(shared, dict) else {}), **(own if isinstance(own, dict) else {})}
+    values = {name: each.default if isinstance(each, Parameter) else each for name, each in given.items()}
+    return {str(name): isinstance(values.get(name), str) for name in {**args.flow.params, **values}}
 
 
 def _mapped_by_name(args: Args) -> dict[str, Any]:
@@ -257,8 +284,12 @@ def _named(args: Args) -> dict[str, Any]:
 
 def _positional(args: Args, function: Function) -> dict[str, Any]:
     given = args.known("op_args", [])
-    names = [each.arg for each in (*function.node.args.posonlyargs, *function.node.args.args)]
-    return dict(zip(names, given if isinstance(given, list | tuple) else [], strict=False))
+    return dict(zip(_names(function), given if isinstance(given, list | tuple) else [], strict=False))
+
+
+def _names(function: Function) -> list[str]:
+    """The arguments that may be given by their place."""
+    return [each.arg for each in (*function.node.args.posonlyargs, *function.node.args.args)]
 
 
 def _mapped(args: Args) -> dict[str, Any]:

@@ -12,9 +12,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from importers.airflow import calls
-from importers.airflow.literals import operated
-from importers.airflow.values import Dag, Dotted, Function, Group, Label, Names, Operator, Output, Unknown, link
+from importers.airflow import calls, comprehensions, definitions, operations
+from importers.airflow.values import (
+    Dag,
+    Dotted,
+    Function,
+    Group,
+    Names,
+    Operator,
+    Output,
+    Unknown,
+    between,
+)
 
 ROUNDS_MAX = 10_000
 """Of all loops of a file, and calls of its functions."""
@@ -30,6 +39,25 @@ class Returned(Exception):
     def __init__(self, value: Any) -> None:
         super().__init__()
         self.value = value
+
+
+class _Next(Exception):
+    """A loop goes on with its next round."""
+
+
+class _Ended(Exception):
+    """A loop ends."""
+
+
+def _spread(parts: list[ast.expr], listed: list[Any] | None) -> list[Any] | None:
+    """The values for names in a row, of which one may be `*rest`; None if they are not known."""
+    starred = [place for place, each in enumerate(parts) if isinstance(each, ast.Starred)]
+    if listed is None or len(listed) < len(parts) - len(starred) or (not starred and len(listed) > len(parts)):
+        return None
+    if not starred:
+        return listed
+    (first, last) = (starred[0], len(listed) - (len(parts) - starred[0] - 1))
+    return [*listed[:first], listed[first:last], *listed[last:]]
 
 
 class Reader:
@@ -51,13 +79,29 @@ class Reader:
         """What it imports."""
         self.current: list[Dag] = []
         self.groups: list[Group] = []
-        self._scopes: list[dict[str, Any]] = [{"__name__": "imported", "TYPE_CHECKING": False}]
+        self.homeless: list[Operator] = []
+        doc = ast.get_docstring(self.tree, clean=False)
+        self._scopes: list[dict[str, Any]] = [{"__name__": "imported", "TYPE_CHECKING": False, "__doc__": doc}]
         self._left = ROUNDS_MAX
 
     def read(self) -> list[Dag]:
-        """Its DAGs."""
+        """Its DAGs. A task that names none belongs to that of the tasks before and after it."""
         self._all(self.tree.body)
+        for _ in list(self.homeless):
+            for task in list(self.homeless):
+                if (near := next((dag for dag in self.dags if dag.is_near(task)), None)) is not None:
+                    near.add(task)
+                    self.homeless.remove(task)
+        for task in self.homeless:
+            self.note(task.line, f'the task "{task.id}" belongs to no DAG that is known')
         return self.dags
+
+    def unreached(self) -> list[int]:
+        """The lines where the file makes DAGs that were not read, such as those in a method."""
+        reached = {dag.line for dag in self.dags}
+        calls_ = [each for each in ast.walk(self.tree) if isinstance(each, ast.Call)]
+        lines = {each.lineno for each in calls_ if ast.unparse(each.func).rpartition(".")[2] == "DAG"}
+        return sorted(lines - reached)
 
     # ------------------------------------------------------------------------------------------- statements
 
@@ -78,45 +122,59 @@ class Reader:
                     self._bind(each.asname or each.name, Dotted(f"{module or ''}.{each.name}"))
             case ast.Assign(targets, value):
                 found = self.value(value)
+                if isinstance(found, Unknown) and calls.takes_dag(self, value):
+                    self.note(node.lineno, f"what {found.text} makes is not known")
                 for target in targets:
-                    self._assign(target, found)
+                    self.assign(target, found)
             case ast.AnnAssign(target, _, value) if value is not None:
-                self._assign(target, self.value(value))
+                self.assign(target, self.value(value))
             case ast.AugAssign(target, operator, value):
-                self._assign(target, self._operated(operator, self.value(target), self.value(value), node))
+                self.assign(target, operations.result(self, operator, self.value(target), self.value(value), node))
             case ast.Expr(value):
                 found = self.value(value)
-                if self.current and isinstance(found, Unknown) and not calls.is_harmless(value):
+                is_near = bool(self.current) or calls.takes_dag(self, value)
+                if is_near and isinstance(found, Unknown) and not calls.is_harmless(value):
                     self.note(node.lineno, f"what {found.text} makes is not known")
             case ast.With(items, body):
                 self._with(items, body)
-            case ast.For(target, over, body):
-                self._loop(target, over, body)
+            case ast.For(target, over, body, orelse):
+                self._loop(target, over, body, orelse)
+            case ast.Continue():
+                raise _Next
+            case ast.Break():
+                raise _Ended
             case ast.If(test, body, orelse):
                 self._if(test, body, orelse)
             case ast.FunctionDef():
-                self._bind(node.name, self._function(node))
+                self._bind(node.name, definitions.function_of(self, node))
             case ast.ClassDef():
-                self._bind(node.name, self._class(node))
+                self._bind(node.name, definitions.class_of(self, node))
             case ast.Return(value):
                 raise Returned(None if value is None else self.value(value))
-            case ast.Try(body):
-                self._all(body)
-            case ast.While():
-                self.note(node.lineno, "a while loop is not followed: what it makes is left out")
+            case ast.Try(body, _, orelse, finalbody):
+                self._all([*body, *orelse, *finalbody])
+            case ast.While() | ast.Match():
+                word = "while loop" if isinstance(node, ast.While) else "match"
+                self.note(node.lineno, f"a {word} is not followed: what it makes is left out")
+            case ast.AsyncFunctionDef(name, decorator_list=[_, *_]):
+                self.note(node.lineno, f"the function {name} is async, which is not followed")
 
     def _bind(self, name: str, value: Any) -> None:
         self._scopes[-1][name] = value
 
-    def _assign(self, target: ast.expr, value: Any) -> None:
+    def assign(self, target: ast.expr, value: Any) -> None:
+        """Give names, or places in lists and mappings, a value."""
         match target:
             case ast.Name(name):
                 self._bind(name, value)
             case ast.Tuple(parts) | ast.List(parts):
-                listed = self._listed(value)
-                known = listed is not None and len(listed) == len(parts)
-                for place, part in enumerate(parts):
-                    self._assign(part, listed[place] if known and listed is not None else self.unknown(target))
+                listed = self.listed(value)
+                for each, found in zip(
+                    parts, _spread(parts, listed) or [self.unknown(target)] * len(parts), strict=True
+                ):
+                    self.assign(each.value if isinstance(each, ast.Starred) else each, found)
+            case ast.Subscript(ast.Call(ast.Name("globals")), index) if isinstance(name := self.value(index), str):
+                self._scopes[0][name] = value
             case ast.Subscript(of, index):
                 holder = self.value(of)
                 if isinstance(holder, dict | list):
@@ -135,68 +193,46 @@ class Reader:
             value = self.value(item.context_expr)
             entered.append(value)
             if item.optional_vars is not None:
-                self._assign(item.optional_vars, value)
+                self.assign(item.optional_vars, value)
         for value in entered:
             if isinstance(value, Dag):
                 self.current.append(value)
             elif isinstance(value, Group):
                 self.groups.append(value)
+        earlier = [each for dag in self.current[-1:] for each in dag.tasks]
         self._all(body)
+        inside = Group("", [each for dag in self.current[-1:] for each in dag.tasks if each not in earlier])
         for value in reversed(entered):
             if isinstance(value, Dag):
                 self.current.pop()
             elif isinstance(value, Group):
                 self.groups.pop()
+            elif isinstance(value, Operator):
+                between(value, inside, earlier)
 
-    def _loop(self, target: ast.expr, over: ast.expr, body: list[ast.stmt]) -> None:
-        values = self._listed(self.value(over))
+    def _loop(self, target: ast.expr, over: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
+        values = self.listed(self.value(over))
         if values is None:
             self.note(over.lineno, f"the loop over {ast.unparse(over)} is not known: what it makes is left out")
             return
         for each in values:
-            if not self._round(over.lineno):
+            if not self.round(over.lineno):
                 return
-            self._assign(target, each)
-            self._all(body)
+            self.assign(target, each)
+            try:
+                self._all(body)
+            except _Next:
+                continue
+            except _Ended:
+                return
+        self._all(orelse)
 
     def _if(self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt]) -> None:
-        value = self.value(test)
-        if isinstance(value, Unknown):
+        is_true = self.truth(self.value(test))
+        if is_true is None:
             self.note(test.lineno, f"whether {ast.unparse(test)} is not known: what depends on it is left out")
         else:
-            self._all(body if value else orelse)
-
-    def _class(self, node: ast.ClassDef) -> Any:
-        values = {}
-        for each in node.body:
-            match each:
-                case ast.Assign([ast.Name(name)], value):
-                    values[name] = self.value(value)
-                case ast.Expr(ast.Constant()) | ast.Pass():
-                    pass
-                case _:
-                    return Unknown(f"class {node.name}", node.lineno)
-        return Names(values)
-
-    def _function(self, node: ast.FunctionDef) -> Function:
-        made = Function(node)
-        for decorator in node.decorator_list:
-            call = decorator if isinstance(decorator, ast.Call) else None
-            named = call.func if call is not None else decorator
-            found = self.value(named)
-            steps = (found.path if isinstance(found, Dotted) else ast.unparse(named)).split(".")
-            given = {each.arg: self.value(each.value) for each in call.keywords if each.arg} if call else {}
-            if steps[-1] in ("teardown", "setup"):
-                made.given["teardown"] = steps[-1] == "teardown"
-            elif steps[-1] in ("dag", "task_group"):
-                made.kind = steps[-1]
-                if call is not None and call.args:
-                    given["dag_id"] = self.value(call.args[0])
-                made.given |= given
-            elif "task" in steps:
-                made.kind = ".".join(steps[steps.index("task") :])
-                made.given |= given
-        return made
+            self._all(body if is_true else orelse)
 
     # ------------------------------------------------------------------------------------------- expressions
 
@@ -210,39 +246,53 @@ class Reader:
             case ast.Attribute(of, name):
                 return self._attribute(node, self.value(of), name)
             case ast.List(parts) | ast.Tuple(parts) | ast.Set(parts):
-                found = list(self._parts(parts))
+                found = list(self.parts(parts))
                 return tuple(found) if isinstance(node, ast.Tuple) else found
             case ast.Dict(keys, values):
                 return self._dict(keys, values)
             case ast.JoinedStr(parts):
                 return self._joined(node, parts)
             case ast.BinOp(left, operator, right):
-                return self._operated(operator, self.value(left), self.value(right), node)
+                return operations.result(self, operator, self.value(left), self.value(right), node)
+            case ast.NamedExpr(target, value):
+                found = self.value(value)
+                self.assign(target, found)
+                return found
             case ast.Compare(left, [operator], [right]):
-                return self._operated(operator, self.value(left), self.value(right), node)
+                return operations.compared(self, operator, self.value(left), self.value(right), node)
             case ast.BoolOp(operator, values):
-                return self._either(operator, [self.value(each) for each in values], node)
+                return operations.either(self, operator, [self.value(each) for each in values], node)
             case ast.UnaryOp(ast.USub(), operand) if isinstance(found := self.value(operand), int | float):
                 return -found
-            case ast.UnaryOp(ast.Not(), operand) if not isinstance(found := self.value(operand), Unknown):
-                return not found
-            case ast.IfExp(test, body, orelse) if not isinstance(found := self.value(test), Unknown):
-                return self.value(body if found else orelse)
+            case ast.UnaryOp(ast.Not(), operand) if (is_true := self.truth(self.value(operand))) is not None:
+                return not is_true
+            case ast.IfExp(test, body, orelse) if (is_true := self.truth(self.value(test))) is not None:
+                return self.value(body if is_true else orelse)
             case ast.Subscript(of, index):
                 return self._subscript(node, self.value(of), index)
-            case ast.ListComp(element, [ast.comprehension(target, over, tests)]):
-                return self._comprehension(node, element, target, over, tests)
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                return comprehensions.made(self, node)
             case ast.Call():
                 return calls.call(self, node)
             case ast.Starred(of):
                 return self.value(of)
             case ast.Lambda():
+                if any(isinstance(each, ast.keyword) and each.arg == "task_id" for each in ast.walk(node)):
+                    self.note(node.lineno, "the tasks that a lambda makes are left out")
                 return self.unknown(node)
         return self.unknown(node)
 
     def unknown(self, node: ast.expr) -> Unknown:
         """What is not known of an expression."""
         return Unknown(ast.unparse(node), node.lineno)
+
+    def is_told(self, value: Any) -> bool:
+        """Whether a value is a text with a variable in it, which only a run knows."""
+        return isinstance(value, str) and any(f"${{{name}}}" in value for name in self.variables)
+
+    def truth(self, value: Any) -> bool | None:
+        """Whether a value counts as true; None if that is not known."""
+        return None if isinstance(value, Unknown | Output | Dotted) or self.is_told(value) else bool(value)
 
     def note(self, line: int, sentence: str) -> None:
         """Something could not be read; it belongs to the DAG around it, or to all of the file."""
@@ -265,7 +315,7 @@ class Reader:
 
     def inlined(self, function: Function, given: Mapping[str, Any]) -> Any:
         """What a function of the file returns with these arguments, as its body is followed."""
-        if len(self._scopes) > DEPTH_MAX or not self._round(function.node.lineno):
+        if len(self._scopes) > DEPTH_MAX or not self.round(function.node.lineno):
             return Unknown(function.node.name, function.node.lineno)
         self._scopes.append(dict(given))
         try:
@@ -276,7 +326,8 @@ class Reader:
             self._scopes.pop()
         return None
 
-    def _round(self, line: int) -> bool:
+    def round(self, line: int) -> bool:
+        """Count a round of a loop; whether any is left."""
         self._left -= 1
         if self._left == 0:
             self.note(line, f"its loops have more than {ROUNDS_MAX:,} rounds: the rest is left out")
@@ -304,10 +355,12 @@ class Reader:
                 return of
         return self.unknown(node)
 
-    def _parts(self, parts: list[ast.expr]) -> Iterator[Any]:
+    def parts(self, parts: list[ast.expr]) -> Iterator[Any]:
+        """The values of expressions in their order, those of `*each` one by one."""
         for each in parts:
             if isinstance(each, ast.Starred):
-                yield from self._listed(self.value(each.value)) or [self.unknown(each)]
+                listed = self.listed(self.value(each.value))
+                yield from [self.unknown(each)] if listed is None else listed
             else:
                 yield self.value(each)
 
@@ -349,44 +402,10 @@ class Reader:
         given = self.value(part.format_spec) if part.format_spec is not None else ""
         return given if isinstance(given, str) else ""
 
-    def _operated(self, operator: ast.AST, left: Any, right: Any, node: Any) -> Any:
-        if isinstance(operator, ast.RShift | ast.LShift):
-            before, after = (left, right) if isinstance(operator, ast.RShift) else (right, left)
-            for each in (before, after):
-                for part in each if isinstance(each, list | tuple) else [each]:
-                    if isinstance(part, Unknown | Function | Dotted):
-                        named = part.text if isinstance(part, Unknown) else ast.unparse(node)
-                        self.note(node.lineno, f"the arrows to and from {named} are left out: it is not known")
-            return self._shifted(before, after, right)
-        if any(isinstance(each, Unknown | Operator | Dotted | Function | Group) for each in (left, right)):
-            return Unknown(ast.unparse(node), node.lineno)
-        try:
-            return operated(operator, left, right)
-        except (KeyError, TypeError, ValueError, ArithmeticError):
-            return Unknown(ast.unparse(node), node.lineno)
-
-    def _shifted(self, before: Any, after: Any, right: Any) -> Any:
-        if isinstance(after, Label):
-            return Label([before])
-        if isinstance(before, Label):
-            for each in before.before:
-                link(each, after)
-        else:
-            link(before, after)
-        return right
-
-    def _either(self, operator: ast.boolop, values: list[Any], node: ast.expr) -> Any:
-        for value in values:
-            if isinstance(value, Unknown):
-                return self.unknown(node)
-            if bool(value) == isinstance(operator, ast.Or):
-                return value
-        return values[-1]
-
     def _subscript(self, node: ast.Subscript, of: Any, index: ast.expr) -> Any:
-        if isinstance(index, ast.Slice):
+        key = self._slice(index) if isinstance(index, ast.Slice) else self.value(index)
+        if self.is_told(of):
             return self.unknown(node)
-        key = self.value(index)
         match of:
             case Output(task, path) if isinstance(key, str | int):
                 return Output(task, f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}")
@@ -401,35 +420,29 @@ class Reader:
                 return calls.variable(self, str(key), None)
         return self.unknown(node)
 
-    def _comprehension(
-        self, node: ast.ListComp, element: ast.expr, target: ast.expr, over: ast.expr, tests: list[ast.expr]
-    ) -> Any:
-        values = self._listed(self.value(over))
-        if values is None:
-            return self.unknown(node)
-        found = []
-        with self._inner():
-            for each in values:
-                if not self._round(node.lineno):
-                    break
-                self._assign(target, each)
-                if all(self.value(test) is True for test in tests):
-                    found.append(self.value(element))
-        return found
+    def _slice(self, node: ast.Slice) -> Any:
+        bounds = [None if each is None else self.value(each) for each in (node.lower, node.upper, node.step)]
+        known = all(each is None or isinstance(each, int) for each in bounds)
+        return slice(*bounds) if known else Unknown(ast.unparse(node), node.lineno)
 
     @contextmanager
-    def _inner(self) -> Iterator[None]:
+    def inner(self) -> Iterator[None]:
+        """The names that are bound in it end with it."""
         self._scopes.append({})
         try:
             yield
         finally:
             self._scopes.pop()
 
-    @staticmethod
-    def _listed(value: Any) -> list[Any] | None:
+    def listed(self, value: Any) -> list[Any] | None:
+        """The elements of a value; None if they are not known."""
+        if self.is_told(value):
+            return None
         match value:
             case list() | tuple() | set() | range() | str():
                 return list(value)
             case dict():
                 return list(value)
+            case Names(values):  # an Enum
+                return list(values.values())
         return None

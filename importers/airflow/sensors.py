@@ -35,15 +35,28 @@ def external_task(args: Args) -> None:
     failed = args.texts("failed_states")
     if not failed:
         args.draft.params["on_failure"] = "WAIT"
-    if (limit := args.number("timeout")) is not None:
+    args.draft.fields.pop("timeout", None)
+    if (limit := args.number("timeout", args.number("execution_timeout"))) is not None:
         args.draft.fields["timeout"] = minutes(limit)
         if args.flag("soft_fail"):
             args.draft.about.changed("soft_fail", "after its timeout it fails, and is not skipped")
+    _states(args)
     if group := args.text("external_task_group_id"):
         args.draft.about.todo("external_task_group_id", f'name the tasks of the group "{group}" as items')
-    args.irrelevant("allowed_states", "skipped_states", "check_existence", "poke_interval", "mode", "soft_fail",
-                    "deferrable",
-                    "poll_interval", "exponential_backoff")  # fmt: skip
+    args.irrelevant("check_existence", "poke_interval", "mode", "soft_fail", "deferrable", "poll_interval",
+                    "exponential_backoff")  # fmt: skip
+
+
+def _states(args: Args) -> None:
+    """The states that it waits for: here a success."""
+    allowed = {each.lower() for each in args.texts("allowed_states")} - {"success"}
+    skipped = {each.lower() for each in args.texts("skipped_states")}
+    if allowed and "success" not in {each.lower() for each in args.texts("allowed_states")}:
+        args.draft.about.todo("allowed_states", f"it waits for {', '.join(sorted(allowed))}, and here for a success")
+    elif allowed:
+        args.draft.about.changed("allowed_states", f"there {', '.join(sorted(allowed))} is enough, here only a success")
+    if skipped:
+        args.draft.about.changed("skipped_states", "it is not skipped when the other one is")
 
 
 def _offset(delta: timedelta) -> str:

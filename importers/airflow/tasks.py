@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from importers.airflow import operators, python_tasks
+from importers.airflow import dags, operators, python_tasks, unheeded
 from importers.airflow.flow import Args, Flow, minutes, shown
-from importers.airflow.values import Dataset, Dotted, Operator, Output, Unknown
+from importers.airflow.values import Dataset, Dotted, Operator, Output, Parameter, Unknown
 from importers.draft import Draft
+from model.logic.catalog import LOGIC_TYPES, NOT_OF_LOGIC
+from model.runs.looks import NOT_OF_WAITS
 
 _RULES = {
     "all_success": None,
@@ -21,24 +23,6 @@ _RULES = {
     "none_failed_or_skipped": None,
     "always": "always",
     "dummy": "always",
-}
-_OF_PEOPLE = ("owner", "ui_color", "ui_fgcolor", "run_as_user", "weight_rule", "inlets", "task_concurrency", "params",
-              "email", "start_date", "end_date", "max_active_tis_per_dag", "max_active_tis_per_dagrun",
-              "wait_for_downstream",
-              "executor_config", "executor", "template_fields", "ignore_first_depends_on_past", "map_index_template",
-              "allow_nested_operators", "resources", "logger_name", "multiple_outputs", "default_args", "task_id",
-              "group_id", "dag")  # fmt: skip
-_ABOUT_PEOPLE = {
-    "email_on_failure": "mail after a failure is an alert rule: shoal alert rule set",
-    "email_on_retry": "there is no mail about a retry",
-    "sla": "an SLA is an alert rule of the workflow: `late`, or `takes longer than`",
-    "on_failure_callback": "its callback is not called; an alert rule may tell of the failure",
-    "on_success_callback": "its callback is not called; a task after it may do the same",
-    "on_retry_callback": "its callback is not called",
-    "on_execute_callback": "its callback is not called",
-    "on_skipped_callback": "its callback is not called",
-    "pre_execute": "its hook is not called",
-    "post_execute": "its hook is not called",
 }
 RETRY_DELAY_S = 300.0
 """Of Airflow, where no delay is given."""
@@ -61,8 +45,13 @@ def convert(operator: Operator, flow: Flow) -> None:
     operators.convert(args)
     _own_params(args, given.get("params"))
     _mapped(args)
+    _fitting(args)
+    _results(args)
     for name, value in args.rest().items():
-        draft.about.lost(name, f"line {operator.line}: {name} = {value} has no counterpart")
+        if name.startswith("**"):
+            draft.about.todo(name, f"line {operator.line}: what {name} gives is not known")
+        else:
+            draft.about.lost(name, f"line {operator.line}: {name} = {value} has no counterpart")
 
 
 def gated(flow: Flow) -> None:
@@ -73,16 +62,11 @@ def gated(flow: Flow) -> None:
             after[after.index(flow.names[operator])] = gate
 
 
-def joins(flow: Flow) -> None:
-    """Say where a task that follows a skipped one runs here, and would be skipped there."""
-    chosen = {each for operator in flow.gates for each in flow.after(operator)}
-    for operator in flow.dag.tasks:
-        rule = operator.given.get("trigger_rule", "all_success")
-        name = rule.name.lower() if isinstance(rule, Dotted) else rule
-        if name == "all_success" and len(operator.before) > 1 and chosen.intersection(operator.before):
-            flow.drafts[operator].about.changed(
-                "trigger_rule", "there it is skipped if one task before it is; here it runs if another one succeeded"
-            )
+def roots(flow: Flow) -> None:
+    """A task that comes after none has no start rule: it starts at once, there too."""
+    for draft in flow.drafts.values():
+        if not draft.after:
+            draft.fields.pop("start_when", None)
 
 
 def _common(args: Args) -> None:
@@ -110,26 +94,67 @@ def _common(args: Args) -> None:
         fields["worker_group"] = queue
     if (weight := args.number("priority_weight")) not in (None, 1):
         about.changed("priority_weight", f"its weight of {weight:g} is no priority; set `priority` if it matters")
-    if args.flag("depends_on_past") and not _is_default(args, "depends_on_past"):
-        about.changed("depends_on_past", "its whole run waits for the one before it, by after_last")
-        args.flow.fields["after_last"] = "succeeded"
-    if updates := [each.name for each in _listed(args.raw("outlets")) if isinstance(each, Dataset)]:
+    for name in ("depends_on_past", "wait_for_downstream"):
+        if args.flag(name) and not _is_default(args, name):
+            about.changed(name, "its whole run waits for the one before it, by after_last")
+            args.flow.fields["after_last"] = "succeeded"
+    outlets = _listed(args.raw("outlets", []))
+    if updates := [each.name for each in outlets if isinstance(each, Dataset)]:
         fields["updates"] = updates
-    for name, sentence in _ABOUT_PEOPLE.items():
+    if len(updates) < len(outlets):
+        about.lost("outlets", f"not all of what it updates is known: {shown(outlets)}")
+    for name, sentence in unheeded.SENTENCES.items():
         value = args.raw(name)
-        if value not in (None, False) and not _is_default(args, name):
+        if value not in (None, False, [], {}) and not _is_default(args, name):
             about.changed(name, sentence)
-    args.irrelevant(*_OF_PEOPLE)
+    args.irrelevant(*unheeded.OF_PEOPLE)
     if args.operator.is_teardown:
         fields["teardown"] = True
+
+
+def _fitting(args: Args) -> None:
+    """Leave out what tasks of this type do not have, such as the retries of all tasks in `default_args`."""
+    draft = args.draft
+    if draft.type == "WAIT":
+        refused, why = set(NOT_OF_WAITS), "waits without a place on a worker"
+    elif draft.type in LOGIC_TYPES:
+        refused, why = set(NOT_OF_LOGIC) - ({"timeout"} if draft.type == "DEPENDENT" else set()), "runs in the master"
+    else:
+        return
+    if left_out := [name for name in draft.fields if name in refused]:
+        if "retry_times" in left_out:
+            draft.fields.pop("retry_interval", None)
+        for name in left_out:
+            del draft.fields[name]
+        draft.about.changed("", f"a {draft.type} task {why}, and has no {', no '.join(left_out)}")
+
+
+def _results(args: Args) -> None:
+    """A task whose results others use, and that gives none."""
+    keys = {key for task, key in args.flow.pulled if task == args.operator.id}
+    if args.operator.kind in python_tasks.PYTHON:
+        return
+    if args.draft.type == "PYTHON":  # it may push others
+        keys &= {"return_value"}
+    keys -= {"return_value"} if args.operator.kind in ("BashOperator", "@task.bash") else set()
+    for key in sorted(keys):
+        more = ": the columns of its first row are results, by their names" if args.draft.type == "SQL" else ""
+        sentence = f"its result {key} is used, and a {args.draft.type} task gives none of that name{more}"
+        args.draft.about.todo("xcom_pull", sentence)
 
 
 def _own_params(args: Args, given: Any) -> None:
     """The params of the task itself."""
     if isinstance(given, dict) and given:
-        own = {str(name): args.written(f"params.{name}", shown(value)) for name, value in given.items()}
+        own = {str(name): _own_param(args, name, value) for name, value in given.items()}
         args.draft.fields["local_params"] = {**own, **args.draft.fields.get("local_params", {})}
         args.flow.templates.params -= own.keys() - args.flow.params.keys()
+
+
+def _own_param(args: Args, name: Any, value: Any) -> Any:
+    default = value.default if isinstance(value, Parameter) else value
+    plain = isinstance(default, bool | dict | list | tuple)
+    return dags.declared_of(default) if plain else args.written(f"params.{name}", shown(default))
 
 
 def _is_default(args: Args, name: str) -> bool:

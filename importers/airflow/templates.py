@@ -6,6 +6,7 @@ of the run. Source: the templates reference of Airflow's documentation.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ _LOOP = re.compile(
     re.DOTALL,
 )
 ROUNDS_MAX = 1_000
+_GIVEN = r"""\s*['"]([A-Za-z_][\w.-]*)['"]\s*(?:,\s*(?:default(?:_var)?\s*=\s*)?([^(),]+?)\s*)?"""
+"""What stands between the brackets of `get`: a name, and perhaps a default."""
 _PARTS = {"year": "yyyy", "month": "M", "day": "d", "hour": "H", "minute": "m", "second": "s"}
 _NAME = r"[A-Za-z_]\w*"
 _START = (
@@ -51,6 +54,8 @@ class Templates:
     """The parameters that its templates name."""
     variables: set[str] = field(default_factory=set)
     """The variables of Airflow that they name."""
+    defaults: dict[str, str] = field(default_factory=dict)
+    """What they name where such a one is not given."""
     uses_days: bool = False
     """Whether one is made of the logical date."""
 
@@ -88,28 +93,28 @@ class Templates:
             (_START, lambda _: self._moment("start")),
             (_END, lambda _: self._moment("end")),
             (rf"({_START}|{_END})\s*\|\s*(ds|ds_nodash|ts)", self._filtered),
-            (rf"({_START}|{_END})\.strftime\(\s*(['\"])(.*?)\2\s*\)", self._strftime),
+            (rf"({_START}|{_END})\.strftime\(\s*(['\"])([^'\"]*)\2\s*\)", self._strftime),
             (rf"({_START}|{_END})\.(?:to_date_string|date)\(\)", lambda found: self._of(found[1], _DAY)),
             (rf"({_START}|{_END})\.({'|'.join(_PARTS)})", lambda found: self._of(found[1], _PARTS[found[2]])),
             (rf"({_START}|{_END})\.isoformat\(\)", lambda found: self._moment("end" if "end" in found[1] else "start")),
-            (rf"\(?\s*({_START})\s*([+-])\s*macros\.timedelta\(\s*(.*?)\s*\)\s*\)?"
-             r"\.strftime\(\s*(['\"])(.*?)\4\s*\)", self._shifted),
+            (rf"\(?\s*({_START})\s*([+-])\s*macros\.timedelta\(\s*([^()]*?)\s*\)\s*\)?"
+             r"\.strftime\(\s*(['\"])([^'\"]*)\4\s*\)", self._shifted),
             (r"macros\.ds_add\(\s*ds\s*,\s*(-?\d+)\s*\)", lambda found: self.logical(f"{_DAY}{int(found[1]):+d}")),
-            (r"macros\.ds_format\(\s*ds\s*,\s*['\"]%Y-%m-%d['\"]\s*,\s*(['\"])(.*?)\1\s*\)",
+            (r"macros\.ds_format\(\s*ds\s*,\s*['\"]%Y-%m-%d['\"]\s*,\s*(['\"])([^'\"]*)\1\s*\)",
              lambda found: self.logical(java_pattern(found[2]))),
             (rf"params\.({_NAME})", self._param),
             (rf"params\[['\"]({_NAME})['\"]\]", self._param),
-            (rf"params\.get\(['\"]({_NAME})['\"].*\)", self._param),
+            (rf"params\.get\({_GIVEN}\)", self._param),
             (rf"dag_run\.conf\[['\"]({_NAME})['\"]\]", self._param),
-            (rf"dag_run\.conf\.get\(['\"]({_NAME})['\"].*\)", self._param),
+            (rf"dag_run\.conf\.get\({_GIVEN}\)", self._param),
             (rf"dag_run\.conf\.({_NAME})", self._param),
             (r"var\.value\.([\w.]+)", self._variable),
-            (r"var\.value\.get\(['\"]([\w.-]+)['\"].*\)", self._variable),
+            (rf"var\.value\.get\({_GIVEN}\)", self._variable),
             (r"var\.json\.([\w.]+)", self._variable),
-            (r"(?:ti|task_instance)\.xcom_pull\((.*)\)", self._pulled),
+            (r"(?:ti|task_instance)\.xcom_pull\(([^()]*)\)((?:\[(?:\d+|'\w+'|\"\w+\")\])*)", self._pulled),
             (r"task_instance_key_str|ti\.key_str", lambda _: f"{self.dag_id}__${{system.task.definition.name}}__"
              f"{self.logical(_COMPACT)}"),
-            (rf"({_START}|{_END})\.(add|subtract)\((.*?)\)(?:\.strftime\((['\"])(.*?)\4\)|\.(?:to_date_string|date)\(\))",
+            (rf"({_START}|{_END})\.(add|subtract)\(([^()]*)\)(?:\.strftime\((['\"])([^'\"]*)\4\)|\.(?:to_date_string|date)\(\))",
              self._moved),
             (r"conn\.(\w+\.(?:host|port|login|schema))", self._variable),
             (r"run_id|dag_run\.run_id", lambda _: "${system.workflow.instance.id}"),
@@ -157,9 +162,22 @@ class Templates:
 
     def _param(self, found: re.Match[str]) -> str:
         self.params.add(found[1])
+        self._default(found)
         return f"${{{found[1]}}}"
 
+    def _default(self, found: re.Match[str]) -> None:
+        """Keep the default that a `get` names."""
+        if len(found.groups()) < 2 or found[2] is None:
+            return
+        try:
+            default = ast.literal_eval(found[2])
+        except (ValueError, SyntaxError):
+            raise NoText(f"{{{{ {found[0]} }}}}: the default {found[2]} is not known") from None
+        if self.defaults.setdefault(found[1], str(default)) != str(default):
+            raise NoText(f"{{{{ {found[0]} }}}}: it has another default in another place")
+
     def _variable(self, found: re.Match[str]) -> str:
+        self._default(found)
         self.variables.add(found[1].partition(".")[0] if "json" in found[0] else found[1])
         return f"${{{found[1]}}}"
 
@@ -168,9 +186,18 @@ class Templates:
             r"\s*['\"]([^'\"]+)['\"]", found[1]
         )
         key = re.search(r"key\s*=\s*['\"]([^'\"]+)['\"]", found[1])
-        if task is None or (name := self.name_of(task[1])) is None:
+        texts = re.findall(r"['\"][^'\"]*['\"]", found[1])
+        if task is None or len(texts) > (2 if key else 1) or (name := self.name_of(task[1])) is None:
             raise NoText(f"{{{{ {found[0]} }}}}: which task it asks is not known")
-        return f"${{{name}.{key[1] if key else 'return_value'}}}"
+        if key and not is_path(key[1]):
+            raise NoText(f'"{key[1]}" is no name for a value: letters, digits and _ are')
+        steps = re.findall(r"\w+", found[2])
+        if re.search(r"=\s*\[|^\s*\[", found[1]):  # a list of one
+            if steps[:1] != ["0"]:
+                raise NoText(f"{{{{ {found[0]} }}}}: it is a list there; ask for one task, or for its element [0]")
+            steps = steps[1:]
+        path = "".join(f"[{step}]" if step.isdigit() else f".{step}" for step in steps)
+        return f"${{{name}.{key[1] if key else 'return_value'}{path}}}"
 
 
 def _step(template: str, timedelta_arguments: str, *, is_back: bool) -> str:
@@ -186,6 +213,11 @@ def _step(template: str, timedelta_arguments: str, *, is_back: bool) -> str:
         raise NoText(f"{{{{ {template} }}}} has no counterpart here")
     days, rest = divmod(int(minutes), 24 * 60)
     return f"{days:+d}" if rest == 0 else f"{int(minutes):+d}/24/60"
+
+
+def is_path(text: str) -> bool:
+    """Whether a key of a result, with the steps into it, can be one here."""
+    return re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+|\[\d+\])*", text) is not None
 
 
 def java_pattern(strftime: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,6 +121,8 @@ class Group:
     prefix: str
     tasks: list[Operator] = field(default_factory=list)
     value: Any = None
+    defaults: dict[str, Any] = field(default_factory=dict)
+    """The `default_args` of its tasks, with those of the groups around it."""
 
 
 @dataclass(eq=False)
@@ -133,6 +135,17 @@ class Dag:
     notes: list[tuple[int, str]] = field(default_factory=list)
     """What could not be read: line and sentence."""
     doc: str = ""
+
+    def add(self, operator: Operator) -> None:
+        """Add a task; one whose name is taken gets another."""
+        taken, wanted, number = {each.id for each in self.tasks}, operator.id, 1
+        while operator.id in taken:
+            operator.id, number = f"{wanted}__{number}", number + 1
+        self.tasks.append(operator)
+
+    def is_near(self, operator: Operator) -> bool:
+        """Whether an arrow leads from or to one of its tasks."""
+        return any(each in operator.before or operator in each.before for each in self.tasks)
 
     @property
     def id(self) -> str:
@@ -183,3 +196,11 @@ def link(before: Any, after: Any) -> None:
         for earlier in last_of(before):
             if earlier is not later and earlier not in later.before:
                 later.before.append(earlier)
+
+
+def between(scope: Operator, inside: Group, others: Iterable[Operator]) -> None:
+    """Draw the arrows of `with scope:`: what is inside comes after its setups and before its teardowns."""
+    teardowns = [scope] if scope.is_teardown else [each for each in others if each.is_teardown and scope in each.before]
+    setups = list(scope.before) if scope.is_teardown else [scope]
+    link(setups, inside)
+    link(inside, teardowns)

@@ -27,8 +27,10 @@ def task_names(named: Iterable[tuple[str, str]], about: About) -> Mapping[str, s
             unique, number = f"{legal[: NAME_LENGTH_MAX - 10]} {number}", number + 1
         taken.add(unique)
         found[key] = unique
-        if unique != name:
+        if legal != name:
             about.of_task(unique).changed("name", f'the name was "{name}", which no task may have here')
+        elif unique != name:
+            about.of_task(unique).changed("name", f'the name was "{name}", which another task has')
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from importers.dolphinscheduler import parameters, resources
+from importers.dolphinscheduler import parameters, resources, sdk
 from importers.dolphinscheduler.choices import EXECUTES, PRIORITIES, RUN_FLAGS, SWITCHES, YES_NO, choice
 from importers.dolphinscheduler.context import Context
 from importers.dolphinscheduler.flow import Step
@@ -15,11 +15,13 @@ from importers.draft import Draft
 from importers.ledger import Fields, short
 from importers.report import About
 from model.choices import TimeoutStrategy
+from model.definitions.defaults import RETRIES_MAX
 from model.fields import MINUTES_MAX, POOL_NAME
 from model.logic.catalog import LOGIC_TYPES, NOT_OF_LOGIC
 
 _NONE = ("", "0", "-1")
-RETRIES_MAX = 10_000
+INTERVAL_OF_SDK = 1
+"""Minutes between two attempts, where YAML of the SDK says none."""
 
 
 def convert(step: Step, context: Context) -> None:
@@ -70,7 +72,7 @@ def _common(fields: Fields, draft: Draft, context: Context) -> None:
     if (priority := priority_of(fields, "taskPriority", about)) is not None:
         wanted["priority"] = priority
     _where(fields, draft, context)
-    _retries(fields, draft)
+    _retries(fields, draft, INTERVAL_OF_SDK if context.flow.form == sdk.FORM else 0)
     _timeout(fields, draft)
     if delay := _minutes(fields, "delayTime", draft):
         wanted["delay_time"] = delay
@@ -106,14 +108,16 @@ def _where(fields: Fields, draft: Draft, context: Context) -> None:
         draft.fields["environment"] = name
 
 
-def _retries(fields: Fields, draft: Draft) -> None:
+def _retries(fields: Fields, draft: Draft, unsaid: float) -> None:
     times = fields.number("failRetryTimes")
-    interval = _minutes(fields, "failRetryInterval", draft)
+    interval = _minutes(fields, "failRetryInterval", draft) if fields.has("failRetryInterval") else unsaid
     if times is None or times < 0 or times != int(times):
         draft.about.todo(
             "failRetryTimes", f'"{fields.text("failRetryTimes")}" is no number of retries; set retry_times'
         )
     elif times:
+        if times > RETRIES_MAX:
+            draft.about.changed("failRetryTimes", f"it was retried {int(times)} times, here at most {RETRIES_MAX}")
         draft.fields |= {"retry_times": min(int(times), RETRIES_MAX), "retry_interval": interval}
 
 
@@ -138,7 +142,7 @@ def _timeout(fields: Fields, draft: Draft) -> None:
     elif words & {"FAILED", "1"}:
         chosen = TimeoutStrategy.FAILED
     draft.fields |= {"timeout": minutes, "timeout_strategy": str(chosen)}
-    if chosen is not TimeoutStrategy.WARN and draft.fields.get("retry_times"):
+    if chosen is not TimeoutStrategy.WARN and draft.fields.get("retry_times") and draft.type not in LOGIC_TYPES:
         draft.about.changed(field, "after its timeout it is retried here; in DolphinScheduler it is killed for good")
 
 

@@ -115,3 +115,46 @@ def test_other_sensors_and_branches_by_time() -> None:
     assert (yes["then"], no["then"]) == (["d"], ["e"])
     assert no["when"] == "!" + f"({yes['when'].strip('()')})"
     assert made["e"].type == "FAKE"
+
+
+def test_a_script_has_all_that_changes_what_its_function_reads() -> None:
+    found = in_dag(
+        "PythonOperator(task_id='a', python_callable=show)",
+        before="""
+        names, seen = ["a"], {}
+        names.append("b")
+        seen["x"] = 1
+        count = 1
+        count += 4
+        for each in "yz":
+            seen[each] = count
+        def show():
+            print(names, seen, count)
+        """,
+    )
+    assert printed(tasks(found)["a"].params["script"]) == ["['a', 'b'] {'x': 1, 'y': 5, 'z': 5} 5"]
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "said_"),
+    [
+        ("lambda ds, dag=None: print(dag)", "", "it uses dag of Airflow's context"),
+        ("lambda ti: print(ti.try_number)", "", "it uses try_number of its task instance"),
+        ("lambda **context: print(context['ti'].task_id)", "", "it uses task_id of its task instance"),
+        ("lambda a, *rest: print(rest)", "op_args=[1, 2]", "it takes more than it names"),
+    ],
+)
+def test_what_a_function_would_get_only_there_is_to_be_done(function: str, given: str, said_: str) -> None:
+    found = in_dag(f"PythonOperator(task_id='a', python_callable={function}, {given})")
+    assert any(said_ in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+def test_a_list_that_a_loop_of_tasks_fills_is_to_be_done() -> None:
+    found = in_dag("""
+        made = []
+        for name in "ab":
+            EmptyOperator(task_id=name)
+            made.append(name)
+        PythonOperator(task_id="c", python_callable=lambda: print(made))
+    """)
+    assert any("its code uses made" in each for each in said(found, Grade.TODO))

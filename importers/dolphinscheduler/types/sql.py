@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 from importers.dolphinscheduler.choices import SQL_TYPES, YES_NO, choice
@@ -12,10 +11,10 @@ from importers.dolphinscheduler.flow import Step
 from importers.dolphinscheduler.parameters import local_params
 from importers.draft import Draft
 from importers.ledger import Fields
-from importers.script_checks import names_meant
+from importers.table_names import with_names
 from model.choices import Direct, ParameterType
 from model.parameters.local import LocalParam
-from worker.statements.grammar import MYSQL, POSTGRES, SQLITE, STANDARD, Grammar, Kind
+from worker.statements.grammar import MYSQL, POSTGRES, SQLITE, STANDARD, Grammar
 
 _DRIVERS = ("MYSQL", "POSTGRESQL", "MARIADB", "SQLITE", "DUCKDB")
 """Databases whose drivers Shoal has, or has an extra for."""
@@ -23,8 +22,6 @@ _GRAMMARS = {"POSTGRESQL": POSTGRES, "SQLITE": SQLITE, "DUCKDB": POSTGRES, "ORAC
 """Of others, most of which take text in double quotes, that of MySQL."""
 LIMIT_MAX = 100_000
 ROWS_SHOWN_MAX = 1_000
-NAMES_MAX = 50
-"""So many names of tables and columns are looked for in a text."""
 _CALL = re.compile(r"\s*\{?\s*call\s+([\w.$]+)\s*(?:\((.*)\))?\s*\}?\s*;?\s*", re.IGNORECASE | re.DOTALL)
 
 
@@ -100,26 +97,10 @@ def _name_names(made: dict[str, Any], grammar: Grammar, draft: Draft) -> None:
     """Write `!{x}` where the name of a table or column is meant: `${x}` is bound as a value."""
     for field in ("sql", "pre_statements", "post_statements"):
         given = made.get(field, [])
-        listed = [_with_names(each, grammar) for each in (given if isinstance(given, list) else [given])]
+        listed = [with_names(each, grammar) for each in (given if isinstance(given, list) else [given])]
         if listed != (given if isinstance(given, list) else [given]):
             made[field] = listed if isinstance(given, list) else listed[0]
             draft.about.changed(field, "where ${name} names a table or column, it is !{name} now")
-
-
-def _with_names(statement: str, grammar: Grammar) -> str:
-    for _ in range(NAMES_MAX):
-        if not (names := set(names_meant(statement, grammar))):
-            break
-        parts = list(grammar.pieces(statement))
-        for name in names:
-            old, new = f"${{{name}}}", f"!{{{name}}}"
-            parts = [
-                part if part.kind is Kind.TEXT else replace(part, text=part.text.replace(old, new)) for part in parts
-            ]
-        if (changed := "".join(part.text for part in parts)) == statement:
-            break
-        statement = changed
-    return statement
 
 
 def _separator(params: Fields, made: dict[str, Any], draft: Draft) -> None:
@@ -131,7 +112,8 @@ def _separator(params: Fields, made: dict[str, Any], draft: Draft) -> None:
 
 def _mail(params: Fields, made: dict[str, Any], draft: Draft, context: Context) -> None:
     """What is sent of its rows, and to whom."""
-    sends = choice(params, "sendEmail", YES_NO, "NO", draft.about) == "YES"
+    unsaid = "YES" if params.has("receivers") and not params.has("sendEmail") else "NO"  # version 1 always sends
+    sends = choice(params, "sendEmail", YES_NO, unsaid, draft.about) == "YES"
     rows = params.number("displayRows", 10)
     title, group = params.text("title"), params.text("groupId")
     receivers = [params.text(name) for name in ("receivers", "receiversCc") if params.has(name)]

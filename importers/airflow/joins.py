@@ -1,0 +1,85 @@
+"""Where what follows a skipped task differs from Airflow: said of each such task, and not changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from importers.airflow.flow import Flow
+from importers.airflow.values import Dotted, Operator
+
+Origins = dict[Operator, frozenset[Operator]]
+_ALL = ("all_success", "all_done_setup_success")
+_ONE = ("none_failed_min_one_success", "none_failed_or_skipped", "one_success")
+_CIRCUITS = ("ShortCircuitOperator", "@task.short_circuit")
+
+
+def say(flow: Flow) -> None:
+    """Say where a task that follows a skipped one runs here, and would be skipped there."""
+    origins = _origins(flow)
+    for operator in flow.dag.tasks:
+        if _rule(flow, operator) == "all_success" and len(set(_before(flow, operator, origins))) > 1:
+            flow.drafts[operator].about.changed(
+                "trigger_rule", "there it is skipped if one task before it is; here it runs if another one succeeded"
+            )
+    for operator in flow.dag.tasks:
+        if operator.kind in _CIRCUITS and _given(flow, operator, "ignore_downstream_trigger_rules") is not False:
+            _circuit(flow, operator)
+
+
+def _circuit(flow: Flow, chooser: Operator) -> None:
+    """There a short circuit skips all tasks after it, whatever their trigger rule is."""
+    later, todo = set(), flow.after(chooser)
+    while todo:
+        each = todo.pop()
+        if each not in later:
+            later.add(each)
+            todo += flow.after(each)
+    for each in later:
+        if _rule(flow, each) not in _ALL and each not in flow.after(chooser):
+            sentence = f'there it is skipped with all tasks after "{chooser.id}"; here its start rule counts'
+            flow.drafts[each].about.changed("trigger_rule", sentence)
+
+
+def _origins(flow: Flow) -> Origins:
+    """Tasks that may be skipped -> what decides it: the chosen task of a branch, or what chooses all or nothing."""
+    found: Origins = {}
+    for _ in flow.dag.tasks:
+        more = {each: _inherited(flow, each, found) for each in flow.dag.tasks}
+        if more == found:
+            break
+        found = more
+    return found
+
+
+def _before(flow: Flow, operator: Operator, found: Origins) -> list[frozenset[Operator]]:
+    """For each task before one: what decides whether it, or the arrow from it, is skipped."""
+    return [
+        found.get(each, frozenset()) | ({each if _is_whole(each) else operator} if _chooses(flow, each) else set())
+        for each in operator.before
+    ]
+
+
+def _chooses(flow: Flow, operator: Operator) -> bool:
+    return operator in flow.gates or flow.drafts[operator].type == "SWITCH"
+
+
+def _is_whole(operator: Operator) -> bool:
+    return operator.kind in (*_CIRCUITS, "LatestOnlyOperator")
+
+
+def _inherited(flow: Flow, operator: Operator, found: Origins) -> frozenset[Operator]:
+    before = _before(flow, operator, found)
+    rule = _rule(flow, operator)
+    if rule in _ALL or (rule in _ONE and all(before)):
+        return frozenset().union(*before)
+    return frozenset()
+
+
+def _rule(flow: Flow, operator: Operator) -> str:
+    rule = _given(flow, operator, "trigger_rule") or "all_success"
+    return rule.name.lower() if isinstance(rule, Dotted) else str(rule)
+
+
+def _given(flow: Flow, operator: Operator, name: str) -> Any:
+    defaults = flow.dag.given.get("default_args")
+    return operator.given.get(name, defaults.get(name) if isinstance(defaults, dict) else None)

@@ -1,0 +1,171 @@
+"""What a function of a DAG file needs of that file, as the text of statements."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import symtable
+import sys
+from collections.abc import Iterator
+
+from importers.airflow.reader import Reader
+
+_DECORATORS = frozenset(("task", "dag", "task_group", "setup", "teardown", "asset", "apply_defaults"))
+_CHANGES = ("append", "extend", "insert", "update", "setdefault", "add", "remove", "pop", "sort", "reverse", "clear")
+"""Methods that change what a name of the file stands for."""
+
+
+def needed(reader: Reader, node: ast.FunctionDef) -> tuple[list[ast.stmt], list[str]]:
+    """The statements of the file that a function needs, in their order, and the names that none of them binds."""
+    binding: dict[str, list[ast.stmt]] = {}
+    standing = list(_standing(reader.tree.body))
+    for each in standing:
+        for name in dict.fromkeys(_bound(each)):
+            binding.setdefault(name, []).append(each)
+    needed: set[ast.stmt] = set()
+    missing: dict[str, None] = {}
+    todo: list[ast.stmt] = [node]
+    while todo:
+        for name in _free(todo.pop()):
+            if name not in binding:
+                missing[name] = None
+            for found in binding.get(name, []):
+                if _makes_tasks(found):
+                    missing[name] = None
+                elif found is not node and found not in needed:
+                    needed.add(found)
+                    todo.append(found)
+    return [each for each in standing if each in needed], sorted(missing)
+
+
+def _standing(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a file, with those of the blocks and functions that make DAGs."""
+    for each in statements:
+        match each:
+            case ast.With(_, body):
+                yield from _standing(body)
+            case ast.FunctionDef(decorator_list=[*decorators], body=body) if any(map(_makes_dags, decorators)):
+                yield each
+                yield from _standing(body)
+            case _:
+                yield each
+
+
+def _makes_dags(decorator: ast.expr) -> bool:
+    named = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return ast.unparse(named).rpartition(".")[2] in ("dag", "task_group")
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.Import(names) | ast.ImportFrom(_, names):
+            yield from (each.asname or each.name.partition(".")[0] for each in names)
+        case ast.FunctionDef(name) | ast.ClassDef(name):
+            yield name
+        case ast.Assign(targets):
+            yield from (each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+        case ast.AugAssign(ast.Name(name)):
+            yield name
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), method))) if method in _CHANGES:
+            yield name
+        case ast.For(body=body):
+            yield from (name for each in body for name in _bound(each))
+        case ast.AnnAssign(ast.Name(name)) | ast.AsyncFunctionDef(name):
+            yield name
+        case ast.Try(body, handlers, orelse):
+            yield from (name for each in (*body, *orelse) for name in _bound(each))
+            yield from (name for handler in handlers for each in handler.body for name in _bound(each))
+        case ast.If(_, body, orelse) if not any(isinstance(each, ast.Call) for each in ast.walk(node)):
+            yield from (name for each in (*body, *orelse) for name in _bound(each))
+
+
+def _makes_tasks(node: ast.stmt) -> bool:
+    """Whether a loop makes tasks too, so that it cannot stand in a script."""
+    return isinstance(node, ast.For) and any(isinstance(each, ast.keyword) and each.arg == "task_id"
+                                             for each in ast.walk(node))  # fmt: skip
+
+
+def _free(node: ast.stmt) -> set[str]:
+    """The names that a statement reads from the file around it, without its annotations."""
+    bare = _without_head(node) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else node
+    table = symtable.symtable(ast.unparse(ast.Module([bare], [])), "", "exec")
+    own = {each.get_name() for each in table.get_symbols() if each.is_assigned() or each.is_imported()}
+    found = {each.get_name() for each in table.get_symbols() if each.is_referenced()} - own
+    inner = list(table.get_children())
+    while inner:
+        scope = inner.pop()
+        inner += scope.get_children()
+        found |= {each.get_name() for each in scope.get_symbols() if each.is_global() and each.is_referenced()} - own
+    return found - set(dir(builtins)) - {"__file__", "__name__", "__doc__"}
+
+
+def _without_head(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
+    """A function without annotations, and without the decorators of Airflow."""
+    bare = ast.parse(ast.unparse(node)).body[0]
+    assert isinstance(bare, ast.FunctionDef | ast.AsyncFunctionDef)
+    bare.decorator_list, bare.returns = [each for each in bare.decorator_list if not _is_airflows(each)], None
+    for each in (*bare.args.posonlyargs, *bare.args.args, *bare.args.kwonlyargs, bare.args.vararg, bare.args.kwarg):
+        if each is not None:
+            each.annotation = None
+    return bare
+
+
+def _is_airflows(decorator: ast.expr) -> bool:
+    named = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return not _DECORATORS.isdisjoint(ast.unparse(named).split("."))
+
+
+def is_of_airflow(node: ast.stmt) -> bool:
+    """Whether a statement imports Airflow, or a neighbour of the file."""
+    if isinstance(node, ast.ImportFrom):
+        return (node.module or "").partition(".")[0] == "airflow" or node.level > 0
+    return isinstance(node, ast.Import) and any(each.name.partition(".")[0] == "airflow" for each in node.names)
+
+
+def foreign_modules(node: ast.stmt) -> Iterator[str]:
+    """The modules that a statement imports and that Python does not bring along."""
+    names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+    names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+    known = {*sys.stdlib_module_names, "airflow"}
+    yield from (first for name in names if (first := name.partition(".")[0]) not in known)
+
+
+def source(reader: Reader, node: ast.stmt) -> str:
+    """The text of a statement as it is written, from the margin on, without annotations."""
+    if isinstance(node, ast.FunctionDef):
+        bare = _without_head(node)
+        assert isinstance(bare, ast.FunctionDef)
+        text = ast.get_source_segment(reader.text, node.body[0], padded=True)
+        return ast.unparse(bare) if text is None else _with_body(bare, reader, node)
+    if node.col_offset or getattr(node, "decorator_list", []):
+        return ast.unparse(node)  # later lines would keep another margin, and decorators stand before the text
+    return ast.get_source_segment(reader.text, node) or ast.unparse(node)
+
+
+def _with_body(bare: ast.FunctionDef, reader: Reader, node: ast.FunctionDef) -> str:
+    """The head without annotations, and the body as it is written, comments included."""
+    if any(isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for each in node.body):
+        return ast.unparse(bare)
+    decorators = "".join(f"@{ast.unparse(each)}\n" for each in bare.decorator_list)
+    head = ast.unparse(ast.FunctionDef(bare.name, bare.args, [ast.Pass()], [], lineno=1)).partition("\n")[0]
+    head = decorators + head
+    first, last = node.body[0], node.body[-1]
+    if first.lineno == node.lineno:
+        return ast.unparse(bare)
+    written = reader.text.splitlines()
+    begins = first.lineno - 1
+    while written[begins - 1].strip().startswith("#"):
+        begins -= 1
+    texts = {at for each in node.body for at in _in_texts(each)}
+    margin = first.col_offset
+    lines = []
+    for at, line in enumerate(written[begins : last.end_lineno], begins + 1):
+        lines.append(f"    {line[margin:]}" if line[:margin].isspace() and at not in texts else line)
+    return "\n".join([head, *lines])
+
+
+def _in_texts(node: ast.AST) -> Iterator[int]:
+    """The lines that begin inside a text of several lines, which are a part of it."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.JoinedStr) or (isinstance(each, ast.Constant) and isinstance(each.value, str | bytes)):
+            yield from range(each.lineno + 1, (each.end_lineno or each.lineno) + 1)

@@ -1,0 +1,53 @@
+"""Results that tasks of DAG files hand on: who gives which, and what is said where none is given."""
+
+from __future__ import annotations
+
+from importers.report import Grade
+from tests.every import every
+from tests.importers.exports import said
+from tests.importers.test_airflow import in_dag, tasks
+
+PULL = "BashOperator(task_id='b', bash_command='echo {{ ti.xcom_pull(task_ids=\"a\"%s) }}')"
+
+
+@every(
+    ("giver", "more", "said_"),
+    [
+        ("KubernetesPodOperator(task_id='a', image='i')", "", "a K8S task gives none of that name"),
+        ("PostgresOperator(task_id='a', sql='select 1')", "", "the columns of its first row are results"),
+        ("BashOperator(task_id='a', bash_command='date')", ', key="k"', "its result k is used"),
+        ("BranchPythonOperator(task_id='a', python_callable=lambda: 'b')", "", "its result return_value is used"),
+    ],
+)
+def test_a_result_that_nobody_gives_is_to_be_done(giver: str, more: str, said_: str) -> None:
+    found = in_dag(giver + "\n" + PULL % more)
+    assert any(said_ in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+def test_what_a_lambda_pulls_is_given() -> None:
+    found = in_dag("""
+        PythonOperator(task_id="a", python_callable=lambda: 1) >> PythonOperator(
+            task_id="b", python_callable=lambda ti: print(ti.xcom_pull(task_ids="a")))
+    """)
+    assert '_give("return_value", result)' in tasks(found)["a"].params["script"]
+
+
+def test_a_helper_that_asks_for_results_is_to_be_done() -> None:
+    found = in_dag(
+        "PythonOperator(task_id='a', python_callable=lambda ti: helper(ti))",
+        before="def helper(ti):\n    return ti.xcom_pull(task_ids='x')",
+    )
+    assert any("helper asks for results too" in each for each in said(found, Grade.TODO))
+
+
+def test_an_environment_and_amounts_of_a_pod_are_read() -> None:
+    found = in_dag(
+        """
+        KubernetesPodOperator(task_id="a", image="i", env_vars=[k8s.V1EnvVar(name="DAY", value="{{ ds }}")],
+            container_resources=k8s.V1ResourceRequirements(requests={"cpu": 1}, limits={"memory": "1Gi"}))
+        """,
+        before="from kubernetes.client import models as k8s",
+    )
+    params = tasks(found)["a"].params
+    assert params["env"] == {"DAY": "$[interval_start(yyyy-MM-dd)]"}
+    assert (params["requests"], params["limits"]) == ({"cpu": "1"}, {"memory": "1Gi"})

@@ -1,0 +1,140 @@
+"""What makes the tasks and arrows of DAG files: chains, loops, comprehensions, and conditions on variables."""
+
+from __future__ import annotations
+
+from importers.report import Grade
+from tests.every import every
+from tests.importers.exports import said
+from tests.importers.test_airflow import DAILY, arrows, imported, in_dag
+
+ABC = "a, b, c = [EmptyOperator(task_id=name) for name in 'abc']\n"
+IN_ROW = {"a": [], "b": ["a"], "c": ["b"]}
+
+
+@every(
+    "body",
+    [
+        "chain(*[a, b, c])",
+        "chain(a, *[b, c])",
+        "from airflow.sdk import chain_linear\nchain_linear([a], [b], [c])",
+        "a.set_downstream(task_or_task_list=b)\nc.set_upstream(task_or_task_list=[b])",
+        "cross_downstream([a], to_tasks=[b])\ncross_downstream(from_tasks=[b], to_tasks=[c])",
+        "row = [a, b, c]\nfor one, other in zip(row[:-1], row[1:]):\n    one >> other",
+    ],
+)
+def test_arrows_of_a_row_are_followed(body: str) -> None:
+    assert arrows(in_dag(ABC + body)) == IN_ROW
+
+
+@every(
+    ("body", "names"),
+    [
+        ("for x in 'abc':\n    if x == 'b':\n        continue\n    EmptyOperator(task_id=x)", "ac"),
+        ("for x in 'abc':\n    if x == 'b':\n        break\n    EmptyOperator(task_id=x)", "a"),
+        ("for x in 'ab':\n    EmptyOperator(task_id=x)\nelse:\n    EmptyOperator(task_id='c')", "abc"),
+        ("made = {x: EmptyOperator(task_id=x) for x in 'ab'}", "ab"),
+        ("made = [EmptyOperator(task_id=x + y) for x in 'a' for y in '12' if y != '1']", ["a2"]),
+        ("made = list(EmptyOperator(task_id=x) for x in 'ab')", "ab"),
+        ("try:\n    x = 'a'\nexcept Exception:\n    x = 'b'\nelse:\n    EmptyOperator(task_id=x)", "a"),
+    ],
+)
+def test_what_loops_and_comprehensions_make_is_there(body: str, names: list[str]) -> None:
+    assert list(arrows(in_dag(body))) == list(names)
+
+
+@every(
+    ("body", "said_"),
+    [
+        ("chain(EmptyOperator(task_id='a'), secret())", "the arrows to and from secret() are left out"),
+        ("EmptyOperator(task_id='a').set_upstream(secret())", "the arrows to and from secret() are left out"),
+        ("made = {x: EmptyOperator(task_id=x) for x in names()}\nEmptyOperator(task_id='a')", "names() is not known"),
+        ("match NAME:\n    case _:\n        EmptyOperator(task_id='b')\nEmptyOperator(task_id='a')", "a match is not"),
+        ("@task\nasync def a():\n    pass\nx = a()\nEmptyOperator(task_id='b')", "the function a is async"),
+        ("if Variable.get('env') == 'prod':\n    EmptyOperator(task_id='b')\nEmptyOperator(task_id='a')", "whether"),
+        ("if Variable.get('on', False):\n    EmptyOperator(task_id='b')\nEmptyOperator(task_id='a')", "whether"),
+        (
+            "for x in Variable.get('l').split(','):\n    EmptyOperator(task_id=x)\nEmptyOperator(task_id='a')",
+            "the loop",
+        ),
+        ("name = Variable.get('name')\nEmptyOperator(task_id=f'load_{name}')", "the task_id load_${name} is not known"),
+    ],
+)
+def test_what_only_a_run_knows_of_the_structure_is_to_be_done(body: str, said_: str) -> None:
+    found = in_dag(body)
+    assert any(said_ in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+def test_a_chain_of_lists_that_are_not_equally_long_is_no_arrow_to_all() -> None:
+    found = in_dag(ABC + "chain([a], [b, c])")
+    assert any("not equally long" in each for each in said(found, Grade.TODO))
+
+
+def test_a_dag_id_with_a_variable_in_it_has_to_be_named() -> None:
+    found = imported(
+        "name = Variable.get('team', 'x')\nwith DAG(f'{name}_d', schedule=None):\n    EmptyOperator(task_id='a')"
+    )
+    assert any("has a variable in it; name it" in each for each in said(found, Grade.TODO))
+
+
+def test_a_dag_that_no_code_makes_that_is_followed_is_told() -> None:
+    found = imported("""
+        class Factory:
+            def build(self):
+                return DAG("other")
+        made = Factory().build()
+        with DAG("d", schedule=None):
+            EmptyOperator(task_id="a")
+    """)
+    assert any("the DAG that is made there is left out" in each for each in said(found, Grade.LOST))
+
+
+def test_a_comparison_with_none_raises_nothing() -> None:
+    assert list(arrows(in_dag("x = None < 3\ny = None in [1]\nEmptyOperator(task_id='a')"))) == ["a"]
+
+
+@every(
+    ("body", "expected"),
+    [
+        ("(a := EmptyOperator(task_id='a')) >> EmptyOperator(task_id='b')", {"a": [], "b": ["a"]}),
+        (
+            "a, *rest = [EmptyOperator(task_id=x) for x in 'abc']\na >> rest\nrest[0] >> rest[1]",
+            {"a": [], "b": ["a"], "c": ["a", "b"]},
+        ),
+        (
+            "for x in 'ab':\n    globals()[x] = EmptyOperator(task_id=x)\na >> b",
+            {"a": [], "b": ["a"]},
+        ),
+        ("EmptyOperator(task_id=f'a{datetime(2026, 1, 2).strftime(\"%Y%m\")}')", {"a202601": []}),
+    ],
+)
+def test_names_that_are_bound_in_other_ways_are_known(body: str, expected: dict[str, list[str]]) -> None:
+    assert arrows(in_dag(body)) == expected
+
+
+@every(
+    ("body", "said_"),
+    [
+        ("made = list(map(lambda x: EmptyOperator(task_id=x), 'ab'))", "the tasks that a lambda makes are left out"),
+        ("if Variable.get('x') is not None:\n    EmptyOperator(task_id='b')", "whether Variable.get('x') is not None"),
+    ],
+)
+def test_what_is_made_by_lambdas_and_by_variables_that_may_be_none_is_told(body: str, said_: str) -> None:
+    found = in_dag(f"{body}\nEmptyOperator(task_id='a')")
+    assert any(said_ in each for each in said(found, Grade.TODO)), said(found, Grade.TODO)
+
+
+def test_a_task_belongs_to_the_dag_of_those_around_it_and_to_no_other() -> None:
+    found = imported(f"""
+        one, two = DAG("d", {DAILY}), DAG("e", {DAILY})
+        a, b, c = EmptyOperator(task_id="a", dag=one), EmptyOperator(task_id="b"), EmptyOperator(task_id="c")
+        a >> b >> c
+        EmptyOperator(task_id="x", dag=two)
+    """)
+    assert arrows(found) == IN_ROW
+    found = imported(f"""
+        one, two = DAG("d", {DAILY}), DAG("e", {DAILY})
+        EmptyOperator(task_id="a", dag=one) >> EmptyOperator(task_id="b", dag=two)
+        EmptyOperator(task_id="alone")
+    """)
+    assert any('comes after "a", which is a task of another DAG' in each for each in said(found, Grade.TODO))
+    assert any('"alone" belongs to no DAG' in each for each in said(found, Grade.TODO))

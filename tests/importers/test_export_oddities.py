@@ -1,0 +1,36 @@
+"""Exports of DolphinScheduler whose fields are odd or say less than others do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from importers.report import Grade
+from tests.importers.exports import export, imported, legacy, legacy_task, said, task, the_task
+
+
+def test_a_query_of_version_1_sends_its_rows_without_saying_so() -> None:
+    query = {"type": "MYSQL", "datasource": 1, "sql": "SELECT 1", "sqlType": "0", "title": "T", "receivers": "a@b.c"}
+    names = {"datasources": {"1": "db"}}
+    found = imported(legacy(legacy_task("a", "SQL", query)), names=names)
+    assert any("it is sent to a@b.c" in each for each in said(found, Grade.TODO))
+    assert not imported(legacy(legacy_task("a", "SQL", {**query, "sendEmail": False})), names=names).report.has_todo
+
+
+def test_the_sdk_waits_a_minute_between_attempts_where_it_says_none() -> None:
+    text = "workflow: {name: w}\ntasks: [{name: a, task_type: Shell, command: date, fail_retry_times: 2%s}]\n"
+    assert the_task(imported(text % "")).retry_interval == 1
+    assert the_task(imported(text % ", fail_retry_interval: 5")).retry_interval == 5
+
+
+def test_a_task_in_the_master_is_not_said_to_be_retried() -> None:
+    late: dict[str, Any] = {"timeoutFlag": "OPEN", "timeoutNotifyStrategy": "FAILED", "timeout": 5, "failRetryTimes": 2}
+    found = imported(export(task("a", **late), task("b", "CONDITIONS", {}, **late)))
+    assert any("retried here" in each for each in said(found, Grade.CHANGED, "a"))
+    assert not any("retried here" in each for each in said(found, Grade.CHANGED, "b"))
+
+
+def test_two_tasks_of_one_name_are_told_apart_and_retries_have_a_limit() -> None:
+    found = imported(export(task("a"), task("a", failRetryTimes=5_000)))
+    assert 'the name was "a", which another task has' in said(found, Grade.CHANGED)
+    assert "it was retried 5000 times, here at most 1000" in said(found, Grade.CHANGED)
+    assert the_task(found, "a 2").retry_times == 1000
