@@ -11,6 +11,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from pydantic import ValidationError
 
 from dao.tasks.task_claims import ClaimedTask
 from model.errors import Refused
@@ -29,7 +30,7 @@ from worker.attempts.look_places import LookPlaces
 from worker.statements.thread import threads_at_work
 from worker.tasks.catalog import TaskCatalog
 from worker.tasks.plugin import TaskContext, TaskResult
-from worker.tasks.wait import moment_of
+from worker.tasks.wait import WaitTask, moment_of
 
 NOT_YET = T.DELAY_EXECUTION
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -81,6 +82,17 @@ async def test_a_file_that_cannot_be_looked_for_is_a_failure(scene: Scene, tmp_p
 async def test_a_path_must_be_absolute(scene: Scene, path: str, why: str) -> None:
     with pytest.raises(Refused, match=why):
         await look(scene, {"file": path}, {"dir": "in"})
+
+
+@pytest.mark.parametrize(
+    ("thing", "why"),
+    [({"file": "in/x.csv"}, "file: in/x.csv must begin with /"), ({"time": "25:99"}, 'time: "25:99" is no time')],
+)
+def test_what_can_never_come_is_refused_when_it_is_saved(thing: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        WaitTask.Params.model_validate({"for": thing})
+    for fits in ({"file": "${folder}/x"}, {"time": "06:30"}, {"time": "$[yyyy-MM-dd+1] 06:30"}):
+        WaitTask.Params.model_validate({"for": fits})
 
 
 async def test_an_answer_is_there_when_it_is_as_expected(scene: Scene) -> None:

@@ -42,6 +42,7 @@ CLOSING_S_MAX = 1.0
 """How long a cancelled look waits for its connection to be closed."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _MAGIC = re.compile(r"[*?\[]")
+_NOT_ABSOLUTE = "must begin with /: the folder of a task is new each time"
 _TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
 
 
@@ -77,6 +78,18 @@ class Thing(BaseModel):
     def _is_one(self) -> Self:
         if len(self.model_fields_set) != 1 or None in (getattr(self, name) for name in self.model_fields_set):
             raise ValueError(f"must have exactly one of {', '.join(type(self).model_fields)}")
+        return self
+
+    @model_validator(mode="after")
+    def _is_fit(self) -> Self:
+        """As far as its text tells before parameters are replaced in it."""
+        if self.file is not None and self.file[0] not in "/$\0":
+            raise ValueError(f"file: {self.file[:100]} {_NOT_ABSOLUTE}")
+        if self.time is not None and not {"$", "\0"} & set(self.time):
+            try:
+                moment_of(self.time, datetime.now(UTC))
+            except Refused as error:
+                raise ValueError(str(error).removeprefix("for.")) from None
         return self
 
 
@@ -170,7 +183,7 @@ class FileWait(WaitTask):
         marked = self.params.for_.file or ""
         shown, path = as_written(marked), plain(marked)
         if not path.startswith("/"):
-            raise Refused(f"for.file: {shown} must begin with /: the folder of a task is new each time")
+            raise Refused(f"for.file: {shown} {_NOT_ABSOLUTE}")
         if "\0" in path:
             raise Refused(f"for.file: {shown} contains a NUL")
         is_pattern = _MAGIC.search(put_in(marked, lambda _name, _value: "")) is not None
