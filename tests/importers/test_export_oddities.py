@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from importers.report import Grade
-from tests.importers.exports import export, imported, legacy, legacy_task, said, task, the_task
+from tests.importers.exports import export, imported, legacy, legacy_task, only, said, task, the_task
 
 
 def test_a_query_of_version_1_sends_its_rows_without_saying_so() -> None:
@@ -34,3 +34,15 @@ def test_two_tasks_of_one_name_are_told_apart_and_retries_have_a_limit() -> None
     assert 'the name was "a", which another task has' in said(found, Grade.CHANGED)
     assert "it was retried 5000 times, here at most 1000" in said(found, Grade.CHANGED)
     assert the_task(found, "a 2").retry_times == 1000
+
+
+def test_a_workflow_that_is_referred_to_by_its_name_has_the_name_that_it_has_here() -> None:
+    found = imported(
+        "workflow: {name: a/b}\n"
+        "tasks: [{name: x, task_type: SubWorkflow, workflow_name: c/d},"
+        " {name: y, task_type: Dependent, groups: [{op: and, groups: ["
+        "{project_name: default, workflow_name: a/b, dependent_date: today}]}]}]\n"
+    )
+    assert the_task(found, "x").params["workflow"] == "c_d"
+    (group,) = the_task(found, "y").params["groups"]
+    assert group["items"][0]["workflow"] == only(found).name == "a_b"
