@@ -46,3 +46,12 @@ def test_a_workflow_that_is_referred_to_by_its_name_has_the_name_that_it_has_her
     assert the_task(found, "x").params["workflow"] == "c_d"
     (group,) = the_task(found, "y").params["groups"]
     assert group["items"][0]["workflow"] == only(found).name == "a_b"
+
+
+def test_a_query_that_sends_an_alert_is_one_that_sends_mail() -> None:
+    query = {"type": "MYSQL", "datasource": 1, "sql": "SELECT 1", "sqlType": "0", "title": "T", "groupId": 2}
+    names = {"datasources": {"1": "db"}, "alert_groups": {"2": "ops"}}
+    found = imported(export(task("a", "SQL", {**query, "sendAlert": True})), names=names)
+    assert the_task(found).params["alert_group"] == "ops"
+    assert not said(found, Grade.LOST)
+    assert "alert_group" not in the_task(imported(export(task("a", "SQL", query)), names=names)).params

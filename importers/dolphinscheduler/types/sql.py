@@ -112,8 +112,9 @@ def _separator(params: Fields, made: dict[str, Any], draft: Draft) -> None:
 
 def _mail(params: Fields, made: dict[str, Any], draft: Draft, context: Context) -> None:
     """What is sent of its rows, and to whom."""
-    unsaid = "YES" if params.has("receivers") and not params.has("sendEmail") else "NO"  # version 1 always sends
-    sends = choice(params, "sendEmail", YES_NO, unsaid, draft.about) == "YES"
+    field = "sendEmail" if params.has("sendEmail") else "sendAlert"  # as later versions call it
+    unsaid = "YES" if params.has("receivers") and not params.has(field) else "NO"  # version 1 always sends
+    sends = choice(params, field, YES_NO, unsaid, draft.about) == "YES"
     rows = params.number("displayRows", 10)
     title, group = params.text("title"), params.text("groupId")
     receivers = [params.text(name) for name in ("receivers", "receiversCc") if params.has(name)]
