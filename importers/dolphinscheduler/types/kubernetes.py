@@ -65,13 +65,11 @@ def _words(params: Fields, name: str, draft: Draft) -> list[str]:
 
 
 def _resources(params: Fields, made: dict[str, Any]) -> None:
-    wanted = {}
-    if cores := params.number("minCpuCores"):
-        wanted["cpu"] = f"{cores:g}"
-    if space := params.number("minMemorySpace"):
-        wanted["memory"] = f"{space:g}Mi"
-    if wanted:
-        made["requests"] = wanted
+    """What it asks for; DolphinScheduler lets it have twice as much."""
+    for name, ours, unit in (("minCpuCores", "cpu", ""), ("minMemorySpace", "memory", "Mi")):
+        if least := params.number(name):
+            made.setdefault("requests", {})[ours] = f"{least:g}{unit}"
+            made.setdefault("limits", {})[ours] = f"{2 * least:g}{unit}"
 
 
 def _labels(params: Fields, made: dict[str, Any], draft: Draft) -> None:
