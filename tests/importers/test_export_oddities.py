@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from importers.report import Grade
-from tests.importers.exports import export, imported, legacy, legacy_task, only, said, task, the_task
+from tests.importers.exports import definition, export, imported, legacy, legacy_task, only, said, task, the_task
 
 
 def test_a_query_of_version_1_sends_its_rows_without_saying_so() -> None:
@@ -55,3 +55,16 @@ def test_a_query_that_sends_an_alert_is_one_that_sends_mail() -> None:
     assert the_task(found).params["alert_group"] == "ops"
     assert not said(found, Grade.LOST)
     assert "alert_group" not in the_task(imported(export(task("a", "SQL", query)), names=names)).params
+
+
+def test_global_parameters_that_nobody_can_refer_to_or_that_are_there_twice_are_said() -> None:
+    listed = [
+        {"prop": name, "direct": direct, "type": "VARCHAR", "value": value}
+        for name, direct, value in (("x", "IN", "1"), ("x", "OUT", "2"), ("x", "OUT", "3"), ("start-date", "IN", "4"))
+    ]
+    found = imported(export(task("a"), head=definition(globalParams=listed)))
+    assert 'the parameter "x" is there twice; the last one counts' in said(found, Grade.CHANGED)
+    assert said(found, Grade.TODO) == ['the parameter "start-date" has a name that no ${...} can have; rename it']
+    assert found.files["workflows/daily.yaml"].count("  - x\n") == 1
+    found = imported("workflow: {name: w, param: {a-b: 1}}\ntasks: [{name: a, task_type: Shell, command: date}]\n")
+    assert len(said(found, Grade.TODO)) == 1
