@@ -97,7 +97,9 @@ class _Import:
             context.drafts[task] = Draft(task, about.of_task(task), self.passwords)
         for before, after in flow.edges:
             draft = context.drafts[named[after]]
-            if named[before] not in draft.after and before != after:
+            if before == after:
+                draft.about.changed("after", "it comes after itself there, which no task can; the arrow is left out")
+            elif named[before] not in draft.after:
                 draft.after.append(named[before])
         if name != flow.name:
             about.changed("name", f'it is called "{name}" here: no workflow may be called "{flow.name}"')

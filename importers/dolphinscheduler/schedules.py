@@ -6,7 +6,7 @@ from typing import Any
 
 from importers.dolphinscheduler.choices import FAILURE, RELEASES, WARNINGS, choice
 from importers.dolphinscheduler.context import Context
-from importers.dolphinscheduler.names import group_name
+from importers.dolphinscheduler.names import said_group_name
 from importers.dolphinscheduler.tasks import priority_of
 from importers.ledger import Fields
 from importers.report import About
@@ -42,7 +42,7 @@ def convert(fields: Fields, context: Context) -> None:
     for name in ("processInstancePriority", "workflowInstancePriority"):
         if fields.has(name) and (priority := priority_of(fields, name, about)):
             made["priority"] = priority
-    _where(fields, made, context)
+    _where(fields, made, context, about)
     warning = choice(fields, "warningType", WARNINGS, "NONE", about)
     group = fields.text("warningGroupId")
     if warning != "NONE":
@@ -86,10 +86,10 @@ def _time(text: str) -> str:
     return text.strip().replace(" ", "T", 1) if text.strip().lower() not in ("", "null") else ""
 
 
-def _where(fields: Fields, made: dict[str, Any], context: Context) -> None:
+def _where(fields: Fields, made: dict[str, Any], context: Context, about: About) -> None:
     if (group := fields.text("workerGroup", "default")) not in ("", "default"):
-        made["worker_group"] = group_name(group)
+        made["worker_group"] = said_group_name(group, about)
     if (id_ := fields.text("workerGroupId")) not in _NONE and (name := context.ask("worker_groups", id_)) is not None:
-        made["worker_group"] = group_name(name)
+        made["worker_group"] = said_group_name(name, about)
     if (code := fields.text("environmentCode")) not in _NONE and (name := context.ask("environments", code)):
         made["environment"] = name

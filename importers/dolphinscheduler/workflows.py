@@ -5,7 +5,7 @@ from __future__ import annotations
 from importers.dolphinscheduler import parameters
 from importers.dolphinscheduler.choices import RELEASES, WARNINGS, YES_NO, choice
 from importers.dolphinscheduler.context import Context
-from importers.dolphinscheduler.names import group_name
+from importers.dolphinscheduler.names import said_group_name
 from model.choices import ExecutionType, ReleaseState
 from model.fields import MINUTES_MAX
 
@@ -30,7 +30,7 @@ def convert(context: Context) -> None:
     _tenant(context)
     _alerts(context)
     if (group := fields.text("workerGroup", "default")) not in _NONE:
-        context.fields["worker_group"] = group_name(group)
+        context.fields["worker_group"] = said_group_name(group, about)
     _layout(context)
     state = choice(fields, "releaseState", RELEASES, "OFFLINE", about)
     is_valid = choice(fields, "flag", YES_NO, "YES", about) == "YES"

@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from importers.report import Grade
-from tests.importers.exports import definition, export, imported, legacy, legacy_task, only, said, task, the_task
+from tests.importers.exports import (
+    definition,
+    export,
+    imported,
+    legacy,
+    legacy_task,
+    lines,
+    only,
+    said,
+    schedule,
+    task,
+    the_task,
+)
 
 
 def test_a_query_of_version_1_sends_its_rows_without_saying_so() -> None:
@@ -68,3 +80,25 @@ def test_global_parameters_that_nobody_can_refer_to_or_that_are_there_twice_are_
     assert found.files["workflows/daily.yaml"].count("  - x\n") == 1
     found = imported("workflow: {name: w, param: {a-b: 1}}\ntasks: [{name: a, task_type: Shell, command: date}]\n")
     assert len(said(found, Grade.TODO)) == 1
+
+
+def test_a_worker_group_that_is_called_otherwise_is_said_wherever_it_is_named() -> None:
+    given = export(
+        task("a", workerGroup="a b"), schedule=schedule(workerGroup="a b"), head=definition(workerGroup="a b")
+    )
+    found = imported(given)
+    sentence = 'the worker group was "a b", which no group may be called here; it is "a_b"'
+    told = [line.task for line in lines(found, Grade.CHANGED) if line.sentence == sentence]
+    assert sorted(told) == ["", "a", "its schedule"]
+    assert (only(found).spec.worker_group, only(found).schedules[0].worker_group) == ("a_b", "a_b")
+
+
+def test_an_arrow_from_a_task_to_itself_is_said() -> None:
+    for found in (
+        imported(export(task("a"), edges=[(0, 0)])),
+        imported(legacy(legacy_task("a", preTasks=["a"]))),
+    ):
+        assert said(found, Grade.CHANGED, "a") == [
+            "it comes after itself there, which no task can; the arrow is left out"
+        ]
+        assert the_task(found).after == ()
