@@ -24,7 +24,10 @@ _NESTED = frozenset(
         *("globalParams", "globalParamMap", "locations", "connects", "taskParams", "localParams", "resourceList"),
         *("processDefinitionJson", "processDefinitionLocations", "processDefinitionConnects", "preTasks", "depList"),
         *("taskDefinitionJson", "taskRelationJson", "dependence", "switchResult", "conditionResult", "conditionParams"),
-        *("params", "timeout", "taskTimeoutParameter", "waitStartTimeout", "namespace", "connectionParams", "mainJar"),
+        *("processDefinition", "workflowDefinition", "schedule", "taskDefinitionList", "otherParamsJson"),
+        *("processTaskRelationList", "workflowTaskRelationList", "dependTaskList", "dependItemList", "httpParams"),
+        *("httpRequestParams", "listParameters", "customizedLabels", "nodeSelectors", "params", "timeout"),
+        *("taskTimeoutParameter", "waitStartTimeout", "namespace", "connectionParams", "mainJar"),
     )
 )
 """Fields whose text may be JSON. In others, such as the job of a DATAX task, JSON is a text."""

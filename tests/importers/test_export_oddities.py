@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from importers.report import Grade
@@ -102,3 +103,16 @@ def test_an_arrow_from_a_task_to_itself_is_said() -> None:
             "it comes after itself there, which no task can; the arrow is left out"
         ]
         assert the_task(found).after == ()
+
+
+def test_each_part_may_be_a_text_with_json_in_it() -> None:
+    given = export(task("a", "HTTP", {"url": "http://x", "httpParams": '[{"prop": "q", "value": "1"}]'}), task("b"))
+    texts = [{name: each and json.dumps(each) for name, each in given[0].items()}]
+    found = imported(texts)
+    assert found.report.lines() == imported(given).report.lines()
+    assert the_task(found).params["query"] == {"q": "1"}
+
+
+def test_the_body_of_a_request_says_nothing_in_its_other_parameters() -> None:
+    body = {"name": "w", "taskDefinitionJson": [task("a")], "taskRelationJson": [], "otherParamsJson": "{}"}
+    assert not said(imported(body), Grade.LOST)
