@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
+import pytest
+
+from importers.dolphinscheduler.decoding import read_input
 from importers.report import Grade
+from model.errors import Refused
 from tests.importers.exports import (
     definition,
     export,
@@ -116,3 +121,10 @@ def test_each_part_may_be_a_text_with_json_in_it() -> None:
 def test_the_body_of_a_request_says_nothing_in_its_other_parameters() -> None:
     body = {"name": "w", "taskDefinitionJson": [task("a")], "taskRelationJson": [], "otherParamsJson": "{}"}
     assert not said(imported(body), Grade.LOST)
+
+
+def test_a_file_of_powershell_is_read_and_a_compressed_one_is_called_so() -> None:
+    assert read_input(json.dumps({"a": "ü"}).encode("utf-16")).tree == {"a": "ü"}
+    assert read_input("workflow: ü".encode("utf-16")).tree == {"workflow": "ü"}
+    with pytest.raises(Refused, match="it is compressed"):
+        read_input(gzip.compress(b"{}"))
