@@ -71,7 +71,7 @@ def read(content: Mapping[str, Any], path: Path, ledger: Ledger, file: str, abou
         [edge for edge in edges if edge[0] in known],
         whole.text("projectName"),
         whole.text("projectId"),
-        [each for each in (whole.text("processDefinitionId"),) if each],
+        [each for each in (whole.text("processDefinitionId") or whole.text("id"),) if each],
         places,
         whole.renamed(_SCHEDULE) if whole.text("scheduleCrontab") else None,
     )

@@ -13,6 +13,7 @@ from importers.report import Grade
 from model.errors import Refused
 from tests.importers.exports import (
     definition,
+    documents,
     export,
     imported,
     legacy,
@@ -128,3 +129,17 @@ def test_a_file_of_powershell_is_read_and_a_compressed_one_is_called_so() -> Non
     assert read_input("workflow: ü".encode("utf-16")).tree == {"workflow": "ü"}
     with pytest.raises(Refused, match="it is compressed"):
         read_input(gzip.compress(b"{}"))
+
+
+def test_the_command_that_puts_files_into_a_project_can_be_pasted() -> None:
+    found = imported(export(task("a", params={"rawScript": "date", "resourceList": [{"resourceName": "a b/$c.sh"}]})))
+    assert any(each.endswith("shoal file put 'a b/$c.sh'") for each in said(found, Grade.CHANGED, "a"))
+
+
+def test_an_answer_of_version_1_has_the_id_that_others_refer_to() -> None:
+    child, parent = legacy(legacy_task("a"))[0], legacy(legacy_task("b", "SUB_PROCESS", {"processDefinitionId": 9}))
+    answer = {"code": 0, "msg": "success", "data": {**child, "id": 9, "processDefinitionName": "child"}}
+    found = imported(answer, parent)
+    assert not found.report.has_todo
+    sub = next(each for each in documents(found).values() if each.name != "child")
+    assert sub.spec.tasks[0].params["workflow"] == "child"
