@@ -142,6 +142,10 @@ class _Import:
         abouts: dict[tuple[str, Path], About] = {}
         for context in contexts:
             flow = context.flow
+            if flow.schedule is not None:
+                abouts[flow.file, flow.schedule.path] = context.about.of_task(schedules.SCHEDULE)
+            if flow.fields.path and isinstance(flow.fields.path[-1], str):
+                abouts[flow.file, flow.fields.path[:-1]] = context.about
             abouts[flow.file, flow.fields.path] = context.about
             for step in flow.steps:
                 abouts[flow.file, step.fields.path] = context.drafts[context.task_names[step.key]].about

@@ -12,6 +12,7 @@ from importers.dolphinscheduler.decoding import read_input
 from importers.report import Grade
 from model.errors import Refused
 from tests.importers.exports import (
+    code_of,
     definition,
     documents,
     export,
@@ -143,3 +144,21 @@ def test_an_answer_of_version_1_has_the_id_that_others_refer_to() -> None:
     assert not found.report.has_todo
     sub = next(each for each in documents(found).values() if each.name != "child")
     assert sub.spec.tasks[0].params["workflow"] == "child"
+
+
+def test_a_field_that_nobody_knows_is_lost_where_it_stood() -> None:
+    given = [
+        {**each, "of_workflow": 1}
+        for name in ("one", "two")
+        for each in export(task("a"), head=definition(name), schedule=schedule(of_schedule=1))
+    ]
+    found = [(line.workflow, line.task, line.field) for line in lines(imported(given), Grade.LOST)]
+    assert sorted(found) == [
+        (name, *where) for name in ("one", "two") for where in (("", "of_workflow"), ("its schedule", "of_schedule"))
+    ]
+
+
+def test_a_condition_that_chooses_no_task_is_a_todo() -> None:
+    cases = [{"condition": "${a} == 1", "nextNode": None}, {"condition": "${a} > 0", "nextNode": code_of(1)}]
+    found = imported(export(task("s", "SWITCH", {"switchResult": {"dependTaskList": cases}}), task("b"), edges=[(0, 1)]))
+    assert [each.split(" so ")[0] for each in said(found, Grade.TODO)] == ["${a} == 1 chooses no task,"]
