@@ -160,5 +160,7 @@ def test_a_field_that_nobody_knows_is_lost_where_it_stood() -> None:
 
 def test_a_condition_that_chooses_no_task_is_a_todo() -> None:
     cases = [{"condition": "${a} == 1", "nextNode": None}, {"condition": "${a} > 0", "nextNode": code_of(1)}]
-    found = imported(export(task("s", "SWITCH", {"switchResult": {"dependTaskList": cases}}), task("b"), edges=[(0, 1)]))
+    found = imported(
+        export(task("s", "SWITCH", {"switchResult": {"dependTaskList": cases}}), task("b"), edges=[(0, 1)])
+    )
     assert [each.split(" so ")[0] for each in said(found, Grade.TODO)] == ["${a} == 1 chooses no task,"]

@@ -57,7 +57,9 @@ def switch(step: Step, draft: Draft, context: Context) -> None:
         if branch := _branch(case.listed("nextNode"), "nextNode", draft, context):
             cases.append({"when": when, "then": branch})
         else:
-            draft.about.todo("nextNode", f"{written} chooses no task, so none of the others either; write what is meant")
+            draft.about.todo(
+                "nextNode", f"{written} chooses no task, so none of the others either; write what is meant"
+            )
     made: dict[str, Any] = {"cases": cases}
     if default := _branch(result.listed("nextNode"), "nextNode", draft, context):
         made["default"] = default
