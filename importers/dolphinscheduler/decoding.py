@@ -61,7 +61,7 @@ def read_input(data: bytes) -> Input:
         raise Refused(f"line {error.line}: {error}") from None
     if len(documents) != 1:
         raise Refused("it is neither JSON nor one document of YAML")
-    return Input(plain(documents[0].content), is_yaml=True)
+    return Input(_decoded(plain(documents[0].content), dict), is_yaml=True)
 
 
 def _text(data: bytes) -> str:

@@ -164,3 +164,19 @@ def test_a_condition_that_chooses_no_task_is_a_todo() -> None:
         export(task("s", "SWITCH", {"switchResult": {"dependTaskList": cases}}), task("b"), edges=[(0, 1)])
     )
     assert [each.split(" so ")[0] for each in said(found, Grade.TODO)] == ["${a} == 1 chooses no task,"]
+
+
+def test_the_sdk_has_json_in_texts_too_and_a_switch_for_its_schedule() -> None:
+    text = """
+workflow: {name: w, schedule: "0 0 0 * * ? *", timezone: UTC, online_schedule: %s}
+tasks:
+  - {name: k, task_type: K8S, image: busybox, namespace: '{"name": "jobs"}', deps: [r]}
+  - {name: r, task_type: RemoteShell, command: uptime, datasource_name: host1}
+"""
+    off, on = imported(text % "false", online=True), imported(text % "true", online=True)
+    assert not said(on, Grade.LOST)
+    assert "state: OFFLINE" in off.files["workflows/w.yaml"].partition("schedules:")[2]
+    assert "state: OFFLINE" not in on.files["workflows/w.yaml"].partition("schedules:")[2]
+    assert "namespace: jobs" in on.files["workflows/w.yaml"]
+    assert '"rawScript": "uptime"' in on.files["workflows/w.yaml"]
+    assert said(on, Grade.TODO) == ["run its script by ssh on host1, with a key that the workers have"]
