@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from typing import Any
 
 from importers.dolphinscheduler.choices import FAILURE, RELEASES, WARNINGS, choice
@@ -18,6 +20,8 @@ from model.time.zones import zone
 
 SCHEDULE = "its schedule"
 """What the report calls it: it has no name."""
+_MILLISECONDS = r"[0-9]{12,13}"
+"""Since 1970, as an answer of the API may have a time."""
 _NONE = ("", "0", "-1")
 
 
@@ -83,7 +87,14 @@ def _times(fields: Fields, made: dict[str, Any], context: Context, about: About)
 
 
 def _time(text: str) -> str:
-    return text.strip().replace(" ", "T", 1) if text.strip().lower() not in ("", "null") else ""
+    """As Shoal writes it. A day alone begins it: here the end of a schedule would be the end of that day."""
+    text = text.strip()
+    if text.lower() in ("", "null"):
+        return ""
+    if re.fullmatch(_MILLISECONDS, text):
+        return datetime.fromtimestamp(int(text) / 1_000, UTC).isoformat(timespec="seconds")
+    text = re.sub(r"^(\d{4})/?(\d\d)/?(\d\d)(?!\d)", r"\1-\2-\3", text).replace(" ", "T", 1)
+    return f"{text}T00:00:00" if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else text
 
 
 def _where(fields: Fields, made: dict[str, Any], context: Context, about: About) -> None:

@@ -180,3 +180,10 @@ tasks:
     assert "namespace: jobs" in on.files["workflows/w.yaml"]
     assert '"rawScript": "uptime"' in on.files["workflows/w.yaml"]
     assert said(on, Grade.TODO) == ["run its script by ssh on host1, with a key that the workers have"]
+
+
+@pytest.mark.parametrize("day", ["2025-01-31", "2025/01/31", "20250131", "2025/01/31 00:00:00", 1738281600000])
+def test_a_day_alone_is_its_beginning_also_at_the_end_of_a_schedule(day: object) -> None:
+    timed = schedule(startTime=day, endTime=day, timezoneId="UTC")
+    (entry,) = only(imported(export(task("a"), schedule=timed))).schedules
+    assert (entry.start_time, entry.end_time) == ("2025-01-31T00:00:00+00:00", "2025-01-31T00:00:00+00:00")
