@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from importers.dolphinscheduler.choices import number
 from importers.dolphinscheduler.context import Context
 from importers.dolphinscheduler.flow import Step
 from importers.draft import Draft
@@ -82,7 +83,7 @@ def _check(params: Fields, made: dict[str, Any], draft: Draft) -> None:
 
 
 def _timeouts(params: Fields, made: dict[str, Any], draft: Draft) -> None:
-    connect, socket = params.number("connectTimeout"), params.number("socketTimeout")
+    connect, socket = (number(params, name, draft.about) for name in ("connectTimeout", "socketTimeout"))
     if connect:
         made["connect_timeout_s"] = connect / 1_000
     if socket or connect:

@@ -7,6 +7,7 @@ import re
 from shlex import split
 from typing import Any
 
+from importers.dolphinscheduler.choices import number
 from importers.dolphinscheduler.context import Context
 from importers.dolphinscheduler.flow import Step
 from importers.draft import Draft
@@ -39,7 +40,7 @@ def kubernetes(step: Step, draft: Draft, context: Context) -> None:
         made["image_pull_policy"] = policy
     elif policy:
         draft.about.changed("imagePullPolicy", f"{policy} is no policy; the cluster decides")
-    _resources(params, made)
+    _resources(params, made, draft)
     _labels(params, made, draft)
     if params.has("pullSecret"):
         draft.about.todo("pullSecret", f"add the pull secret {params.text('pullSecret')} to a service_account")
@@ -64,10 +65,10 @@ def _words(params: Fields, name: str, draft: Draft) -> list[str]:
         return [text]
 
 
-def _resources(params: Fields, made: dict[str, Any]) -> None:
+def _resources(params: Fields, made: dict[str, Any], draft: Draft) -> None:
     """What it asks for; DolphinScheduler lets it have twice as much."""
     for name, ours, unit in (("minCpuCores", "cpu", ""), ("minMemorySpace", "memory", "Mi")):
-        if least := params.number(name):
+        if least := number(params, name, draft.about):
             made.setdefault("requests", {})[ours] = f"{least:g}{unit}"
             made.setdefault("limits", {})[ours] = f"{2 * least:g}{unit}"
 

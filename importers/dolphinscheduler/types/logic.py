@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from importers.dolphinscheduler.choices import ENDS, RELATIONS, choice
+from importers.dolphinscheduler.choices import ENDS, RELATIONS, choice, number
 from importers.dolphinscheduler.context import Context
 from importers.dolphinscheduler.flow import Step
 from importers.dolphinscheduler.types.javascript import condition_of
@@ -89,8 +89,8 @@ def dynamic(step: Step, draft: Draft, context: Context) -> None:
     if left_out := params.text("filterCondition"):
         made["filter"] = [value for part in left_out.split(",") if (value := part.strip())]
     for field, ours in (("degreeOfParallelism", "parallelism"), ("maxNumOfSubWorkflowInstances", "max_instances")):
-        if number := params.number(field):
-            made[ours] = int(number)
+        if wanted := number(params, field, draft.about):
+            made[ours] = int(wanted)
     draft.params = made
 
 

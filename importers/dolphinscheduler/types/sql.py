@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from importers.dolphinscheduler.choices import SQL_TYPES, YES_NO, choice
+from importers.dolphinscheduler.choices import SQL_TYPES, YES_NO, choice, number
 from importers.dolphinscheduler.context import Context
 from importers.dolphinscheduler.flow import Step
 from importers.dolphinscheduler.parameters import local_params
@@ -45,7 +45,7 @@ def sql(step: Step, draft: Draft, context: Context) -> None:
         if statements := [str(each) for each in params.listed(name) if str(each).strip()]:
             made[ours] = statements
             context.habits.add("sql_transaction")
-    if (limit := params.number("limit")) and 1 <= limit <= LIMIT_MAX:
+    if (limit := number(params, "limit", draft.about)) and 1 <= limit <= LIMIT_MAX:
         made["limit"] = int(limit)
     elif limit:
         draft.about.changed("limit", f"the limit was {limit:g} rows; it is {LIMIT_MAX:,}")
@@ -118,7 +118,7 @@ def _mail(params: Fields, made: dict[str, Any], draft: Draft, context: Context) 
     field = "sendEmail" if params.has("sendEmail") else "sendAlert"  # as later versions call it
     unsaid = "YES" if params.has("receivers") and not params.has(field) else "NO"  # version 1 always sends
     sends = choice(params, field, YES_NO, unsaid, draft.about) == "YES"
-    rows = params.number("displayRows", 10)
+    rows = number(params, "displayRows", draft.about, 10)
     title, group = params.text("title"), params.text("groupId")
     receivers = [params.text(name) for name in ("receivers", "receiversCc") if params.has(name)]
     show = params.text("showType")
