@@ -187,3 +187,20 @@ def test_a_day_alone_is_its_beginning_also_at_the_end_of_a_schedule(day: object)
     timed = schedule(startTime=day, endTime=day, timezoneId="UTC")
     (entry,) = only(imported(export(task("a"), schedule=timed))).schedules
     assert (entry.start_time, entry.end_time) == ("2025-01-31T00:00:00+00:00", "2025-01-31T00:00:00+00:00")
+
+
+def test_an_answer_of_version_1_has_fields_of_its_workflow_outside_of_its_json() -> None:
+    (entry,) = legacy(legacy_task("a"))
+    inner = json.loads(entry["processDefinitionJson"])
+    inner = {name: inner[name] for name in inner if name not in ("timeout", "globalParams")}
+    answer = {
+        **{**entry, "processDefinitionJson": json.dumps(inner)},
+        **{"flag": "YES", "timeout": 30, "globalParams": '[{"prop": "x", "direct": "IN", "value": "1"}]'},
+        **{"globalParamMap": {"x": "1"}, "modifyBy": "ann", "userName": "ann", "scheduleReleaseState": "OFFLINE"},
+        **{"warningType": "ALL", "warningGroupId": 3, "resourceIds": "1"},
+    }
+    found = imported(answer, names={"alert_groups": {"3": "ops"}})
+    assert not said(found, Grade.LOST)
+    spec = only(found).spec
+    assert (spec.timeout_minutes, spec.alert_group, spec.warning_type) == (30, "ops", "ALL")
+    assert spec.params == {"x": "1"}
