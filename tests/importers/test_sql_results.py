@@ -37,3 +37,10 @@ def test_that_statements_around_it_are_one_transaction_is_said() -> None:
     found = a_query("INTEGER", preStatements=["SET a = 1"])
     assert any("are one transaction" in each for each in said(found, Grade.CHANGED))
     assert not any("are one transaction" in each for each in said(a_query("INTEGER"), Grade.CHANGED))
+
+
+def test_statements_without_rows_send_none() -> None:
+    params = {"type": "MYSQL", "datasource": 1, "sql": "DELETE FROM t", "sqlType": "1", "sendEmail": True, "groupId": 3}
+    found = imported(export(task("a", "SQL", params)), names=NAMES)
+    assert not found.report.has_todo
+    assert "alert_group" not in the_task(found).params

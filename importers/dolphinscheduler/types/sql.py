@@ -122,7 +122,7 @@ def _mail(params: Fields, made: dict[str, Any], draft: Draft, context: Context) 
     title, group = params.text("title"), params.text("groupId")
     receivers = [params.text(name) for name in ("receivers", "receiversCc") if params.has(name)]
     show = params.text("showType")
-    if not sends:
+    if not sends or made["type"] == "NON_QUERY":  # which has no rows; DolphinScheduler sends nothing either
         return
     if receivers:
         sentence = f"it is sent to {', '.join(receivers)}; make an alert group of them, and name that in alert_group"
