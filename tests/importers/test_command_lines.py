@@ -53,3 +53,11 @@ def test_options_in_one_text_are_read_by_a_shell_too() -> None:
 def test_arguments_of_flink_stay_in_its_script_as_they_are() -> None:
     found = imported(export(task("a", "FLINK", {**JAR, "mainArgs": '--in ${x}\n--home "$HOME"'})), names=NAMES)
     assert the_task(found).params["script"].endswith('/opt/a.jar --in ${x} --home "$HOME"\n')
+
+
+def test_sizes_among_the_options_of_spark_are_its_fields_and_the_last_one_counts() -> None:
+    params = {**JAR, "numExecutors": 1, "others": "--executor-memory 4g --num-executors=3 --driver-memory 2g"}
+    found = imported(export(task("a", "SPARK", params)), names=NAMES)
+    assert not said(found, Grade.TODO)
+    made = the_task(found).params
+    assert (made["executor_memory"], made["num_executors"], made["driver_memory"]) == ("4g", 3, "2g")
