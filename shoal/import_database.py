@@ -12,7 +12,7 @@ from sqlalchemy import Connection, MetaData, Table, create_engine, inspect
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from dao.secrets.data_source_url import parse_data_source_url, shown_url
-from importers.dolphinscheduler.database import NAMED, WHOLE, Row, export_of, names_of
+from importers.dolphinscheduler.database import NAMED, PARAMETERS, WHOLE, Row, export_of, names_of
 from model.errors import Refused, Unavailable
 
 NAME = "the database"
@@ -39,7 +39,9 @@ def read_database(url: str) -> tuple[bytes, dict[str, dict[str, str]]]:
             for kind, (table, id_, name) in NAMED.items()
             if table in present
         }
-    return export_of(rows), names_of(named)
+        table, columns = PARAMETERS
+        parameters = _rows(connection, table, columns) if table in present else []
+    return export_of(rows, parameters), names_of(named)
 
 
 @contextmanager

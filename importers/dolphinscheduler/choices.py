@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from importers.ledger import Fields
+from importers.ledger import Fields, short
 from importers.report import About
 
 
@@ -37,3 +37,12 @@ def choice(fields: Fields, name: str, known: Mapping[str, str], default: str, ab
     words = ", ".join(dict.fromkeys(known.values()))
     about.changed(name, f'"{written}" is none of {words}; it is read as {default}')
     return default
+
+
+def number(fields: Fields, name: str, about: About, default: float = 0) -> float:
+    """The number in a field, the default if it has none; what is no number is a todo."""
+    found = fields.number(name, default)
+    if found is None:
+        about.todo(name, f'"{short(fields.text(name))}" is no number; write what is meant')
+        return default
+    return found

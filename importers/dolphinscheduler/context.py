@@ -8,6 +8,7 @@ from typing import Any
 
 from importers.catalog import Names
 from importers.dolphinscheduler.flow import Flow
+from importers.dolphinscheduler.names import workflow_name
 from importers.draft import Draft
 from importers.passwords import Hidden, Passwords
 from importers.report import About
@@ -89,7 +90,7 @@ class Context:
         """The fields `workflow` and `project` of a task that refers to another workflow."""
         found = self.index.workflows.get(named or id_)
         if found is None and named and not named.startswith("$"):
-            found = (project or self.project, named)
+            found = (project or self.project, workflow_name(named))
         if found is None:
             name = self.ask("workflows", named or id_, draft)
             if name is None:

@@ -97,7 +97,9 @@ class _Import:
             context.drafts[task] = Draft(task, about.of_task(task), self.passwords)
         for before, after in flow.edges:
             draft = context.drafts[named[after]]
-            if named[before] not in draft.after and before != after:
+            if before == after:
+                draft.about.changed("after", "it comes after itself there, which no task can; the arrow is left out")
+            elif named[before] not in draft.after:
                 draft.after.append(named[before])
         if name != flow.name:
             about.changed("name", f'it is called "{name}" here: no workflow may be called "{flow.name}"')
@@ -140,6 +142,10 @@ class _Import:
         abouts: dict[tuple[str, Path], About] = {}
         for context in contexts:
             flow = context.flow
+            if flow.schedule is not None:
+                abouts[flow.file, flow.schedule.path] = context.about.of_task(schedules.SCHEDULE)
+            if flow.fields.path and isinstance(flow.fields.path[-1], str):
+                abouts[flow.file, flow.fields.path[:-1]] = context.about
             abouts[flow.file, flow.fields.path] = context.about
             for step in flow.steps:
                 abouts[flow.file, step.fields.path] = context.drafts[context.task_names[step.key]].about

@@ -22,6 +22,8 @@ WHOLE: Mapping[str, Sequence[str]] = MappingProxyType(
     }
 )
 """What is read with all columns -> the names of its table, the newest first."""
+PARAMETERS = ("t_ds_project_parameter", ("project_code", "param_name"))
+"""The table with the parameters of projects, which 3.2 has, and what is read of it: their values may be passwords."""
 NAMED: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
         "projects": ("t_ds_project", "code", "name"),
@@ -37,8 +39,12 @@ NAMED: Mapping[str, tuple[str, str, str]] = MappingProxyType(
 passwords."""
 
 
-def export_of(rows: Mapping[str, Sequence[Row]]) -> bytes:
-    """The rows of `WHOLE` as an export of version 2, in the order of the codes."""
+def export_of(rows: Mapping[str, Sequence[Row]], parameters: Sequence[Row] = ()) -> bytes:
+    """The rows of `WHOLE` as an export of version 2, in the order of the codes; beside each definition the names of
+    the parameters that its project has."""
+    of_projects: dict[str, list[str]] = {}
+    for row in parameters:
+        of_projects.setdefault(str(row["project_code"]), []).append(str(row["param_name"]))
     definitions = sorted(rows["definitions"], key=lambda row: int(row["code"]))
     relations = _by_workflow(rows["relations"])
     schedules = _by_workflow(rows["schedules"])
@@ -51,7 +57,10 @@ def export_of(rows: Mapping[str, Sequence[Row]]) -> bytes:
         scheduled = schedules.get(code, [])
         exported.append(
             {
-                "processDefinition": _camel(definition),
+                "processDefinition": {
+                    **_camel(definition),
+                    "projectParameters": sorted(of_projects.get(str(definition.get("project_code")), [])),
+                },
                 "processTaskRelationList": [_camel(row) for row in own],
                 "taskDefinitionList": [_camel(tasks[key]) for key in keys if key in tasks],
                 "schedule": _camel(scheduled[0]) if scheduled else None,

@@ -6,6 +6,7 @@ a gap that a template has not filled.
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Callable
@@ -24,10 +25,16 @@ _NESTED = frozenset(
         *("globalParams", "globalParamMap", "locations", "connects", "taskParams", "localParams", "resourceList"),
         *("processDefinitionJson", "processDefinitionLocations", "processDefinitionConnects", "preTasks", "depList"),
         *("taskDefinitionJson", "taskRelationJson", "dependence", "switchResult", "conditionResult", "conditionParams"),
-        *("params", "timeout", "taskTimeoutParameter", "waitStartTimeout", "namespace", "connectionParams", "mainJar"),
+        *("processDefinition", "workflowDefinition", "schedule", "taskDefinitionList", "otherParamsJson"),
+        *("processTaskRelationList", "workflowTaskRelationList", "dependTaskList", "dependItemList", "httpParams"),
+        *("httpRequestParams", "listParameters", "customizedLabels", "nodeSelectors", "params", "timeout"),
+        *("taskTimeoutParameter", "waitStartTimeout", "namespace", "connectionParams", "mainJar"),
     )
 )
 """Fields whose text may be JSON. In others, such as the job of a DATAX task, JSON is a text."""
+_PACKED = (b"\x1f\x8b", b"PK\x03\x04")
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""As PowerShell writes what a command prints."""
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _GAP = re.compile(r"([:\[,]\s*)(\$\{\w+\})(?=\s*[,}\]])")
 
@@ -45,19 +52,25 @@ def read_input(data: bytes) -> Input:
     """The content of a file. Raises `Refused` with the reason if it is neither JSON nor YAML."""
     if len(data) > BYTES_MAX:
         raise Refused(f"it has {len(data):,} bytes, {BYTES_MAX:,} is the most; export fewer workflows at once")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Refused(f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
+    text = _text(data)
     if text.lstrip()[:1] in ("{", "["):
         return _json(text)
     try:
-        documents = read_documents(data)
+        documents = read_documents(text.encode())
     except BadYaml as error:
         raise Refused(f"line {error.line}: {error}") from None
     if len(documents) != 1:
         raise Refused("it is neither JSON nor one document of YAML")
-    return Input(plain(documents[0].content), is_yaml=True)
+    return Input(_decoded(plain(documents[0].content), dict), is_yaml=True)
+
+
+def _text(data: bytes) -> str:
+    if data.startswith(_PACKED):
+        raise Refused("it is compressed; unpack it first")
+    try:
+        return data.decode("utf-16" if data.startswith(_UTF_16) else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Refused(f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
 
 
 def _json(text: str) -> Input:

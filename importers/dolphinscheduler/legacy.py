@@ -42,6 +42,7 @@ def read(content: Mapping[str, Any], path: Path, ledger: Ledger, file: str, abou
     inner = whole.child("processDefinitionJson")
     name = whole.text("processDefinitionName") or whole.text("name", "unnamed")
     whole.irrelevant("processDefinitionConnects", "connects", "id", "version", "createTime", "updateTime", "userId")
+    whole.irrelevant("userName", "modifyBy", "resourceIds", "scheduleReleaseState", "globalParamList", "globalParamMap")
     about = about.report.about(file, name)
     steps, edges, keys = [], [], {}
     for task in inner.children("tasks"):
@@ -71,21 +72,19 @@ def read(content: Mapping[str, Any], path: Path, ledger: Ledger, file: str, abou
         [edge for edge in edges if edge[0] in known],
         whole.text("projectName"),
         whole.text("projectId"),
-        [each for each in (whole.text("processDefinitionId"),) if each],
+        [each for each in (whole.text("processDefinitionId") or whole.text("id"),) if each],
         places,
         whole.renamed(_SCHEDULE) if whole.text("scheduleCrontab") else None,
     )
 
 
 def _head(whole: Fields, inner: Fields) -> dict[str, Any]:
-    """The fields of the definition with the names of later versions."""
+    """The fields of the definition with the names of later versions. An answer of the API has some outside, too."""
+    both = {name: (inner.get(name), whole.get(name)) for name in ("globalParams", "timeout", "tenantId", "tenantCode")}
     return {
+        **{name: outer if said in (None, "", []) else said for name, (said, outer) in both.items()},
         "description": whole.text("processDefinitionDescription") or whole.text("description") or whole.text("desc"),
-        "globalParams": inner.get("globalParams"),
-        "timeout": inner.get("timeout"),
-        "tenantId": inner.get("tenantId"),
-        "tenantCode": inner.get("tenantCode"),
-        "releaseState": whole.get("releaseState"),
+        **{name: whole.get(name) for name in ("releaseState", "flag", "warningType", "warningGroupId")},
     }
 
 

@@ -34,11 +34,13 @@ def task_names(named: Iterable[tuple[str, str]], about: About) -> Mapping[str, s
     return found
 
 
-def group_name(name: str) -> str:
-    """The name of a group of workers as it may be written."""
+def said_group_name(name: str, about: About) -> str:
+    """The name of a group of workers as it may be written. Reports if it is another one."""
     if re.fullmatch(GROUP_NAME, name) and len(name) <= GROUP_NAME_LENGTH_MAX:
         return name
-    return re.sub(r"[^\w.-]", "_", name)[:GROUP_NAME_LENGTH_MAX]
+    legal = re.sub(r"[^\w.-]", "_", name)[:GROUP_NAME_LENGTH_MAX]
+    about.changed("workerGroup", f'the worker group was "{name}", which no group may be called here; it is "{legal}"')
+    return legal
 
 
 def _legal(name: str, kind: str) -> str:

@@ -23,24 +23,26 @@ def global_params(fields: Fields, context: Context) -> None:
     params: dict[str, Any] = {}
     for entry in fields.children("globalParams"):
         name, direct, type_, value = _read(entry, context.about)
-        if not name:
+        if not name or not _can_be_referred_to(name, "globalParams", context.about):
             continue
         if _is_secret(name, value):
             context.hidden.reference(value, name)
             continue
+        if name in params:
+            context.about.changed("globalParams", f'the parameter "{name}" is there twice; the last one counts')
         kind = _type(name, type_, value, context.about)
         params[name] = value if kind is ParameterType.VARCHAR else {"type": str(kind), "value": value}
         if kind is not ParameterType.VARCHAR:
             context.habits.add("typed_globals")
-        if direct is Direct.OUT:
-            context.fields.setdefault("outputs", []).append(name)
+        if direct is Direct.OUT and name not in context.fields.setdefault("outputs", []):
+            context.fields["outputs"].append(name)
     if isinstance(given := fields.peek("globalParams"), dict):  # name -> value, as the SDK writes it
         values = fields.child("globalParams")
         for name in given:
             value = values.text(name)
             if _is_secret(name, value):
                 context.hidden.reference(value, name)
-            else:
+            elif _can_be_referred_to(name, "globalParams", context.about):
                 params[name] = value
     if params:
         context.fields["params"] = params
@@ -52,11 +54,7 @@ def local_params(params: Fields, draft: Draft, context: Context) -> list[LocalPa
     listed: list[LocalParam] = []
     for entry in params.children("localParams"):
         name, direct, type_, value = _read(entry, draft.about)
-        if not name:
-            continue
-        if not re.match(NAME, name) or len(name) > NAME_LENGTH_MAX:
-            sentence = f'the parameter "{name}" has a name that no ${{...}} can have; rename it'
-            draft.about.todo("localParams", sentence)
+        if not name or not _can_be_referred_to(name, "localParams", draft.about):
             continue
         if _is_secret(name, value):
             context.hidden.reference(value, name)
@@ -75,6 +73,14 @@ def local_params(params: Fields, draft: Draft, context: Context) -> list[LocalPa
     if any(param.direct is Direct.OUT for param in found.values()):
         context.fields["strict_outputs"] = False
     return listed
+
+
+def _can_be_referred_to(name: str, field: str, about: About) -> bool:
+    """Whether `${name}` is a reference to it here; else a person has to rename it."""
+    if re.match(NAME, name) and len(name) <= NAME_LENGTH_MAX:
+        return True
+    about.todo(field, f'the parameter "{name}" has a name that no ${{...}} can have; rename it')
+    return False
 
 
 def _one_of(one: LocalParam, other: LocalParam, about: About) -> LocalParam:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import join
+
 from importers.dolphinscheduler.context import Context
 from importers.draft import Draft
 from importers.ledger import Fields
@@ -25,7 +27,7 @@ def copy(params: Fields, draft: Draft, context: Context) -> None:
             files.append(path)
     if files:
         draft.fields["files"] = files
-        draft.about.changed("resourceList", f"put its files into the project: shoal file put {' '.join(files)}")
+        draft.about.changed("resourceList", f"put its files into the project: shoal file put {join(files)}")
     if copies and draft.type == "SHELL" and isinstance(draft.params.get("script"), str):
         draft.params["script"] = "".join(f'cp -r -- "{path}" .\n' for path in copies) + draft.params["script"]
         draft.about.changed("resourceList", "its files are copied into its folder first, under their last names")

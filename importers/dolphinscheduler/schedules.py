@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from typing import Any
 
 from importers.dolphinscheduler.choices import FAILURE, RELEASES, WARNINGS, choice
 from importers.dolphinscheduler.context import Context
-from importers.dolphinscheduler.names import group_name
+from importers.dolphinscheduler.names import said_group_name
 from importers.dolphinscheduler.tasks import priority_of
 from importers.ledger import Fields
 from importers.report import About
@@ -18,6 +20,8 @@ from model.time.zones import zone
 
 SCHEDULE = "its schedule"
 """What the report calls it: it has no name."""
+_MILLISECONDS = r"[0-9]{12,13}"
+"""Since 1970, as an answer of the API may have a time."""
 _NONE = ("", "0", "-1")
 
 
@@ -42,7 +46,7 @@ def convert(fields: Fields, context: Context) -> None:
     for name in ("processInstancePriority", "workflowInstancePriority"):
         if fields.has(name) and (priority := priority_of(fields, name, about)):
             made["priority"] = priority
-    _where(fields, made, context)
+    _where(fields, made, context, about)
     warning = choice(fields, "warningType", WARNINGS, "NONE", about)
     group = fields.text("warningGroupId")
     if warning != "NONE":
@@ -83,13 +87,20 @@ def _times(fields: Fields, made: dict[str, Any], context: Context, about: About)
 
 
 def _time(text: str) -> str:
-    return text.strip().replace(" ", "T", 1) if text.strip().lower() not in ("", "null") else ""
+    """As Shoal writes it. A day alone begins it: here the end of a schedule would be the end of that day."""
+    text = text.strip()
+    if text.lower() in ("", "null"):
+        return ""
+    if re.fullmatch(_MILLISECONDS, text):
+        return datetime.fromtimestamp(int(text) / 1_000, UTC).isoformat(timespec="seconds")
+    text = re.sub(r"^(\d{4})/?(\d\d)/?(\d\d)(?!\d)", r"\1-\2-\3", text).replace(" ", "T", 1)
+    return f"{text}T00:00:00" if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else text
 
 
-def _where(fields: Fields, made: dict[str, Any], context: Context) -> None:
+def _where(fields: Fields, made: dict[str, Any], context: Context, about: About) -> None:
     if (group := fields.text("workerGroup", "default")) not in ("", "default"):
-        made["worker_group"] = group_name(group)
+        made["worker_group"] = said_group_name(group, about)
     if (id_ := fields.text("workerGroupId")) not in _NONE and (name := context.ask("worker_groups", id_)) is not None:
-        made["worker_group"] = group_name(name)
+        made["worker_group"] = said_group_name(name, about)
     if (code := fields.text("environmentCode")) not in _NONE and (name := context.ask("environments", code)):
         made["environment"] = name

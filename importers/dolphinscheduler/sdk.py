@@ -43,6 +43,7 @@ _TYPES = {
 _NAMES = {
     "SHELL": {"command": "rawScript"},
     "PYTHON": {"definition": "rawScript"},
+    "REMOTESHELL": {"command": "rawScript"},
     "SQL": {"datasourceType": "type"},
     "DATAX": {"datasourceName": "dataSource", "datatargetName": "dataTarget"},
     "SPARK": {"mainPackage": "mainJar"},
@@ -95,7 +96,7 @@ def read(content: Mapping[str, Any], path: Path, ledger: Ledger, file: str, abou
     for key in fields.content:
         fields.get(key)
     head.irrelevant("name", "project", "run", "user", "schedule", "startTime", "endTime", "timezone")
-    head.irrelevant("resourceList", "resourcePlugin")
+    head.irrelevant("resourceList", "resourcePlugin", "onlineSchedule")
     return Flow(
         file,
         FORM,
@@ -120,6 +121,7 @@ def _schedule(fields: Fields, state: str) -> Fields | None:
     if not fields.has("schedule"):
         return None
     made = {ours: fields.get(theirs) for ours, theirs in _OF_SCHEDULE.items()}
+    state = state if fields.text("onlineSchedule", "true") == "true" else "offline"
     return fields.replaced({**made, "releaseState": state})
 
 

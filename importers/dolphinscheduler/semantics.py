@@ -44,6 +44,14 @@ HABITS: Mapping[str, tuple[str, str]] = {
         "localParams",
         "an SQL query that declares no OUT parameter hands on the columns of its first row; in DolphinScheduler none",
     ),
+    "sql_first_row": (
+        "localParams",
+        "of several rows an OUT parameter of a query gets the first; in DolphinScheduler it keeps its own value",
+    ),
+    "sql_transaction": (
+        "preStatements",
+        "the statements of a SQL task are one transaction, unless transaction is false; DolphinScheduler commits each",
+    ),
     "typed_globals": (
         "globalParams",
         "a global parameter with a type is checked: a start with another value is refused",

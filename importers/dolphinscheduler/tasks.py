@@ -8,7 +8,7 @@ from importers.dolphinscheduler import parameters, resources, sdk
 from importers.dolphinscheduler.choices import EXECUTES, PRIORITIES, RUN_FLAGS, SWITCHES, YES_NO, choice
 from importers.dolphinscheduler.context import Context
 from importers.dolphinscheduler.flow import Step
-from importers.dolphinscheduler.names import group_name
+from importers.dolphinscheduler.names import said_group_name
 from importers.dolphinscheduler.types.catalog import CONVERSIONS, NEVER
 from importers.dolphinscheduler.types.commands import COMMANDS
 from importers.draft import Draft
@@ -81,9 +81,9 @@ def _common(fields: Fields, draft: Draft, context: Context) -> None:
     if choice(fields, "taskExecuteType", EXECUTES, "BATCH", about) == "STREAM":
         wanted["stream"] = True
     _pool(fields, draft, context)
-    for name, what in (("cpuQuota", "share of the processor"), ("memoryMax", "memory")):
+    for name, what in (("cpuQuota", "% of a processor"), ("memoryMax", "MB of memory")):
         if fields.text(name, "-1") not in _NONE:
-            draft.about.lost(name, f"it may use {fields.text(name)} of {what}; tasks have no such limit here")
+            draft.about.lost(name, f"it may use {fields.text(name)} {what}; tasks have no such limit here")
             fields.reported(name)
     if draft.type in LOGIC_TYPES:
         _as_logic(draft)
@@ -97,11 +97,9 @@ def _is_related(draft: Draft, context: Context) -> bool:
 def _where(fields: Fields, draft: Draft, context: Context) -> None:
     group = fields.text("workerGroup", "default")
     if group not in ("", "default"):
-        draft.fields["worker_group"] = group_name(group)
-        if group_name(group) != group:
-            draft.about.changed("workerGroup", f'the worker group was "{group}", which no group may be called here')
+        draft.fields["worker_group"] = said_group_name(group, draft.about)
     if (id_ := fields.text("workerGroupId")) not in _NONE and (name := context.ask("worker_groups", id_, draft)):
-        draft.fields["worker_group"] = group_name(name)
+        draft.fields["worker_group"] = said_group_name(name, draft.about)
     if environment := fields.text("environmentName"):
         draft.fields["environment"] = environment
     if (code := fields.text("environmentCode")) not in _NONE and (name := context.ask("environments", code, draft)):

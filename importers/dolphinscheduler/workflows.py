@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 from importers.dolphinscheduler import parameters
 from importers.dolphinscheduler.choices import RELEASES, WARNINGS, YES_NO, choice
 from importers.dolphinscheduler.context import Context
-from importers.dolphinscheduler.names import group_name
+from importers.dolphinscheduler.names import said_group_name
 from model.choices import ExecutionType, ReleaseState
 from model.fields import MINUTES_MAX
+from model.parameters.parameters import references
 
 _TYPES = {str(number): type_ for number, type_ in enumerate(ExecutionType)}
 _NONE = ("", "0", "-1", "default")
@@ -20,6 +23,7 @@ def convert(context: Context) -> None:
     if description := fields.text("description"):
         context.fields["description"] = description
     parameters.global_params(fields, context)
+    _of_project(context)
     type_ = fields.text("executionType", "PARALLEL").upper()
     type_ = _TYPES.get(type_, type_)
     if type_ not in set(ExecutionType):
@@ -30,7 +34,7 @@ def convert(context: Context) -> None:
     _tenant(context)
     _alerts(context)
     if (group := fields.text("workerGroup", "default")) not in _NONE:
-        context.fields["worker_group"] = group_name(group)
+        context.fields["worker_group"] = said_group_name(group, about)
     _layout(context)
     state = choice(fields, "releaseState", RELEASES, "OFFLINE", about)
     is_valid = choice(fields, "flag", YES_NO, "YES", about) == "YES"
@@ -43,6 +47,16 @@ def convert(context: Context) -> None:
         context.habits.add("offline")
     if not flow.steps:
         about.todo("tasks", "it has no task; Shoal saves none without")
+
+
+def _of_project(context: Context) -> None:
+    """The parameters of its project that it reads; a database alone tells which there are."""
+    given = context.flow.fields.listed("projectParameters")
+    content = json.dumps([context.fields, *(step.fields.content for step in context.flow.steps)], ensure_ascii=False)
+    read = set(references(content)) - set(context.fields.get("params", ()))
+    if wanted := [str(name) for name in given if name in read]:
+        sentence = f"it reads parameters of its project: give {', '.join(wanted)} by shoal project set"
+        context.about.todo("projectParameters", sentence)
 
 
 def _timeout(context: Context) -> None:

@@ -44,6 +44,8 @@ NAMES = """
     CREATE TABLE t_ds_alertgroup (id int, group_name text);
     CREATE TABLE t_ds_task_group (id int, name text, group_size int);
     CREATE TABLE t_ds_tenant (id int, tenant_code text);
+    CREATE TABLE t_ds_project_parameter (id int, project_code bigint, param_name text, param_value text);
+    INSERT INTO t_ds_project_parameter VALUES (1, 13821668364768, 'region', 'h1dden-region');
     INSERT INTO t_ds_project VALUES (1, 13821668364768, 'sales');
     INSERT INTO t_ds_environment VALUES (88, 'spark', 'export TOKEN=h1dden-env');
     INSERT INTO t_ds_datasource VALUES (7, 'shop', 0, '{"password": "h1dden-shop"}');
@@ -162,6 +164,8 @@ def test_nothing_of_the_database_is_written(postgres_server: PostgresServer, url
     try:
         export_, names = read_database(re.sub("//[^@/]*@", "//reader:x@", url))
         assert b'"first"' in export_
+        assert b'"projectParameters": ["region"]' in export_
+        assert b"h1dden" not in export_
         assert names["datasources"] == {"7": "shop"}
     finally:
         with postgres_server.connect("dolphins") as connection:

@@ -208,6 +208,7 @@ def test_k8s_has_its_cluster_by_kubeconfig() -> None:
         "kubeconfig": "/etc/east.yaml",
         "image_pull_policy": "Always",
         "requests": {"cpu": "2", "memory": "10Mi"},
+        "limits": {"cpu": "4", "memory": "20Mi"},
         "labels": {"app": "x"},
         "node_selector": {"disk": "ssd"},
     }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from importers.dolphinscheduler.choices import PROGRAMS, choice
 from importers.dolphinscheduler.context import Context
@@ -12,14 +13,29 @@ from importers.draft import Draft
 from importers.ledger import Fields
 from importers.report import About
 
+_TIME = re.compile(r"\$\[[^\]]*\]")
+_PART = re.compile(r"\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\"|[^\\'\"]+", re.DOTALL)
+_EXPANDED = re.compile(r"\$\w+|\$\{\w+[^\w.}-][^}]*\}|\$\([^)]*\)?|`[^`]*`?")
+_BARE = re.compile(rf"{_EXPANDED.pattern}|[^\s|&;<>*?]*[*?][^\s|&;<>]*|[|&;<>]+|(?<!\S)~\S*")
+
 
 def arguments(text: str, field: str, about: About) -> list[str]:
-    """The words of a text as a shell would divide it, with references as they are."""
+    """The words of a text as a shell would divide it, with references as they are; what else a shell did is a todo."""
+    if found := list(dict.fromkeys(_done_by_shell(text))):
+        sentence = f"a shell read {', '.join(found)} in it; here each word is given as it is: write what is meant"
+        about.todo(field, sentence)
     try:
         return shlex.split(text)
     except ValueError as error:
         about.todo(field, f"{text!r} cannot be divided into arguments ({error}); write args")
         return text.split()
+
+
+def _done_by_shell(text: str) -> Iterator[str]:
+    """What a shell would replace, or take for a sign of its own; no reference to a parameter, and no time."""
+    for part in _PART.findall(_TIME.sub("", text)):
+        if part[0] not in "\\'":
+            yield from (_EXPANDED if part[0] == '"' else _BARE).findall(part)
 
 
 def options(words: list[str], known: Mapping[str, str]) -> tuple[list[tuple[str, str]], list[str]]:

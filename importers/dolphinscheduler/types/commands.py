@@ -9,7 +9,7 @@ from typing import Any
 
 from importers.dolphinscheduler.context import Context
 from importers.dolphinscheduler.flow import Step
-from importers.dolphinscheduler.types.arguments import arguments, main_file, program
+from importers.dolphinscheduler.types.arguments import main_file, program
 from importers.dolphinscheduler.types.spark import here_document
 from importers.draft import Draft
 from importers.ledger import Fields
@@ -95,7 +95,7 @@ def flink(step: Step, draft: Draft, context: Context) -> None:
         words += settings
         words += ["-c", quote(params.text("mainClass"))] if params.has("mainClass") and kind != "PYTHON" else []
         words += ["-py"] if kind == "PYTHON" else []
-        words += [quote(jar or "TODO"), *map(quote, arguments(params.text("mainArgs"), "mainArgs", draft.about))]
+        words += [quote(jar or "TODO"), *params.text("mainArgs").splitlines()]
         params.irrelevant("rawScript", "initScript")
     params.irrelevant("flinkVersion")
     _becomes(draft, f"{files}{' '.join(words)}\n", "$FLINK_HOME/bin")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from importers.dolphinscheduler.choices import number
 from importers.dolphinscheduler.context import Context
 from importers.dolphinscheduler.flow import Step
 from importers.dolphinscheduler.legacy import FORM as LEGACY
@@ -30,7 +31,7 @@ def dependent(step: Step, draft: Draft, context: Context) -> None:
         draft.about.todo("dependence", "it waits for nothing; write groups, or remove the task")
     made: dict[str, Any] = {"groups": groups, **relation_of(dependence, draft.about)}
     policy = dependence.text("failurePolicy")
-    minutes = dependence.number("failureWaitingTime")
+    minutes = number(dependence, "failureWaitingTime", draft.about)
     if policy not in ("", _WAITING, _FAILING):
         draft.about.changed("failurePolicy", f'there is no policy "{policy}"; a failed run fails it at once')
     if policy == _WAITING:
@@ -87,7 +88,7 @@ def _task_name(task: str, draft: Draft, context: Context) -> str:
 def _start_timeout(step: Step, made: dict[str, Any], draft: Draft) -> None:
     """Version 1 may limit the wait for what has not begun."""
     waits = step.part("waitStartTimeout")
-    if waits.text("enable", "false") == "true" and (minutes := waits.number("interval")):
+    if waits.text("enable", "false") == "true" and (minutes := number(waits, "interval", draft.about)):
         made["wait_minutes"] = minutes
         if waits.text("strategy").upper() not in ("FAILED", ""):
             draft.about.changed("waitStartTimeout", "after it the task fails; there it only warned")

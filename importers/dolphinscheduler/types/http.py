@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from importers.dolphinscheduler.choices import number
 from importers.dolphinscheduler.context import Context
 from importers.dolphinscheduler.flow import Step
 from importers.draft import Draft
-from importers.ledger import Fields
+from importers.ledger import Fields, short
 from model.choices import Direct
 
 _ANY_STATUS = "100-599"
@@ -27,6 +28,9 @@ def http(step: Step, draft: Draft, context: Context) -> None:
         made["method"] = method.upper()
     _places(params, made, draft)
     if body := params.text("httpBody") or params.text("httpRequestBody"):
+        if "body" in made:
+            names = ", ".join(made["body"])
+            draft.about.todo("httpParams", f"it has a body, and fields of one ({names}); write those into the body")
         made["body"] = body
     _check(params, made, draft)
     _timeouts(params, made, draft)
@@ -48,8 +52,21 @@ def _places(params: Fields, made: dict[str, Any], draft: Draft) -> None:
         if place is None:
             draft.about.todo("httpParams", f'"{name}" stands in {kind}, which is none of parameter, body and headers')
         elif name:
-            made.setdefault(place, {})[name] = entry.text("value")
+            _put(made.setdefault(place, {}), place, name, entry.text("value"), draft)
+        elif entry.has("value"):
+            draft.about.lost("httpParams", f"one in its {place} has the value {short(entry.text('value'))} and no name")
         entry.irrelevant("direct", "type")
+
+
+def _put(fields: dict[str, Any], place: str, name: str, value: str, draft: Draft) -> None:
+    """Add a field of a request. Only a query may have several of one name; of others the last one counts."""
+    if name in fields and place == "query":
+        before = fields[name]
+        fields[name] = [*(before if isinstance(before, list) else [before]), value]
+        return
+    if name in fields:
+        draft.about.changed("httpParams", f'"{name}" is twice in its {place}; the last one counts')
+    fields[name] = value
 
 
 def _check(params: Fields, made: dict[str, Any], draft: Draft) -> None:
@@ -66,7 +83,7 @@ def _check(params: Fields, made: dict[str, Any], draft: Draft) -> None:
 
 
 def _timeouts(params: Fields, made: dict[str, Any], draft: Draft) -> None:
-    connect, socket = params.number("connectTimeout"), params.number("socketTimeout")
+    connect, socket = (number(params, name, draft.about) for name in ("connectTimeout", "socketTimeout"))
     if connect:
         made["connect_timeout_s"] = connect / 1_000
     if socket or connect:

@@ -9,10 +9,15 @@ from model.logic.expression import read_condition
 
 _TEXT = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _ARGUMENT = r"\(\s*((?:\"[^\"]*\"|'[^']*'|\$\{[\w.]+\}|[\w.]+))\s*\)"
+_PRESENT = r"\s*(?:>=\s*0|>\s*-\s*1|!==?\s*-\s*1)"
+_LIST = r"(?<!\$)(\[[^\[\]]*\])"
 _CALLS = (
+    (re.compile(rf"{_LIST}\.includes{_ARGUMENT}"), r"(\2 in \1)"),
+    (re.compile(rf"{_LIST}\.indexOf{_ARGUMENT}{_PRESENT}"), r"(\2 in \1)"),
+    (re.compile(rf"{_LIST}\.indexOf{_ARGUMENT}\s*(?:===?\s*-\s*1|<\s*0)"), r"!(\2 in \1)"),
     (re.compile(rf"\.equals{_ARGUMENT}"), r" == \1"),
     (re.compile(rf"\.includes{_ARGUMENT}"), r".contains(\1)"),
-    (re.compile(rf"\.indexOf{_ARGUMENT}\s*(?:>=\s*0|>\s*-\s*1|!==?\s*-\s*1)"), r".contains(\1)"),
+    (re.compile(rf"\.indexOf{_ARGUMENT}{_PRESENT}"), r".contains(\1)"),
 )
 _ABSENT = re.compile(rf"((?:\"[^\"]*\"|'[^']*'|\$\{{[\w.]+\}}))\.indexOf{_ARGUMENT}\s*(?:===?\s*-\s*1|<\s*0)")
 _LENGTH = re.compile(r"((?:\"[^\"]*\"|'[^']*'|\$\{[\w.]+\}))\.length\b(?:\(\))?")

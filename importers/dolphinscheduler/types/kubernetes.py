@@ -7,11 +7,14 @@ import re
 from shlex import split
 from typing import Any
 
+from importers.dolphinscheduler.choices import number
 from importers.dolphinscheduler.context import Context
 from importers.dolphinscheduler.flow import Step
 from importers.draft import Draft
 from importers.ledger import Fields
+from importers.passwords import is_name, is_value
 
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _POLICIES = ("Always", "IfNotPresent", "Never")
 
 
@@ -39,12 +42,25 @@ def kubernetes(step: Step, draft: Draft, context: Context) -> None:
         made["image_pull_policy"] = policy
     elif policy:
         draft.about.changed("imagePullPolicy", f"{policy} is no policy; the cluster decides")
-    _resources(params, made)
+    if env := _variables(params, context):
+        made["env"] = env
+    _resources(params, made, draft)
     _labels(params, made, draft)
     if params.has("pullSecret"):
         draft.about.todo("pullSecret", f"add the pull secret {params.text('pullSecret')} to a service_account")
     params.get("pullSecret")
     draft.params = made
+
+
+def _variables(params: Fields, context: Context) -> dict[str, str]:
+    """Its parameters and those of the workflow, which DolphinScheduler gives to the container as variables."""
+    found = {}
+    for entry in (*context.flow.fields.seen("globalParams"), *params.seen("localParams")):
+        name, value = str(entry.get("prop") or "").strip(), str(entry.get("value") or "")
+        if re.fullmatch(_VARIABLE, name):
+            is_secret = is_name(name) and is_value(value)
+            found[name] = context.hidden.reference(value, name) if is_secret else f"${{{name}}}"
+    return found
 
 
 def _words(params: Fields, name: str, draft: Draft) -> list[str]:
@@ -64,14 +80,12 @@ def _words(params: Fields, name: str, draft: Draft) -> list[str]:
         return [text]
 
 
-def _resources(params: Fields, made: dict[str, Any]) -> None:
-    wanted = {}
-    if cores := params.number("minCpuCores"):
-        wanted["cpu"] = f"{cores:g}"
-    if space := params.number("minMemorySpace"):
-        wanted["memory"] = f"{space:g}Mi"
-    if wanted:
-        made["requests"] = wanted
+def _resources(params: Fields, made: dict[str, Any], draft: Draft) -> None:
+    """What it asks for; DolphinScheduler lets it have twice as much."""
+    for name, ours, unit in (("minCpuCores", "cpu", ""), ("minMemorySpace", "memory", "Mi")):
+        if least := number(params, name, draft.about):
+            made.setdefault("requests", {})[ours] = f"{least:g}{unit}"
+            made.setdefault("limits", {})[ours] = f"{2 * least:g}{unit}"
 
 
 def _labels(params: Fields, made: dict[str, Any], draft: Draft) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from importers.dolphinscheduler.choices import ENDS, RELATIONS, choice
+from importers.dolphinscheduler.choices import ENDS, RELATIONS, choice, number
 from importers.dolphinscheduler.context import Context
 from importers.dolphinscheduler.flow import Step
 from importers.dolphinscheduler.types.javascript import condition_of
@@ -57,7 +57,9 @@ def switch(step: Step, draft: Draft, context: Context) -> None:
         if branch := _branch(case.listed("nextNode"), "nextNode", draft, context):
             cases.append({"when": when, "then": branch})
         else:
-            draft.about.changed("nextNode", f"{written} chooses no task; it is left out")
+            draft.about.todo(
+                "nextNode", f"{written} chooses no task, so none of the others either; write what is meant"
+            )
     made: dict[str, Any] = {"cases": cases}
     if default := _branch(result.listed("nextNode"), "nextNode", draft, context):
         made["default"] = default
@@ -87,8 +89,8 @@ def dynamic(step: Step, draft: Draft, context: Context) -> None:
     if left_out := params.text("filterCondition"):
         made["filter"] = [value for part in left_out.split(",") if (value := part.strip())]
     for field, ours in (("degreeOfParallelism", "parallelism"), ("maxNumOfSubWorkflowInstances", "max_instances")):
-        if number := params.number(field):
-            made[ours] = int(number)
+        if wanted := number(params, field, draft.about):
+            made[ours] = int(wanted)
     draft.params = made
 
 

@@ -26,7 +26,10 @@ def python(step: Step, draft: Draft, context: Context) -> None:
 
 def remote_shell(step: Step, draft: Draft, context: Context) -> None:
     """REMOTESHELL, which runs a script on another machine by SSH."""
-    params = {name: step.params.get(name) for name in ("rawScript", "type", "datasource") if step.params.has(name)}
+    fields = ("rawScript", "type", "datasource", "datasourceName")
+    params = {name: step.params.get(name) for name in fields if step.params.has(name)}
     step.params.irrelevant("type")
-    host = context.ask("datasources", params["datasource"], draft, "an SSH server") if "datasource" in params else None
+    host = params.get("datasourceName")
+    if host is None and "datasource" in params:
+        host = context.ask("datasources", params["datasource"], draft, "an SSH server")
     draft.cannot(f"run its script by ssh on {host or 'that machine'}, with a key that the workers have", params)

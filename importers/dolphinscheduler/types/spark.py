@@ -60,7 +60,7 @@ def spark(step: Step, draft: Draft, context: Context) -> None:
     conf: dict[str, str] = {}
     for name, ours in _SIZES.items():
         if value := params.text(name):
-            made[ours] = int(value) if ours.endswith(("cores", "executors")) and value.isdecimal() else value
+            made[ours] = _size(ours, value)
     if queue := params.text("yarnQueue") or params.text("queue"):
         conf["spark.yarn.queue"] = queue
     if name := params.text("appName"):
@@ -136,7 +136,8 @@ def _where(params: Fields, draft: Draft) -> dict[str, Any]:
 
 
 def _others(params: Fields, made: dict[str, Any], conf: dict[str, str], draft: Draft) -> None:
-    found, rest = options(arguments(params.text("others"), "others", draft.about), _OPTIONS)
+    known = {**_OPTIONS, **{flag: ours for ours, flag in _FLAGS.items()}}
+    found, rest = options(arguments(params.text("others"), "others", draft.about), known)
     for name, value in found:
         if name == _CONF:
             key, _, setting = value.partition("=")
@@ -145,10 +146,16 @@ def _others(params: Fields, made: dict[str, Any], conf: dict[str, str], draft: D
             made[name] = [each for each in value.split(",") if each]
         elif name in _FIELDS:
             made[name] = value
+        elif name in _FLAGS:
+            made[name] = _size(name, value)
         else:
             conf[name] = value
     if rest:
         draft.about.todo("others", f"{' '.join(rest)}: write these options as conf, or as fields of SPARK")
+
+
+def _size(name: str, value: str) -> int | str:
+    return int(value) if name.endswith(("cores", "executors")) and value.isdecimal() else value
 
 
 def _sql(params: Fields, made: dict[str, Any], draft: Draft) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from importers.dolphinscheduler.choices import SQL_TYPES, YES_NO, choice
+from importers.dolphinscheduler.choices import SQL_TYPES, YES_NO, choice, number
 from importers.dolphinscheduler.context import Context
 from importers.dolphinscheduler.flow import Step
 from importers.dolphinscheduler.parameters import local_params
@@ -21,6 +21,8 @@ _DRIVERS = ("MYSQL", "POSTGRESQL", "MARIADB", "SQLITE", "DUCKDB")
 _GRAMMARS = {"POSTGRESQL": POSTGRES, "SQLITE": SQLITE, "DUCKDB": POSTGRES, "ORACLE": STANDARD, "SQLSERVER": STANDARD}
 """Of others, most of which take text in double quotes, that of MySQL."""
 LIMIT_MAX = 100_000
+LIMIT_UNSAID = 10_000
+"""Rows that DolphinScheduler reads where it says no limit."""
 ROWS_SHOWN_MAX = 1_000
 _CALL = re.compile(r"\s*\{?\s*call\s+([\w.$]+)\s*(?:\((.*)\))?\s*\}?\s*;?\s*", re.IGNORECASE | re.DOTALL)
 
@@ -42,7 +44,8 @@ def sql(step: Step, draft: Draft, context: Context) -> None:
     for name, ours in (("preStatements", "pre_statements"), ("postStatements", "post_statements")):
         if statements := [str(each) for each in params.listed(name) if str(each).strip()]:
             made[ours] = statements
-    if (limit := params.number("limit")) and 1 <= limit <= LIMIT_MAX:
+            context.habits.add("sql_transaction")
+    if (limit := number(params, "limit", draft.about)) and 1 <= limit <= LIMIT_MAX:
         made["limit"] = int(limit)
     elif limit:
         draft.about.changed("limit", f"the limit was {limit:g} rows; it is {LIMIT_MAX:,}")
@@ -112,13 +115,14 @@ def _separator(params: Fields, made: dict[str, Any], draft: Draft) -> None:
 
 def _mail(params: Fields, made: dict[str, Any], draft: Draft, context: Context) -> None:
     """What is sent of its rows, and to whom."""
-    unsaid = "YES" if params.has("receivers") and not params.has("sendEmail") else "NO"  # version 1 always sends
-    sends = choice(params, "sendEmail", YES_NO, unsaid, draft.about) == "YES"
-    rows = params.number("displayRows", 10)
+    field = "sendEmail" if params.has("sendEmail") else "sendAlert"  # as later versions call it
+    unsaid = "YES" if params.has("receivers") and not params.has(field) else "NO"  # version 1 always sends
+    sends = choice(params, field, YES_NO, unsaid, draft.about) == "YES"
+    rows = number(params, "displayRows", draft.about, 10)
     title, group = params.text("title"), params.text("groupId")
     receivers = [params.text(name) for name in ("receivers", "receiversCc") if params.has(name)]
     show = params.text("showType")
-    if not sends:
+    if not sends or made["type"] == "NON_QUERY":  # which has no rows; DolphinScheduler sends nothing either
         return
     if receivers:
         sentence = f"it is sent to {', '.join(receivers)}; make an alert group of them, and name that in alert_group"
@@ -140,10 +144,15 @@ def _outputs(params: Fields, made: dict[str, Any], draft: Draft, context: Contex
     out = [str(each.get("type", "")).upper() for each in local if str(each.get("direct")).upper() == Direct.OUT]
     if not out and made["type"] != "NON_QUERY":
         context.habits.add("sql_outputs")
-    if out and all(type_ == ParameterType.LIST for type_ in out):
-        made["as_list"] = True
+    if out and made["type"] == "NON_QUERY":
+        sentence = "its OUT was the number of changed rows; NON_QUERY gives no value here: write what others need of it"
+        draft.about.todo("localParams", sentence)
+    elif out and all(type_ == ParameterType.LIST for type_ in out):
+        made |= {"as_list": True, "limit": made.get("limit", LIMIT_UNSAID)}
     elif ParameterType.LIST in out:
         draft.about.todo("localParams", "some of its OUT are LIST and some not; here all columns are lists, or none")
+    elif out:
+        context.habits.add("sql_first_row")
 
 
 def _argument(written: str, unnamed: list[LocalParam], listed: list[LocalParam]) -> dict[str, str] | None:
