@@ -14,7 +14,7 @@ from dao.cluster import cluster, node_listings
 from dao.postgres import address, schema, schema_scripts
 from dao.postgres import roles as dao_roles
 from model.cluster import timing as times_of_nodes
-from model.errors import Denied, Refused, Unavailable
+from model.errors import Denied, InvalidSettings, Refused, Unavailable
 from model.runs.states import WorkflowState
 from service.words import counted, exact, plain
 from shoal import psql as psql_program
@@ -82,8 +82,10 @@ async def wait(
     while True:
         try:
             await check(call)
+        except InvalidSettings:
+            raise
         except (Refused, Denied, Unavailable):
-            if call.settings.database_url is None or time.monotonic() > deadline_s:
+            if time.monotonic() > deadline_s:
                 raise
         else:
             return
