@@ -39,7 +39,7 @@ from registry.process import this_process
 from registry.protocol import Registry
 from worker.attempts.executor import Executor
 from worker.attempts.news import News
-from worker.attempts.tenants import account_for, runs_as_root
+from worker.attempts.tenants import check_default_tenant, runs_as_root
 from worker.beats import Beats
 from worker.check_runner import PoolChecks
 from worker.claims.writer import Writer
@@ -102,7 +102,7 @@ class Worker:
         schema became too new for it; it has left by then.
         """
         store = open_store(self._log_store)
-        await account_for(None, self._settings)
+        await check_default_tenant(self._settings)
         if runs_as_root(self._settings):
             log.warning(
                 "tasks_run_as_root",
