@@ -15,7 +15,7 @@ from pathlib import Path
 import structlog
 
 from model.cluster.means import is_passing
-from model.errors import Refused, Unavailable
+from model.errors import InvalidSettings, Refused, Unavailable
 from model.ids import Epoch
 from node.address import host_name
 from worker.logs.service import LogService
@@ -41,7 +41,7 @@ class WorkerFolder:
         self._lock: int | None = None
 
     async def wait_until_made(self, stop: asyncio.Event) -> None:
-        """Make it, as soon as there is space for it or `stop` is set; logs once that it waits. Raises `Refused`."""
+        """Make it, as soon as there is space for it or `stop` is set; logs once that it waits. Raises as `make`."""
         is_logged = False
         while not stop.is_set():
             try:
@@ -54,7 +54,7 @@ class WorkerFolder:
             await asyncio.sleep(CHECK_EVERY_S)
 
     def make(self) -> None:
-        """Make it, if it is missing, and try to write. Raises `Refused`, or `Unavailable` for lack of space.
+        """Make it, if it is missing, and try to write. Raises `InvalidSettings`, or `Unavailable` for lack of space.
 
         A worker that cannot write would fail every task within milliseconds, and would therefore claim most of them.
         """
@@ -67,7 +67,7 @@ class WorkerFolder:
                 raise Unavailable(
                     f"the worker's folder {self._path} cannot be written now ({error.strerror}); make room"
                 ) from None
-            raise Refused(
+            raise InvalidSettings(
                 f"the worker's folder {self._path} cannot be written ({error.strerror}); "
                 f"make it this user's, or give another by --folder or SHOAL_WORKER__FOLDER"
             ) from None

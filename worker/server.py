@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from dao.cluster import cluster, nodes, went_back
+from dao.cluster import cluster, nodes
 from dao.cluster.went_back import Known
 from dao.postgres import reserved_descriptors
 from dao.postgres.notify import EVENT, notify
@@ -39,13 +39,14 @@ from registry.process import this_process
 from registry.protocol import Registry
 from worker.attempts.executor import Executor
 from worker.attempts.news import News
-from worker.attempts.tenants import account_for, runs_as_root
+from worker.attempts.tenants import check_default_tenant, runs_as_root
 from worker.beats import Beats
 from worker.check_runner import PoolChecks
 from worker.claims.writer import Writer
 from worker.ears import ears_of
 from worker.files.file_cache import FileCache
 from worker.folder import WorkerFolder
+from worker.last_given import last_given
 from worker.launcher.client import Launcher
 from worker.logs.copy_parts import Copying
 from worker.logs.disk_deletion import delete_old_logs
@@ -101,7 +102,7 @@ class Worker:
         schema became too new for it; it has left by then.
         """
         store = open_store(self._log_store)
-        await account_for(None, self._settings)
+        await check_default_tenant(self._settings)
         if runs_as_root(self._settings):
             log.warning(
                 "tasks_run_as_root",
@@ -132,8 +133,9 @@ class Worker:
         address = joined(advertised(self._joining.host, bound), port)
         place = self._settings.place.absolute()
         results, ends = place / "results", place / "ends"
-        # First: the new life fences the former one, which may then report nothing more.
         database_url, within_s = self._joining.database_url, self._joining.connect_timeout_s
+        given = await last_given(database_url)
+        # First: the new life fences the former one, which may then report nothing more.
         await report_left_results(results, database_url, within_s)
         await report_last_words(ends, place / "logs", database_url, within_s)
         log_url = f"{logs.scheme}://{address}"
@@ -141,7 +143,7 @@ class Worker:
             life,
             registry,
         ):
-            await self._compare(folder, life)
+            await self._compare(folder, life, given)
             logs.publish_key(life)
             copying = Copying(place / "logs", life, name, calls)
             await self._serve(stop, life, registry, Spool(results, life.me), LastWords(ends, life.me), copying)
@@ -235,11 +237,10 @@ class Worker:
             await copying.finish()
             await end_all(running)
 
-    async def _compare(self, folder: WorkerFolder, life: Life) -> None:
-        """Raises `Unavailable` if the folder has ids that the database has yet to give: it was restored."""
+    async def _compare(self, folder: WorkerFolder, life: Life, given: int) -> None:
+        """Raises `Unavailable` if the folder has ids after `given`, the last one of the database: it was restored."""
         async with life.database.reading() as connection:
             recorded = await cluster.registry(connection)
-            given = await went_back.last_attempt(connection)
         if recorded is None:
             return
         last = await in_thread(folder.begin_life, recorded.mark, life.me.epoch)

@@ -97,7 +97,14 @@ _RECORD = text("""
     RETURNING runs, attempts
 """)
 _LAST_ATTEMPT = text("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM task_instance_id_seq")
-_NOTICES = text("SELECT noticed_at, node, why, runs, attempts FROM went_back ORDER BY id")
+_NOTICES = text("""
+    SELECT w.noticed_at, w.node, w.why,                      -- a restore may have gone on when a node looked
+           ARRAY(SELECT k.id FROM unnest(w.runs) AS k (id)
+                 WHERE NOT EXISTS (SELECT FROM workflow_instance i WHERE i.id = k.id) ORDER BY k.id),
+           ARRAY(SELECT k.id FROM unnest(w.attempts) AS k (id)
+                 WHERE NOT EXISTS (SELECT FROM task_instance t WHERE t.id = k.id) ORDER BY k.id)
+    FROM went_back w ORDER BY w.id
+""")
 _FORGET = text("DELETE FROM went_back")
 _RESTORED = text("UPDATE cluster SET restored_at = clock_timestamp()")
 _MOVE_IDS = text("""

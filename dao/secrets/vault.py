@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from model.errors import Refused
+from model.errors import InvalidSettings, Refused
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet  # else imported where it is used: lists of names need no encryption
@@ -48,7 +48,7 @@ class Vault:
         keys: as `new_key` makes them, the one that encrypts first.
         read_again: all keys as they are now; asked for one that is not there yet.
 
-    Raises `Refused` for a text that is not a key; the message names it by its position, never its text.
+    Raises `InvalidSettings` for a text that is not a key; the message names it by its position, never its text.
     """
 
     def __init__(self, keys: Sequence[str], read_again: Callable[[], Sequence[str]] = tuple) -> None:
@@ -107,7 +107,7 @@ def _opened(keys: Sequence[str]) -> dict[str, Fernet]:
         try:
             opened[key_id_of(key)] = Fernet(key)
         except ValueError:
-            raise Refused(
+            raise InvalidSettings(
                 f"key {number} of {len(keys)} for secrets is not a key (44 characters of URL-safe base64); "
                 f"`shoal secret add-key FILE` makes one"
             ) from None

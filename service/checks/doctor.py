@@ -53,7 +53,7 @@ async def examine(
     try:
         await schema.check(database)
     except Refused as error:
-        yield result_of("schema", SCHEMA_CONDITION, [str(error)], "shoal db init, or shoal db upgrade")
+        yield result_of("schema", SCHEMA_CONDITION, [str(error)], "Fix what it says, then ask again")
         return
     except ShoalError as error:
         yield unknown("schema", SCHEMA_CONDITION, error)

@@ -42,7 +42,7 @@ def open_vault(settings: SecretSettings) -> Vault:
     when it meets a key that it lacks.
 
     Raises:
-        Refused: the file cannot be read, or other users can read it too; or a text is no key.
+        InvalidSettings: the file cannot be read, or other users can read it too; or a text is no key.
     """
     from dao.secrets.vault import Vault  # here, since cryptography loads slowly, and the settings need this module
 

@@ -11,10 +11,11 @@ from typing import Annotated
 import typer
 
 from dao.cluster import cluster, node_listings
+from dao.cluster.went_back import Notice
 from dao.postgres import address, schema, schema_scripts
 from dao.postgres import roles as dao_roles
 from model.cluster import timing as times_of_nodes
-from model.errors import Denied, Refused, Unavailable
+from model.errors import Denied, InvalidSettings, Refused, Unavailable
 from model.runs.states import WorkflowState
 from service.words import counted, exact, plain
 from shoal import psql as psql_program
@@ -82,8 +83,10 @@ async def wait(
     while True:
         try:
             await check(call)
+        except InvalidSettings:
+            raise
         except (Refused, Denied, Unavailable):
-            if call.settings.database_url is None or time.monotonic() > deadline_s:
+            if time.monotonic() > deadline_s:
                 raise
         else:
             return
@@ -160,7 +163,7 @@ async def timing(
     times = found or call.settings.timing
     former = [row for row in living if row.silence is not None and row.silence != row.kind.silence(times)]
     if call.as_json:
-        by_others = [row.epoch for row in former]
+        by_others = [str(row.epoch) for row in former]
         output.print_json({"timing": times.seconds(), "recorded": found is not None, "live_by_others": by_others})
         return
     if found is None:
@@ -192,8 +195,8 @@ async def restored(
     if call.as_json:
         output.print_json(
             {
-                "notices": [asdict(each) for each in done.notices],
-                "runs": [asdict(each) for each in done.runs],
+                "notices": [_notice_fields(each) for each in done.notices],
+                "runs": [output.json_fields(asdict(each)) for each in done.runs],
                 "commands_set_aside": done.commands,
             }
         )
@@ -219,6 +222,11 @@ async def restored(
         Column("WORKFLOW", [plain(run.workflow) for run in shown]),
         Column("STATE", [output.state(run.state) for run in shown]),
     )
+
+
+def _notice_fields(notice: Notice) -> dict[str, object]:
+    ids = {"runs": [*map(str, notice.runs)], "attempts": [*map(str, notice.attempts)]}
+    return {**asdict(notice), **ids}
 
 
 def _times(changes: Sequence[str]) -> dict[str, object]:

@@ -49,7 +49,7 @@ async def test_times_of_a_cluster_are_changed_by_a_verb_and_taken_at_the_next_st
     odd = await shoal("db", "timing", "--set", "worker_fence_after=1")
     assert (odd.code, "worker_fence_after must exceed" in odd.err) == (2, True)
     changed = await shoal("db", "timing", "--set", "master_fence_after=3", "--json")
-    assert json.loads(changed.out)["live_by_others"] == [former.epoch]
+    assert json.loads(changed.out)["live_by_others"] == [str(former.epoch)]
     latter = await cluster.master()
     assert (cluster.one(SAID, former.epoch), cluster.one(SAID, latter.epoch)) == ("2.0", "3.0")
     refused = _start(cluster, "master", **TIMING)

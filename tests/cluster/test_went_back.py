@@ -126,6 +126,35 @@ async def test_a_worker_that_starts_on_a_restored_dump_has_logs_of_attempts_to_c
         await cluster.all_ends()
 
 
+GIVES = """
+    CREATE FUNCTION gives() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN PERFORM nextval(''task_instance_id_seq''); RETURN NULL; END';
+    CREATE TRIGGER gives AFTER INSERT ON node EXECUTE FUNCTION gives();
+"""
+
+
+async def test_a_worker_is_not_misled_by_attempts_that_are_given_because_it_joins(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    """As a master does that finds the worker's former life fenced, and is faster than the worker."""
+    with cluster_at(server.url("shoal"), tmp_path) as cluster:
+        folder = {"SHOAL_WORKER__FOLDER": str(tmp_path / "worker")}
+        nodes = await cluster.master(), await cluster.worker(**folder)
+        cluster.start(7)
+        await cluster.all_ends()
+        dump(server, tmp_path / "dump")
+        cluster.start(7)
+        await cluster.all_ends()
+        for node in nodes:
+            node.kill()
+        restore(server, tmp_path / "dump")
+        with server.connect("shoal") as connection:
+            connection.execute(GIVES)
+        worker = cluster.begin("worker", folder)
+        await eventually(lambda: worker.events("database_went_back") or worker.events("joined"), within_s=30)
+        assert "has the log of attempt" in str(_row(server, "SELECT max(why) FROM went_back"))
+
+
 async def test_a_promotion_that_lost_commits_stops_the_cluster_and_hold_pauses_what_would_run_again(
     server: PostgresServer, tmp_path: Path
 ) -> None:

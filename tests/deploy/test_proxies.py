@@ -68,6 +68,13 @@ async def test_haproxy_sends_requests_to_those_that_are_ready(cluster: Cluster, 
         proxy.kill()
 
 
+def test_pgbouncer_takes_more_clients_than_it_has_connections() -> None:
+    """Otherwise who makes `pool_size` larger, as the page says, would meet the default of `max_client_conn`: 100."""
+    text = (ROOT / "deploy" / "pgbouncer.ini").read_text()
+    [places], [clients] = (re.findall(rf"\b{name} ?= ?(\d+)", text) for name in ("pool_size", "max_client_conn"))
+    assert int(clients) >= 2 * int(places)
+
+
 async def test_a_cluster_works_through_pgbouncer(cluster: Cluster, postgres_server: PostgresServer) -> None:
     assert PGBOUNCER is not None, "run tests/servers/install"
     url, port, user = make_url(cluster.environment["SHOAL_DATABASE_URL"]), free_port(), unprivileged_user()

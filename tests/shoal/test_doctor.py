@@ -148,13 +148,20 @@ async def test_a_stuck_run_is_found_from_outside_too(shoal: CommandLine) -> None
 
 async def test_a_database_without_schema_and_one_that_does_not_answer_are_told(postgres_server: PostgresServer) -> None:
     url = postgres_server.create_database("doctor_empty")
+    shoal = CommandLine.at(url)
     try:
-        found = await CommandLine.at(url)("doctor")
+        found = await shoal("doctor")
+        assert (await shoal("db", "init")).code == 0
+        with postgres_server.connect("doctor_empty") as connection:
+            connection.execute("INSERT INTO schema_version (version, name, program) VALUES (9999, 'later', '9.9')")
+        newer = await shoal("doctor")
     finally:
         postgres_server.drop_database("doctor_empty")
-    assert found.code == 1
+    assert (found.code, newer.code) == (1, 1)
     assert "✗ its schema fits this program" in found.out
     assert "run `shoal db init`" in found.out
+    assert "install Shoal 9.9 or newer" in newer.out
+    assert "shoal db " not in newer.out, "no verb makes a schema older"
     gone = await CommandLine.at(url)("doctor", "--json")
     assert gone.code == 3
     assert gone.json["failed"] == ["database"]

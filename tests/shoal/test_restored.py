@@ -55,7 +55,7 @@ async def test_unfinished_runs_are_halted_and_waiting_commands_set_aside(
     assert answer.code == 0, answer.err
     told: dict[str, Any] = json.loads(answer.out)
     assert told["commands_set_aside"] == 1
-    assert {run["id"]: run["state"] for run in told["runs"]} == {run: state for state, run in runs.items()}
+    assert {run["id"]: run["state"] for run in told["runs"]} == {str(run): state for state, run in runs.items()}
     for state, run in runs.items():
         asked = await scene.sql(
             "SELECT coalesce(requested_state, state) FROM workflow_instance WHERE id = :run", run=run
@@ -63,6 +63,22 @@ async def test_unfinished_runs_are_halted_and_waiting_commands_set_aside(
         assert asked == [states[state]]
     assert await scene.sql("SELECT count(*) FROM error_command WHERE reason LIKE 'set aside%'") == [1]
     assert await scene.sql("SELECT state FROM node") == ["FENCED"]
+
+
+async def test_what_a_node_missed_is_named_unless_the_restore_brought_it_meanwhile(
+    scene: Scene, database_url: str
+) -> None:
+    me = await scene.master()
+    run, lost = await scene.instance(me), 2**53 + 1
+    await scene.sql(
+        "INSERT INTO went_back (node, why, runs, attempts) VALUES ('m1', 'why', ARRAY[:lost, :run], ARRAY[:lost])",
+        lost=lost,
+        run=run,
+    )
+    answer = await CommandLine.at(database_url)("db", "restored", "--json")
+    assert answer.code == 0, answer.err
+    [notice] = json.loads(answer.out)["notices"]
+    assert (notice["runs"], notice["attempts"]) == ([str(lost)], [str(lost)])
 
 
 async def test_commands_that_waited_are_named_where_no_run_is_unfinished(scene: Scene, database_url: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -39,6 +40,14 @@ async def test_waiting_gives_up_with_what_is_missing(postgres_server: PostgresSe
     empty = await CommandLine.at(late)("db", "wait", "--within", "0.1")
     assert empty.code == 2
     assert "has no Shoal schema; run `shoal db init`" in empty.err.replace("\n", " ")
+
+
+@pytest.mark.parametrize("url", ["mysql://me@127.0.0.1/x", "postgresql+psycopg://me@127.0.0.1:1/x?unknown=1", ""])
+async def test_waiting_ends_at_once_with_what_only_a_person_can_change(url: str) -> None:
+    began_s = time.monotonic()
+    answer = await CommandLine.at(url)("db", "wait", "--within", "60")
+    assert answer.code == 78
+    assert time.monotonic() - began_s < 50
 
 
 async def test_a_plan_for_the_schema_of_this_program_is_empty(database_url: str) -> None:

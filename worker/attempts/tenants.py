@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from model.errors import Refused
+from model.errors import InvalidSettings, Refused
 from worker.attempts.order import Order
 from worker.launcher.last_word import NO_END, LastWord, ProcessEnd
 from worker.launcher.wire import Identity
@@ -111,6 +111,14 @@ async def account_for(tenant: str | None, settings: WorkerSettings) -> Account |
         return None
     allowed = settings.tenants if settings.default_tenant is None else (*settings.tenants, settings.default_tenant)
     return await asyncio.to_thread(account_of, name, allowed)
+
+
+async def check_default_tenant(settings: WorkerSettings) -> None:
+    """Raises `InvalidSettings` if this worker cannot become its default tenant, `OSError` as `account_of`."""
+    try:
+        await account_for(None, settings)
+    except Refused as refused:
+        raise InvalidSettings(f"worker.default_tenant cannot be used: {refused}") from None
 
 
 def runs_as_root(settings: WorkerSettings) -> bool:
