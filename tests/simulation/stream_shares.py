@@ -13,6 +13,7 @@ from node.stream_workers import SILENT_BEATS
 from tests.simulation.pool_invariants import could_begin
 from tests.simulation.statements.streams.stream_claims import early_ends
 from tests.simulation.tables import Transaction, Values
+from worker.claims.pools import OTHERS_FOR_S
 
 if TYPE_CHECKING:
     from tests.simulation.server import Server
@@ -27,7 +28,8 @@ def took_too_many(
 ) -> str | None:
     """I25: of a claim of streams that began then, and has been committed: whether it took more than its worker's share,
     by what it could see. Neither workers to which something was done just now count, nor those that have beaten since
-    (their beats may have been stale when it read them), nor those on which streams fail, nor what waits for a pool."""
+    (their beats may have been stale when it read them; for what needs resources it reads them once a second), nor those
+    on which streams fail, nor what waits for a pool."""
     worker: Epoch = taken[0].worker_id
     tasks = [row.values for row in server.tasks.unfinished.values() if row.values is not None]
     streams = [task for task in tasks if task.stream is not None and not task.state.is_final]
@@ -43,6 +45,7 @@ def took_too_many(
         is_free = (
             beat is not None
             and beat.beaten_s <= began_s
+            and (not with_leases or _was_heard(beat, began_s - OTHERS_FOR_S))
             and _is_free(beat.heartbeat, server.now_s - beat.beaten_s, waiting)
         )
         takes = row.id != worker and row.id not in doubted and is_free and _takes_streams(server, row.values)
@@ -59,10 +62,18 @@ def took_too_many(
 
 def _is_free(said: Heartbeat | None, age_s: float, places: int) -> bool:
     """Whether a worker with this beat takes so many: not one that may be dead."""
-    if said is None:
+    if said is None or not _is_heard(said, age_s):
         return False
-    is_heard = said.silence is None or age_s <= SILENT_BEATS * said.silence.beat_s
-    return is_heard and said.status == NodeStatus.NORMAL and said.capacity - said.running >= places
+    return said.status == NodeStatus.NORMAL and said.capacity - said.running >= places
+
+
+def _is_heard(said: Heartbeat, age_s: float) -> bool:
+    return said.silence is None or age_s <= SILENT_BEATS * said.silence.beat_s
+
+
+def _was_heard(beat: Values, at_s: float) -> bool:
+    """Whether the beat that was its last one then was not stale."""
+    return beat.beaten_s <= at_s or _is_heard(beat.heartbeat, at_s - beat.before_s)
 
 
 def _is_overdue(server: Server, task: Values) -> bool:

@@ -22,7 +22,7 @@ def enlist(tx: Transaction, incarnation: UUID, new: NewNode) -> Me:
     epoch = Epoch(server.nodes.next_id())
     told = {"kind": new.kind, "address": new.address, "process": new.process, "name": new.name}
     tx.insert(server.nodes, epoch, Values(incarnation=incarnation, state=S.ALIVE, **told))
-    tx.insert(server.beats, epoch, Values(beat_no=0, heartbeat=None, beaten_s=server.now_s))
+    tx.insert(server.beats, epoch, Values(beat_no=0, heartbeat=None, beaten_s=server.now_s, before_s=server.now_s))
     return Me(epoch, incarnation, new.kind, new.address, new.name)
 
 
@@ -60,7 +60,8 @@ def beat(tx: Transaction, me: Me, beat_no: int, *, unanswered: int, heartbeat: H
     if before is None or not beat_no <= before.beat_no <= beat_no + unanswered:
         raise Fenced(f"{me} was fenced: its beat is not as it was")
     seen = [each for each in living(tx) if me.kind is NodeKind.MASTER or each.epoch == me.epoch]
-    after = tx.update(row, beat_no=before.beat_no + 1, heartbeat=heartbeat, beaten_s=tx.server.now_s)
+    times = {"beaten_s": tx.server.now_s, "before_s": before.beaten_s}
+    after = tx.update(row, beat_no=before.beat_no + 1, heartbeat=heartbeat, **times)
     return Beaten(after.beat_no, seen, _newer(tx))
 
 
