@@ -6,12 +6,11 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dao.cluster import cluster, node_listings
-from dao.cluster.went_back import Notice
 from dao.postgres import address, schema, schema_scripts
 from dao.postgres import roles as dao_roles
 from model.cluster import timing as times_of_nodes
@@ -25,6 +24,9 @@ from shoal.cli.output import Column
 from shoal.cli.verbs import verb
 from shoal.cluster import registry_move, restoring
 from shoal.config import logging
+
+if TYPE_CHECKING:
+    from dao.cluster.went_back import Notice
 
 SHOWN_MAX = 20
 WAIT_STEP_S = 0.5
