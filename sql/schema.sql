@@ -1583,7 +1583,7 @@ BEGIN
     VALUES ('DATABASE_WENT_BACK', 'CRITICAL',
             'the database went back to an earlier state; all work stands until a person runs shoal db restored',
             jsonb_build_object('noticed_by', NEW.node, 'why', NEW.why),
-            format('database-went-back:%s', (SELECT min(id) FROM went_back)))
+            format('database-went-back:%s', (SELECT extract(epoch FROM restored_at) FROM cluster)))
     ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING;
     RETURN NULL;
 END $$;

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dao.cluster import went_back
+from dao.cluster.went_back import LastGiven
 from dao.postgres.database import Database
 
 
-async def last_given(database_url: str) -> int:
+async def last_given(database_url: str) -> LastGiven:
     """To be compared with the ids of which a worker's folder has logs.
 
     Asked before the life begins: it fences the former one, and masters give new attempts at once in place of those
@@ -18,6 +19,6 @@ async def last_given(database_url: str) -> int:
     database = Database(database_url, application_name="shoal-starting", connections_max=1)
     try:
         async with database.reading() as connection:
-            return await went_back.last_attempt(connection)
+            return await went_back.last_given(connection)
     finally:
         await database.close()

@@ -10,8 +10,8 @@ from typing import Any
 
 import structlog
 
-from dao.cluster import cluster, nodes
-from dao.cluster.went_back import Known
+from dao.cluster import cluster, nodes, went_back
+from dao.cluster.went_back import Known, LastGiven
 from dao.postgres import reserved_descriptors
 from dao.postgres.notify import EVENT, notify
 from dao.postgres.readiness import wait_until_ready
@@ -237,18 +237,23 @@ class Worker:
             await copying.finish()
             await end_all(running)
 
-    async def _compare(self, folder: WorkerFolder, life: Life, given: int) -> None:
-        """Raises `Unavailable` if the folder has ids after `given`, the last one of the database: it was restored."""
+    async def _compare(self, folder: WorkerFolder, life: Life, given: LastGiven) -> None:
+        """Raises `Unavailable` if the folder has ids after `given`, the last one of the database: it was restored.
+
+        Unless a person has looked since: no id is given then that any folder has.
+        """
         async with life.database.reading() as connection:
             recorded = await cluster.registry(connection)
+            now = await went_back.last_given(connection)
+        given = now if now.restored_at != given.restored_at else given
         if recorded is None:
             return
         last = await in_thread(folder.begin_life, recorded.mark, life.me.epoch)
         logged = await self._logged() if last is not None else []
         if last is not None and last >= life.me.epoch:
             why = f"the worker's folder knows epoch {last}, and {life.me} was begun after it"
-        elif logged and max(logged) > given:
-            why = f"the worker's folder has the log of attempt {max(logged)}, and {given} is the last that was given"
+        elif logged and max(logged) > given.attempt:
+            why = f"the worker's folder has the log of attempt {max(logged)}, and the last given is {given.attempt}"
         else:
             return
         await life.stop_all(why, Known(attempts=logged))

@@ -58,6 +58,14 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class LastGiven:
+    """The highest id that an attempt has been given, 0 before the first; and when a person last looked, as text."""
+
+    attempt: int
+    restored_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """What a node found, with the ids of what it knew and is gone."""
 
@@ -96,7 +104,11 @@ _RECORD = text("""
                     AND NOT EXISTS (SELECT FROM task_instance t WHERE t.id = k.id) ORDER BY id))
     RETURNING runs, attempts
 """)
-_LAST_ATTEMPT = text("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM task_instance_id_seq")
+_LAST_GIVEN = text("""
+    SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS attempt,
+           (SELECT restored_at::text FROM cluster) AS restored_at
+    FROM task_instance_id_seq
+""")
 _NOTICES = text("""
     SELECT w.noticed_at, w.node, w.why,                      -- a restore may have gone on when a node looked
            ARRAY(SELECT k.id FROM unnest(w.runs) AS k (id)
@@ -151,9 +163,9 @@ async def why_back(
     return None
 
 
-async def last_attempt(connection: AsyncConnection) -> int:
-    """The highest id that an attempt has been given; 0 before the first."""
-    return int((await connection.execute(_LAST_ATTEMPT)).scalar_one())
+async def last_given(connection: AsyncConnection) -> LastGiven:
+    """The last id that an attempt has been given, in this state of the database."""
+    return LastGiven(*(await connection.execute(_LAST_GIVEN)).one())
 
 
 async def record(connection: AsyncConnection, me: Me, why: str, known: Known) -> Known:

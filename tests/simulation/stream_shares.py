@@ -45,8 +45,8 @@ def took_too_many(
         is_free = (
             beat is not None
             and beat.beaten_s <= began_s
-            and (not with_leases or _was_heard(beat, began_s - OTHERS_FOR_S))
             and _is_free(beat.heartbeat, server.now_s - beat.beaten_s, waiting)
+            and (not with_leases or _was_heard(beat, began_s - OTHERS_FOR_S))
         )
         takes = row.id != worker and row.id not in doubted and is_free and _takes_streams(server, row.values)
         if takes and is_innocent(row.id):

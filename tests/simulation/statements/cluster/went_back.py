@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import count
 
 from dao.cluster.nodes import Me
-from dao.cluster.went_back import FORGOTTEN_AFTER_S, Known, Place
+from dao.cluster.went_back import FORGOTTEN_AFTER_S, Known, LastGiven, Place
 from tests.simulation.tables import Transaction
 
 _timelines = count()
@@ -30,8 +30,8 @@ def why_back(tx: Transaction, me: Me, began: Place, beat_no: int, silent_s: floa
     return next(iter([*runs, *attempts]), None)
 
 
-def last_attempt(tx: Transaction) -> int:
-    return max(tx.server.tasks.rows, default=0)
+def last_given(tx: Transaction) -> LastGiven:
+    return LastGiven(max(tx.server.tasks.rows, default=0), None)
 
 
 def record(tx: Transaction, me: Me, why: str, known: Known) -> Known:
