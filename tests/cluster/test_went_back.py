@@ -126,17 +126,27 @@ async def test_a_worker_that_starts_on_a_restored_dump_has_logs_of_attempts_to_c
         await cluster.all_ends()
 
 
-GIVES = """
-    CREATE FUNCTION gives() RETURNS trigger LANGUAGE plpgsql
-        AS 'BEGIN PERFORM nextval(''task_instance_id_seq''); RETURN NULL; END';
-    CREATE TRIGGER gives AFTER INSERT ON node EXECUTE FUNCTION gives();
+MEANWHILE = """
+    CREATE FUNCTION meanwhile() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN {} RETURN NULL; END';
+    CREATE TRIGGER meanwhile AFTER INSERT ON node EXECUTE FUNCTION meanwhile();
 """
+GIVES = "PERFORM nextval(''task_instance_id_seq'');"
+"""As a master does that finds the worker's former life fenced, and is faster than the worker."""
+LOOKS = """
+    PERFORM setval(''task_instance_id_seq'', nextval(''task_instance_id_seq'') + 2000000000);
+    UPDATE cluster SET restored_at = clock_timestamp();
+"""
+"""As a person does by `shoal db restored`."""
 
 
-async def test_a_worker_is_not_misled_by_attempts_that_are_given_because_it_joins(
-    server: PostgresServer, tmp_path: Path
+@pytest.mark.parametrize(
+    ("meanwhile", "event", "notices"),
+    [(GIVES, "database_went_back", 1), (LOOKS, "joined", 0)],
+    ids=["given by a master", "looked at by a person"],
+)
+async def test_a_worker_is_not_misled_by_what_happens_while_it_joins(
+    server: PostgresServer, tmp_path: Path, meanwhile: str, event: str, notices: int
 ) -> None:
-    """As a master does that finds the worker's former life fenced, and is faster than the worker."""
     with cluster_at(server.url("shoal"), tmp_path) as cluster:
         folder = {"SHOAL_WORKER__FOLDER": str(tmp_path / "worker")}
         nodes = await cluster.master(), await cluster.worker(**folder)
@@ -149,10 +159,11 @@ async def test_a_worker_is_not_misled_by_attempts_that_are_given_because_it_join
             node.kill()
         restore(server, tmp_path / "dump")
         with server.connect("shoal") as connection:
-            connection.execute(GIVES)
+            connection.execute(MEANWHILE.format(meanwhile))
         worker = cluster.begin("worker", folder)
         await eventually(lambda: worker.events("database_went_back") or worker.events("joined"), within_s=30)
-        assert "has the log of attempt" in str(_row(server, "SELECT max(why) FROM went_back"))
+        assert worker.events(event), _row(server, "SELECT max(why) FROM went_back")
+        assert _row(server, "SELECT count(*) FROM went_back WHERE why LIKE '%the log of attempt%'") == notices
 
 
 async def test_a_promotion_that_lost_commits_stops_the_cluster_and_hold_pauses_what_would_run_again(
