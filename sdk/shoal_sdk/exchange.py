@@ -160,7 +160,7 @@ class Server:
     def answer(self, response: httpx.Response | httpx.HTTPError) -> Answer | SdkError:
         """What a response says: `Refused`, and `Unavailable` for what may pass, if it is none that was asked for."""
         if isinstance(response, httpx.HTTPError):
-            return Unavailable(f"the server {self.url} does not answer: {response or type(response).__name__}")
+            return Unavailable(f"the server {self.url} does not answer: {str(response) or type(response).__name__}")
         if response.is_success:
             return Answer(response.json() if response.content else None, response.headers.get("ETag"))
         try:
