@@ -23,12 +23,15 @@ from master.membership.membership import Membership
 from master.schedule_timer import Schedules
 from master.streams import Streams
 from model.backoff import Backoff
+from model.cluster.low_water import Walks
 from model.cluster.master_settings import MasterSettings
+from model.cluster.slots import Slot
 from model.errors import Fenced, ShoalError
 from model.ids import TaskInstanceId
 from model.runs.queue_places import Queued
 from node.life import Life
 from node.waiting import set_within
+from registry.clock import boottime_s
 
 log = structlog.get_logger()
 
@@ -61,6 +64,8 @@ class Poller:
         self._streams = streams
         self._settings = settings
         self._poll_now = poll
+        self._walks = Walks()
+        self._slot: Slot | None = None
         self._held_up = Backoff(DUE_PAUSE_S, settings.look_every.total_seconds())
         """Used while all due attempts are locked by other sessions, or quarantined."""
         self._due: RowSet[TaskInstanceId] = RowSet(
@@ -88,14 +93,19 @@ class Poller:
 
     async def _poll(self) -> float | None:
         """Seconds until the next attempt is due, if any waits."""
+        began_s, slot = boottime_s(), self._membership.slot
+        if slot != self._slot:
+            self._slot = slot
+            self._walks.rest(began_s)
+            self._driver.low_water.rest(began_s)
+        walks = self._walks.are_due(began_s)
         async with self._life.database.reading() as connection:
             waiting = await waiting_work.work_waits(
-                connection,
-                self._membership.slot,
-                self._settings.steal_after,
-                self._settings.id_step,
-                self._life.me.epoch,
+                connection, slot, self._settings.steal_after, self._settings.id_step, self._life.me.epoch, walks=walks
             )
+        if walks:
+            self._walks.took(boottime_s() - began_s, boottime_s())
+            self._driver.low_water.is_used = self._walks.are_long
         self._loop.notice(aged=waiting.aged, suspect=waiting.suspect)
         if waiting.schedules and not self._schedules.any_online:
             self._schedules.changed()
@@ -106,7 +116,8 @@ class Poller:
         self._streams.notice(any_to_do=waiting.streams)
         if waiting.mine:
             self._loop.wake.set()
-        if waiting.events:
+        if waiting.events is not None:
+            self._driver.low_water.lower(waiting.events)
             self._driver.wake.set()
         if waiting.stray_events:
             async with self._life.writing() as connection:

@@ -21,6 +21,7 @@ from logstore.calls import StoreCalls
 from logstore.opening import open_store
 from logstore.settings import LogStoreSettings
 from metrics.health import Health
+from model.cluster.low_water import Walks
 from model.cluster.nodes import NodeKind
 from model.errors import ShoalError, Unavailable
 from model.ids import TaskInstanceId
@@ -269,14 +270,19 @@ class Worker:
     async def _poll(self, life: Life, writer: Writer, checks: PoolChecks) -> None:
         """Poll for work and for tasks to kill without a notification; periodically compare what runs with the rows."""
         compared_s = boottime_s()
+        walks = Walks()
         while True:
             if boottime_s() - compared_s >= COMPARE_EVERY_S:
                 compared_s = boottime_s()
                 writer.compares = True
                 writer.wake.set()
             try:
+                began_s, groups = boottime_s(), self._settings.groups
+                walked = walks.are_due(began_s)
                 async with life.database.reading() as connection:
-                    waits = await task_claims.work_waits(connection, self._settings.groups, life.me.epoch)
+                    waits = await task_claims.work_waits(connection, groups, life.me.epoch, walks=walked)
+                if walked:
+                    walks.took(boottime_s() - began_s, boottime_s())
                 if waits.queued:
                     writer.search_queue()
                 writer.kills = writer.kills or waits.kills

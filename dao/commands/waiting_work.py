@@ -16,21 +16,25 @@ from model.ids import Epoch
 # ago. min() may read all rows if the statistics saw none, and the first by id those of all owners. `:current >= 0`:
 # without a slot the table is not read.
 _WORK_WAITS = text("""
-    SELECT (SELECT id FROM command
-            WHERE :current >= 0 AND (id / :id_step) % nullif(:total, 0) = :current AND deaths = 0
-            ORDER BY id LIMIT 1) IS NOT NULL AS mine,
+    SELECT CASE WHEN :walks THEN
+               (SELECT id FROM command
+                WHERE :current >= 0 AND (id / :id_step) % nullif(:total, 0) = :current AND deaths = 0
+                ORDER BY id LIMIT 1) IS NOT NULL ELSE false END AS mine,
            (SELECT c.deaths FROM command c
             WHERE c.deaths > 0 AND (SELECT n.state FROM node n
                                     WHERE n.id = c.tried_by AND n.id <> :master
                                       AND n.state IN ('ALIVE', 'LEAVING')) IS NULL
             ORDER BY c.deaths DESC LIMIT 1) IS NOT NULL AS suspect,
-           coalesce((SELECT created_at FROM command ORDER BY created_at LIMIT 1) < now() - CAST(:age AS interval),
-                    false)
+           CASE WHEN :walks THEN
+               coalesce((SELECT created_at FROM command ORDER BY created_at LIMIT 1) < now() - CAST(:age AS interval),
+                        false)
+               ELSE false END
            OR (SELECT created_at FROM command WHERE created_at > now() + CAST(:age AS interval)
                ORDER BY created_at LIMIT 1) IS NOT NULL AS aged,
-           coalesce((SELECT owner FROM task_event WHERE owner >= :master ORDER BY owner LIMIT 1) = :master, false)
-               AS events,
-           EXISTS (SELECT FROM stray_events() AS s WHERE s.is_owned) AS stray_events,
+           CASE WHEN :walks THEN
+               (SELECT id FROM task_event WHERE owner = :master ORDER BY owner, id LIMIT 1) END AS events,
+           CASE WHEN :walks THEN EXISTS (SELECT FROM stray_events() AS s WHERE s.is_owned) ELSE false END
+               AS stray_events,
            (SELECT CASE WHEN set_back THEN 0
                         WHEN isfinite(at) THEN extract(epoch FROM at - clock_timestamp())::float8
                         WHEN at < clock_timestamp() THEN 0 END
@@ -55,6 +59,7 @@ _WORK_WAITS = text("""
 class WaitingWork:
     """What one check of the tables found for a master; `due_in_s`: seconds until a waiting attempt is due.
 
+    `events` is the first id of the events for it, None if there are none.
     `suspect` is whether any suspect command waits (`dao/commands/deadly_commands.py`), `dependents` whether any
     DEPENDENT task waits, `schedules` whether any schedule of any master will fire, `stray_events` whether there are
     events for a master that is gone while another master owns their runs, and `streams` whether there are streams, or
@@ -63,7 +68,7 @@ class WaitingWork:
 
     mine: bool
     aged: bool
-    events: bool
+    events: int | None
     suspect: bool = False
     due_in_s: float | None = None
     dependents: bool = False
@@ -73,14 +78,24 @@ class WaitingWork:
 
 
 async def work_waits(
-    connection: AsyncConnection, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch
+    connection: AsyncConnection,
+    slot: Slot | None,
+    older_than: timedelta,
+    id_step: int,
+    master: Epoch,
+    *,
+    walks: bool = True,
 ) -> WaitingWork:
-    """Whether anything waits for this master: the only statement of an idle poll. Without a slot nothing is `mine`."""
+    """Whether anything waits for this master: the only statement of an idle poll. Without a slot nothing is `mine`.
+
+    If it does not walk, it leaves out what is searched from the first id on: `mine`, `aged`, events.
+    """
     values = {
         "current": slot.current if slot else -1,
         "total": slot.total if slot else 1,
         "age": older_than,
         "id_step": id_step,
         "master": master,
+        "walks": walks,
     }
     return WaitingWork(**(await connection.execute(_WORK_WAITS, values)).one()._mapping)

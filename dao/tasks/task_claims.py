@@ -216,12 +216,15 @@ _OWNED = text("""
     WHERE t.worker_id = :worker AND t.state IN ('DISPATCH', 'RUNNING_EXECUTION')
 """)
 _WORK_WAITS = text("""
-    SELECT EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[]))
-                   AND is_plain) AS queued,
+    SELECT CASE WHEN :walks THEN
+               EXISTS (SELECT FROM task_instance WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[]))
+                       AND is_plain) ELSE false END AS queued,
            EXISTS (SELECT FROM pool_line WHERE worker_group = ANY(CAST(:groups AS text[]))) AS for_pools,
            EXISTS (SELECT FROM checks_due(:late_s)) AS checks,
-           EXISTS (SELECT FROM task_instance WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
-                   AND (kill_requested OR handover IS NOT NULL)) AS kills,
+           CASE WHEN :walks THEN
+               EXISTS (SELECT FROM task_instance
+                       WHERE worker_id = :worker AND state IN ('DISPATCH', 'RUNNING_EXECUTION')
+                         AND (kill_requested OR handover IS NOT NULL)) ELSE false END AS kills,
            EXISTS (SELECT FROM task_instance                                        -- index: task_instance_stream
                    WHERE state = 'QUEUED' AND worker_group = ANY(CAST(:groups AS text[])) AND stream IS NOT NULL
                      AND resources IS NULL AND state IN ('QUEUED', 'DISPATCH', 'RUNNING_EXECUTION')) AS streams
@@ -291,8 +294,13 @@ async def owned(connection: AsyncConnection, worker: Epoch) -> list[ClaimedTask]
     return [ClaimedTask(*row) for row in rows]
 
 
-async def work_waits(connection: AsyncConnection, groups: Sequence[str], worker: Epoch) -> WorkWaits:
-    """What there is to do for a worker of these groups."""
-    values = {"groups": list(groups), "worker": worker, "late_s": LATE_S}
+async def work_waits(
+    connection: AsyncConnection, groups: Sequence[str], worker: Epoch, *, walks: bool = True
+) -> WorkWaits:
+    """What there is to do for a worker of these groups.
+
+    If it does not walk, it leaves out what is searched from the first entry of an index on: `queued`, `kills`.
+    """
+    values = {"groups": list(groups), "worker": worker, "late_s": LATE_S, "walks": walks}
     row = (await connection.execute(_WORK_WAITS, values)).one()
     return WorkWaits(row.queued, row.for_pools, row.checks, row.kills, row.streams)

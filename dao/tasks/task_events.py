@@ -28,7 +28,7 @@ _CONSUME = text("""
         SELECT e.ctid AS place,
                (SELECT master_id FROM workflow_instance i WHERE i.id = e.workflow_instance_id) AS runs_owner
         FROM task_event e                                                        -- index: task_event_pkey
-        WHERE e.owner = :master
+        WHERE e.owner = :master AND e.id >= :first
           AND (CAST(:only AS bigint) IS NULL OR e.workflow_instance_id = CAST(:only AS bigint))
           AND e.workflow_instance_id <> ALL(CAST(:without AS bigint[]))
         ORDER BY e.id LIMIT :limit
@@ -42,7 +42,7 @@ _CONSUME = text("""
         RETURNING id, workflow_instance_id, task_code, attempt, state, outputs, child_index, is_suspect, created_at
     )
     SELECT workflow_instance_id, task_code, attempt, state, outputs, child_index, is_suspect,
-           CASE WHEN isfinite(created_at) THEN extract(epoch FROM clock_timestamp() - created_at)::float8 END
+           CASE WHEN isfinite(created_at) THEN extract(epoch FROM clock_timestamp() - created_at)::float8 END, id
     FROM gone ORDER BY id
 """)
 _DELETE_OF = text("""
@@ -76,11 +76,13 @@ class Unreadable:
 
 
 class TaskEvent(NamedTuple):
-    """What the owner of a run is notified of. `age_s` is how long ago it was written; None if nobody knows."""
+    """What the owner of a run is notified of, and the id of its row. `age_s` is how long ago it was written; None if
+    nobody knows."""
 
     run: WorkflowInstanceId
     what: AttemptEnd | ChildState | HaltRequest | Unreadable
     age_s: float | None = None
+    id: int = 0
 
 
 async def consume(
@@ -90,14 +92,15 @@ async def consume(
     *,
     without: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
+    first: int = 0,
 ) -> list[TaskEvent]:
-    """Take up to `limit` events of this master's runs, oldest first.
+    """Take up to `limit` events of this master's runs, oldest first, searched from the id `first` on.
 
     Leaves out those of the runs in `without`; or takes only those of the run `only`.
 
     The same transaction must act on them.
     """
-    values = {"master": master, "limit": limit, "without": list(without), "only": only}
+    values = {"master": master, "limit": limit, "without": list(without), "only": only, "first": first}
     rows = (await connection.execute(_CONSUME, values)).all()
     return [_read(row) for row in rows]
 
@@ -124,7 +127,7 @@ async def delete_of(connection: FencedTransaction, instances: Sequence[WorkflowI
 
 
 def _read(row: Sequence[Any]) -> TaskEvent:
-    instance, code, attempt, state, outputs, child_index, is_suspect, age_s = row
+    instance, code, attempt, state, outputs, child_index, is_suspect, age_s, id_ = row
     what: AttemptEnd | ChildState | HaltRequest | Unreadable
     try:
         if code == 0:
@@ -135,4 +138,4 @@ def _read(row: Sequence[Any]) -> TaskEvent:
             what = AttemptEnd(TaskCode(code), attempt, TaskState(state), outputs, is_suspect=bool(is_suspect))
     except ValueError as error:
         what = Unreadable(str(error))
-    return TaskEvent(WorkflowInstanceId(instance), what, age_s)
+    return TaskEvent(WorkflowInstanceId(instance), what, age_s, id_)

@@ -37,6 +37,7 @@ from master.drive.stream_events import with_run_times
 from master.drive.work import Transactions, Work
 from metrics import master as metrics
 from model.blame import LONG_S
+from model.cluster.low_water import LowWater
 from model.ids import WorkflowInstanceId
 from model.runs.instances import AttemptEnd
 from model.runs.states import TaskState
@@ -83,6 +84,8 @@ class Driver:
         self._database: Database = life.database
         self._me: Me = life.me
         self._batch = AdaptiveBatch(batch_max)
+        self.low_water = LowWater()
+        """Of the events for this master."""
         self._reload: int | None = None
         """Set if all is to be read again: how many outcomes had been unknown by then."""
         self._again: set[WorkflowInstanceId] = set()
@@ -232,7 +235,9 @@ class Driver:
         With `only`, those of that instance, which is restored first; else of all that are not in quarantine.
         """
         handle = partial(self._handle_events, size, only)
-        count, unreadable = await self.transactions.run(Work, handle)
+        count, last, unreadable = await self.transactions.run(Work, handle)
+        if last:
+            self.low_water.took(last, boottime_s())
         for id_, what in unreadable.items():
             log.warning("event_unreadable", workflow_instance=id_, error=what, so="the run is restored from its rows")
         if unreadable:
@@ -241,9 +246,14 @@ class Driver:
 
     async def _handle_events(
         self, size: int, only: WorkflowInstanceId | None, work: Work
-    ) -> tuple[int, dict[WorkflowInstanceId, str]]:
+    ) -> tuple[int, int, dict[WorkflowInstanceId, str]]:
+        """Returns how many, the id up to which it took all that are not in quarantine, 0 if that is none, and what of
+        which runs is unreadable."""
         without = self._quarantine.ids if only is None else ()
-        events = await task_events.consume(work.connection, self._me.epoch, size, without=without, only=only)
+        first = self.low_water.first(boottime_s()) if only is None else 0
+        events = await task_events.consume(
+            work.connection, self._me.epoch, size, without=without, only=only, first=first
+        )
         metrics.event_delay_seconds.observe_all(
             [event.age_s for event in events if event.age_s is not None and isinstance(event.what, AttemptEnd)]
         )
@@ -262,7 +272,7 @@ class Driver:
         if progressed := work.touched & self.runs.failed_over:
             await workflow_instances.reset_takeovers(work.connection, list(progressed), self._me.epoch)
             work.writes.progressed |= progressed
-        return len(events), unreadable
+        return len(events), events[-1].id if events and only is None else 0, unreadable
 
     async def _restore_missing(self) -> None:
         """Make memory match the rows: restore what is ours and unknown, drop what is known and not ours."""

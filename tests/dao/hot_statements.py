@@ -159,6 +159,11 @@ HOT = VIEWS | {
     "consume": Hot(
         lambda c: task_events.consume(c, LIVING_MASTER, 100), {"task_event_pkey", "workflow_instance_pkey"}, 500
     ),
+    "consume from a mark": Hot(
+        lambda c: task_events.consume(c, LIVING_MASTER, 100, first=100),
+        {"task_event_pkey", "workflow_instance_pkey"},
+        500,
+    ),
     "consume, many aside": Hot(
         lambda c: task_events.consume(c, LIVING_MASTER, 100, without=RUNNING[:200]),
         {"task_event_pkey", "workflow_instance_pkey"},

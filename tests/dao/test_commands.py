@@ -190,10 +190,10 @@ async def test_rows_that_no_program_could_read_are_fetched_as_text(scene: Scene)
 async def test_a_look_tells_what_waits_for_whom(scene: Scene) -> None:
     me, other = await scene.master(), await scene.master()
 
-    async def look(slot: Slot | None) -> tuple[bool, bool, bool]:
+    async def look(slot: Slot | None, *, walks: bool = True) -> tuple[bool, bool, bool]:
         async with scene.database.reading() as connection:
-            found = await waiting_work.work_waits(connection, slot, timedelta(minutes=1), 1, me.epoch)
-        return found.mine, found.aged, found.events
+            found = await waiting_work.work_waits(connection, slot, timedelta(minutes=1), 1, me.epoch, walks=walks)
+        return found.mine, found.aged, found.events is not None
 
     assert await look(ALL) == (False, False, False)
     [id_] = await scene.commands(1)
@@ -207,6 +207,7 @@ async def test_a_look_tells_what_waits_for_whom(scene: Scene) -> None:
     assert await look(None) == (False, True, False)
     await scene.sql(event, id=await scene.instance(me))
     assert await look(None) == (False, True, True)
+    assert await look(ALL, walks=False) == (False, False, False)
 
 
 async def test_every_outcome_is_recorded_and_a_refused_command_is_kept_whole(scene: Scene) -> None:

@@ -146,7 +146,7 @@ async def test_an_end_that_was_told_to_the_former_owner_of_a_run_reaches_the_new
     assert await consume(scene, new) == []
     async with scene.database.reading() as connection:
         waiting = await waiting_work.work_waits(connection, None, timedelta(days=1), 1, new.epoch)
-    assert (waiting.events, waiting.stray_events) == (False, True)
+    assert (waiting.events, waiting.stray_events) == (None, True)
     async with scene.writing() as connection:
         assert await task_events.drop_stale(connection) == 0
         assert await task_events.readdress(connection) == 1

@@ -40,6 +40,7 @@ from dao.postgres.listen import Listener
 from dao.postgres.notify import NODE
 from master.duties.loop import Duties
 from model.cluster.duties import DutyName, Step
+from model.cluster.low_water import LONG_S, Walks
 from model.cluster.nodes import Counted, ProcessIdentity
 from model.cluster.timing import Timing
 from node.overload import Overload
@@ -205,6 +206,13 @@ def _no_meter(*_: Any) -> None:
     """Nothing is measured, so no control group is looked for."""
 
 
+class _LongWalks(Walks):
+    """As beside a transaction that stays open for long."""
+
+    def took(self, took_s: float, now_s: float) -> None:
+        super().took(max(took_s, 2 * LONG_S), now_s)
+
+
 @cache
 def _remembered_plan(*of: Any) -> Any:
     """The workflows are the same in all seeds, and a plan never changes."""
@@ -323,6 +331,8 @@ def _instead(world: World) -> list[tuple[object, Any]]:
         (uuid4, lambda: UUID(int=world.random.getrandbits(128))),
         (master.schedule_timer._timer, _timer),
     ]
+    if world.walks_are_long:
+        replaced.append((Walks, _LongWalks))
     known = models()
     for name, function in _statements():
         if name in OF_THEIR_OWN:

@@ -147,6 +147,8 @@ class World:
         masters, workers = drawn.choice((1, 2, 2, 2, 3, 3, 4, 5)), drawn.choice((1, 1, 2, 2, 3, 4))
         names = [f"master{n}" for n in range(masters)] + [f"worker{n}" for n in range(workers)]
         self._last_lives: dict[str, Epoch] = {}
+        self.walks_are_long = self.draw("walks").random() < 0.25 and self.has("walks")
+        """Whether queues are searched from their low-water marks."""
         self._names_clash = self.draw("names").random() < 0.1 and self.has("names")
         self.timings_differ = self.draw("timings").random() < 0.25 and self.has("timings")
         """Whether each process lives by times of its own."""

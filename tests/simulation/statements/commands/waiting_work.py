@@ -14,21 +14,24 @@ from tests.simulation.statements.tasks import task_events, task_timers
 from tests.simulation.tables import Transaction
 
 
-def work_waits(tx: Transaction, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch) -> WaitingWork:
+def work_waits(
+    tx: Transaction, slot: Slot | None, older_than: timedelta, id_step: int, master: Epoch, *, walks: bool = True
+) -> WaitingWork:
     server = tx.server
     commands = [(row.id, each.created_s, each.deaths) for row, each in tx.scan(server.commands.rows)]
     due = [at_s - server.now_s for at_s in task_timers.times_s(tx)]
     if any(task_timers.is_set_back(tx, task) for _, task in tx.scan(server.tasks.unfinished)):
         due = [0.0]
     return WaitingWork(
-        slot is not None and any(slot.owns(id_, id_step) and not deaths for id_, _, deaths in commands),
-        server.protections.steal
+        any(walks and slot is not None and slot.owns(id_, id_step) and not deaths for id_, _, deaths in commands),
+        walks
+        and server.protections.steal
         and any(created_s < server.now_s - older_than.total_seconds() for _, created_s, _ in commands),
-        any(event.owner == master for _, event in tx.scan(server.events.rows)),
+        min((row.id for row, event in tx.scan(server.events.rows) if walks and event.owner == master), default=None),
         bool(deadly_commands.free(tx, master)),
         min(due, default=None),
         any(dependencies.waits(task) for _, task in tx.scan(server.tasks.unfinished)),
         any(each.state == "ONLINE" and each.problem is None for _, each in tx.scan(server.schedules.rows)),
-        any(task_events.is_owned(tx, run) for _, _, run in task_events.strays(tx)),
+        walks and any(task_events.is_owned(tx, run) for _, _, run in task_events.strays(tx)),
         bool(streams.queued_or_running(tx) or list(tx.scan(server.stream_restarts.rows))),
     )

@@ -136,7 +136,7 @@ def owned(tx: Transaction, worker: Epoch) -> list[ClaimedTask]:
     return [claimed_task(tx, task) for task in _of_worker(tx, worker)]
 
 
-def work_waits(tx: Transaction, groups: Sequence[str], worker: Epoch) -> WorkWaits:
+def work_waits(tx: Transaction, groups: Sequence[str], worker: Epoch, *, walks: bool = True) -> WorkWaits:
     queued = [
         task
         for _, task in tx.scan(tx.server.tasks.unfinished)
@@ -144,4 +144,5 @@ def work_waits(tx: Transaction, groups: Sequence[str], worker: Epoch) -> WorkWai
     ]
     for_pools = any(task.resources is not None for task in queued)
     streams = any(task.stream is not None and task.resources is None for task in queued)
-    return WorkWaits(any(task.is_plain for task in queued), for_pools, False, bool(to_end(tx, worker)), streams)
+    plain, kills = any(task.is_plain for task in queued), bool(to_end(tx, worker))
+    return WorkWaits(walks and plain, for_pools, False, walks and kills, streams)

@@ -23,6 +23,7 @@ def consume(
     *,
     without: Sequence[WorkflowInstanceId] = (),
     only: WorkflowInstanceId | None = None,
+    first: int = 0,
 ) -> list[TaskEvent]:
     """Addressed to us, oldest first, except those of `without`; FOR UPDATE SKIP LOCKED. DELETE those of own instances;
     the others are addressed to who owns them."""
@@ -30,14 +31,14 @@ def consume(
     picked = 0
     for row, event in list(tx.scan(tx.server.events.rows)):
         id_ = event.workflow_instance_id
-        wanted = event.owner == master and id_ not in without and only in (None, id_)
+        wanted = event.owner == master and row.id >= first and id_ not in without and only in (None, id_)
         if not wanted or picked == limit or not tx.try_lock(row):
             continue
         picked += 1
         instance = tx.get(tx.server.instances, id_)
         if instance is not None and instance.master_id == master:
             tx.delete(row)
-            told.append(TaskEvent(id_, _told(event)))
+            told.append(TaskEvent(id_, _told(event), id=row.id))
         else:
             tx.update(row, owner=0 if instance is None else instance.master_id)
     return told
