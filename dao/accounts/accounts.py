@@ -15,7 +15,7 @@ from model.errors import Changed, NotFound, Refused
 from model.ids import AccountId
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Account:
     """An account; times are aware UTC, database time."""
 

@@ -25,7 +25,7 @@ class Holder:
     project: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SavedView:
     """A view. `project` None: only `person`, the key of a caller, sees it. `revision` rises with each change."""
 

@@ -33,7 +33,7 @@ class FoundSession:
     roles: Mapping[str, Role]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SessionRow:
     """A session for its owner to see; times are aware UTC, database time."""
 

@@ -44,7 +44,7 @@ class NewToken:
     by_session: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TokenRow:
     """A token for its owner to see; times are aware UTC, database time."""
 

@@ -13,7 +13,7 @@ from dao.postgres.engine import AsyncConnection
 from model.errors import NotFound
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Delivery:
     """What became of an alert on a channel. Times are aware UTC, database time."""
 
@@ -26,7 +26,7 @@ class Delivery:
     grouped_with: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AlertRow:
     """An alert. `project` None: it concerns the cluster."""
 
@@ -36,8 +36,8 @@ class AlertRow:
     severity: str
     project: str | None
     workflow: str | None
-    run: int | None
-    task: int | None
+    run_id: int | None
+    task_id: int | None
     group: str
     subject: str
     state: str

@@ -18,7 +18,7 @@ from model.errors import NotFound
 from model.near import cure_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Channel:
     """A channel for display: `url` is without secrets. Times are aware UTC, database time.
 

@@ -15,7 +15,7 @@ from model.errors import NotFound
 from model.near import cure_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Group:
     """An alert group; its channels by name. Times are aware UTC, database time."""
 

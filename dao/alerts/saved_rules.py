@@ -13,7 +13,7 @@ from dao.postgres.notify import ALERT_CHANGED, notify
 from model.errors import NotFound
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SavedRule:
     """A rule. `problem`: why it raises nothing. Times are aware UTC, database time."""
 

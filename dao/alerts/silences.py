@@ -13,7 +13,7 @@ from dao.postgres.notify import ALERT_CHANGED, notify
 from model.errors import NotFound
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Silence:
     """A silence; project, workflow and kind None = all. Times are aware UTC."""
 

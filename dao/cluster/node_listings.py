@@ -14,7 +14,7 @@ from model.cluster.nodes import NodeKind
 from model.ids import Epoch
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FencedNode:
     """A node that was fenced."""
 

@@ -27,7 +27,7 @@ class SlotReason(StrEnum):
     LOST = "LOST"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SlotMember:
     """A master that has a slot."""
 
@@ -36,7 +36,7 @@ class SlotMember:
     slot: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MemberChange:
     """A master that got or lost its slot."""
 
@@ -45,7 +45,7 @@ class MemberChange:
     reason: SlotReason
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SlotChange:
     """Who has slots from `at` on, first slot first; `changes` are against the change before. Numbers have no gaps."""
 

@@ -9,14 +9,14 @@ from datetime import datetime
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from model.ids import CommandId, Epoch, WorkflowInstanceId
+from model.ids import CommandId, Epoch
 
 READ_MAX = 2_000
 """Of the handled commands the newest so many are searched for those that were handled lately; `_LATELY` has the same
 number."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Arrival:
     """A command and, once a master handled it, when, by whom and how."""
 
@@ -26,7 +26,7 @@ class Arrival:
     handled_at: datetime | None
     master: Epoch | None
     outcome: str | None
-    run: WorkflowInstanceId | None
+    run_id: int | None
 
 
 # Here and below a command that starts a run is named by its run, one that changes a run names it, one that was refused

@@ -16,19 +16,19 @@ from dao.postgres.notify import changed
 from model.changes import Changes
 from model.choices import FailureStrategy, Priority, TaskDependType
 from model.errors import NotFound, Refused
-from model.ids import CommandId, Epoch, WorkflowCode, WorkflowInstanceId
+from model.ids import CommandId, Epoch, WorkflowCode
 from model.runs.command_moves import CommandType
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ErrorCommand:
     """A refused command with all its columns. `created_at` is text: a row inserted by hand may contain any date."""
 
     id: CommandId
     type: str
-    workflow_code: WorkflowCode | None
+    workflow_code: int | None
     workflow_version: int | None
-    workflow_instance_id: WorkflowInstanceId | None
+    workflow_instance_id: int | None
     params: str
     priority: str | None
     failure_strategy: str | None

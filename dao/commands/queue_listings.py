@@ -9,7 +9,7 @@ from datetime import timedelta
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
-from model.ids import CommandId, WorkflowCode, WorkflowInstanceId
+from model.ids import CommandId
 
 READ_MAX = 5_000
 """So many commands are read for a page of those of some projects: no index has the project of a command."""
@@ -17,7 +17,7 @@ COUNTED_MAX = 50_000
 """So many commands are counted, the oldest ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WaitingCommand:
     """A command that no master has taken yet, and the workflow that it starts or whose run it changes.
 
@@ -26,10 +26,10 @@ class WaitingCommand:
 
     id: CommandId
     type: str
-    workflow_code: WorkflowCode | None
+    workflow_code: int | None
     workflow: str | None
     project: str | None
-    run: WorkflowInstanceId | None
+    run_id: int | None
     priority: str | None
     age_s: float | None
     created_by: str
@@ -45,7 +45,7 @@ class WithoutRoom:
     above: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Residue:
     """The commands that wait for one slot, and the age of the oldest."""
 

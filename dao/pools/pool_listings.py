@@ -10,10 +10,11 @@ from typing import Any
 from sqlalchemy import text
 
 from dao.postgres.engine import AsyncConnection
+from model.choices import Priority
 from model.pools.resources import ResourceState
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PoolCounts:
     """How many resources of a pool are in each state; `total` is without those that were removed. `waiting` counts the
     attempts in its line, up to 10,000."""
@@ -41,7 +42,7 @@ class PoolRow:
     counts: PoolCounts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TaskOfRun:
     """An attempt, and whose it is. `project` and `workflow` are None if its workflow is gone."""
 
@@ -49,14 +50,14 @@ class TaskOfRun:
     name: str
     attempt: int
     code: int
-    run: int
+    run_id: int
     workflow_code: int | None
     workflow: str | None
     project: str | None
     is_stream: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ResourceRow:
     """A resource of a pool. Times are aware UTC, database time.
 
@@ -68,11 +69,11 @@ class ResourceRow:
     name: str
     place: int
     state: ResourceState
-    data: Mapping[str, Any]
+    data: Mapping[str, Any] | None
     taken_at: datetime | None
     busy_before: datetime | None
     worker: str | None
-    worker_id: int | None
+    worker_epoch: int | None
     task: TaskOfRun | None
     free_since: datetime | None
     set_aside_at: datetime | None
@@ -86,8 +87,8 @@ class WaitingTask:
     """An attempt in the line of a pool, at its place from 1; `needs` are all pools of which it needs resources."""
 
     place: int
-    workflow_priority: str
-    task_priority: str
+    priority: Priority
+    task_priority: Priority
     task: TaskOfRun
     queued_at: datetime | None
     needed: int
@@ -291,7 +292,7 @@ def _waiting(number: int, row: Any) -> WaitingTask:
     run_priority, task_priority, queued_at, needed, needs, group, task_id, run_id, *task = row
     # The row of an attempt may be hidden from its line for a moment, since triggers write the line.
     found = _task(task) or TaskOfRun(task_id, "", 0, 0, run_id, None, None, None)
-    return WaitingTask(number, run_priority, task_priority, found, queued_at, needed, needs, group)
+    return WaitingTask(number, Priority(run_priority), Priority(task_priority), found, queued_at, needed, needs, group)
 
 
 def _task(columns: Any) -> TaskOfRun | None:

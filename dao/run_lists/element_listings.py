@@ -20,7 +20,7 @@ from model.runs.elements import ELEMENTS_MAX, KEPT, element_code, is_element, ta
 from model.runs.states import TaskState
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Elements:
     """How far a task is: of its `total` elements so many are `done` (succeeded or skipped), have failed, run on
     workers, or wait for one; the others have not begun. `first_failed` and `first_queued` are the indexes of the first

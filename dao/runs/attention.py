@@ -17,28 +17,29 @@ from model.ids import ScheduleId, TaskInstanceId, WorkflowCode, WorkflowInstance
 from model.time.schedules import ScheduleRow
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LongRun:
     """A running run that is no child of another."""
 
     id: WorkflowInstanceId
-    code: WorkflowCode
+    workflow_code: WorkflowCode
     workflow: str | None
     project: str | None
     started_at: datetime
     elapsed_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FailedRun:
     """The newest failed run of a workflow that did not succeed since.
 
-    `version` is that of the run, which it keeps when it is rerun. `times` is how many of the workflow's newest failed
-    runs ended within the time. `task_id`, `task` are the first task of the run that failed; None if none did.
+    `version` is that of the run, which it keeps when it is rerun. `times_this_week` is how many of the workflow's
+    newest failed runs ended within the time. `task_id`, `task` are the first task of the run that failed; None if none
+    did.
     """
 
     id: WorkflowInstanceId
-    code: WorkflowCode
+    workflow_code: WorkflowCode
     workflow: str | None
     project: str | None
     version: int
@@ -46,7 +47,7 @@ class FailedRun:
     started_at: datetime
     ended_at: datetime
     reason: str | None
-    times: int
+    times_this_week: int
     task_id: TaskInstanceId | None
     task: str | None
     task_reason: str | None

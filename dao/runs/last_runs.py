@@ -16,7 +16,7 @@ from model.ids import TaskCode, TaskInstanceId, WorkflowCode, WorkflowInstanceId
 from model.runs.states import TaskState, WorkflowState
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LastRun:
     """A run of a workflow; `elapsed_s` from its start to its end, or until now. None: its times are infinite."""
 

@@ -17,7 +17,7 @@ RECENT_S = 30
 that changed in an earlier one were read before. `_ATTEMPTS` has the same number."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ChangedRun:
     """A run now. `project` and `workflow` are None if its definition was deleted."""
 
@@ -29,13 +29,13 @@ class ChangedRun:
     state: str
     requested_state: str | None
     ending_as: str | None
-    started_at: datetime
+    started_at: datetime | None
     ended_at: datetime | None
     reason: str | None
     parent: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ChangedAttempt:
     """An attempt now. `valid`: no other attempt took its place."""
 
@@ -47,7 +47,7 @@ class ChangedAttempt:
     attempt: int
     state: str
     worker: int | None
-    queued_at: datetime
+    queued_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
     reason: str | None
@@ -64,7 +64,7 @@ class RunCount:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ChangedDefinition:
     """A workflow definition now."""
 

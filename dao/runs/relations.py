@@ -39,7 +39,7 @@ class FailedBelow:
     project: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OlderBelow:
     """A run below that goes on with its run above, and whose `version` is older than the newest of its workflow."""
 

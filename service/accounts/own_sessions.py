@@ -10,19 +10,13 @@ from model.accounts.rights import Right
 from model.errors import NotFound
 from model.ids import AccountId, LoginSessionId
 from service.call import Call, Subject
-from service.fields import Answer, Id, Moment
+from service.fields import Answer, Id
 from service.operation import operation
 
 
-class SessionAnswer(Answer):
+class SessionAnswer(Answer, sessions.SessionRow):
     """A browser that is logged in; `is_this` if it is the one that asks."""
 
-    id: Id
-    created_at: Moment
-    expires_at: Moment
-    last_seen_at: Moment
-    address: str
-    user_agent: str
     is_this: bool = False
 
 

@@ -17,7 +17,7 @@ from model.ids import AccountId, LoginSessionId
 from service.accounts.logins import SECRET_BYTES
 from service.call import Call, Change, Subject
 from service.callers import Caller
-from service.fields import Answer, Asked, Id, Moment, Text
+from service.fields import Answer, Asked, Id, Text
 from service.operation import operation
 from service.paging import PageOf, PageQuery, page_of
 
@@ -34,16 +34,8 @@ Password = Annotated[str, Field(max_length=PASSWORD_LENGTH_MAX, json_schema_extr
 END_TOKENS = Field(TokensEnd.MADE_BY_SESSIONS, description="which tokens of the account end with its old password")
 
 
-class UserAnswer(Answer):
+class UserAnswer(Answer, accounts.Account):
     """An account."""
-
-    id: Id
-    name: str
-    is_admin: bool
-    has_password: bool
-    version: int
-    created_at: Moment
-    disabled_at: Moment | None = None
 
     @property
     def etag(self) -> int:

@@ -13,22 +13,15 @@ from model.accounts.rights import Right
 from service.alerts.channels import DESCRIPTION_LENGTH_MAX
 from service.alerts.channels import Name as ChannelName
 from service.call import Call, Subject
-from service.fields import Answer, Asked, Moment, Text
+from service.fields import Answer, Asked, Text
 from service.operation import operation
 
 TAG, KIND = "alert-groups", "alert-group"
 CHANNELS_MAX = 100
 
 
-class GroupAnswer(Answer):
+class GroupAnswer(Answer, groups.Group, without={"id"}):
     """An alert group."""
-
-    name: str
-    description: str
-    channels: Sequence[str]
-    version: int
-    updated_at: Moment
-    updated_by: str
 
     @property
     def etag(self) -> str:

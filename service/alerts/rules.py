@@ -15,7 +15,7 @@ from model.accounts.rights import Right
 from model.alerts.rules import parse_rule
 from model.errors import Refused
 from service.call import Call, Subject
-from service.fields import Answer, Asked, Moment, Text
+from service.fields import Answer, Asked, Text
 from service.operation import operation
 from service.paging import PageOf, PairPageQuery, pair_page_of
 
@@ -26,18 +26,10 @@ TAG, KIND = "alert-rules", "alert-rule"
 LENGTH_MAX = 2_000
 
 
-class RuleAnswer(Answer):
+class RuleAnswer(Answer, saved_rules.SavedRule, without={"id"}):
     """A rule. `problem` is why it raises nothing, such as a workflow that is gone; it is left out while it works."""
 
-    project: str
-    name: str
-    text: str
     group: Annotated[str | None, Field(description="the alert group that it names")] = None
-    enabled: bool
-    problem: str | None = None
-    version: int
-    updated_at: Moment
-    updated_by: str
 
     @property
     def etag(self) -> str:

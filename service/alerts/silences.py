@@ -22,18 +22,10 @@ SHOWN_MAX = 500
 LONGEST_S = 366 * 86_400
 
 
-class SilenceAnswer(Answer):
+class SilenceAnswer(Answer, silences.Silence):
     """A silence. Without `project` it covers all projects and the cluster, without `workflow` or `kind` all of them."""
 
     id: Id
-    starts_at: Moment
-    ends_at: Moment
-    project: str | None = None
-    workflow: str | None = None
-    kind: str | None = None
-    reason: str
-    created_at: Moment
-    created_by: str
 
 
 class SilencesAnswer(Answer):

@@ -23,29 +23,19 @@ if TYPE_CHECKING:
     from dao.commands.queue_listings import WaitingCommand
 
 
-class WaitingCommandAnswer(Answer):
+class WaitingCommandAnswer(Answer, queue_listings.WaitingCommand):
     """A command that no master has taken yet. `owner` is the address of the master that has its slot now."""
 
-    id: Id
-    type: str
     workflow_code: WrittenId | None = None
-    workflow: str | None = None
-    project: str | None = None
     run_id: WrittenId | None = None
-    priority: str | None = None
-    age_s: float | None = None
-    created_by: str
     slot: int | None = None
     owner: str | None = None
 
 
-class SlotQueueAnswer(Answer):
+class SlotQueueAnswer(Answer, queue_listings.Residue):
     """The commands that wait for one slot, the age of the oldest, and the address of the master that has the slot."""
 
-    slot: int
     master: str | None = None
-    waiting: int
-    oldest_s: float | None = None
 
 
 class LastTakenAnswer(Answer):
@@ -113,10 +103,7 @@ async def get_queue(call: Call, query: QueueQuery) -> QueueAnswer:
         id_step=step,
         is_complete=is_complete,
         commands=[_waiting(each, slots.total, step, owners) for each in commands],
-        slots=[
-            SlotQueueAnswer(slot=each.slot, master=owners.get(each.slot), waiting=each.waiting, oldest_s=each.oldest_s)
-            for each in residues
-        ],
+        slots=[SlotQueueAnswer.showing(each, master=owners.get(each.slot)) for each in residues],
         worker_groups=[each for each in groups_of(queue, living) if each.waiting or each.running],
         last_taken=None if last is None else LastTakenAnswer(**{**asdict(last), **hidden}),
         masters=len(slots.masters),
@@ -146,7 +133,7 @@ async def list_commands(call: Call, query: PageQuery) -> PageOf[WaitingCommandAn
 def _waiting(command: WaitingCommand, total: int, step: int, owners: Mapping[int, str]) -> WaitingCommandAnswer:
     slot = Slot.of(command.id, step, total).current if total else None
     owner = None if slot is None else owners.get(slot)
-    return WaitingCommandAnswer.showing(command, run_id=command.run, slot=slot, owner=owner)
+    return WaitingCommandAnswer.showing(command, slot=slot, owner=owner)
 
 
 def _owners(slots: SlotReport) -> dict[int, str]:

@@ -10,10 +10,10 @@ from pydantic import Field
 from dao.cluster import node_listings
 from dao.commands import queue_listings
 from model.accounts.rights import Right
-from model.cluster.nodes import NodeKind, NodeState, NodeStatus
+from model.cluster.nodes import NodeState, NodeStatus
 from service.call import Call
 from service.cluster.drains import DrainState
-from service.fields import Answer, Id, Moment
+from service.fields import Answer, Id
 from service.operation import operation
 from service.slots.slot_report import MasterSlot, SlotReport, read_slots
 
@@ -84,15 +84,8 @@ class MasterAnswer(NodeAnswer):
         )
 
 
-class FencedAnswer(Answer):
+class FencedAnswer(Answer, node_listings.FencedNode):
     """A master that was fenced."""
-
-    epoch: Id
-    kind: NodeKind
-    address: str
-    started_at: Moment
-    fenced_at: Moment
-    why: str
 
 
 class SlotsAnswer(Answer):

@@ -7,39 +7,31 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from dao.pools.pool_listings import PoolCounts, ResourceRow, TaskOfRun
 from model.choices import Priority
-from model.pools.resources import ResourceState
 from service.fields import Answer, Id, Moment, WrittenId
 
 if TYPE_CHECKING:
-    from dao.pools.pool_listings import PoolRow, ResourceRow, TaskOfRun, WaitingTask
+    from dao.pools.pool_listings import PoolRow, WaitingTask
     from dao.pools.saved_pools import PoolHead
 
 Visible = Collection[str] | None
 """The projects whose tasks a caller may see; None = all."""
 
 
-class PoolAnswer(Answer):
+class PoolAnswer(Answer, PoolCounts):
     """A resource pool: how many resources it has (`total`), and how many of them are in which state.
 
     NAMED: they have names and data; COUNT: it is a limit, and they are called 1, 2, 3 ... `removed` ones are not in
     `total`: somebody holds them still. `waiting` counts the attempts in its line, up to 10,000.
     """
 
-    name: str
     kind: Literal["NAMED", "COUNT"]
     description: str
     version: int
     changed_at: Moment
     changed_by: str
     is_checked: Annotated[bool, Field(description="its resources are checked before they are given")]
-    total: int
-    free: int
-    taken: int
-    set_aside: int
-    checking: int
-    removed: int
-    waiting: int
 
     @property
     def etag(self) -> str:
@@ -88,26 +80,21 @@ class PoolCheckAnswer(Answer):
         )
 
 
-class TaskOfRunAnswer(Answer):
+class TaskOfRunAnswer(Answer, TaskOfRun, without={"code", "workflow_code"}):
     """An attempt of a task, and whose it is. A stream runs until it is stopped."""
 
     id: Id
-    name: str
-    attempt: int
     run_id: Id
-    workflow: str | None = None
-    project: str | None = None
-    is_stream: bool = False
 
     @classmethod
     def of(cls, task: TaskOfRun | None, visible: Visible) -> TaskOfRunAnswer | None:
         """The answer for an attempt; None if the caller may not see it."""
         if task is None or (visible is not None and task.project not in visible):
             return None
-        return cls.showing(task, run_id=task.run)
+        return cls.model_validate(task)
 
 
-class ResourceAnswer(Answer):
+class ResourceAnswer(Answer, ResourceRow, without={"place"}):
     """A resource of a pool.
 
     `task` holds it since `taken_at` on `worker`; it is left out for who may not see its project. Its lease lasts until
@@ -117,20 +104,10 @@ class ResourceAnswer(Answer):
     """
 
     id: Id
-    name: str
-    state: ResourceState
     data: Mapping[str, Any] | None = None
     task: TaskOfRunAnswer | None = None
-    worker: str | None = None
     worker_epoch: WrittenId | None = None
-    taken_at: Moment | None = None
-    busy_before: Moment | None = None
     left_s: float | None = None
-    free_since: Moment | None = None
-    set_aside_at: Moment | None = None
-    set_aside_why: str | None = None
-    set_aside_by: str | None = None
-    checked_at: Moment | None = None
 
     @classmethod
     def of(
@@ -141,7 +118,6 @@ class ResourceAnswer(Answer):
             resource,
             data=resource.data if shows_data else None,
             task=TaskOfRunAnswer.of(resource.task, visible),
-            worker_epoch=resource.worker_id,
             left_s=left_s,
         )
 
@@ -163,7 +139,7 @@ class WaitingTaskAnswer(Answer):
     def of(cls, waiting: WaitingTask, visible: Visible) -> WaitingTaskAnswer:
         """The answer for a place in a line."""
         task = TaskOfRunAnswer.of(waiting.task, visible)
-        return cls.showing(waiting, task=task, priority=waiting.workflow_priority)
+        return cls.showing(waiting, task=task)
 
 
 class SavedPool(Answer):
@@ -206,20 +182,12 @@ class ResourceChange(Answer):
 
 
 def _fields(pool: PoolRow) -> dict[str, Any]:
-    counts = pool.counts
     return {
-        "name": counts.name,
+        **vars(pool.counts),
         "kind": "COUNT" if pool.is_counted else "NAMED",
         "description": pool.description,
         "version": pool.version,
         "changed_at": pool.changed_at,
         "changed_by": pool.changed_by,
         "is_checked": pool.is_checked,
-        "total": counts.total,
-        "free": counts.free,
-        "taken": counts.taken,
-        "set_aside": counts.set_aside,
-        "checking": counts.checking,
-        "removed": counts.removed,
-        "waiting": counts.waiting,
     }

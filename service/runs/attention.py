@@ -34,15 +34,9 @@ class LateQuery(Asked):
     limit: Annotated[int, Field(ge=1, le=200, description="at most so many runs, and so many schedules")] = 50
 
 
-class LateRun(Answer):
+class LateRun(Answer, LongRun):
     """A run that takes longer than usual: `late_s` more than `usual_s`, the median of earlier ones."""
 
-    id: Id
-    workflow_code: Id
-    workflow: str | None = None
-    project: str | None = None
-    started_at: Moment
-    elapsed_s: float
     usual_s: float
     late_s: float
 
@@ -70,33 +64,12 @@ class LateAnswer(Answer):
     schedules: Sequence[LateSchedule]
 
 
-class FailedRunAnswer(Answer):
+class FailedRunAnswer(Answer, FailedRun):
     """The last failed run of a workflow that did not succeed since; `times_this_week`: so many of its runs failed.
 
     `task_id`, `task`, `task_reason` are the first of its tasks that failed. A rerun keeps its `version`, unless
     `newest_version` is asked for.
     """
-
-    id: Id
-    workflow_code: Id
-    workflow: str | None = None
-    project: str | None = None
-    version: int
-    newest_version: int
-    started_at: Moment
-    ended_at: Moment
-    reason: str | None = None
-    times_this_week: int
-    task_id: Id | None = None
-    task: str | None = None
-    task_reason: str | None = None
-
-    @classmethod
-    def of(cls, run: FailedRun) -> FailedRunAnswer:
-        """The answer for a run."""
-        same = ("id", "workflow", "project", "version", "newest_version", "started_at", "ended_at", "reason", "task_id",
-                "task", "task_reason")  # fmt: skip
-        return cls(**{name: getattr(run, name) for name in same}, workflow_code=run.code, times_this_week=run.times)
 
 
 class FailedAnswer(Answer):
@@ -120,7 +93,7 @@ async def _late_runs(connection: AsyncConnection, visible: Collection[str] | Non
     oldest = await attention.oldest(connection, visible)
     usual: dict[WorkflowCode, float] = {}
     for first in range(0, len(oldest), USUAL_MAX):
-        usual |= await usual_times.of_runs(connection, [run.code for run in oldest[first : first + USUAL_MAX]])
+        usual |= await usual_times.of_runs(connection, [run.workflow_code for run in oldest[first : first + USUAL_MAX]])
     latest = [WorkflowCode(run.workflow_code) for run in _late(oldest, usual)[:limit]]
     return _late(await attention.running(connection, latest, limit), usual)[:limit] if latest else []
 
@@ -128,14 +101,9 @@ async def _late_runs(connection: AsyncConnection, visible: Collection[str] | Non
 def _late(runs: Sequence[LongRun], usual: Mapping[WorkflowCode, float]) -> list[LateRun]:
     """Those that are late, the latest first."""
     late = [
-        LateRun(
-            **{name: getattr(run, name) for name in ("id", "workflow", "project", "started_at", "elapsed_s")},
-            workflow_code=run.code,
-            usual_s=usual[run.code],
-            late_s=over_s,
-        )
+        LateRun.showing(run, usual_s=usual[run.workflow_code], late_s=over_s)
         for run in runs
-        if (over_s := late_s(run.elapsed_s, usual.get(run.code))) is not None
+        if (over_s := late_s(run.elapsed_s, usual.get(run.workflow_code))) is not None
     ]
     return sorted(late, key=lambda each: -each.late_s)
 
@@ -159,7 +127,7 @@ async def list_failed(call: Call, query: LateQuery) -> FailedAnswer:
     visible = call.visible()
     async with call.reading() as connection:
         found = await attention.failed(connection, WEEK_DAYS, visible, query.limit)
-    return FailedAnswer(items=[FailedRunAnswer.of(run) for run in found])
+    return FailedAnswer(items=[FailedRunAnswer.model_validate(run) for run in found])
 
 
 def _late_schedule(row: ScheduleRow, now: datetime) -> LateSchedule | None:

@@ -15,7 +15,7 @@ from model.accounts.rights import Right
 from model.errors import NotFound, Refused, Unavailable
 from service.call import Call, Subject
 from service.cluster.reach import reachable_address
-from service.fields import Answer, Asked, Moment, Text
+from service.fields import Answer, Asked, Text
 from service.operation import operation
 from service.secrets.key_settings import open_vault
 
@@ -24,14 +24,8 @@ CHECKED_WITHIN_S = 20.0
 Name = Annotated[Text, Field(max_length=200)]
 
 
-class DataSourceAnswer(Answer):
+class DataSourceAnswer(Answer, data_sources.DataSource):
     """A data source. `url` is without secrets; `key_id` is the fingerprint of the key that encrypts the whole URL."""
-
-    name: str
-    url: str
-    key_id: str
-    created_at: Moment
-    updated_at: Moment
 
 
 class DataSourcesAnswer(Answer):

@@ -12,7 +12,7 @@ from dao.secrets.environments import SCRIPT_BYTES_MAX
 from model.accounts.rights import Right
 from model.scripts.normal_form import changed_script
 from service.call import Call, Subject
-from service.fields import Answer, Asked, Moment, Text
+from service.fields import Answer, Asked, Text
 from service.operation import operation
 from service.secrets.key_settings import open_vault
 
@@ -20,13 +20,8 @@ TAG, KIND = "environments", "environment"
 Name = Annotated[Text, Field(max_length=200)]
 
 
-class EnvironmentAnswer(Answer):
+class EnvironmentAnswer(Answer, environments.Environment):
     """An environment: all but its script; `key_id` is the fingerprint of the key that encrypts it."""
-
-    name: str
-    key_id: str
-    created_at: Moment
-    updated_at: Moment
 
 
 class SavedEnvironment(EnvironmentAnswer):

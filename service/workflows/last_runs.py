@@ -15,9 +15,9 @@ from model.accounts.rights import Right
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import TaskCode, WorkflowCode
-from model.runs.states import TaskState, WorkflowState
+from model.runs.states import TaskState
 from service.call import Call
-from service.fields import Answer, Asked, Id, Moment
+from service.fields import Answer, Asked, Id
 from service.operation import operation
 from service.workflows.listing import permitted_head
 
@@ -39,14 +39,8 @@ class GridQuery(Asked):
     runs: Annotated[int, Field(ge=1, le=100, description="at most so many")] = 25
 
 
-class LastRunAnswer(Answer):
+class LastRunAnswer(Answer, last_runs.LastRun, without={"code"}):
     """One of the last runs of a workflow."""
-
-    id: Id
-    version: int
-    state: WorkflowState
-    started_at: Moment
-    elapsed_s: float | None = None
 
 
 class RunsOfWorkflow(Answer):
