@@ -89,7 +89,6 @@ class Entrance:
                 found[REQUEST_ID] = request_id
                 if read_traceparent(trace := headers.get("traceparent", "")) is not None:
                     found["traceparent"] = trace
-                found.update(scope["state"].get("headers", {}))
                 for name, value in SECURITY_HEADERS.items():
                     found.setdefault(name, value)
             await send(message)

@@ -1,4 +1,4 @@
-"""Pages of lists: each begins after the last id of the one before, so that page 1,000 costs as much as page 1."""
+"""Whole lists, and pages that begin after the last id of the one before: page 1,000 costs as much as page 1."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ HowCounted = Annotated[
     Field(description="also say how many fit: exactly up to 10,000, or as the database estimates"),
 ]
 LIMIT_MAX = 1000
+
+
+class ItemsOf(Answer, Generic[T]):
+    """A list that is short enough to be answered whole."""
+
+    items: Sequence[T]
 
 
 class PageOf(Answer, Generic[T]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -18,6 +17,7 @@ from model.errors import Refused, Unavailable
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Id, Text
 from service.operation import operation
+from service.paging import ItemsOf
 from service.secrets.key_settings import open_vault
 
 if TYPE_CHECKING:
@@ -45,12 +45,6 @@ class ChannelAnswer(Answer, Channel, without={"id"}):
     def etag(self) -> str:
         """The version."""
         return str(self.version)
-
-
-class ChannelsAnswer(Answer):
-    """All channels, by name."""
-
-    items: Sequence[ChannelAnswer]
 
 
 class SaveChannel(Asked):
@@ -101,12 +95,12 @@ class ChannelTested(Answer):
 
 
 @operation("GET", "/alert-channels", Right.VIEW_CLUSTER, TAG)
-async def list_channels(call: Call) -> ChannelsAnswer:
+async def list_channels(call: Call) -> ItemsOf[ChannelAnswer]:
     """List the channels, without their secrets, each with what waits for it and why."""
     call.permit(None)
     async with call.reading() as connection:
         found = await channels.all_channels(connection)
-    return ChannelsAnswer(items=[ChannelAnswer.model_validate(each) for each in found])
+    return ItemsOf[ChannelAnswer](items=[ChannelAnswer.model_validate(each) for each in found])
 
 
 @operation("GET", "/alert-channels/{name}", Right.VIEW_CLUSTER, TAG)

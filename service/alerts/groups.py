@@ -15,6 +15,7 @@ from service.alerts.channels import Name as ChannelName
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Text
 from service.operation import operation
+from service.paging import ItemsOf
 
 TAG, KIND = "alert-groups", "alert-group"
 CHANNELS_MAX = 100
@@ -29,12 +30,6 @@ class GroupAnswer(Answer, groups.Group, without={"id"}):
         return str(self.version)
 
 
-class GroupsAnswer(Answer):
-    """All alert groups, by name."""
-
-    items: Sequence[GroupAnswer]
-
-
 class SaveGroup(Asked):
     """A group as it is to be from now on."""
 
@@ -43,11 +38,13 @@ class SaveGroup(Asked):
 
 
 @operation("GET", "/alert-groups", Right.VIEW_CLUSTER, TAG)
-async def list_alert_groups(call: Call) -> GroupsAnswer:
+async def list_alert_groups(call: Call) -> ItemsOf[GroupAnswer]:
     """List the alert groups."""
     call.permit(None)
     async with call.reading() as connection:
-        return GroupsAnswer(items=[GroupAnswer.model_validate(each) for each in await groups.all_groups(connection)])
+        return ItemsOf[GroupAnswer](
+            items=[GroupAnswer.model_validate(each) for each in await groups.all_groups(connection)]
+        )
 
 
 @operation("GET", "/alert-groups/{name}", Right.VIEW_CLUSTER, TAG)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from dao.duties import duty_listings as duties
@@ -12,6 +11,7 @@ from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer
 from service.operation import operation
+from service.paging import ItemsOf
 
 _COUNTED = re.compile(r"[a-z ]+: \d+(?=;)", re.ASCII)
 """What a check found, in numbers: the names that follow belong to any project."""
@@ -53,21 +53,18 @@ class DutyAnswer(Answer, Duty, without={"failures"}):
         )
 
 
-class DutiesAnswer(Answer):
-    """All duties, by name. There are none before the first master has joined."""
-
-    items: Sequence[DutyAnswer]
-
-
 @operation("GET", "/duties", Right.VIEW_CLUSTER, "cluster")
-async def list_duties(call: Call) -> DutiesAnswer:
-    """List what is done once in a while for the whole cluster: when, by which master, and what came of it."""
+async def list_duties(call: Call) -> ItemsOf[DutyAnswer]:
+    """List what is done once in a while for the whole cluster: when, by which master, and what came of it.
+
+    There are none before the first master has joined.
+    """
     call.permit(None)
     async with call.reading() as connection:
         found = await duties.all_of_them(connection)
     if call.caller.projects_with(Right.VIEW) is not None:
         found = [_without_names(each) for each in found]
-    return DutiesAnswer(items=[DutyAnswer.of(each) for each in found])
+    return ItemsOf[DutyAnswer](items=[DutyAnswer.of(each) for each in found])
 
 
 def _without_names(duty: Duty) -> Duty:

@@ -20,6 +20,7 @@ from model.time.schedules import ScheduleRow
 from service.call import Call
 from service.fields import Answer, Asked, Id, Moment
 from service.operation import operation
+from service.paging import ItemsOf
 from service.schedules.fire_times import MissedWhy, missed_fire
 
 TAG = "attention"
@@ -72,12 +73,6 @@ class FailedRunAnswer(Answer, FailedRun):
     """
 
 
-class FailedAnswer(Answer):
-    """Failed runs, newest first. Of each workflow the newest 1,000 failed runs are read."""
-
-    items: Sequence[FailedRunAnswer]
-
-
 @operation("GET", "/attention/late", Right.VIEW, TAG)
 async def list_late(call: Call, query: LateQuery) -> LateAnswer:
     """List runs that take longer than usual, and schedules whose last fire was missed."""
@@ -122,12 +117,15 @@ async def _late_schedules(connection: AsyncConnection, visible: Collection[str] 
 
 
 @operation("GET", "/attention/failed", Right.VIEW, TAG)
-async def list_failed(call: Call, query: LateQuery) -> FailedAnswer:
-    """List workflows whose last runs failed and that did not succeed since, with how often they failed this week."""
+async def list_failed(call: Call, query: LateQuery) -> ItemsOf[FailedRunAnswer]:
+    """List workflows whose last runs failed and that did not succeed since, with how often they failed this week.
+
+    The newest failed run comes first. Of each workflow the newest 1,000 failed runs are read.
+    """
     visible = call.visible()
     async with call.reading() as connection:
         found = await attention.failed(connection, WEEK_DAYS, visible, query.limit)
-    return FailedAnswer(items=[FailedRunAnswer.model_validate(run) for run in found])
+    return ItemsOf[FailedRunAnswer](items=[FailedRunAnswer.model_validate(run) for run in found])
 
 
 def _late_schedule(row: ScheduleRow, now: datetime) -> LateSchedule | None:

@@ -20,6 +20,7 @@ from model.runs.states import TaskState, WorkflowState
 from service.call import Call
 from service.fields import Answer, Asked, Id, Moment
 from service.operation import operation
+from service.paging import ItemsOf
 from service.runs.answers import ProgressAnswer
 from service.runs.listing import COUNTED_MAX, matching, started_after
 from service.runs.requests import RunFilter
@@ -114,12 +115,6 @@ class RunProgressAnswer(Answer):
     reports: Sequence[TaskReport]
 
 
-class ProgressOfRuns(Answer):
-    """Runs by id; those that do not exist, or may not be seen, are missing."""
-
-    items: Sequence[RunProgressAnswer]
-
-
 @operation("GET", "/workflow-instances:histogram", Right.VIEW, "workflow-instances")
 async def count_runs_by_time(call: Call, query: HistogramQuery) -> HistogramAnswer:
     """Count the runs that match by the time of their start, in bars."""
@@ -158,8 +153,11 @@ async def count_runs(call: Call, query: CountQuery) -> CountAnswer:
 
 
 @operation("GET", "/workflow-instances:progress", Right.VIEW, "workflow-instances")
-async def show_progress(call: Call, query: ProgressQuery) -> ProgressOfRuns:
-    """Show how far runs are: their tasks by state, what running ones report, and the time left."""
+async def show_progress(call: Call, query: ProgressQuery) -> ItemsOf[RunProgressAnswer]:
+    """Show how far runs are: their tasks by state, what running ones report, and the time left.
+
+    Runs that do not exist, or may not be seen, are missing.
+    """
     visible = call.visible()
     async with call.reading() as connection:
         extents = await read_extents(connection, query.id, visible)
@@ -167,7 +165,7 @@ async def show_progress(call: Call, query: ProgressQuery) -> ProgressOfRuns:
         reports: dict[WorkflowInstanceId, list[Reporting]] = defaultdict(list)
         for report in await run_progress.reports(connection, ids, REPORTS_EACH):
             reports[report.run].append(report)
-    return ProgressOfRuns(items=[_progress(each, reports[each.run.id]) for each in extents])
+    return ItemsOf[RunProgressAnswer](items=[_progress(each, reports[each.run.id]) for each in extents])
 
 
 def _begin_before(until: datetime) -> datetime:

@@ -14,6 +14,7 @@ from model.scripts.normal_form import changed_script
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Text
 from service.operation import operation
+from service.paging import ItemsOf
 from service.secrets.key_settings import open_vault
 
 TAG, KIND = "environments", "environment"
@@ -30,12 +31,6 @@ class SavedEnvironment(EnvironmentAnswer):
     warnings: Sequence[str]
 
 
-class EnvironmentsAnswer(Answer):
-    """All environments, by name."""
-
-    items: Sequence[EnvironmentAnswer]
-
-
 class EnvironmentScript(Asked):
     """A bash script of exports. It is stored encrypted, and no answer contains it."""
 
@@ -43,12 +38,12 @@ class EnvironmentScript(Asked):
 
 
 @operation("GET", "/environments", Right.VIEW_CLUSTER, TAG)
-async def list_environments(call: Call) -> EnvironmentsAnswer:
+async def list_environments(call: Call) -> ItemsOf[EnvironmentAnswer]:
     """List the environments, each with the key that encrypts it; their scripts are never shown."""
     call.permit(None)
     async with call.reading() as connection:
         found = await environments.all_environments(connection)
-    return EnvironmentsAnswer(items=[EnvironmentAnswer.model_validate(each) for each in found])
+    return ItemsOf[EnvironmentAnswer](items=[EnvironmentAnswer.model_validate(each) for each in found])
 
 
 @operation("GET", "/environments/{name}", Right.VIEW_CLUSTER, TAG)

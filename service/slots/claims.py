@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 
 from dao.commands import claim_rates
@@ -10,6 +9,7 @@ from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer, Id
 from service.operation import operation
+from service.paging import ItemsOf
 
 LATELY = timedelta(seconds=10)
 
@@ -22,18 +22,12 @@ class ClaimsAnswer(Answer):
     per_s: float
 
 
-class AllClaimsAnswer(Answer):
-    """The masters that took commands lately."""
-
-    items: Sequence[ClaimsAnswer]
-
-
 @operation("GET", "/claims", Right.VIEW_CLUSTER, "cluster")
-async def list_claims(call: Call) -> AllClaimsAnswer:
+async def list_claims(call: Call) -> ItemsOf[ClaimsAnswer]:
     """List how many commands each master took lately."""
     call.permit(None)
     async with call.reading() as connection:
         found = await claim_rates.recent(connection, LATELY)
-    return AllClaimsAnswer(
+    return ItemsOf[ClaimsAnswer](
         items=[ClaimsAnswer(epoch=each.master, taken=each.taken, per_s=each.per_s) for each in found]
     )

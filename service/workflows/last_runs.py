@@ -19,6 +19,7 @@ from model.runs.states import TaskState
 from service.call import Call
 from service.fields import Answer, Asked, Id
 from service.operation import operation
+from service.paging import ItemsOf
 from service.workflows.listing import permitted_head
 
 CELLS_MAX = 50_000
@@ -49,12 +50,6 @@ class RunsOfWorkflow(Answer):
     code: Id
     runs: Sequence[LastRunAnswer]
     usual_s: float | None = None
-
-
-class LastRunsAnswer(Answer):
-    """Workflows by code; those that do not exist, or may not be seen, are missing."""
-
-    items: Sequence[RunsOfWorkflow]
 
 
 class GridTask(Answer):
@@ -95,8 +90,11 @@ class GridAnswer(Answer):
 
 
 @operation("GET", "/workflow-definitions:last-runs", Right.VIEW, "workflow-definitions")
-async def list_last_runs(call: Call, query: LastRunsQuery) -> LastRunsAnswer:
-    """List the last runs of some workflows, to be drawn as bars: how each ended, and how long it took."""
+async def list_last_runs(call: Call, query: LastRunsQuery) -> ItemsOf[RunsOfWorkflow]:
+    """List the last runs of some workflows, to be drawn as bars: how each ended, and how long it took.
+
+    Workflows that do not exist, or may not be seen, are missing.
+    """
     visible = call.visible()
     async with call.reading() as connection:
         heads = await definitions.heads(connection, [WorkflowCode(code) for code in query.code])
@@ -106,7 +104,9 @@ async def list_last_runs(call: Call, query: LastRunsQuery) -> LastRunsAnswer:
     runs: dict[WorkflowCode, list[LastRunAnswer]] = defaultdict(list)
     for run in found:
         runs[run.code].append(LastRunAnswer.model_validate(run))
-    return LastRunsAnswer(items=[RunsOfWorkflow(code=code, runs=runs[code], usual_s=usual.get(code)) for code in codes])
+    return ItemsOf[RunsOfWorkflow](
+        items=[RunsOfWorkflow(code=code, runs=runs[code], usual_s=usual.get(code)) for code in codes]
+    )
 
 
 @operation("GET", "/workflow-definitions/{code}/grid", Right.VIEW, "workflow-definitions")
