@@ -127,14 +127,18 @@ class Answer(BaseModel):
     `model_validate(row)` makes one of the attributes of a row that have the names of its fields. An answer that shows
     all of a row inherits from it too, `class TokenAnswer(Answer, TokenRow)`: it has the row's fields before its own,
     ids as `Id` and times as `Moment`, all but those `without`. Such a row is a dataclass without slots.
+
+    `etag` names the field that is its version, as in the header of that name.
     """
 
     model_config = ConfigDict(frozen=True, from_attributes=True, defer_build=True)
     _without: ClassVar[frozenset[str]] = frozenset()
+    _etag: ClassVar[str] = ""
 
-    def __init_subclass__(cls, without: Collection[str] = (), **options: Any) -> None:
+    def __init_subclass__(cls, without: Collection[str] = (), etag: str = "", **options: Any) -> None:
         super().__init_subclass__(**options)
         cls._without |= frozenset(without)
+        cls._etag = etag or cls._etag
         shown: dict[str, Any] = {}
         for base in cls.__bases__:
             if is_dataclass(base) and not issubclass(base, BaseModel):
@@ -150,6 +154,11 @@ class Answer(BaseModel):
         super().__pydantic_init_subclass__(**options)
         for name in cls._without:
             del cls.__pydantic_fields__[name]
+
+    @property
+    def etag(self) -> str | None:
+        """The version that it shows; None: it has none."""
+        return str(getattr(self, self._etag)) if self._etag else None
 
     @classmethod
     def showing(cls, row: object, **more: Any) -> Self:

@@ -34,13 +34,8 @@ Password = Annotated[str, Field(max_length=PASSWORD_LENGTH_MAX, json_schema_extr
 END_TOKENS = Field(TokensEnd.MADE_BY_SESSIONS, description="which tokens of the account end with its old password")
 
 
-class UserAnswer(Answer, accounts.Account):
+class UserAnswer(Answer, accounts.Account, etag="version"):
     """An account."""
-
-    @property
-    def etag(self) -> int:
-        """Raised by each change."""
-        return self.version
 
 
 class LoginLink(Answer):

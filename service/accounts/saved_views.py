@@ -68,17 +68,12 @@ class ViewsQuery(PageQuery):
     list: Annotated[ListName | None, Field(description="only of this list")] = None
 
 
-class ViewAnswer(Answer, SavedView, without={"person"}):
+class ViewAnswer(Answer, SavedView, without={"person"}, etag="revision"):
     """A view. Without a `project` only the caller sees it."""
 
     id: Id
     query: Annotated[dict[str, Any], Field(examples=[{"state": ["FAILURE"]}])]
     is_own: Annotated[bool, Field(description="the caller made it")]
-
-    @property
-    def etag(self) -> str:
-        """The revision."""
-        return str(self.revision)
 
 
 @operation("GET", "/saved-views", Right.VIEW, TAG)

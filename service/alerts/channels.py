@@ -34,17 +34,12 @@ Name = Annotated[Text, Field(max_length=200)]
 Template = Annotated[str, Field(max_length=LENGTH_MAX, examples=["${severity}: ${subject}"])]
 
 
-class ChannelAnswer(Answer, Channel, without={"id"}):
+class ChannelAnswer(Answer, Channel, without={"id"}, etag="version"):
     """A channel. `url` is without secrets; `key_id` is the fingerprint of the key that encrypts the whole URL.
 
     `waiting` alerts are still to be sent (up to 10,000), the oldest since `waits_since`; `last_error` is why it was not
     sent yet, and `next_try_at` when it is tried again.
     """
-
-    @property
-    def etag(self) -> str:
-        """The version."""
-        return str(self.version)
 
 
 class SaveChannel(Asked):

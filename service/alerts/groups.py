@@ -21,13 +21,8 @@ TAG, KIND = "alert-groups", "alert-group"
 CHANNELS_MAX = 100
 
 
-class GroupAnswer(Answer, groups.Group, without={"id"}):
+class GroupAnswer(Answer, groups.Group, without={"id"}, etag="version"):
     """An alert group."""
-
-    @property
-    def etag(self) -> str:
-        """The version."""
-        return str(self.version)
 
 
 class SaveGroup(Asked):

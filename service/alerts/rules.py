@@ -26,15 +26,10 @@ TAG, KIND = "alert-rules", "alert-rule"
 LENGTH_MAX = 2_000
 
 
-class RuleAnswer(Answer, saved_rules.SavedRule, without={"id"}):
+class RuleAnswer(Answer, saved_rules.SavedRule, without={"id"}, etag="version"):
     """A rule. `problem` is why it raises nothing, such as a workflow that is gone; it is left out while it works."""
 
     group: Annotated[str | None, Field(description="the alert group that it names")] = None
-
-    @property
-    def etag(self) -> str:
-        """The version."""
-        return str(self.version)
 
     @classmethod
     def of(cls, rule: SavedRule) -> RuleAnswer:

@@ -19,7 +19,7 @@ Visible = Collection[str] | None
 """The projects whose tasks a caller may see; None = all."""
 
 
-class PoolAnswer(Answer, PoolCounts):
+class PoolAnswer(Answer, PoolCounts, etag="version"):
     """A resource pool: how many resources it has (`total`), and how many of them are in which state.
 
     NAMED: they have names and data; COUNT: it is a limit, and they are called 1, 2, 3 ... `removed` ones are not in
@@ -32,11 +32,6 @@ class PoolAnswer(Answer, PoolCounts):
     changed_at: Moment
     changed_by: str
     is_checked: Annotated[bool, Field(description="its resources are checked before they are given")]
-
-    @property
-    def etag(self) -> str:
-        """The version."""
-        return str(self.version)
 
     @classmethod
     def of(cls, pool: PoolRow) -> PoolAnswer:
@@ -142,7 +137,7 @@ class WaitingTaskAnswer(Answer):
         return cls.showing(waiting, task=task)
 
 
-class SavedPool(Answer):
+class SavedPool(Answer, etag="version"):
     """What became of a pool: `added` and `removed` resources; `leaving` ones were removed and are still held."""
 
     file: str = ""
@@ -154,11 +149,6 @@ class SavedPool(Answer):
     added: int
     removed: int
     leaving: int
-
-    @property
-    def etag(self) -> str:
-        """The version."""
-        return str(self.version)
 
 
 class AppliedPools(Answer):

@@ -58,7 +58,7 @@ class SaveDraft(Asked):
     ] = None
 
 
-class DraftAnswer(Answer, DraftHead, without={"person"}):
+class DraftAnswer(Answer, DraftHead, without={"person"}, etag="revision"):
     """A draft. `code` and `version` are those of its workflow now; they are left out if there is none.
 
     `base_version` is the version from which it began; if it is not `version`, publishing is refused. Left out: it names
@@ -68,11 +68,6 @@ class DraftAnswer(Answer, DraftHead, without={"person"}):
     size: Annotated[int, Field(description="in bytes")]
     code: Id | None = None
     version: int | None = None
-
-    @property
-    def etag(self) -> str:
-        """The revision."""
-        return str(self.revision)
 
     @classmethod
     def of(cls, draft: ListedDraft) -> DraftAnswer:
