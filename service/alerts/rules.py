@@ -17,7 +17,7 @@ from model.errors import Refused
 from service.call import Call, Subject
 from service.fields import Answer, Asked, Text
 from service.operation import operation
-from service.paging import PageOf, PairPageQuery, pair_page_of
+from service.paging import PageOf, PairPageQuery, page_of
 
 if TYPE_CHECKING:
     from dao.alerts.saved_rules import SavedRule
@@ -33,7 +33,6 @@ class RuleAnswer(Answer, saved_rules.SavedRule, without={"id"}, etag="version"):
 
     @classmethod
     def of(cls, rule: SavedRule) -> RuleAnswer:
-        """The answer for a rule."""
         try:
             group: str | None = parse_rule(rule.text).group
         except Refused:
@@ -84,7 +83,7 @@ async def list_alert_rules(call: Call, query: RulesQuery) -> PageOf[RuleAnswer]:
     visible = call.visible()
     async with call.reading() as connection:
         found = await saved_rules.page(connection, visible, query.limit + 1, project=query.project, after=query.after)
-    return pair_page_of(found, query.limit, RuleAnswer.of, lambda rule: (rule.project, rule.name))
+    return page_of(found, query.limit, RuleAnswer.of, lambda rule: (rule.project, rule.name))
 
 
 @operation("GET", "/projects/{project}/alert-rules/{name}", Right.VIEW, TAG)

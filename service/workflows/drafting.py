@@ -26,7 +26,7 @@ from model.parameters.secret_values import without_sealed
 from service.call import ANY_VERSION, Call, Subject
 from service.fields import Answer, Asked, Id, Text
 from service.operation import operation
-from service.paging import PageOf, pair_page_of
+from service.paging import PageOf, page_of
 from service.workflows import drafts
 from service.workflows.apply_operations import CheckedAnswer
 from service.workflows.apply_transaction import SavedWorkflow, rehearse
@@ -111,7 +111,7 @@ async def list_drafts(call: Call, query: DraftQuery) -> PageOf[DraftAnswer]:
             project=query.project,
             visible=visible,
         )
-    return pair_page_of(found, query.limit, DraftAnswer.of, lambda each: (each.head.project, each.head.name))
+    return page_of(found, query.limit, DraftAnswer.of, lambda each: (each.head.project, each.head.name))
 
 
 @operation("GET", "/workflow-drafts/{project}/{name}", Right.EDIT, TAG)
