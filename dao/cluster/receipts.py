@@ -28,11 +28,11 @@ class GoneMaster:
     ended_why: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TakenBy:
     """What one master got of another. `tasks` are attempts that had not ended when their run was failed over."""
 
-    master: Epoch
+    epoch: Epoch
     name: str
     runs: int
     tasks: int
@@ -118,7 +118,6 @@ async def change(connection: AsyncConnection, number: int) -> SlotChange:
 
 
 async def end_of(connection: AsyncConnection, epoch: Epoch) -> GoneMaster:
-    """The end of a master."""
     return GoneMaster(*(await connection.execute(_GONE, {"epoch": epoch})).one())
 
 

@@ -13,11 +13,11 @@ from model.ids import Epoch
 READ_MAX = 5_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Claims:
     """The commands that a master took lately, and how many that is a second."""
 
-    master: Epoch
+    epoch: Epoch
     taken: int
     per_s: float
 

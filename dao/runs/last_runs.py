@@ -28,13 +28,13 @@ class LastRun:
     elapsed_s: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cell:
     """The valid attempt of a task in a run; `took_s` is None before its start."""
 
-    run: WorkflowInstanceId
+    run_id: WorkflowInstanceId
     id: TaskInstanceId
-    code: TaskCode
+    task_code: TaskCode
     name: str
     attempt: int
     state: TaskState

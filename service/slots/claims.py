@@ -7,19 +7,15 @@ from datetime import timedelta
 from dao.commands import claim_rates
 from model.accounts.rights import Right
 from service.call import Call
-from service.fields import Answer, Id
+from service.fields import Answer
 from service.operation import operation
 from service.paging import ItemsOf
 
 LATELY = timedelta(seconds=10)
 
 
-class ClaimsAnswer(Answer):
+class ClaimsAnswer(Answer, claim_rates.Claims):
     """The commands that a master (by its epoch) took within the last ten seconds, and how many that is a second."""
-
-    epoch: Id
-    taken: int
-    per_s: float
 
 
 @operation("GET", "/claims", Right.VIEW_CLUSTER, "cluster")
@@ -28,6 +24,4 @@ async def list_claims(call: Call) -> ItemsOf[ClaimsAnswer]:
     call.permit(None)
     async with call.reading() as connection:
         found = await claim_rates.recent(connection, LATELY)
-    return ItemsOf[ClaimsAnswer](
-        items=[ClaimsAnswer(epoch=each.master, taken=each.taken, per_s=each.per_s) for each in found]
-    )
+    return ItemsOf[ClaimsAnswer](items=[ClaimsAnswer.model_validate(each) for each in found])

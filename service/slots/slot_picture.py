@@ -90,7 +90,7 @@ async def get_frame(call: Call, query: FrameQuery) -> FrameAnswer:
         id_step=step,
         slots=SlotsAnswer.of(slots),
         waiting=[SlotQueueAnswer.showing(each, master=owners.get(each.slot)) for each in residues],
-        claims=[ClaimsAnswer(epoch=each.master, taken=each.taken, per_s=each.per_s) for each in taken],
+        claims=[ClaimsAnswer.model_validate(each) for each in taken],
         arrivals=[ArrivalAnswer.model_validate(each) for each in found[:SHOWN_MAX]],
         has_more=len(found) > SHOWN_MAX,
     )

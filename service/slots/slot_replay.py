@@ -49,7 +49,6 @@ class SlotChangeAnswer(Answer, slot_changes.SlotChange):
 
     @classmethod
     def of(cls, change: SlotChange) -> SlotChangeAnswer:
-        """The answer for a change."""
         return cls(
             number=change.number,
             at=change.at,

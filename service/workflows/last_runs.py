@@ -10,12 +10,10 @@ from pydantic import Field
 
 from dao.definitions import definitions
 from dao.runs import last_runs, usual_times
-from dao.runs.last_runs import Cell
 from model.accounts.rights import Right
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
 from model.ids import TaskCode, WorkflowCode
-from model.runs.states import TaskState
 from service.call import Call
 from service.fields import Answer, Asked, Id
 from service.operation import operation
@@ -61,20 +59,8 @@ class GridTask(Answer):
     usual_s: float | None = None
 
 
-class GridCell(Answer):
+class GridCell(Answer, last_runs.Cell, without={"name"}):
     """The attempt that counts of a task in a run."""
-
-    run_id: Id
-    task_code: Id
-    id: Id
-    state: TaskState
-    attempt: int
-    took_s: float | None = None
-
-    @classmethod
-    def of(cls, cell: Cell) -> GridCell:
-        """The answer for an attempt."""
-        return cls.showing(cell, run_id=cell.run, task_code=cell.code)
 
 
 class GridAnswer(Answer):
@@ -118,7 +104,7 @@ async def get_grid(call: Call, code: Id, query: GridQuery) -> GridAnswer:
         runs = await last_runs.last_runs(connection, [head.code], query.runs)
         found = await last_runs.cells(connection, [run.id for run in runs], CELLS_MAX + 1)
         cells = found[:CELLS_MAX]
-        names: dict[TaskCode, str] = {cell.code: cell.name for cell in cells}
+        names: dict[TaskCode, str] = {cell.task_code: cell.name for cell in cells}
         current = _codes(spec)
         usual = await usual_times.of_tasks(connection, head.code, [*current, *names][:USUAL_MAX])
     rows = {**current, **{code: name for code, name in names.items() if code not in current}}
@@ -128,7 +114,7 @@ async def get_grid(call: Call, code: Id, query: GridQuery) -> GridAnswer:
             GridTask(code=task, name=name, is_current=task in current, usual_s=usual.get(task))
             for task, name in rows.items()
         ],
-        cells=[GridCell.of(cell) for cell in cells],
+        cells=[GridCell.model_validate(cell) for cell in cells],
         is_complete=len(found) <= CELLS_MAX,
     )
 
