@@ -78,7 +78,6 @@ class Declaration:
 
     @property
     def changes(self) -> bool:
-        """Whether it changes something."""
         return self.method != "GET" and not self.reads
 
     @property
@@ -95,7 +94,6 @@ class Declaration:
         return Scope(f"{subject}:{'write' if self.changes and subject != 'cluster' else 'read'}")
 
     def status_of(self, answer: Any) -> int:
-        """The status of this answer."""
         return HTTPStatus.OK if getattr(answer, "is_outcome", False) else self.status
 
 

@@ -87,7 +87,6 @@ async def insert(
     address: str,
     user_agent: str,
 ) -> LoginSessionId:
-    """Begin a session."""
     values = {"account": account, "secret_hash": secret_hash, "csrf_hash": csrf_hash, "lives": LIVES_MAX}
     return LoginSessionId(
         (await connection.execute(_INSERT, {**values, "address": address, "user_agent": user_agent})).scalar_one()

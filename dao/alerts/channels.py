@@ -124,7 +124,6 @@ _DELETE = text("DELETE FROM alert_channel WHERE id = :id")
 
 
 async def all_channels(connection: AsyncConnection) -> list[Channel]:
-    """All of them by name."""
     return [Channel(*row) for row in (await connection.execute(_READ, {"name": None})).all()]
 
 

@@ -67,7 +67,6 @@ _DELETE = text("DELETE FROM alert_group WHERE id = :id")
 
 
 async def all_groups(connection: AsyncConnection) -> list[Group]:
-    """All of them by name."""
     return [Group(*row) for row in (await connection.execute(_ALL)).all()]
 
 

@@ -84,7 +84,6 @@ async def find(connection: AsyncConnection, id_: int) -> Silence:
 
 
 async def insert(connection: AsyncConnection, new: NewSilence, by: str) -> Silence:
-    """Make one."""
     await notify(connection, ALERT_CHANGED)
     return Silence(*(await connection.execute(_INSERT, {**vars(new), "by": by})).one())
 

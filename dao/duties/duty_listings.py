@@ -65,7 +65,6 @@ _ALL = text("""
 
 
 async def all_of_them(connection: AsyncConnection) -> list[Duty]:
-    """All duties, by name."""
     rows = (await connection.execute(_ALL)).all()
     return [Duty(*row[:9], *_last(*row[9:])) for row in rows]
 

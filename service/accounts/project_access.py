@@ -49,7 +49,6 @@ class Limits(Asked):
 
     @classmethod
     def of(cls, limits: ProjectLimits) -> Limits:
-        """As they are stored, sorted."""
         named = {name: sorted(getattr(limits, name)) for name in LIMIT_COLUMNS}
         always = ("tenants", "worker_groups")
         return cls.model_validate({name: each for name, each in named.items() if each or name in always})

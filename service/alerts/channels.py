@@ -85,7 +85,6 @@ class ChannelTested(Answer):
 
     @property
     def is_sent(self) -> bool:
-        """Whether the channel took it."""
         return self.state == "SENT"
 
 

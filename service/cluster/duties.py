@@ -44,7 +44,6 @@ class DutyAnswer(Answer, Duty, without={"failures"}):
 
     @classmethod
     def of(cls, duty: Duty) -> DutyAnswer:
-        """The answer for a row."""
         return cls.showing(
             duty,
             error=duty.error if duty.failures > 0 else None,

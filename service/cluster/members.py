@@ -45,7 +45,6 @@ class NodeAnswer(Answer):
 
     @classmethod
     def of(cls, row: NodeRow) -> NodeAnswer:
-        """The answer for a node."""
         return cls(**_fields_of(row))
 
     @property
@@ -73,7 +72,6 @@ class MasterAnswer(NodeAnswer):
 
     @classmethod
     def of_slot(cls, master: MasterSlot) -> MasterAnswer:
-        """The answer for a master."""
         return cls(
             **_fields_of(master.row),
             slot=master.slot.current if master.slot else None,
@@ -100,7 +98,6 @@ class SlotsAnswer(Answer):
 
     @classmethod
     def of(cls, found: SlotReport) -> SlotsAnswer:
-        """The answer for a report."""
         masters = [MasterAnswer.of_slot(each) for each in found.masters]
         fenced = [FencedAnswer.model_validate(each) for each in found.fenced]
         return cls(total=found.total, masters=masters, fenced=fenced, registry_fault=found.registry_fault)

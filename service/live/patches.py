@@ -54,7 +54,6 @@ class NodePatch(_Patch):
 
     @classmethod
     def of(cls, node: NodeRow) -> NodePatch:
-        """Of this node."""
         return cls(
             id=node.epoch,
             kind=node.kind,

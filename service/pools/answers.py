@@ -35,7 +35,6 @@ class PoolAnswer(Answer, PoolCounts, etag="version"):
 
     @classmethod
     def of(cls, pool: PoolRow) -> PoolAnswer:
-        """The answer for a pool."""
         return cls(**_fields(pool))
 
 
@@ -108,7 +107,6 @@ class ResourceAnswer(Answer, ResourceRow, without={"place"}):
     def of(
         cls, resource: ResourceRow, visible: Visible, *, left_s: float | None = None, shows_data: bool
     ) -> ResourceAnswer:
-        """The answer for a resource."""
         return cls.showing(
             resource,
             data=resource.data if shows_data else None,

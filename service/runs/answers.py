@@ -106,13 +106,11 @@ class ProgressAnswer(Answer):
 
     @classmethod
     def of(cls, progress: Progress) -> ProgressAnswer:
-        """The answer for a report."""
         percent = round(progress.percent, 2)
         return cls(done=progress.done, total=progress.total, text=progress.text, percent=percent)
 
     @property
     def report(self) -> Progress:
-        """The report itself."""
         return Progress(self.done, self.total, self.text)
 
 
@@ -310,7 +308,6 @@ class CommandAnswer(Answer):
 
     @classmethod
     def of(cls, fate: CommandFate) -> CommandAnswer:
-        """The answer for a command."""
         return cls.showing(fate, slot=str(fate.slot) if fate.slot else None)
 
 

@@ -93,7 +93,6 @@ class TaskReport(Answer):
 
     @classmethod
     def of(cls, report: Reporting) -> TaskReport:
-        """The answer for a report."""
         return cls(task_id=report.id, task=report.name, progress=ProgressAnswer.of(report.progress))
 
 

@@ -39,7 +39,6 @@ class RelationAnswer(Answer):
 
     @classmethod
     def of(cls, relation: Relation) -> RelationAnswer:
-        """The answer for a relation."""
         return cls.model_validate(
             {
                 "workflow": RelatedWorkflow(code=relation.code, project=relation.project, name=relation.name),
