@@ -8,24 +8,10 @@ from datetime import datetime
 
 from sqlalchemy import text
 
+from dao.alerts.rows import Silence
 from dao.postgres.engine import AsyncConnection
 from dao.postgres.notify import ALERT_CHANGED, notify
 from model.errors import NotFound
-
-
-@dataclass(frozen=True)
-class Silence:
-    """A silence; project, workflow and kind None = all. Times are aware UTC."""
-
-    id: int
-    starts_at: datetime
-    ends_at: datetime
-    project: str | None
-    workflow: str | None
-    kind: str | None
-    reason: str
-    created_at: datetime
-    created_by: str
 
 
 @dataclass(frozen=True)

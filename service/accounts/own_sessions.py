@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dao.accounts import accounts, sessions
-from dao.accounts.sessions import SessionRow
+from dao.accounts.rows import SessionRow
 from model.accounts.rights import Right
 from model.errors import NotFound
 from model.ids import AccountId, LoginSessionId
@@ -13,7 +13,7 @@ from service.operation import operation
 from service.paging import ItemsOf
 
 
-class SessionAnswer(Answer, sessions.SessionRow):
+class SessionAnswer(Answer, SessionRow):
     """A browser that is logged in; `is_this` if it is the one that asks."""
 
     is_this: bool = False

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from dao.accounts import accounts, login_links
 from dao.accounts import tokens as token_rows
-from dao.accounts.tokens import TokenRow
+from dao.accounts.rows import TokenRow
 from model.accounts import tokens
 from model.accounts.rights import Right, Scope
 from model.errors import NotFound, Refused, Unauthenticated

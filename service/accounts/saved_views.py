@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from dao.accounts import saved_views
-from dao.accounts.saved_views import Holder, SavedView
+from dao.accounts.rows import SavedView
+from dao.accounts.saved_views import Holder
 from model import fields
 from model.accounts.rights import Right
 from model.errors import Refused

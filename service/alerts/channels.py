@@ -9,7 +9,7 @@ from pydantic import Field
 
 from dao.alerts import alert_listings as alerts
 from dao.alerts import channels, resend_and_test
-from dao.alerts.channels import Channel
+from dao.alerts.rows import Channel
 from model.accounts.rights import Right
 from model.alerts.channels import URL_BYTES_MAX, parse_channel_url
 from model.alerts.templates import LENGTH_MAX, check_template

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.alerts import groups
+from dao.alerts.rows import Group
 from model import fields
 from model.accounts.rights import Right
 from service.alerts.channels import DESCRIPTION_LENGTH_MAX
@@ -21,7 +22,7 @@ TAG, KIND = "alert-groups", "alert-group"
 CHANNELS_MAX = 100
 
 
-class GroupAnswer(Answer, groups.Group, without={"id"}, etag="version"):
+class GroupAnswer(Answer, Group, without={"id"}, etag="version"):
     """An alert group."""
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from dao.alerts import alert_listings as alerts
 from dao.alerts import channels, resend_and_test
+from dao.alerts.rows import AlertRow, Delivery
 from model import fields
 from model.accounts.rights import Right
 from model.alerts.alerts import AlertKind
@@ -20,7 +21,7 @@ from service.operation import operation
 from service.paging import PageOf, PageQuery, page_of
 
 if TYPE_CHECKING:
-    from dao.alerts.alert_listings import AlertRow, Delivery
+    pass
 
 TAG, KIND = "alerts", "alert"
 PUBLIC = (
@@ -33,7 +34,7 @@ PUBLIC = (
 """Kinds that say of the cluster what every account may see there. Others without a project may name runs of any."""
 
 
-class DeliveryAnswer(Answer, alerts.Delivery):
+class DeliveryAnswer(Answer, Delivery):
     """What became of an alert on a channel.
 
     WAIT: it is still to be sent, or is tried again at `next_try_at`; SENT; GROUPED: sent as one message with the alert
@@ -43,7 +44,7 @@ class DeliveryAnswer(Answer, alerts.Delivery):
     grouped_with: Id | None = None
 
 
-class AlertAnswer(Answer, alerts.AlertRow):
+class AlertAnswer(Answer, AlertRow):
     """An alert. Without a `project` it concerns the cluster.
 
     `state` is WAIT until a sender has found its channels, then EXPANDED, SILENCED, or NOBODY if nobody gets it;

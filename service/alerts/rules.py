@@ -8,6 +8,7 @@ from pydantic import Field
 
 from dao.accounts import members
 from dao.alerts import groups, saved_rules
+from dao.alerts.rows import SavedRule
 from dao.definitions import definitions
 from model import fields
 from model.accounts.project_limits import Resource
@@ -20,13 +21,13 @@ from service.operation import operation
 from service.paging import PageOf, PairPageQuery, page_of
 
 if TYPE_CHECKING:
-    from dao.alerts.saved_rules import SavedRule
+    pass
 
 TAG, KIND = "alert-rules", "alert-rule"
 LENGTH_MAX = 2_000
 
 
-class RuleAnswer(Answer, saved_rules.SavedRule, without={"id"}, etag="version"):
+class RuleAnswer(Answer, SavedRule, without={"id"}, etag="version"):
     """A rule. `problem` is why it raises nothing, such as a workflow that is gone; it is left out while it works."""
 
     group: Annotated[str | None, Field(description="the alert group that it names")] = None

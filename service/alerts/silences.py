@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.alerts import silences
+from dao.alerts.rows import Silence
 from dao.postgres import database
 from model import fields
 from model.accounts.rights import Right
@@ -22,7 +23,7 @@ SHOWN_MAX = 500
 LONGEST_S = 366 * 86_400
 
 
-class SilenceAnswer(Answer, silences.Silence):
+class SilenceAnswer(Answer, Silence):
     """A silence. Without `project` it covers all projects and the cluster, without `workflow` or `kind` all of them."""
 
     id: Id

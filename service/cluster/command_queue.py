@@ -10,6 +10,7 @@ from pydantic import Field
 
 from dao.cluster import node_listings
 from dao.commands import queue_listings
+from dao.commands.rows import Residue, WaitingCommand
 from model.accounts.rights import Right
 from model.cluster.slots import Slot
 from service.call import Call
@@ -20,10 +21,10 @@ from service.paging import PageOf, PageQuery, page_of
 from service.slots.slot_report import SlotReport, read_slots
 
 if TYPE_CHECKING:
-    from dao.commands.queue_listings import WaitingCommand
+    pass
 
 
-class WaitingCommandAnswer(Answer, queue_listings.WaitingCommand):
+class WaitingCommandAnswer(Answer, WaitingCommand):
     """A command that no master has taken yet. `owner` is the address of the master that has its slot now."""
 
     workflow_code: WrittenId | None = None
@@ -32,7 +33,7 @@ class WaitingCommandAnswer(Answer, queue_listings.WaitingCommand):
     owner: str | None = None
 
 
-class SlotQueueAnswer(Answer, queue_listings.Residue):
+class SlotQueueAnswer(Answer, Residue):
     """The commands that wait for one slot, the age of the oldest, and the address of the master that has the slot."""
 
     master: str | None = None

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.cluster import receipts
-from dao.cluster.slot_changes import MemberChange, SlotChange, SlotReason
+from dao.cluster.rows import MemberChange, SlotChange, SlotReason, TakenBy
 from dao.postgres.engine import AsyncConnection
 from model.accounts.rights import Right
 from service.call import Call
@@ -21,7 +21,7 @@ BEFORE = timedelta(minutes=1)
 """A failover may be handled before the change of slots is written: another master saw it sooner."""
 
 
-class TakenByAnswer(Answer, receipts.TakenBy, without={"last_at"}):
+class TakenByAnswer(Answer, TakenBy, without={"last_at"}):
     """What one master got: runs, and those of their attempts that had not ended then."""
 
 

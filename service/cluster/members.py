@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dao.cluster import node_listings
+from dao.cluster.rows import FencedNode
 from dao.commands import queue_listings
 from model.accounts.rights import Right
 from model.cluster.nodes import NodeState, NodeStatus
@@ -81,7 +82,7 @@ class MasterAnswer(NodeAnswer):
         )
 
 
-class FencedAnswer(Answer, node_listings.FencedNode):
+class FencedAnswer(Answer, FencedNode):
     """A master that was fenced."""
 
 

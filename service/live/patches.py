@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dao.cluster.node_rows import NodeRow
-from dao.pools.pool_listings import PoolCounts
-from dao.runs import live
+from dao.pools.rows import PoolCounts
+from dao.runs.rows import ChangedAttempt, ChangedDefinition, ChangedRun
 from service.fields import Answer, WrittenId
 
 
@@ -17,7 +17,7 @@ class _Patch(Answer):
         return self.model_dump(mode="json")
 
 
-class RunPatch(_Patch, live.ChangedRun):
+class RunPatch(_Patch, ChangedRun):
     """A run now. `project` and `workflow` are None if its definition was deleted. `parent` is one of the same
     project: who watches may not see another."""
 
@@ -26,7 +26,7 @@ class RunPatch(_Patch, live.ChangedRun):
     parent: WrittenId | None
 
 
-class TaskPatch(_Patch, live.ChangedAttempt, without={"run"}):
+class TaskPatch(_Patch, ChangedAttempt, without={"run"}):
     """An attempt of a task now. `valid`: no other attempt took its place."""
 
     id: WrittenId
@@ -34,7 +34,7 @@ class TaskPatch(_Patch, live.ChangedAttempt, without={"run"}):
     worker: WrittenId | None
 
 
-class DefinitionPatch(_Patch, live.ChangedDefinition):
+class DefinitionPatch(_Patch, ChangedDefinition):
     """A workflow definition now."""
 
     code: WrittenId

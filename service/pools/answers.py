@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from dao.pools.pool_listings import PoolCounts, ResourceRow, TaskOfRun
+from dao.pools.rows import PoolCounts, ResourceRow, TaskOfRun
 from model.choices import Priority
 from service.fields import Answer, Id, Moment, WrittenId
 

@@ -23,7 +23,7 @@ from service.pools.answers import PoolAnswer, PoolContent, ResourceAnswer, Waiti
 from service.pools.requests import LineQuery, Name, PoolQuery, ResourceQuery, resource_cursor
 
 if TYPE_CHECKING:
-    from dao.pools.pool_listings import ResourceRow
+    from dao.pools.rows import ResourceRow
     from dao.postgres.engine import AsyncConnection
 
 TAG = "resource-pools"

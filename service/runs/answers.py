@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field
 
-from dao.run_lists.element_listings import Elements
-from dao.runs.relations import OlderBelow
+from dao.runs.rows import Elements, OlderBelow
 from model.accounts.rights import is_seen
 from model.choices import Priority, StartWhen
 from model.runs.elements import index_of, is_element, task_of

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from dao.postgres.engine import AsyncConnection
 from dao.runs import attention, usual_times
-from dao.runs.attention import FailedRun, LongRun
+from dao.runs.rows import FailedRun, LongRun
 from model.accounts.rights import Right
 from model.ids import ScheduleId, WorkflowCode
 from model.runs.estimate import late_s

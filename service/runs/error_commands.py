@@ -12,6 +12,7 @@ from pydantic import Field
 
 from dao.accounts import audit
 from dao.commands import error_commands
+from dao.commands.rows import ErrorCommand
 from model.accounts.rights import Right
 from model.errors import Refused
 from model.ids import CommandId
@@ -29,7 +30,7 @@ from service.runs.requests import WaitQuery
 from service.runs.retry_check import Touched
 
 if TYPE_CHECKING:
-    from dao.commands.error_commands import Corrections, ErrorCommand
+    from dao.commands.error_commands import Corrections
 
 TAG, KIND = "error-commands", "error-command"
 NAME_MAX = 100
@@ -37,7 +38,7 @@ NAME_MAX = 100
 _TYPES = STARTING | REVIVING | HALTING
 
 
-class ErrorCommandAnswer(Answer, error_commands.ErrorCommand, without={"project_of_run"}):
+class ErrorCommandAnswer(Answer, ErrorCommand, without={"project_of_run"}):
     """A refused command with all that it asked for, and the reason. Sealed values in `params` are masked.
 
     `created_at` is a text, since a row that was inserted by hand may have any date. `master` is the epoch of the master

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from dao.commands import claim_rates
+from dao.commands.rows import Claims
 from model.accounts.rights import Right
 from service.call import Call
 from service.fields import Answer
@@ -14,7 +15,7 @@ from service.paging import ItemsOf
 LATELY = timedelta(seconds=10)
 
 
-class ClaimsAnswer(Answer, claim_rates.Claims):
+class ClaimsAnswer(Answer, Claims):
     """The commands that a master (by its epoch) took within the last ten seconds, and how many that is a second."""
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.commands import arrivals, claim_rates, queue_listings
+from dao.commands.rows import Arrival
 from dao.postgres.database import database_time
 from model.accounts.rights import Right
 from model.errors import Refused
@@ -25,7 +26,7 @@ FRAME_AGE_MAX = timedelta(seconds=30)
 SPAN_MAX = timedelta(hours=1)
 
 
-class ArrivalAnswer(Answer, arrivals.Arrival):
+class ArrivalAnswer(Answer, Arrival):
     """A command: when it came, and, once a master took it, when that was, by whom (its epoch) and how it ended."""
 
     run_id: WrittenId | None = None

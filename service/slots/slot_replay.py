@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dao.cluster import slot_changes
-from dao.cluster.slot_changes import SlotChange
+from dao.cluster.rows import MemberChange, SlotChange, SlotMember
 from dao.postgres.database import database_time
 from model.accounts.rights import Right
 from model.time.durations import read_duration
@@ -32,15 +32,15 @@ class SlotChangeQuery(PageQuery):
     changed_before: Annotated[Moment | None, Field(description="only until then")] = None
 
 
-class SlotMemberAnswer(Answer, slot_changes.SlotMember):
+class SlotMemberAnswer(Answer, SlotMember):
     """A master that has a slot."""
 
 
-class MemberChangeAnswer(Answer, slot_changes.MemberChange):
+class MemberChangeAnswer(Answer, MemberChange):
     """A master that got or lost its slot. LOST: it is gone, and not fenced yet."""
 
 
-class SlotChangeAnswer(Answer, slot_changes.SlotChange):
+class SlotChangeAnswer(Answer, SlotChange):
     """Who has a slot from `at` on, and who came or went then. The numbers have no gaps."""
 
     total: Annotated[int, Field(description="of slots")]

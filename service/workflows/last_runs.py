@@ -10,6 +10,7 @@ from pydantic import Field
 
 from dao.definitions import definitions
 from dao.runs import last_runs, usual_times
+from dao.runs.rows import Cell, LastRun
 from model.accounts.rights import Right
 from model.definitions.workflow import WorkflowSpec
 from model.errors import Refused
@@ -38,7 +39,7 @@ class GridQuery(Asked):
     runs: Annotated[int, Field(ge=1, le=100, description="at most so many")] = 25
 
 
-class LastRunAnswer(Answer, last_runs.LastRun, without={"code"}):
+class LastRunAnswer(Answer, LastRun, without={"code"}):
     """One of the last runs of a workflow."""
 
 
@@ -59,7 +60,7 @@ class GridTask(Answer):
     usual_s: float | None = None
 
 
-class GridCell(Answer, last_runs.Cell, without={"name"}):
+class GridCell(Answer, Cell, without={"name"}):
     """The attempt that counts of a task in a run."""
 
 
